@@ -1,10 +1,11 @@
 r"""
 The direct posterior of `bayescm.models.calibration`: probabilities, their scores and calibration.
 
-**The population** of forecasts and outcomes is drawn by the Bayesian bootstrap inside each class,
-with half an example at the lowest and at the highest forecast of all (what a class may hold and has
-not shown), and a beta prevalence. Of a class of few, n, each example stands for 1 - 4/n of one:
-means then vary as the t distribution with n - 1 degrees of freedom does, and not as a normal one.
+**The population** of forecasts and outcomes is drawn by the Bayesian bootstrap inside each class
+(`bayescm.inference.bayesian_bootstrap`), with half an example at the lowest and at the highest
+forecast of all (what a class may hold and has not shown), and a beta prevalence. Of a class of few,
+n, each example stands for 1 - 4/n of one: means then vary as the t distribution with n - 1 degrees
+of freedom does, and not as a normal one.
 Proper scores and the logistic recalibration are functions of it, the same draws for all
 classifiers.
 
@@ -52,11 +53,11 @@ from scipy.special import expit, log_ndtr, logit, logsumexp
 
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scores import as_probabilities
-from bayescm.inference import laplace
+from bayescm.inference import bayesian_bootstrap, laplace
 from bayescm.measures.measure import Curved
 from bayescm.measures.probabilities import Forecasts, in_blocks, log_odds
 from bayescm.posteriors import calibration_bands
-from bayescm.posteriors.forecasts import OfForecasts, draw_shares, grouped, said_of_exact
+from bayescm.posteriors.forecasts import OfForecasts, grouped, said_of_exact
 from bayescm.posteriors.roc.prevalence import class_weights
 from bayescm.validate import fail
 
@@ -424,13 +425,18 @@ class Calibration(OfForecasts):
     def _worth(self):
         """For how much an example of each class stands: a mean of n varies as t with n - 1 does."""
         total = np.maximum(self._totals, 1)
-        return np.where(total > _SOME, 1.0, np.maximum(1 - 4 / total, _LEAST))
+        return np.where(
+            total > _SOME, 1.0, np.maximum(bayesian_bootstrap.student_shape(total), _LEAST)
+        )
 
     def population(self, size: int, rng: np.random.Generator) -> Forecasts:
         """Draw the population of forecasts and outcomes."""
         forecast, outcome, weight = self._units
         share = self._prevalence(size, rng)
-        shares = draw_shares(outcome, weight, np.concatenate([1 - share, share], 1), size, rng)
+        of_class = np.concatenate([1 - share, share], axis=1)
+        shares = bayesian_bootstrap.stratified_shares(
+            outcome.astype(int), weight, of_class, size, rng
+        )
         odds = np.concatenate([self.odds, *[self._ends(self.odds)] * 2], axis=1)
         curve = partial(self.curves, odds, size, rng)
         return Forecasts(forecast, outcome, shares, curve, pseudo=4)

@@ -6,9 +6,9 @@ gamma weight w_i ~ Gamma(1), and pseudo-examples of each class c, one at its low
 at its highest, have w ~ Gamma(1/(2C)): one example in all, however many classes there are. Scores
 of the pseudo-examples lie within those of the examples (`mean_score`).
 
-A class against the rest needs more. The mean of n_c numbers varies by s^2/n_c, but under the
-Bayesian bootstrap only by s^2 (n_c - 1) / n_c / (n_c + 1); with weights of Gamma(1 - 2/n_c) it
-varies by s^2/n_c. They are a part of the weights above (a Gamma(1) is Gamma(a) + Gamma(1 - a)). The
+A class against the rest needs more: weights with which the mean of its n_c examples varies as a
+sample mean does, of the shape 1 - 2/n_c (`bayescm.inference.bayesian_bootstrap.unbiased_shape`).
+They are a part of the weights above (a Gamma(1) is Gamma(a) + Gamma(1 - a)). The
 interval of one class has the prior of two classes, half an example at each of its ends. In a mean
 over the classes such pulls, small next to the interval of one class, would all go the same way and
 add up: there all classes share an eighth of an example at either end.
@@ -35,10 +35,10 @@ import xarray as xr
 from scipy.special import softmax
 
 from bayescm.evidence.scores import as_forecasts, one_vs_rest, top_label
-from bayescm.inference import laplace
+from bayescm.inference import bayesian_bootstrap, laplace
 from bayescm.measures.probabilities import ClassForecasts, Forecasts, log_odds
 from bayescm.posteriors.calibration import Calibration, least
-from bayescm.posteriors.forecasts import OfForecasts, draw_gammas, said_of_exact
+from bayescm.posteriors.forecasts import OfForecasts, said_of_exact
 from bayescm.posteriors.roc.prevalence import class_weights
 from bayescm.validate import fail
 
@@ -321,9 +321,11 @@ class DirichletCalibration(OfForecasts):
         classes = np.arange(number)
         code = np.concatenate([self.code, classes, classes])
         total = self._totals[self.code]
-        part = np.where(total < _MANY, np.maximum(1 - 2 / total, _LEAST), 1.0)
-        inside = draw_gammas(self.weight * part, size, rng)  # of a class, seen by itself
-        example = inside + draw_gammas(self.weight * (1 - part), size, rng)
+        shape = np.maximum(bayesian_bootstrap.unbiased_shape(total), _LEAST)
+        shape = np.where(total < _MANY, shape, 1.0)
+        gamma_weights = bayesian_bootstrap.gamma_weights
+        inside = gamma_weights(self.weight * shape, size, rng)  # of a class, seen by itself
+        example = inside + gamma_weights(self.weight * (1 - shape), size, rng)
         pseudo = rng.standard_gamma(_END / number, (size, 2 * number))
         weight = np.concatenate([example, pseudo], axis=1) * self._each[code]
         weight /= weight.sum(axis=1, keepdims=True)

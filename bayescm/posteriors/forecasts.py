@@ -1,13 +1,7 @@
 """
 What the posteriors of probabilities share: draws of a population, and measures of it.
 
-The population is drawn by the Bayesian bootstrap (Rubin, 1981): the shares of the examples of a
-class are a Dirichlet distribution, gamma variates over their sum.
-
-References
-----------
-Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9, 130-134.
-doi:10.1214/aos/1176345338
+The population is drawn by the Bayesian bootstrap (`bayescm.inference.bayesian_bootstrap`).
 """
 
 import warnings
@@ -215,48 +209,10 @@ def said_of_exact(probability: np.ndarray) -> list[str]:
     ]
 
 
-# The population of forecasts and outcomes: the Bayesian bootstrap inside each class.
+# Neighbouring forecasts put together, where they are many.
 
 _GROUPS = 1024  # of each class, where the examples are many
 _NEIGHBOURS = 64  # of each site
-
-
-def draw_shares(
-    outcome: np.ndarray,
-    weight: np.ndarray,
-    prevalence: np.ndarray,
-    size: int,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """
-    Draw the shares of units in the population.
-
-    Parameters
-    ----------
-    outcome, weight : ndarray, shape (u,)
-        The class of each unit, and how many examples it stands for.
-    prevalence : ndarray, shape (size, C)
-        Draws of the share of each class.
-
-    Returns
-    -------
-    ndarray, shape (size, u)
-        Each row adds up to 1, and those of a class to its share.
-    """
-    shares = draw_gammas(weight, size, rng)
-    code = outcome.astype(int)
-    shares *= (prevalence / (shares @ np.eye(prevalence.shape[1])[code]))[:, code]
-    return shares
-
-
-def draw_gammas(weight, size, rng):
-    """Draw gamma variates (size, u) of shapes (u,); those of shape 1 are exponential, and quick."""
-    one = weight == 1
-    if one.sum() < len(weight) / 2:
-        return rng.standard_gamma(weight, (size, len(weight)))
-    drawn = rng.standard_exponential((size, len(weight)))
-    drawn[:, ~one] = rng.standard_gamma(weight[~one], (size, (~one).sum()))
-    return drawn
 
 
 def grouped(

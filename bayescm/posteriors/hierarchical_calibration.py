@@ -38,12 +38,12 @@ from scipy.special import expit, logit, logsumexp
 
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scores import as_sites
-from bayescm.inference import importance
+from bayescm.inference import bayesian_bootstrap, importance
 from bayescm.measures.measure import Curved
 from bayescm.measures.probabilities import Forecasts, log_odds
 from bayescm.posteriors.base import LabelTemplate
 from bayescm.posteriors.calibration import LEVEL, SLOPE
-from bayescm.posteriors.forecasts import OfForecasts, draw_shares, neighbours, said_of_exact
+from bayescm.posteriors.forecasts import OfForecasts, neighbours, said_of_exact
 from bayescm.validate import fail
 
 # Prior scales of the standard deviations of level and slope between sites (half-normal).
@@ -354,8 +354,9 @@ class AtSites:
     def _of_site(self, measures, site, effect, rng):
         """Return measures (S,) of a site with levels and slopes (S, 2), its forecasts drawn."""
         weight = self.shown[site][1]
-        one = np.zeros(len(weight)), weight, np.ones((len(effect), 1))
-        return self.given(measures, site, effect, draw_shares(*one, len(effect), rng))
+        shares = bayesian_bootstrap.gamma_weights(weight, len(effect), rng)
+        shares /= shares.sum(axis=1, keepdims=True)
+        return self.given(measures, site, effect, shares)
 
     def given(
         self, measures: Asked, site: int, effect: np.ndarray, shares: np.ndarray

@@ -30,7 +30,9 @@ from bayescm.validate import check_counts, fail
 _NODES = np.linspace(-5.5, 5.5, 111)  # on the normal scale, where the logit of a share is smooth
 
 
-def even_betas(a: np.ndarray, b: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+def latin_hypercube_beta(
+    a: np.ndarray, b: np.ndarray, size: int, rng: np.random.Generator
+) -> np.ndarray:
     """
     Draw betas (size, ...), each one with a draw in every one of ``size`` equally probable parts.
 
@@ -46,14 +48,14 @@ def even_betas(a: np.ndarray, b: np.ndarray, size: int, rng: np.random.Generator
     at, part = _places(size)
     mass = ndtr(-np.abs(_NODES))
     low = _NODES < 0
-    first, second = (np.where(low, *each) for each in _twice(a[..., None], b[..., None]))
+    first, second = (np.where(low, *each) for each in _both_tails(a[..., None], b[..., None]))
     shares = np.clip(betaincinv(first, second, mass), 1e-300, 1 - 1e-16)
     odds = np.where(low, 1, -1) * logit(shares)
     drawn = odds[..., at] * (1 - part) + odds[..., at + 1] * part
     return np.moveaxis(rng.permuted(expit(drawn), axis=-1), -1, 0)
 
 
-def _twice(a, b):
+def _both_tails(a, b):
     return (a, b), (b, a)
 
 
@@ -68,7 +70,7 @@ def _places(size):
 # The posterior of the strata.
 
 _STEP = 1e-5  # of a numerical derivative
-EVEN_DRAWS = 5_000
+_HYPERCUBE_DRAWS = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +154,7 @@ class PartlyLabelled(Strata):
         weights = self.known + self.prior
         if weights.shape[-1] > 2:
             return super().draw_parameter(measures, size, rng)
-        positive = even_betas(weights[..., 1], weights[..., 0], size, rng)
+        positive = latin_hypercube_beta(weights[..., 1], weights[..., 0], size, rng)
         truth = np.stack([1 - positive, positive], axis=-1)
         cells = self.table(dirichlet.draw(self._share, size, rng)[..., None] * truth)
         return [measure(cells) for measure in measures]
@@ -160,7 +162,7 @@ class PartlyLabelled(Strata):
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return how many draws are made: of two classes they are evenly spread, and few do."""
         even = of == "parameter" and not joint and self.known.shape[-1] == 2
-        return EVEN_DRAWS if even else super().draws_by_default(of, joint=joint)
+        return _HYPERCUBE_DRAWS if even else super().draws_by_default(of, joint=joint)
 
     def strata(self, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., K, R) of the probability of every stratum and true class."""
