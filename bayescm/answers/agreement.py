@@ -16,7 +16,7 @@ import xarray as xr
 
 from bayescm.answers.summary import summary
 from bayescm.distributions.discrete import Empirical
-from bayescm.evidence.raters import as_ratings, tabulated
+from bayescm.evidence.raters import as_ratings, count_patterns
 from bayescm.measures.agreement import AMONG_ALL, EVERY, Labelled
 from bayescm.posteriors.noisy_labels import noisy_labels
 from bayescm.validate import check_kind, check_prob, check_seed, fail, suggest
@@ -93,7 +93,7 @@ def agreement(
     """
     check_prob(prob), check_kind(kind)
     names = _measure_names(measures)
-    ratings = raters if isinstance(raters, xr.Dataset) else tabulated(raters, labels=labels)
+    ratings = raters if isinstance(raters, xr.Dataset) else count_patterns(raters, labels=labels)
     ratings = as_ratings(ratings)
     people = ratings["classifier"].values.tolist()
     if len(people) < 2 or ratings.sizes["actual"] < 2:

@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.interval import distribution, interval
-from bayescm.evidence.outcomes import arrays, as_outcomes, pour, tables_of
+from bayescm.evidence.outcomes import arrays, as_outcomes, marginal_matrices, tables_of
 from bayescm.measures.labelled import kernels
 from bayescm.validate import check_seed, check_whole, fail
 
@@ -105,7 +105,7 @@ def best(
     check_whole("resamples", resamples, 10, "resamples", 1000)
     classes = outcomes.sizes["label"]
     sign = -1.0 if kernel.lower_is_better else 1.0
-    points = kernel(pour(counts.astype(float)[None], actual, predicted, classes)[0])
+    points = kernel(marginal_matrices(counts.astype(float)[None], actual, predicted, classes)[0])
     if np.ndim(points) != 1:
         todo = "pass e.g. f1_macro, or recall[a]"
         raise fail("not one number", kernel.__name__, "a measure of one number", todo)
@@ -142,8 +142,8 @@ def _bootstrap(counts, actual, predicted, classes, kernel, sign, resamples, rng)
         inside = np.add.reduceat(times, starts, axis=1).astype(float)
         outside = np.add.reduceat(times == 0, starts, axis=1, dtype=float)
         with np.errstate(invalid="ignore"):
-            in_bag.append(kernel(pour(inside, actual, predicted, classes)))
-            values = kernel(pour(outside, actual, predicted, classes))
+            in_bag.append(kernel(marginal_matrices(inside, actual, predicted, classes)))
+            values = kernel(marginal_matrices(outside, actual, predicted, classes))
         selected = np.nan_to_num(sign * in_bag[-1], nan=-np.inf).argmax(-1)
         out_of_bag.append(values[np.arange(size), selected])
     return np.concatenate(in_bag), np.concatenate(out_of_bag)

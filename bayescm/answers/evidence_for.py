@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.trees import listed
+from bayescm.evidence.trees import attribute_dims
 from bayescm.validate import fail
 
 _KEY = "log_marginal_likelihood"
@@ -85,7 +85,7 @@ def evidence_for(fits: Mapping[Any, xr.DataTree]) -> pd.DataFrame:
 
 def _logs(tree):
     """Return the log marginal likelihoods over the batch, which the attribute has flat."""
-    dims = listed(tree, "batch")
+    dims = attribute_dims(tree, "batch")
     sizes = tree["posterior"].sizes
     values = np.reshape(tree.attrs[_KEY], [sizes[dim] for dim in dims])
     coords = {dim: tree["posterior"][dim] for dim in dims if dim in tree["posterior"].coords}

@@ -22,7 +22,7 @@ from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
 from bayescm.classical.max_z import max_abs_z
 from bayescm.evidence.counts import as_counts, classes, is_outcomes, known_shares, with_shares
-from bayescm.evidence.outcomes import arrays, as_outcomes, matrices_of, pour
+from bayescm.evidence.outcomes import arrays, as_outcomes, marginal_matrices, matrices_of
 from bayescm.measures.labelled import check_pairs
 from bayescm.measures.labelled import kernels as as_kernels
 from bayescm.validate import (
@@ -526,7 +526,7 @@ class MultinomialSamples:
     def matrices(self, counts: np.ndarray) -> np.ndarray:
         """Return every classifier's matrix, (..., J, C, C), from counts (..., S, M)."""
         matrices = [
-            pour(counts[..., sample, :], self.actual, predicted[None], self.size)
+            marginal_matrices(counts[..., sample, :], self.actual, predicted[None], self.size)
             for sample, predicted in zip(self.sample, self.predicted, strict=True)
         ]
         return np.concatenate(matrices, axis=-3)

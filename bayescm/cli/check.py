@@ -110,7 +110,7 @@ def _write_junit(table, path):
     from xml.etree import ElementTree as tree
 
     from bayescm.cli.output import printable
-    from bayescm.evidence.files import replacing
+    from bayescm.evidence.files import atomic_write
 
     outcomes = table["outcome"].tolist()
     suite = tree.Element("testsuite", name="bayescm", tests=str(len(outcomes)))
@@ -127,5 +127,5 @@ def _write_junit(table, path):
         elif row["outcome"] == "not yet known":
             further = f"; {row['needed']} would decide it" if row["needed"] else ""
             tree.SubElement(case, "skipped", message=message + further)
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         tree.ElementTree(suite).write(part, encoding="utf-8", xml_declaration=True)

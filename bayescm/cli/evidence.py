@@ -281,7 +281,7 @@ def results(file: Path, options: Any, measures: list[str] | None) -> xr.Dataset:
 
 def attempts(options: Any) -> Any:
     """Return the attempts in a file with one row per answer, those of several systems together."""
-    from bayescm.evidence.attempts import from_attempts, together, truth_by_item
+    from bayescm.evidence.attempts import combine_systems, from_attempts, truth_by_item
     from bayescm.evidence.files import read_columns
 
     item, system, by = options.item, options.get("system"), options.keywords("attempt", "group")
@@ -308,7 +308,7 @@ def attempts(options: Any) -> Any:
         )
         for name, part in parts.items()
     }
-    return evidence[""] if system is None else together(evidence)
+    return evidence[""] if system is None else combine_systems(evidence)
 
 
 def _answer_and_truth(options):

@@ -160,10 +160,10 @@ def save_picture(figure: Any, path: Path) -> None:
     """Write a figure beside its final name first, so that no half picture is ever left."""
     from matplotlib import pyplot as plt
 
-    from bayescm.evidence.files import replacing
+    from bayescm.evidence.files import atomic_write
 
     try:
-        with replacing(path) as part:
+        with atomic_write(path) as part:
             figure.savefig(part, dpi=150, bbox_inches="tight")
     finally:
         plt.close(figure)

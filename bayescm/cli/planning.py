@@ -144,7 +144,7 @@ class LabelColumns(Source, Predictions, Judges, Abstentions):
 
 
 class Budget(Options):
-    """How many examples people can label, of which measure and where they are listed."""
+    """How many examples people can label, of which measure and where they are attribute_dims."""
 
     measure: Annotated[str, typer.Option("--measure", "-m", help="The measure.")] = "f1"
     budget: Annotated[int, typer.Option("--budget", help="How many more can be labelled.")] = 50
@@ -187,12 +187,12 @@ def label(columns: LabelColumns, budget: Budget, interval: Probability, output: 
 def _write_rows(file, selected, out, *, safe):
     """Write rows of a file as they are, with the column ``row``, their number from 1."""
     from bayescm.cli.output import safe_csv
-    from bayescm.evidence.files import File, read_columns, replacing
+    from bayescm.evidence.files import File, atomic_write, read_columns
 
     rows = read_columns(file, File(file).names).iloc[selected]
     if "row" not in rows:
         rows.insert(0, "row", selected + 1)
-    with replacing(out) as part:
+    with atomic_write(out) as part:
         (safe_csv(rows) if safe else rows).to_csv(part, index=False)
 
 

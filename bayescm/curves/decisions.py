@@ -26,7 +26,7 @@ from bayescm.curves.roc import NUMBER_DRAWS, band
 from bayescm.curves.thresholds import two_classes
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import align, make_counts
-from bayescm.evidence.labels import numbered
+from bayescm.evidence.labels import is_default_index
 from bayescm.evidence.scores import at_prevalence, check_chances
 from bayescm.evidence.slices import check_one_sample
 from bayescm.posteriors.roc.prevalence import class_weights, known_prevalence
@@ -340,7 +340,7 @@ def _by_cell(costs, known):
     """Return costs by cell; a labelled matrix says itself which class is which."""
     if isinstance(costs, Mapping):
         return costs
-    if isinstance(costs, pd.DataFrame) and all(map(numbered, costs.axes)):
+    if isinstance(costs, pd.DataFrame) and all(map(is_default_index, costs.axes)):
         costs = costs.to_numpy()
     if isinstance(costs, pd.DataFrame | xr.DataArray):
         positive = known["positive"].item()

@@ -93,7 +93,7 @@ def from_attempts(
         parts = {name: from_attempts(values, **own) for name, values in correct.items()}
         if item is None and truth is not None and not isinstance(truth, Mapping | pd.Series):
             _check_same_order(parts)
-        return together(parts)
+        return combine_systems(parts)
     if item is None:
         check_row_order({"correct": correct, "group": group})
         if attempt is not None:
@@ -142,7 +142,7 @@ def _table(values, passing, truth):
         items = values.index.to_numpy() if frame else np.arange(len(array))
     _check_once(items.tolist())
     if truth is None:
-        known = _right(array, passing)
+        known = _pass_or_fail(array, passing)
     else:
         right, place = truth_of(truth, items), np.indices(array.shape)[0]
         known = codes_of(objects(array).ravel(), place.ravel(), right).reshape(array.shape)
@@ -162,7 +162,7 @@ def _from_rows(correct, item, attempt, passing, truth):
     codes, labels = factorize("item", items)
     check_no_missing_text(labels, "an item", "leave these answers out, or rename the item")
     if truth is None:
-        known = _right(given, passing)
+        known = _pass_or_fail(given, passing)
     else:
         known = codes_of(given, codes, truth_of(truth, np.array(labels, object), codes))
     if attempt is None:
@@ -190,7 +190,7 @@ def _check_once(items):
         raise fail("an item has several rows", twice, "every item once", todo)
 
 
-def _right(values, passing):
+def _pass_or_fail(values, passing):
     """Return 1, 0 and NaN."""
     missing = pd.isna(values)
     if passing is not None:
@@ -245,7 +245,7 @@ def _grouped(table, groups):
     return table.assign_coords(group=("item", own))
 
 
-def together(parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
+def combine_systems(parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
     """Return the attempts of several systems at the same items."""
     if not parts:
         raise fail("no systems", {}, "one or more", 'pass {"a": table}')
@@ -298,7 +298,7 @@ def truth_of(truth: Any, items: np.ndarray, rows: np.ndarray | None = None) -> n
     if isinstance(truth, Mapping) or (labelled and rows is None):
         known = pd.Series(truth, dtype=object)
         if (twice := known.index.duplicated()).any():
-            raise _twice(known.index[twice][0], known[known.index[twice][0]].tolist())
+            raise _several_truths(known.index[twice][0], known[known.index[twice][0]].tolist())
         right, beside = known.reindex(pd.Index(items)).to_numpy(), np.arange(len(items))
     else:
         right = objects(unmasked(truth, "truth"))
@@ -312,7 +312,7 @@ def truth_of(truth: Any, items: np.ndarray, rows: np.ndarray | None = None) -> n
     pairs = pd.DataFrame({"item": beside, "code": factorize("truth", right)[0]}).drop_duplicates()
     if (more := pairs["item"].duplicated()).any():
         place = pairs["item"][more].iloc[0]
-        raise _twice(items[place], right[pairs.index[pairs["item"] == place]].tolist())
+        raise _several_truths(items[place], right[pairs.index[pairs["item"] == place]].tolist())
     return right[pairs.sort_values("item").index]
 
 
@@ -322,7 +322,7 @@ def truth_by_item(truth: Any, item: Any) -> dict:
     return dict(zip(labels, truth_of(truth, np.array(labels, object), codes), strict=True))
 
 
-def _twice(item, both):
+def _several_truths(item, both):
     todo = "give each item one right answer; map answers that mean the same to one of them first"
     return fail(f"item {item} has several truths", both, "one right answer", todo)
 

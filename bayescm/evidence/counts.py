@@ -14,7 +14,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.labels import agreeing, as_labels, find_label, listed, obvious, sides_of
+from bayescm.evidence.labels import (
+    as_labels,
+    find_label,
+    index_labels,
+    matching_labels,
+    obvious_positive,
+    sides_of,
+)
 from bayescm.evidence.tabulate import RESERVED
 from bayescm.evidence.type import DefaultModel, EvidenceType, model_of_keyword
 from bayescm.validate import check_counts, check_row_order, fail, suggest
@@ -211,7 +218,7 @@ def make_counts(
         every["abstain"] = find_label(abstain, real, "abstention")
         real = [label for label in real if label != every["abstain"]]
     if positive is None and len(real) == 2:
-        positive = obvious(real)
+        positive = obvious_positive(real)
     if positive is not None:
         every["positive"] = find_label(positive, real)
     return xr.DataArray(table, dims=(*dims, *CELLS), coords=every, name="counts")
@@ -411,7 +418,7 @@ def check_same_labels(matrix: xr.DataArray) -> list[list]:
             todo = "pass it through from_matrix(values, labels=[...])"
             raise fail(f"the dim {dim} has no labels", None, "one label per class", todo)
     indexes = matrix.xindexes
-    return [list(each) for each in agreeing(*(indexes[dim] for dim in CELLS))]
+    return [list(each) for each in matching_labels(*(indexes[dim] for dim in CELLS))]
 
 
 def _check_scalars(evidence, labels):
@@ -490,7 +497,7 @@ def _ordered(cells, labels, columns):
 def _labels(cells):
     """Return the labels of the rows and of the columns as lists."""
     indexes = cells.xindexes
-    return [listed(indexes[dim]) for dim in CELLS]
+    return [index_labels(indexes[dim]) for dim in CELLS]
 
 
 def by_labels(values: xr.DataArray, labels: Sequence, dims: Sequence[str] = CELLS) -> xr.DataArray:
@@ -572,7 +579,7 @@ def positive(counts: xr.DataArray) -> Any:
     >>> bcm.evidence.positive(bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
     'positive'
     """
-    return _held(counts, "positive")
+    return _scalar_coord(counts, "positive")
 
 
 def with_positive(evidence: Any, label: Any) -> Any:
@@ -581,7 +588,7 @@ def with_positive(evidence: Any, label: Any) -> Any:
     return evidence.assign_coords(positive=find_label(label, list(dict.fromkeys(classes.tolist()))))
 
 
-def _held(counts, name):
+def _scalar_coord(counts, name):
     """Return the value of a scalar coord, or None; of its variable, which costs next to nothing."""
     variable = counts.coords.variables.get(name)
     return None if variable is None else variable.item()
@@ -596,7 +603,7 @@ def classes(cells: xr.DataArray) -> np.ndarray:
     """Return the labels that are classes, in order: all but the abstention."""
     known = cells.coords.variables.get("actual")
     labels = np.arange(cells.sizes["actual"]) if known is None else known.values
-    return labels[labels != _held(cells, "abstain")] if abstains(cells) else labels
+    return labels[labels != _scalar_coord(cells, "abstain")] if abstains(cells) else labels
 
 
 def is_outcomes(evidence: Any) -> TypeGuard[xr.Dataset]:

@@ -20,7 +20,14 @@ from bayescm.evidence.outcomes import from_classifiers
 from bayescm.evidence.parallel import parallel, progress_bar
 from bayescm.evidence.predictions import from_predictions
 from bayescm.evidence.scores import from_scores
-from bayescm.evidence.splits import as_mapping, design, labels_of, places, slices_by, splits_of
+from bayescm.evidence.splits import (
+    estimators_by_name,
+    labels_of,
+    repeats_and_folds,
+    slices_of_rows,
+    split_design,
+    splits_of,
+)
 from bayescm.validate import fail
 
 
@@ -78,7 +85,7 @@ def cross_confusion(
     >>> counts.dims, counts.sum("fold").values.tolist(), bool(counts.fixed_totals)
     (('fold', 'actual', 'predicted'), [[188, 24], [11, 346]], True)
     """
-    slices = slices_by(by, X, y, keywords.get("groups"))
+    slices = slices_of_rows(by, X, y, keywords.get("groups"))
     predictions = cross_predictions(estimator, X, y, cv, **keywords)
     return count_folds(predictions, labels=labels, positive=positive, by=slices)
 
@@ -140,7 +147,7 @@ def cross_predictions(
     >>> dict(out.sizes), float((out.actual == out.predicted).mean().round(2))
     ({'tested': 150}, 0.96)
     """
-    estimators = as_mapping(estimator)
+    estimators = estimators_by_name(estimator)
     X, y, groups = indexable(X, y, groups)
     labels = labels_of(y)
     splits = splits_of(cv, X, y, groups, random_state)
@@ -152,7 +159,7 @@ def cross_predictions(
         [(each, X, y, *split) for each in estimators.values() for split in splits], n_jobs, progress
     )
     rows = [answers[start : start + len(splits)] for start in range(0, len(answers), len(splits))]
-    place = places([test for _, test in splits], len(labels))
+    place = repeats_and_folds([test for _, test in splits], len(labels))
     parts = [_dataset(row, splits, labels, place, groups) for row in rows]
     _check_failures(estimators, rows, place, parts)
     if not isinstance(estimator, Mapping):
@@ -280,7 +287,7 @@ def _dataset(answers, splits, labels, place, groups):
         "repeat": repeat,
         "fold": fold,
     }
-    known = design(splits, labels)
+    known = split_design(splits, labels)
     if groups is not None:
         data["group"] = np.asarray(groups)[example]
         known["fixed_totals"] = False  # groups are drawn, and bring their classes with them
@@ -465,7 +472,7 @@ def cross_outcomes(
     if keywords.get("groups") is not None:
         todo = "cross_confusion(..., groups=) and compare()"
         raise fail("pairs know no groups", "groups", "examples drawn one by one", todo)
-    slices = slices_by(by, X, y)
+    slices = slices_of_rows(by, X, y)
     if slices and halves:
         todo = "leave halves= out, or select the examples of a slice"
         raise fail("halves of slices", list(slices), "halves=, or by=", todo)
@@ -556,7 +563,7 @@ def cross_scores(
     >>> evidence.score.dims, sorted(set(evidence.fold.values.tolist()))
     (('example',), [0, 1, 2])
     """
-    estimators = as_mapping(estimator)
+    estimators = estimators_by_name(estimator)
     X, y, groups = indexable(X, y, groups)
     labels = labels_of(y)
     classes = np.unique(labels)
@@ -579,7 +586,7 @@ def cross_scores(
         positive=positive,
         fold=np.repeat(np.arange(len(splits)), [len(test) for test in tests]),
     )
-    known = design(splits, labels)
+    known = split_design(splits, labels)
     return evidence.assign_coords({name: known[name] for name in ("test_share", "train_size")})
 
 

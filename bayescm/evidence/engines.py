@@ -15,7 +15,7 @@ NUMBER = "_bayescm_n"  # how often each combination of labels occurs
 _PIECE = 1 << 20  # rows at a time
 
 
-class Stored(Protocol):
+class StoredTable(Protocol):
     """A table that need not be in memory."""
 
     @property
@@ -32,7 +32,7 @@ class Stored(Protocol):
         """Return how often each combination of labels occurs, as the column ``NUMBER``."""
 
 
-def stored(path: Path) -> Stored | None:
+def open_table(path: Path) -> StoredTable | None:
     """Return the typed table at a path, or None where it is no such path."""
     name, _, table = str(path).partition(_PARTING)
     if name.lower().endswith(_DATABASE):
@@ -93,12 +93,12 @@ class _InArrow:
         if not parts:
             return self.columns(names).assign(**{NUMBER: 0})
         # Pieces may have dictionaries of their own: labels are compared as what they stand for.
-        every = pd.concat([plain(each) for each in parts], ignore_index=True)
+        every = pd.concat([without_categories(each) for each in parts], ignore_index=True)
         total = every.groupby(names, dropna=False, sort=False, observed=True)["count_all"].sum()
         return total.rename(NUMBER).reset_index()
 
 
-def plain(frame: pd.DataFrame) -> pd.DataFrame:
+def without_categories(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame without categories."""
     kinds = {
         name: each.cat.categories.dtype

@@ -31,7 +31,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import from_cells, from_matrix
-from bayescm.evidence.engines import NUMBER, TYPED, plain, stored
+from bayescm.evidence.engines import NUMBER, TYPED, open_table, without_categories
 from bayescm.evidence.frames import check_labels, from_frame
 from bayescm.evidence.labels import check_exact
 from bayescm.evidence.predictions import column_of
@@ -235,7 +235,7 @@ def read_columns(
         frame = file.counted([*labels, *by])
     else:
         frame = file.columns(Columns((*labels, *by), tuple(numbers)))
-    places = {name: as_places(frame[name]) for name in by if name not in labels}
+    places = {name: as_slice_labels(frame[name]) for name in by if name not in labels}
     if numeric_labels:
         places |= {name: as_numbers(frame[name]) for name in labels}
     return _one_kind(frame.assign(**places), *labels)
@@ -299,7 +299,7 @@ def as_numbers(column: pd.Series) -> pd.Series:
     return column.map({text: int(number) for text, number in found.items()}).astype("Int64")
 
 
-def as_places(column: pd.Series) -> pd.Series:
+def as_slice_labels(column: pd.Series) -> pd.Series:
     """Return folds, groups or steps as numbers where that tells the same ones apart."""
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return column
@@ -342,8 +342,8 @@ class File:
     """
 
     def __init__(self, path: str | Path):
-        path = at_hand(path)
-        self.path, self.table = path, stored(path)
+        path = local_path(path)
+        self.path, self.table = path, open_table(path)
         self.names: list[str] = []
         if self.table is None:
             _check_text(path)
@@ -364,7 +364,7 @@ class File:
         total = pd.DataFrame(columns=[*names, NUMBER])
         for piece in self._pieces(Columns(tuple(names))):
             found = piece.groupby(names, dropna=False, sort=False, observed=True).size()
-            found = plain(found.rename(NUMBER).reset_index())
+            found = without_categories(found.rename(NUMBER).reset_index())
             every = pd.concat([total, found], ignore_index=True) if len(total) else found
             total = every.groupby(names, dropna=False, sort=False)[NUMBER].sum().reset_index()
         return _few_labels(total.astype(dict.fromkeys(names, "category")), names)
@@ -410,7 +410,7 @@ class File:
 
     def _stream(self, wanted):
         pieces = list(self._pieces(wanted))
-        joined = {name: _joined([each[name] for each in pieces]) for name in pieces[0]}
+        joined = {name: _concatenate([each[name] for each in pieces]) for name in pieces[0]}
         return _few_labels(pd.DataFrame(joined), wanted.labels)
 
     def _pieces(self, wanted):
@@ -448,7 +448,7 @@ def _few_labels(frame, names):
     return frame
 
 
-def _joined(pieces):
+def _concatenate(pieces):
     if not isinstance(pieces[0].dtype, pd.CategoricalDtype):
         return pd.concat(pieces, ignore_index=True)
     return pd.Series(pd.api.types.union_categoricals(pieces, sort_categories=True))
@@ -538,7 +538,7 @@ _ADDRESS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/{1,2}(?=[^/])")  # a Path has
 _SECONDS = 60  # that a server may be silent
 
 
-def at_hand(path: str | Path) -> Path:
+def local_path(path: str | Path) -> Path:
     """
     Return the path of a file, fetched first where it is at an address of the web.
 
@@ -562,11 +562,11 @@ def at_hand(path: str | Path) -> Path:
     if kind not in ("http", "https"):
         todo = "fetch it first, or read it with pandas and pass it to from_frame"
         raise fail("an address that is not of the web", kind, "http or https", todo)
-    return _fetched(f"{kind}://{str(path)[found.end() :]}")
+    return _download(f"{kind}://{str(path)[found.end() :]}")
 
 
 @lru_cache(maxsize=8)
-def _fetched(address):
+def _download(address):
     """Return the file, which is deleted when the process ends."""
     from urllib.error import HTTPError  # most files are at hand
     from urllib.parse import unquote, urlsplit
@@ -595,7 +595,7 @@ def _fetched(address):
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """
     Give a name beside a file to write to; where all goes well it then replaces the file.
 

@@ -44,7 +44,7 @@ def design(counts: xr.DataArray) -> dict[str, Any]:
     return {name: known[name] if name in known else coords[name].item() for name in DESIGN}
 
 
-def at_random(counts: xr.DataArray) -> bool:
+def is_random_split(counts: xr.DataArray) -> bool:
     """Return whether nearly all data was split at random, more often than in whole passes."""
     known = design(counts)
     more = "repeat" not in counts.dims and counts.sizes["fold"] > known["n_folds"]

@@ -63,14 +63,14 @@ def from_frame(
     >>> from_frame(frame, actual="y", predicted="yhat", by="fold").dims
     ('fold', 'actual', 'predicted')
     """
-    dims, answers = named(by), named(predicted)
+    dims, answers = columns_by_name(by), columns_by_name(predicted)
     several = not isinstance(predicted, str)
     if several and weights_are == "importance":
         todo = "compare the classifiers by their own counts"
         raise fail("importance weights of several classifiers", weights, "counts", todo)
     if not isinstance(frame, pd.DataFrame):
         columns = [actual, *answers.values(), *dims.values()]
-        frame, weights = counted(frame, columns, weights, weights_are)
+        frame, weights = count_combinations(frame, columns, weights, weights_are)
         weights_are = weights_are if weights_are == "importance" else None
         weights_are = "counts" if weights is not None and weights_are is None else weights_are
     said = {name: column_of(frame, each) for name, each in answers.items()}
@@ -87,14 +87,14 @@ def from_frame(
     return from_predictions(truth, *said.values(), weights_are=weights_are, **options)
 
 
-def named(columns: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+def columns_by_name(columns: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     """Return columns by name, their own where they have no other."""
     if isinstance(columns, Mapping):
         return dict(columns)
     return {name: name for name in ([columns] if isinstance(columns, str) else columns)}
 
 
-def counted(
+def count_combinations(
     frame: Any, columns: Sequence[str], weights: str | None = None, weights_are: str | None = None
 ) -> tuple[pd.DataFrame, str | None]:
     """

@@ -102,19 +102,19 @@ def check_exact(name: str, numbers: np.ndarray) -> None:
         raise fail(what, int(large[0]), "integers or text", todo)
 
 
-def listed(index: Any) -> list:
+def index_labels(index: Any) -> list:
     """Return the labels of an index of xarray: of pandas, which is quick."""
     return index.to_pandas_index().tolist()
 
 
 @lru_cache(maxsize=256)
-def agreeing(*indexes: Any) -> list[list]:
+def matching_labels(*indexes: Any) -> list[list]:
     """
     Return the labels of the indexes of rows and columns, or raise where they are not the same.
 
     Indexes never change; to go through their labels takes longer than all else that is checked.
     """
-    rows, columns = found = [listed(each) for each in indexes]
+    rows, columns = found = [index_labels(each) for each in indexes]
     if set(rows) != set(columns) or len(rows) != len(columns):
         raise fail(
             "actual and predicted have different labels",
@@ -126,7 +126,7 @@ def agreeing(*indexes: Any) -> list[list]:
     return found
 
 
-def obvious(labels: list) -> Any:
+def obvious_positive(labels: list) -> Any:
     """Return the positive one of two classes where their labels say it, else None."""
     return next((pair[1] for pair in BINARY if set(pair) == set(labels)), None)
 
@@ -161,7 +161,7 @@ def sides_of(table: pd.DataFrame) -> tuple[str, str]:
     return ("predicted", "actual") if down or true_across else ("actual", "predicted")
 
 
-def numbered(index: pd.Index) -> bool:
+def is_default_index(index: pd.Index) -> bool:
     """Say whether an index is what pandas puts where there are no labels: 0, 1, 2, ...."""
     bare = isinstance(index, pd.RangeIndex) and index.name is None
     return bare and (index.start, index.step) == (0, 1)
@@ -178,7 +178,7 @@ def in_label_order(given: Any, labels: Sequence) -> Any:
     >>> in_label_order(pd.Series({"b": 0.2, "a": 0.8}), ["a", "b"])
     [0.8, 0.2]
     """
-    if isinstance(given, pd.Series) and not numbered(given.index):
+    if isinstance(given, pd.Series) and not is_default_index(given.index):
         given = given.to_dict()
     if not isinstance(given, Mapping):
         return given
@@ -199,7 +199,7 @@ def columns_in_order(table: Any, labels: Sequence) -> Any:
     array([[2, 1]])
     """
     if isinstance(table, pd.DataFrame):
-        if numbered(table.columns):
+        if is_default_index(table.columns):
             return table
     elif not _is_polars(table):
         return table

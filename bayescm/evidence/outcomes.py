@@ -24,7 +24,7 @@ from bayescm.evidence.counts import (
     with_design,
 )
 from bayescm.evidence.counts import default_model as default_model_of_counts
-from bayescm.evidence.labels import as_labels, default_labels, obvious
+from bayescm.evidence.labels import as_labels, default_labels, obvious_positive
 from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
 from bayescm.evidence.type import DefaultModel, EvidenceType, model_of_keyword
 from bayescm.validate import check_counts, check_row_order, fail, suggest, unmasked
@@ -84,7 +84,7 @@ def from_classifiers(
     array([[2, 1],
            [1, 1]])
     """
-    names = _names(predictions)
+    names = _answers_by_name(predictions)
     check_row_order({"actual": actual, "predictions": names, "by": by, "weights": weights})
     columns = {"actual": column("actual", actual)}
     for name, answers in names.items():
@@ -110,7 +110,7 @@ def from_classifiers(
     return as_outcomes(xr.Dataset({"counts": ((*axes, "outcome"), table)}, coords=coords))
 
 
-def _names(predictions):
+def _answers_by_name(predictions):
     """Return the classifiers' answers by name, each name once."""
     pairs = predictions.items() if hasattr(predictions, "items") else predictions
     try:
@@ -183,7 +183,7 @@ def _canonical(labels, codes, positive, abstain):
     """Put the positive class of two second."""
     known = [label for label in labels.tolist() if label != abstain]
     if positive is None and len(known) == 2:
-        positive = obvious(known)
+        positive = obvious_positive(known)
     if positive is not None and positive not in known:
         todo = suggest(positive, known)
         raise fail("the positive class is not among the labels", positive, known, todo)
@@ -299,7 +299,7 @@ def tables_of(outcomes: xr.Dataset, parts: tuple | None = None) -> xr.DataArray:
     coords |= {name: each for name, each in outcomes.coords.variables.items() if each.ndim == 0}
     positive = coords.pop("positive", None)
     positive = positive if positive is None else positive.item()
-    matrices = pour(counts, actual, predicted, len(labels))
+    matrices = marginal_matrices(counts, actual, predicted, len(labels))
     return with_design(make_counts(matrices, labels, positive, dims, coords))
 
 
@@ -341,7 +341,7 @@ def arrays(outcomes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return counts, codes[0], codes[1:]
 
 
-def pour(weights, actual, predicted, classes: int) -> np.ndarray:
+def marginal_matrices(weights, actual, predicted, classes: int) -> np.ndarray:
     """
     Add outcome weights up into each classifier's own matrix.
 
@@ -359,7 +359,7 @@ def pour(weights, actual, predicted, classes: int) -> np.ndarray:
     ndarray, shape (..., J, C, C)
     """
     if classes <= _FEW and weights.dtype.kind == "f" and weights.ndim > 1:
-        return _poured(weights, actual * classes + predicted, classes)
+        return _matrices_by_product(weights, actual * classes + predicted, classes)
     total = np.zeros((*weights.shape[:-1], len(predicted), classes**2), weights.dtype)
     for judge, answers in enumerate(predicted):
         code = actual * classes + answers
@@ -372,14 +372,14 @@ def pour(weights, actual, predicted, classes: int) -> np.ndarray:
     return total.reshape(*total.shape[:-1], classes, classes)
 
 
-def _poured(weights, code, classes):
+def _matrices_by_product(weights, code, classes):
     """Add draws up to tables."""
     cells = np.arange(classes**2)[:, None] == code[:, None, :]
-    total = added(weights, cells.reshape(-1, code.shape[-1]))
+    total = masked_sums(weights, cells.reshape(-1, code.shape[-1]))
     return total.reshape(*total.shape[:-1], len(code), classes, classes)
 
 
-def added(weights: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+def masked_sums(weights: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """
     Add up weights (..., M) that are chosen (K, M), (..., K), by a product of matrices.
 

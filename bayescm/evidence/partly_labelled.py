@@ -37,12 +37,12 @@ from bayescm.evidence.labels import (
 from bayescm.evidence.outcomes import as_outcomes, from_classifiers, is_outcomes, matrices_of
 from bayescm.evidence.tabulate import (
     Axis,
+    as_sequence,
     axes_of,
     check_one_axis,
     check_sizes,
     column,
     factorize,
-    in_a_row,
     tabulate,
 )
 from bayescm.evidence.type import DefaultModel, EvidenceType, model_of_keyword
@@ -130,7 +130,7 @@ def from_partly_labelled(
         raise fail("nothing but labels", None, "what a classifier or a judge said", todo)
     said = {"actual": actual, "predicted": predicted, "judge": judge}
     check_row_order(said | {"design": design, "by": by})
-    values, seen = _by_people(actual)
+    values, seen = _human_labels(actual)
     if not seen.any():
         raise fail("nobody labelled anything", len(seen), "some labels", "label some examples")
     options = {"labels": labels, "positive": positive, "abstain": abstain}
@@ -141,7 +141,7 @@ def from_partly_labelled(
         found = outcomes_of(values, seen, predicted, (place, names), axes, **options)
         warn_of_slices(found["counts"], axes)
         if judge is not None:
-            warn_of_judge(*strata_of(found), varies=len(names) > 1)
+            warn_of_judge(*pooled_strata(found), varies=len(names) > 1)
         return found
     answers, other, classified = _classified(predicted, judge, values, len(seen), labels, abstain)
     place, names = strata(other, design, len(seen), seen.sum())
@@ -155,7 +155,7 @@ def from_partly_labelled(
         return counts.assign_coords(transfer=transfer)
     if other is not None or predicted is None:
         varies = len(names) > 1 or (other is None and len(pd.unique(np.asarray(given))) > 1)
-        warn_of_judge(*strata_of(counts), varies=varies)
+        warn_of_judge(*pooled_strata(counts), varies=varies)
     return counts
 
 
@@ -217,7 +217,7 @@ def from_partly_labelled_counts(
     return counts.assign_coords(unlabelled=(("judge", "predicted"), rest))
 
 
-def said_of(
+def judgements(
     actual: Any, predicted: Any = None, judge: Any = None, *, design: Any = None, **options: Any
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """
@@ -239,7 +239,7 @@ def said_of(
     """
     columns = {"actual": actual, "predicted": predicted, "judge": judge, "design": design}
     check_row_order(columns)
-    values, seen = _by_people(actual)
+    values, seen = _human_labels(actual)
     several = isinstance(predicted, Mapping)
     if not several:
         known = options.get("labels"), options.get("abstain")
@@ -264,9 +264,9 @@ def _check_transfer(transfer, predicted, abstain):
         raise fail("transferred errors with abstentions", abstain, "abstain=None", todo)
 
 
-def _by_people(actual):
+def _human_labels(actual):
     """Return the labels that people gave, and which examples have one (n,)."""
-    actual = in_a_row(actual)
+    actual = as_sequence(actual)
     check_one_axis("actual", actual)
     truth = pd.Series(actual).reset_index(drop=True)
     seen = truth.notna().to_numpy()
@@ -315,7 +315,7 @@ def _counted(values, seen, given, strata, axes, *, labels, positive, abstain):
     """Return the labelled examples by stratum, the others in the coord ``unlabelled``."""
     place, names = strata
     known = _all_classes(values, given, labels, abstain)
-    place, lead, coords = sliced(place, names, axes)
+    place, lead, coords = slice_codes(place, names, axes)
     size = math.prod(lead)
     table, _, _ = tabulate(values, given[seen], labels=known, by={"judge": place[seen]})
     full = np.zeros((size, len(known), len(known)), np.int64)
@@ -383,7 +383,7 @@ def outcomes_of(
         present = set(pd.unique(values)).union(*(set(pd.unique(each)) for each in given.values()))
         present -= {options.get("abstain")}
         labels = default_labels(sorted(present, key=str), present, values)
-    place, lead, slices = sliced(place, names, axes)
+    place, lead, slices = slice_codes(place, names, axes)
     size, dims = math.prod(lead), tuple(slices)
     by = {"judge": place[seen]}
     chosen = {name: each[seen] for name, each in given.items()}
@@ -413,7 +413,7 @@ def _answers(given, place, rest, labels, judges):
     return labels[answers], np.bincount(index, minlength=judges * number).reshape(judges, number)
 
 
-def sliced(
+def slice_codes(
     place: np.ndarray, names: Sequence[str], axes: Mapping[str, Axis]
 ) -> tuple[np.ndarray, tuple[int, ...], dict[str, Any]]:
     """Return the place (n,) of slice and stratum, the shape of both, and their coords."""
@@ -465,13 +465,13 @@ def strata(
 
 def _part(name, values, size, labels):
     """Return one judge's answers as a categorical, or raise where some are missing."""
-    values = in_a_row(values)
+    values = as_sequence(values)
     check_one_axis(name, values)
     if is_score(values):
         array = _numbers(values).astype(float)
         if np.isnan(array).any():
             raise _missing(name, np.isnan(array).sum())
-        found = pd.Categorical(_cut(array, int(np.clip(labels // LABELS_A_BIN, 2, BINS))))
+        found = pd.Categorical(_bin_scores(array, int(np.clip(labels // LABELS_A_BIN, 2, BINS))))
     else:
         array = pd.Series(values).reset_index(drop=True)
         if array.dtype == object and len(array) and np.ndim(array.iloc[0]):
@@ -520,7 +520,7 @@ def _numbers(values):
     return np.where(blank, np.nan, array).astype(float) if whole else array
 
 
-def _cut(scores, bins):
+def _bin_scores(scores, bins):
     """Return the part of every score; one that many share, such as 0, stays apart from others."""
     edges = np.quantile(scores, np.linspace(0, 1, bins + 1))
     if (np.diff(edges) > 0).all():
@@ -578,7 +578,7 @@ def by_stratum(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return known[..., kept, :], others[..., kept], every[:, kept], judged[kept]
 
 
-def strata_of(evidence: xr.DataArray | xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+def pooled_strata(evidence: xr.DataArray | xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Return the labelled examples (K, C) and the others (K,) of each stratum, all slices."""
     if isinstance(evidence, xr.Dataset):
         known, others = by_stratum(evidence)[:2]
@@ -615,14 +615,14 @@ def warn_of_judge(known: np.ndarray, others: np.ndarray, *, varies: bool) -> Non
         said = f"{share} of the examples are in {many} without a label: what is true "
         warnings.warn(f"{said}there is left to the prior. Label some of these.", stacklevel=4)
         return
-    worth = labels_worth(known, others)
+    worth = equivalent_labels(known, others)
     if others.any() and worth < seen.sum():
         said = f"The judge does not help: {seen.sum():.0f} labels are worth {worth:.0f} without it."
         todo = "It tells too little of the truth, or the labels are few where the examples are many"
         warnings.warn(f"{said} {todo}; pass a better judge or label more.", stacklevel=4)
 
 
-def labels_worth(known: np.ndarray, others: np.ndarray) -> float:
+def equivalent_labels(known: np.ndarray, others: np.ndarray) -> float:
     """
     Return how many labels of random examples would tell as much of the classes' shares.
 
@@ -654,7 +654,7 @@ def warn_of_slices(counts: xr.DataArray, axes: Mapping[str, Axis]) -> None:
 # One classifier out of several, and the judge looked at as a classifier
 
 
-def of_classifiers(evidence: xr.DataArray | xr.Dataset, place: int = 0) -> xr.DataArray:
+def counts_of_classifier(evidence: xr.DataArray | xr.Dataset, place: int = 0) -> xr.DataArray:
     """
     Return partly labelled counts of one classifier, as they are where there is but one.
 
@@ -693,7 +693,7 @@ def of_classifiers(evidence: xr.DataArray | xr.Dataset, place: int = 0) -> xr.Da
 
 def judge_as_classifier(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray | None:
     """Return partly labelled counts with the judge's answers as predictions, or None."""
-    counts = of_classifiers(evidence)
+    counts = counts_of_classifier(evidence)
     labels, names = counts["actual"].values.tolist(), counts["judge"].values.tolist()
     if names == ["all"] or len(names) == 1:
         return counts  # the judge took the place of a classifier

@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import TABULATED, default_measures
-from bayescm.evidence.labels import as_labels, check_exact, check_no_missing_text, obvious
+from bayescm.evidence.labels import as_labels, check_exact, check_no_missing_text, obvious_positive
 from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import check_row_order, fail, suggest
 
@@ -75,13 +75,13 @@ def from_raters(
     (4, 40)
     """
     options: dict[str, Any] = {"group": group, "labels": labels, "positive": positive}
-    found = tabulated(raters, predicted=predicted, gold=gold, **options)
+    found = count_patterns(raters, predicted=predicted, gold=gold, **options)
     _check_design(found)
     _check_gold(found)
     return found
 
 
-def tabulated(
+def count_patterns(
     raters: Mapping[str, Any],
     *,
     predicted: Mapping[str, Any] | None = None,
@@ -120,7 +120,7 @@ def tabulated(
     found = found.assign_coords(pattern_of=("example", which.ravel()))
     if names is not None:
         found = found.assign(group=("pattern", rows[:, -2])).assign_coords(population=names)
-    label = obvious(known.tolist()) if positive is None else positive
+    label = obvious_positive(known.tolist()) if positive is None else positive
     return found if label is None else found.assign_coords(positive=label)
 
 

@@ -18,7 +18,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import abstains, as_counts, positive
-from bayescm.evidence.frames import counted, named
+from bayescm.evidence.frames import columns_by_name, count_combinations
 from bayescm.evidence.labels import (
     as_labels,
     check_exact,
@@ -26,7 +26,7 @@ from bayescm.evidence.labels import (
     check_no_missing_text,
     columns_in_order,
     in_label_order,
-    obvious,
+    obvious_positive,
 )
 from bayescm.evidence.predictions import column_of
 from bayescm.evidence.slices import check_classes, check_one_sample, slice_name, slices_of
@@ -97,10 +97,10 @@ def from_scores(
     """
     keywords: dict[str, Any] = {"positive": positive, "labels": labels, "weights": weights}
     keywords |= {"weights_are": weights_are, "fold": fold, "by": by}
-    return as_scores(scored(actual, scores, **keywords))
+    return as_scores(build_scores(actual, scores, **keywords))
 
 
-def scored(
+def build_scores(
     actual: Any,
     scores: Any,
     *,
@@ -114,7 +114,7 @@ def scored(
     """Return scores of examples in slices (`slices_of`), before `as_scores` has checked them."""
     check_row_order({"actual": actual, name: scores, "weights": weights, **slices})
     truth = _truth(actual)
-    classes = as_labels(_found(truth) if labels is None else labels)
+    classes = as_labels(_classes_of(truth) if labels is None else labels)
     missing = sorted(set(truth.tolist()) - set(classes.tolist()), key=str)
     if missing:
         todo = f"{suggest(missing[0], classes.tolist())} add it to labels"
@@ -136,7 +136,10 @@ def scored(
         given = np.asarray(unmasked(weights, "weight"))
         given = _same_length("weight", given, len(truth))
         kind = check_weights(given.ravel(), weights_are)
-        columns["weight"] = ("example", given if kind == "counts" else _worth(given, truth))
+        columns["weight"] = (
+            "example",
+            given if kind == "counts" else _effective_weights(given, truth),
+        )
         if kind == "importance":
             columns["importance"] = ("example", given / given.max())
     coords |= _positive(positive, classes)
@@ -144,7 +147,7 @@ def scored(
     return xr.Dataset(columns, coords)
 
 
-def _worth(weights, truth):
+def _effective_weights(weights, truth):
     """
     Return what every example is worth.
 
@@ -179,7 +182,7 @@ def _truth(actual):
     return truth.astype(str) if truth.dtype.kind == "O" else truth
 
 
-def _found(truth):
+def _classes_of(truth):
     found = np.unique(truth).tolist()
     check_no_missing_text(found)
     if len(found) < 2:
@@ -239,7 +242,7 @@ def _positive(positive, classes):
             todo = "leave it out, or take one class against the rest: one_vs_rest(evidence, label)"
             raise fail("positive is for two classes only", positive, "None", todo)
         return {}
-    positive = obvious(classes.tolist()) if positive is None else positive
+    positive = obvious_positive(classes.tolist()) if positive is None else positive
     if positive is None:
         got = classes.tolist()
         raise fail(
@@ -318,11 +321,11 @@ def from_scored_frame(
     >>> evidence.area_error.item()
     0.08333333333333333
     """
-    names, parts = named(scores), named(by)
+    names, parts = columns_by_name(scores), columns_by_name(by)
     folds = [] if fold is None else [fold]
     keys = list(dict.fromkeys([actual, *names.values(), *folds, *parts.values()]))
     starts = None if edges is None else _starts(edges)
-    counts, number = counted(
+    counts, number = count_combinations(
         _binned(frame, keys, set(names.values()), starts), keys, weights, "counts"
     )
     counts = counts.sort_values(keys, ignore_index=True)
@@ -531,10 +534,10 @@ def from_probabilities(
         raise fail("clip must be a small probability", clip, "0 < clip < 0.5", "pass clip=1e-6")
     keywords: dict[str, Any] = {"positive": positive, "labels": labels, "weights": weights}
     keywords |= {"weights_are": weights_are, "fold": fold, "group": group, "by": by}
-    evidence = scored(actual, probabilities, name="probabilities", **keywords)
+    evidence = build_scores(actual, probabilities, name="probabilities", **keywords)
     evidence = as_scores(evidence.assign_coords(probabilities=True))
     values = evidence["score"]
-    name = "" if not isinstance(probabilities, Mapping) else f" of {_worst(values)}"
+    name = "" if not isinstance(probabilities, Mapping) else f" of {_farthest_outside(values)}"
     outside = values.values[(values.values < 0) | (values.values > 1)]
     if outside.size:
         todo = "pass predict_proba, or decision values as scores: from_scores(actual, scores)"
@@ -553,7 +556,7 @@ def from_probabilities(
     return evidence
 
 
-def _worst(values):
+def _farthest_outside(values):
     """Return the classifier whose probabilities reach furthest out of [0, 1]."""
     others = [dim for dim in values.dims if dim != "classifier"]
     reach = np.maximum(-values, values - 1).max(others)

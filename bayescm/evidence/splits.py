@@ -19,7 +19,7 @@ from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
 from bayescm.validate import check_row_order, fail, unmasked
 
 
-def as_mapping(estimator):
+def estimators_by_name(estimator):
     """Return classifiers by name; one alone has that of its type."""
     alone = {type(estimator).__name__: estimator}
     estimators = dict(estimator) if isinstance(estimator, Mapping) else alone
@@ -75,7 +75,7 @@ def _splitter(cv, y, random_state, groups):
     return check_cv(cv, y, classifier=True)
 
 
-def places(tests, size):
+def repeats_and_folds(tests, size):
     """Return repeat and fold of every split: a repeat ends when every example was tested."""
     repeat, seen = [], np.zeros(size, int)
     for test in tests:
@@ -88,7 +88,7 @@ def places(tests, size):
     return np.array(repeat), np.arange(len(tests)) % sizes[0]
 
 
-def design(splits, labels):
+def split_design(splits, labels):
     """Return number of folds, shares of a test and a training set, and whether totals are fixed."""
     share = sum(len(test) for _, test in splits) / (len(splits) * len(labels))
     seen = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(labels))
@@ -219,7 +219,7 @@ def _deal(X, y, parts, stratify, rng):
     return part
 
 
-def slices_by(by, X, y, groups=None):
+def slices_of_rows(by, X, y, groups=None):
     """Return the slice (n,) of every example on each dim, or raise where it cannot be."""
     if by is None:
         return {}

@@ -85,7 +85,7 @@ def column(name: str, values: Any) -> Any:
             f"{name} is not a sequence of labels", values, "one label per example", todo, TypeError
         )
     unmasked(values, name)
-    values = in_a_row(values)
+    values = as_sequence(values)
     check_one_axis(name, values)
     array = values if hasattr(values, "dtype") else pd.Series(values)  # a list may hold None
     array = pd.array(array) if pd.api.types.is_extension_array_dtype(array) else np.asarray(array)
@@ -102,7 +102,7 @@ def check_one_axis(name: str, values: Any) -> None:
         raise fail(f"{name} has {values.ndim} axes", values.shape, "shape (n,)", todo)
 
 
-def in_a_row(values: Any) -> Any:
+def as_sequence(values: Any) -> Any:
     """Return what tells its values by the array protocol alone, such as a variable, as an array."""
     try:
         len(values), iter(values)

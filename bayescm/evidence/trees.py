@@ -67,7 +67,7 @@ def variables_of(tree: xr.DataTree, group: str = "posterior") -> dict[str, str]:
     return {of: each for of, each in known.items() if each in draws or each == name}
 
 
-def listed(tree: xr.DataTree, name: str) -> list[str]:
+def attribute_dims(tree: xr.DataTree, name: str) -> list[str]:
     """Return an attribute of a tree that is a list of dims: ``uses`` or ``pairs``."""
     return json.loads(tree.attrs.get(name, "[]"))
 
@@ -75,7 +75,7 @@ def listed(tree: xr.DataTree, name: str) -> list[str]:
 def extra_dims(tree: xr.DataTree, cells: xr.DataArray) -> list[Hashable]:
     """Return the dims of cell probabilities that a measure is averaged over."""
     if "estimands" in tree.attrs:
-        kept: Sequence[Hashable] = listed(tree, "batch")
+        kept: Sequence[Hashable] = attribute_dims(tree, "batch")
     else:  # a tree of pm.sample: what is not a dim of the counts, and folds
         data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
         counts = set(data["counts"].dims if "counts" in data else cells.dims) - set(FOLDS)
@@ -86,7 +86,7 @@ def extra_dims(tree: xr.DataTree, cells: xr.DataArray) -> list[Hashable]:
 def variable_of(tree: xr.DataTree, group: str, of: str) -> str:
     """Return the name of the variable that an estimand is read off."""
     known = variables_of(tree, group)
-    folds = set(FOLDS) & set(listed(tree, "uses")) or known.get("finite") == "theta_fold"
+    folds = set(FOLDS) & set(attribute_dims(tree, "uses")) or known.get("finite") == "theta_fold"
     name = "finite" if of == "fitted" and folds else of
     if name not in known:
         todo = "for others fit another model"

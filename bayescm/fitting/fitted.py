@@ -11,9 +11,9 @@ from bayescm.distributions.base import Distribution
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.trees import (
+    attribute_dims,
     cells_of,
     extra_dims,
-    listed,
     variables_of,
     with_positive_class,
 )
@@ -39,8 +39,8 @@ class FittedPosterior(CountsPosterior):
         tree = with_positive_class(tree)
         self.tree, self.variable = tree, variable
         self.estimands = {"parameter": variable} if variable else variables_of(tree)
-        self.pooled_dims = () if variable else tuple(listed(tree, "uses"))
-        self.pairs = tuple(listed(tree, "pairs"))
+        self.pooled_dims = () if variable else tuple(attribute_dims(tree, "uses"))
+        self.pairs = tuple(attribute_dims(tree, "pairs"))
         cells = cells_of(tree, "posterior", self.estimands["parameter"])
         over = [] if variable else extra_dims(tree, cells)
         self.counts = cells.isel(dict.fromkeys(("chain", "draw", *over), 0), drop=True)

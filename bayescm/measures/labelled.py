@@ -19,10 +19,10 @@ from bayescm.evidence.counts import (
 )
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.trees import (
+    attribute_dims,
     cells_of,
     extra_dims,
     group_of,
-    listed,
     variable_of,
     with_positive_class,
 )
@@ -108,11 +108,11 @@ def _predicted(tree, group, cells):
     """Return the counts of the next test set: those that the tree predicts, or drawn from cells."""
     draws = group_of(tree, f"{group}_predictive")
     flat = [each for each in draws.values() if "cell" in each.dims]
-    if listed(tree, "uses") or not flat:
+    if attribute_dims(tree, "uses") or not flat:
         data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
         counts = data["counts"] if "counts" in data else xr.DataArray(np.nan)
         return of_the_same_size(cells, counts, extra_dims(tree, cells))
-    (pair, *_) = [*listed(tree, "pairs"), None]
+    (pair, *_) = [*attribute_dims(tree, "pairs"), None]
     members = None if pair is None else cells.coords[pair]
     return in_order(of_joint_cells(flat[0], cells.indexes["actual"], members))
 

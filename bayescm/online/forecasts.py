@@ -27,7 +27,7 @@ from scipy.special import pdtrc
 
 from bayescm.distributions import dirichlet
 from bayescm.distributions.transformed_normal import TransformedNormal, inverse_link, link
-from bayescm.evidence.labels import check_no_dates, check_no_missing_text, obvious
+from bayescm.evidence.labels import check_no_dates, check_no_missing_text, obvious_positive
 from bayescm.evidence.scores import as_scores
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import Curved
@@ -414,7 +414,7 @@ def _labels(actual, positive):
     check_no_dates(list(actual[:1]), "the labels of actual")
     labels = np.unique(actual).tolist()
     check_no_missing_text(labels)
-    positive = obvious([0, 1]) if positive is None and set(labels) <= {0, 1} else positive
+    positive = obvious_positive([0, 1]) if positive is None and set(labels) <= {0, 1} else positive
     if positive is None or len({*labels, positive}) > 2:
         todo = "pass positive=, and two classes"
         raise fail("the positive class is not told", labels, "two classes and positive=", todo)

@@ -15,7 +15,7 @@ from typing import Any
 import lazy_loader
 import pandas as pd
 
-from bayescm.evidence.files import replacing
+from bayescm.evidence.files import atomic_write
 from bayescm.simulation import Experiment, Repeated
 from bayescm.validate import check_choice, fail, suggest
 
@@ -96,7 +96,7 @@ def run_paper(
     ]
     frame = pd.concat(parts, ignore_index=True)
     if path is not None:
-        with replacing(path) as part:
+        with atomic_write(path) as part:
             if path.suffix == ".csv":
                 frame.to_csv(part, index=False, float_format="%.6g")
             else:

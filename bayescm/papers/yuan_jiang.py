@@ -33,7 +33,7 @@ from bayescm.classical.intervals import (
     multinomial_samples,
 )
 from bayescm.classical.max_z import max_abs_z
-from bayescm.evidence.outcomes import pour
+from bayescm.evidence.outcomes import marginal_matrices
 from bayescm.papers import beside, published, run_experiment
 from bayescm.papers.learners import SOURCES, find_file
 from bayescm.posteriors.base import as_labelled_counts
@@ -209,7 +209,7 @@ def _intervals(evaluation: MultinomialSamples, counts, parameters, rng) -> dict[
     ends = {name: np.stack([middle - half, middle + half], axis=1) for name, half in halves.items()}
     prior = classifier_priors(None, len(evaluation.predicted), 2)
     matrices = as_labelled_counts(
-        pour(counts, evaluation.actual, evaluation.predicted, 2), "classifier"
+        marginal_matrices(counts, evaluation.actual, evaluation.predicted, 2), "classifier"
     )
     posterior = PairedOutcomes(matrices, counts, evaluation.actual, evaluation.predicted, prior)
     draws = evaluation.evaluate(posterior.cells("parameter", DRAWS, rng)).reshape(DRAWS, -1)

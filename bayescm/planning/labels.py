@@ -20,7 +20,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS
-from bayescm.evidence.partly_labelled import has_strata, is_partly_labelled, said_of
+from bayescm.evidence.partly_labelled import has_strata, is_partly_labelled, judgements
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.labelled import kernels as as_kernels
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
@@ -241,7 +241,7 @@ def choose(
     3
     """
     rng = np.random.default_rng(check_seed(random_seed))
-    answers, labelled = said_of(actual, predicted, judge, **options)
+    answers, labelled = judgements(actual, predicted, judge, **options)
     missing = sorted({*answers, "label_next"} - {*plan})
     if missing:
         todo = "pass the data that the plan was made of"

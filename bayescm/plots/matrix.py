@@ -15,7 +15,13 @@ from bayescm.answers.interval import (
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS, as_counts, default_model, in_order
-from bayescm.evidence.trees import cells_of, extra_dims, listed, variables_of, with_positive_class
+from bayescm.evidence.trees import (
+    attribute_dims,
+    cells_of,
+    extra_dims,
+    variables_of,
+    with_positive_class,
+)
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.catalogue import resolve
 from bayescm.plots import interactive, style
@@ -286,7 +292,7 @@ def _of_tree(tree, per, **keywords):
         todo = "plot the counts themselves"
         raise fail("the fit holds no matrix of counts", list(data), "counts", todo)
     counts = in_order(data["counts"])
-    pooled = [dim for dim in listed(tree, "uses") if dim in counts.dims]
+    pooled = [dim for dim in attribute_dims(tree, "uses") if dim in counts.dims]
     return _one_matrix(counts.sum(pooled), ()), distribution.mean(), distribution
 
 

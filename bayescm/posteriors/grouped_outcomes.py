@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.outcomes import arrays, as_outcomes, pour, tables_of
+from bayescm.evidence.outcomes import arrays, as_outcomes, marginal_matrices, tables_of
 from bayescm.posteriors.base import CountsPosterior, prior_of
 from bayescm.posteriors.dirichlet_shares import DirichletShares, average_cells
 from bayescm.posteriors.joint_table import base_measure, classifier_priors
@@ -173,4 +173,4 @@ class GroupedOutcomes(CountsPosterior):
 
     def _matrices(self, joint):
         """Return each classifier's matrices (..., J, C, C) of joint outcomes (..., M)."""
-        return pour(joint, self.actual, self.predicted, self.prior.shape[-1])
+        return marginal_matrices(joint, self.actual, self.predicted, self.prior.shape[-1])

@@ -33,7 +33,7 @@ from bayescm.distributions.batches import Stack
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.discrete import WeightedNodes
 from bayescm.evidence.counts import CELLS
-from bayescm.evidence.folds import FOLDS, at_random, design, stack
+from bayescm.evidence.folds import FOLDS, design, is_random_split, stack
 from bayescm.inference.importance import Weighted
 from bayescm.posteriors.base import (
     CountsPosterior,
@@ -309,7 +309,7 @@ class HierarchicalFolds(CountsPosterior):
             "Random splits test some examples often and others hardly, which the model does not "
             "know: intervals may be too short. Repeated cross-validation tests all alike."
         )
-        caveats = [uneven] if at_random(self.counts) else []
+        caveats = [uneven] if is_random_split(self.counts) else []
         if self._halves is not None:
             return caveats
         p_value = min(

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 from bayescm.distributions import dirichlet
 from bayescm.distributions.paired import discordant
 from bayescm.evidence.counts import abstains
-from bayescm.evidence.outcomes import added, arrays, as_outcomes, pour, tables_of
+from bayescm.evidence.outcomes import arrays, as_outcomes, marginal_matrices, masked_sums, tables_of
 from bayescm.measures.next_tables import next_counts
 from bayescm.posteriors.base import CountsPosterior, prior_of
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
@@ -103,7 +103,7 @@ class PairedOutcomes(CountsPosterior):
             return self._sums(self._gammas(size, rng))
         classes = self.prior.shape[-1]
         seen = rng.standard_gamma(self.outcomes, (size, *self.outcomes.shape))
-        total = pour(seen, self.actual, self.predicted, classes)
+        total = marginal_matrices(seen, self.actual, self.predicted, classes)
         if self.weight > 0:
             share = self.weight / (self.weight + self.outcomes.sum(-1).min())
             lead = total.shape[:-3]
@@ -129,7 +129,7 @@ class PairedOutcomes(CountsPosterior):
         seen, counted = events[self.actual], np.flatnonzero(events & (rows > 0))
         outcomes, rows = self.outcomes[..., seen], rows[counted]
         gammas = rng.standard_gamma(outcomes, (size, *outcomes.shape))
-        share = added(gammas, (self.predicted == self.actual)[:, seen] ^ wrong)
+        share = masked_sums(gammas, (self.predicted == self.actual)[:, seen] ^ wrong)
         total, weight = gammas.sum(-1, keepdims=True), rows.sum()
         if weight > 0:
             right = self.prior[:, counted, counted].T / rows[:, None]
@@ -153,13 +153,13 @@ class PairedOutcomes(CountsPosterior):
             cells = self._gammas(size, rng)
             counts = rng.multinomial(n, cells / cells.sum(-1, keepdims=True))
             truth, answers = self.joint_cells[0], self.joint_cells[1:]
-            return pour(counts.astype(float), truth, answers, self.prior.shape[-1])
+            return marginal_matrices(counts.astype(float), truth, answers, self.prior.shape[-1])
         # The examples of outcomes not seen yet are few: a share weight / (weight + N).
         seen = rng.standard_gamma(self.outcomes, (size, *self.outcomes.shape))
         rest = rng.standard_gamma(self.weight, seen.shape[:-1])[..., None]
         mass = np.concatenate([seen, rest], axis=-1)
         counts = rng.multinomial(n, mass / mass.sum(-1, keepdims=True))
-        tables = pour(
+        tables = marginal_matrices(
             counts[..., :-1].astype(float), self.actual, self.predicted, self.prior.shape[-1]
         )
         if self.weight > 0:
@@ -284,7 +284,9 @@ class PairedOutcomes(CountsPosterior):
         return rng.standard_gamma(self.joint_weights, (size, *self.joint_weights.shape))
 
     def _sums(self, cells):
-        total = pour(cells, self.joint_cells[0], self.joint_cells[1:], self.prior.shape[-1])
+        total = marginal_matrices(
+            cells, self.joint_cells[0], self.joint_cells[1:], self.prior.shape[-1]
+        )
         return total / total.sum((-2, -1), keepdims=True)
 
 

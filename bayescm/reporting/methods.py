@@ -29,7 +29,7 @@ import xarray as xr
 
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.evidence.counts import align
-from bayescm.evidence.files import at_hand as local_path
+from bayescm.evidence.files import local_path
 from bayescm.reporting.sections import Section, Table
 
 _PACKAGES = ["bayescm", "numpy", "scipy", "xarray"]

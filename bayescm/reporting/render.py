@@ -21,7 +21,7 @@ import matplotlib
 import numpy as np
 from markupsafe import Markup
 
-from bayescm.evidence.files import replacing
+from bayescm.evidence.files import atomic_write
 from bayescm.reporting.progress import progress
 from bayescm.reporting.sections import Picture, Section
 from bayescm.validate import fail
@@ -109,9 +109,9 @@ def _write(path, title, sections, folder, interactive):
             raise fail("the folder of pictures is a symbolic link", str(target), "a folder", todo)
         target.mkdir(exist_ok=True)
         for picture in files.iterdir():
-            with replacing(target / picture.name) as part:
+            with atomic_write(target / picture.name) as part:
                 shutil.copyfile(picture, part)
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         part.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
 
 

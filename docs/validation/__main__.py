@@ -9,7 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from bayescm.evidence.files import replacing
+from bayescm.evidence.files import atomic_write
 from bayescm.simulation import Experiment
 from validation import experiments, result_name
 
@@ -54,7 +54,7 @@ def _run(experiment, options):
         keywords |= {"jobs": options.jobs, "journal": journal, "progress": True}
     table = experiment.run(options.case, **keywords)
     if path is not None:
-        with replacing(path) as part, part.open("w", newline="") as file:
+        with atomic_write(path) as part, part.open("w", newline="") as file:
             file.write(_origin(experiment, options))
             table.to_csv(file, index=False, float_format="%.6g")
     print(table.to_string(index=False))

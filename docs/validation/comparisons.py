@@ -13,7 +13,7 @@ from bayescm.answers.interval import interval
 from bayescm.answers.joint import joint_interval
 from bayescm.classical.paired import tango, wald
 from bayescm.distributions.paired import discordant
-from bayescm.evidence.outcomes import counts_of, pour
+from bayescm.evidence.outcomes import counts_of, marginal_matrices
 from bayescm.measures.catalogue import resolve
 from bayescm.posteriors import hierarchical_rows
 from bayescm.simulation import Experiment, Method, Repeated
@@ -36,7 +36,7 @@ class JointDistribution(NamedTuple):
 
     def matrices(self) -> np.ndarray:
         """Return the true confusion matrix of each classifier, (J, 2, 2)."""
-        return pour(self.probabilities, self.cells[0], self.cells[1:], 2)
+        return marginal_matrices(self.probabilities, self.cells[0], self.cells[1:], 2)
 
     def draw(self, rng: np.random.Generator, n: int) -> xr.Dataset:
         """Return the outcomes of n examples."""

@@ -16,7 +16,7 @@ from bayescm.answers.compare import compare
 from bayescm.answers.interval import interval
 from bayescm.evidence import at_prevalence, from_matrix, from_raters
 from bayescm.evidence.outcomes import from_classifiers
-from bayescm.evidence.raters import tabulated
+from bayescm.evidence.raters import count_patterns
 from bayescm.measures.agreement import EVERY, Labelled
 from bayescm.measures.catalogue import resolve
 from bayescm.posteriors.noisy_labels import noisy_labels
@@ -205,7 +205,7 @@ def raters_who_agree(
     population = Labelled(votes, chances.ravel())
     sample = combinations[rng.choice(len(combinations), n, p=chances.ravel())]
     labels = {f"r{rater}": column for rater, column in enumerate(sample.T)}
-    evidence = tabulated(labels, labels=list(range(classes)))
+    evidence = count_patterns(labels, labels=list(range(classes)))
     return evidence, {
         name: float(EVERY[name](population)) for name in measures_of_agreement(raters)
     }

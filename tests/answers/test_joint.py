@@ -10,7 +10,7 @@ from validation.comparisons import classifiers_with_shared_errors
 import bayescm as bcm
 from bayescm.answers.joint import envelope
 from bayescm.classical import delta
-from bayescm.evidence.outcomes import pour
+from bayescm.evidence.outcomes import marginal_matrices
 from bayescm.measures import resolve
 from bayescm.posteriors.joint_table import classifier_priors
 from bayescm.posteriors.paired_outcomes import PairedOutcomes
@@ -36,12 +36,16 @@ def test_intervals_hold_jointly_as_often_as_they_say(scenario):
     n, positives, rates, shared = scenario
     cells, p = classifiers_with_shared_errors(positives, rates, shared)
     kernels = [resolve(name) for name in MEASURES]
-    truth = np.concatenate([kernel(pour(p, cells[0], cells[1:], 2)) for kernel in kernels])
+    truth = np.concatenate(
+        [kernel(marginal_matrices(p, cells[0], cells[1:], 2)) for kernel in kernels]
+    )
     rng = np.random.default_rng(0)
     held, single = 0, 0
     for _ in range(200):
         counts = rng.multinomial(n, p)
-        matrices = bcm.from_matrix(pour(counts, cells[0], cells[1:], 2), dims=("classifier",))
+        matrices = bcm.from_matrix(
+            marginal_matrices(counts, cells[0], cells[1:], 2), dims=("classifier",)
+        )
         posterior = PairedOutcomes(
             matrices, counts, cells[0], cells[1:], classifier_priors(None, 3, 2)
         )

@@ -9,7 +9,7 @@ import pytest
 from reference_cases import data_file
 
 from bayescm.evidence import from_cells, read
-from bayescm.evidence.files import replacing
+from bayescm.evidence.files import atomic_write
 
 TEXT = "y,yhat,fold\nsick,sick,0\nwell,sick,0\nsick,well,1\nwell,well,1\n"
 
@@ -192,16 +192,16 @@ def test_damaged_and_hostile_files_are_refused_in_plain_english(tmp_path, write,
 
 def test_output_replaces_a_file_whole_or_not_at_all(tmp_path):
     path = tmp_path / "a.txt"
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         part.write_text("one")
     umask = os.umask(0)
     os.umask(umask)
     assert path.stat().st_mode & 0o777 == 0o666 & ~umask
-    with pytest.raises(FileNotFoundError), replacing(path) as part:
+    with pytest.raises(FileNotFoundError), atomic_write(path) as part:
         part.write_bytes((tmp_path / "nothing").read_bytes())
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.txt", "one")]
     (tmp_path / "link").symlink_to(path)
-    with pytest.raises(ValueError, match="symbolic link"), replacing(tmp_path / "link"):
+    with pytest.raises(ValueError, match="symbolic link"), atomic_write(tmp_path / "link"):
         pass
 
 

@@ -9,7 +9,7 @@ from scipy.stats import dirichlet_multinomial as scipy_dm
 
 import bayescm as bcm
 from bayescm import posteriors
-from bayescm.evidence.outcomes import pour
+from bayescm.evidence.outcomes import marginal_matrices
 from bayescm.measures import resolve
 from bayescm.posteriors import joint_table
 from bayescm.posteriors.paired_outcomes import PairedOutcomes
@@ -122,7 +122,7 @@ def test_prior_weighs_the_same_for_any_number_of_classifiers():
         assert posterior.weight == 2
     written = posteriors.paired_outcomes(simulated(3, 2, 10))
     own = joint_table.base_measure(written.prior, written.joint_cells[0], written.joint_cells[1:])
-    table = pour(own, written.joint_cells[0], written.joint_cells[1:], 2)
+    table = marginal_matrices(own, written.joint_cells[0], written.joint_cells[1:], 2)
     np.testing.assert_allclose(table, 0.5)
 
 
