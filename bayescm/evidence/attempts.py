@@ -89,8 +89,14 @@ def from_attempts(
         rows = {"correct": correct, "item": item, "attempt": attempt, "group": group}
         check_row_order(rows | {"truth": truth})
     if isinstance(correct, Mapping) and not isinstance(correct, xr.Dataset | pd.DataFrame):
-        own = {"item": item, "attempt": attempt, "group": group, "passing": passing, "truth": truth}
-        parts = {name: from_attempts(values, **own) for name, values in correct.items()}
+        settings = {
+            "item": item,
+            "attempt": attempt,
+            "group": group,
+            "passing": passing,
+            "truth": truth,
+        }
+        parts = {name: from_attempts(values, **settings) for name, values in correct.items()}
         if item is None and truth is not None and not isinstance(truth, Mapping | pd.Series):
             _check_same_order(parts)
         return combine_systems(parts)
@@ -142,12 +148,14 @@ def _table(values, passing, truth):
         items = values.index.to_numpy() if frame else np.arange(len(array))
     _check_once(items.tolist())
     if truth is None:
-        known = _pass_or_fail(array, passing)
+        right_or_wrong = _pass_or_fail(array, passing)
     else:
-        right, place = truth_of(truth, items), np.indices(array.shape)[0]
-        known = codes_of(objects(array).ravel(), place.ravel(), right).reshape(array.shape)
+        right, item_codes = truth_of(truth, items), np.indices(array.shape)[0]
+        right_or_wrong = codes_of(objects(array).ravel(), item_codes.ravel(), right).reshape(
+            array.shape
+        )
     return xr.DataArray(
-        known, {"item": items, "attempt": np.arange(array.shape[1])}, ("item", "attempt")
+        right_or_wrong, {"item": items, "attempt": np.arange(array.shape[1])}, ("item", "attempt")
     )
 
 
@@ -156,36 +164,36 @@ def _from_rows(correct, item, attempt, passing, truth):
     if pd.api.types.is_extension_array_dtype(getattr(correct, "dtype", None)):
         correct = pd.Series(correct).astype(object)  # where NA is an attempt that was not made
     unmasked(correct, "correct")
-    given = np.asarray(correct) if passing is None and truth is None else objects(correct)
-    check_one_axis("correct", given)
-    check_sizes({"correct": len(given), "item": len(items)})
+    values = np.asarray(correct) if passing is None and truth is None else objects(correct)
+    check_one_axis("correct", values)
+    check_sizes({"correct": len(values), "item": len(items)})
     codes, labels = factorize("item", items)
     check_no_missing_text(labels, "an item", "leave these answers out, or rename the item")
     if truth is None:
-        known = _pass_or_fail(given, passing)
+        right_or_wrong = _pass_or_fail(values, passing)
     else:
-        known = codes_of(given, codes, truth_of(truth, np.array(labels, object), codes))
+        right_or_wrong = codes_of(values, codes, truth_of(truth, np.array(labels, object), codes))
     if attempt is None:
-        place = pd.Series(codes).groupby(codes).cumcount().to_numpy()
-        names = np.arange(place.max() + 1)
+        order = pd.Series(codes).groupby(codes).cumcount().to_numpy()
+        names = np.arange(order.max() + 1)
     else:
-        each = column("attempt", attempt)
-        check_sizes({"correct": len(given), "attempt": len(each)})
-        place, found = factorize("attempt", each)
-        names = np.array(found)
-    twice = pd.DataFrame({"item": codes, "attempt": place}).duplicated().to_numpy()
+        attempts = column("attempt", attempt)
+        check_sizes({"correct": len(values), "attempt": len(attempts)})
+        order, attempt_labels = factorize("attempt", attempts)
+        names = np.array(attempt_labels)
+    twice = pd.DataFrame({"item": codes, "attempt": order}).duplicated().to_numpy()
     if twice.any():
-        where = f"attempt {names[place[twice][0]]} at item {labels[codes[twice][0]]}"
+        where = f"attempt {names[order[twice][0]]} at item {labels[codes[twice][0]]}"
         todo = "number the attempts at each item, or leave attempt out"
         raise fail("an attempt is there twice", where, "every attempt once", todo)
     table = np.full((len(labels), len(names)), np.nan)
-    table[codes, place] = known
+    table[codes, order] = right_or_wrong
     return xr.DataArray(table, {"item": labels, "attempt": names}, ("item", "attempt"))
 
 
 def _check_once(items):
     if len(set(items)) < len(items):
-        twice = next(each for each in items if items.count(each) > 1)
+        twice = next(item for item in items if items.count(item) > 1)
         todo = "give every item one row, or pass one value per answer and item="
         raise fail("an item has several rows", twice, "every item once", todo)
 
@@ -228,31 +236,38 @@ def _grouped(table, groups):
         return table
     items, names = groups
     check_sizes({"item": len(items), "group": len(names)})
-    known = pd.DataFrame({"item": items, "group": names})
-    if known["group"].isna().any():
+    group_of_row = pd.DataFrame({"item": items, "group": names})
+    if group_of_row["group"].isna().any():
         todo = "give items that stand by themselves a group of their own"
-        raise fail("an item has no group", known[known["group"].isna()]["item"].iloc[0], "", todo)
-    pairs = known.drop_duplicates()
+        raise fail(
+            "an item has no group",
+            group_of_row[group_of_row["group"].isna()]["item"].iloc[0],
+            "",
+            todo,
+        )
+    pairs = group_of_row.drop_duplicates()
     todo = "give items that stand by themselves a group of their own, or rename it"
     check_no_missing_text(pairs["group"], "a group", todo)
     twice = pairs[pairs["item"].duplicated(keep=False)]
     if len(twice):
         where, *_ = twice["item"]
-        both = twice[twice["item"] == where]["group"].tolist()
+        two_groups = twice[twice["item"] == where]["group"].tolist()
         todo = "name the larger of groups that are nested, or give the items labels of their own"
-        raise fail(f"item {where} is in several groups", both, "one group", todo)
-    own = pairs.set_index("item")["group"].loc[table["item"].values].to_numpy()
-    return table.assign_coords(group=("item", own))
+        raise fail(f"item {where} is in several groups", two_groups, "one group", todo)
+    group_of_item = pairs.set_index("item")["group"].loc[table["item"].values].to_numpy()
+    return table.assign_coords(group=("item", group_of_item))
 
 
 def combine_systems(parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
     """Return the attempts of several systems at the same items."""
     if not parts:
         raise fail("no systems", {}, "one or more", 'pass {"a": table}')
-    items = [set(each["item"].values.tolist()) for each in parts.values()]
-    if any(each != items[0] for each in items):
+    items = [set(system["item"].values.tolist()) for system in parts.values()]
+    if any(system != items[0] for system in items):
         todo = "give all systems the same items, in rows of the same labels"
-        strange = next(name for name, own in zip(parts, items, strict=True) if own != items[0])
+        strange = next(
+            name for name, its_items in zip(parts, items, strict=True) if its_items != items[0]
+        )
         raise fail(f"{strange} answered other items than {next(iter(parts))}", ..., "", todo)
     index = pd.Index(list(parts), name="classifier")
     return as_attempts(xr.concat(list(parts.values()), index, join="outer"))
@@ -260,8 +275,8 @@ def combine_systems(parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
 
 def _check_same_order(parts):
     """Raise where the right answers would be laid beside items in another order."""
-    orders = [each["item"].values.tolist() for each in parts.values()]
-    if any(each != orders[0] for each in orders):
+    orders = [system["item"].values.tolist() for system in parts.values()]
+    if any(system != orders[0] for system in orders):
         todo = "pass truth by item: truth={'a': 4, 'b': 7}"
         raise fail("the systems have their items in different orders", ..., "", todo)
 
@@ -296,10 +311,12 @@ def truth_of(truth: Any, items: np.ndarray, rows: np.ndarray | None = None) -> n
     )
     beside = np.arange(len(items)) if rows is None else rows
     if isinstance(truth, Mapping) or (labelled and rows is None):
-        known = pd.Series(truth, dtype=object)
-        if (twice := known.index.duplicated()).any():
-            raise _several_truths(known.index[twice][0], known[known.index[twice][0]].tolist())
-        right, beside = known.reindex(pd.Index(items)).to_numpy(), np.arange(len(items))
+        by_item = pd.Series(truth, dtype=object)
+        if (twice := by_item.index.duplicated()).any():
+            raise _several_truths(
+                by_item.index[twice][0], by_item[by_item.index[twice][0]].tolist()
+            )
+        right, beside = by_item.reindex(pd.Index(items)).to_numpy(), np.arange(len(items))
     else:
         right = objects(unmasked(truth, "truth"))
         if right.ndim != 1:
@@ -311,8 +328,10 @@ def truth_of(truth: Any, items: np.ndarray, rows: np.ndarray | None = None) -> n
         raise fail("an item has no truth", items[beside[missing][0]], "one for each item", todo)
     pairs = pd.DataFrame({"item": beside, "code": factorize("truth", right)[0]}).drop_duplicates()
     if (more := pairs["item"].duplicated()).any():
-        place = pairs["item"][more].iloc[0]
-        raise _several_truths(items[place], right[pairs.index[pairs["item"] == place]].tolist())
+        item_code = pairs["item"][more].iloc[0]
+        raise _several_truths(
+            items[item_code], right[pairs.index[pairs["item"] == item_code]].tolist()
+        )
     return right[pairs.sort_values("item").index]
 
 
@@ -322,9 +341,9 @@ def truth_by_item(truth: Any, item: Any) -> dict:
     return dict(zip(labels, truth_of(truth, np.array(labels, object), codes), strict=True))
 
 
-def _several_truths(item, both):
+def _several_truths(item, truths):
     todo = "give each item one right answer; map answers that mean the same to one of them first"
-    return fail(f"item {item} has several truths", both, "one right answer", todo)
+    return fail(f"item {item} has several truths", truths, "one right answer", todo)
 
 
 def codes_of(answers: np.ndarray, item: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -337,18 +356,18 @@ def codes_of(answers: np.ndarray, item: np.ndarray, truth: np.ndarray) -> np.nda
     item : ndarray of int, shape (n,)
     truth : ndarray of object, shape (I,)
     """
-    made = ~pd.isna(answers)
-    _check_alike(answers[made], truth)
-    codes, _ = factorize("answers", np.concatenate([truth, answers[made]]))
+    answered = ~pd.isna(answers)
+    _check_alike(answers[answered], truth)
+    codes, _ = factorize("answers", np.concatenate([truth, answers[answered]]))
     right, codes = codes[: len(truth)], codes[len(truth) :]
-    frame = pd.DataFrame({"item": item[made], "code": codes})
-    wrong = frame[codes != right[item[made]]]
+    frame = pd.DataFrame({"item": item[answered], "code": codes})
+    wrong = frame[codes != right[item[answered]]]
     kinds = wrong.drop_duplicates()
     kinds = kinds.assign(number=kinds.groupby("item").cumcount() + 1.0)
-    found = np.full(len(answers), np.nan)
+    wrong_codes = np.full(len(answers), np.nan)
     number = frame.merge(kinds, how="left", on=["item", "code"])["number"]
-    found[made] = number.fillna(0).to_numpy()
-    return found
+    wrong_codes[answered] = number.fillna(0).to_numpy()
+    return wrong_codes
 
 
 def _check_alike(answers, truth):
@@ -368,7 +387,7 @@ def _check_alike(answers, truth):
             "not made.",
             stacklevel=4,
         )
-    texts = [{isinstance(each, str) for each in values} for values in (answers, truth)]
+    texts = [{isinstance(value, str) for value in values} for values in (answers, truth)]
     if texts[0] and not texts[0] & texts[1]:
         todo = "bring both to the same type, such as answers.astype(str) and truth.astype(str)"
         got = (answers[0], truth[0])
@@ -403,9 +422,9 @@ def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
         raise fail("not attempts", type(evidence).__name__, allowed, todo, TypeError)
     lead = ["classifier"] if "classifier" in evidence["correct"].dims else []
     evidence = evidence.transpose(*lead, "item", "attempt")
-    made = evidence["correct"].notnull().sum("attempt")
-    if not (made > 0).all():
-        where = made.where(made == 0, drop=True)
+    number = evidence["correct"].notnull().sum("attempt")
+    if not (number > 0).all():
+        where = number.where(number == 0, drop=True)
         todo = "leave the item out, or count its answers as wrong"
         raise fail("an item has no attempt", where["item"].values.ravel()[0], "one or more", todo)
     if "answer" in evidence:
@@ -423,9 +442,9 @@ def check_answers(evidence: xr.Dataset) -> None:
     right, answer = evidence["correct"], evidence["answer"]
     if answer.dims == right.dims:
         code = answer.values
-        known = np.where(np.isnan(code), np.nan, code == 0)
+        right_by_answer = np.where(np.isnan(code), np.nan, code == 0)
         whole = np.isnan(code) | ((code >= 0) & (code == np.round(code)))
-        if whole.all() and np.array_equal(known, right.values, equal_nan=True):
+        if whole.all() and np.array_equal(right_by_answer, right.values, equal_nan=True):
             return
     todo = 'use from_attempts(answers, truth=truth), or leave them out: drop_vars("answer")'
     raise fail("correct and answer disagree", ..., "answer 0 where correct is 1", todo)

@@ -73,16 +73,16 @@ def from_cells(
     >>> from_cells(tp=[65, 70], fn=[15, 10], fp=35, tn=30).dims
     ('batch', 'actual', 'predicted')
     """
-    given = {"tn": tn, "fp": fp, "fn": fn, "tp": tp}
-    check_row_order(given)
-    arrays = [_labelled_cell(name, cell, fractional) for name, cell in given.items()]
+    cells = {"tn": tn, "fp": fp, "fn": fn, "tp": tp}
+    check_row_order(cells)
+    arrays = [_labelled_cell(name, cell, fractional) for name, cell in cells.items()]
     try:
         arrays = list(xr.broadcast(*xr.align(*arrays, join="exact", copy=False)))
     except ValueError as problem:
         todo = "give all four the same length and coordinates"
         raise fail("the cells do not align", problem, "one shape", todo) from None
     first = arrays[0]
-    table = np.stack([each.values for each in arrays], axis=-1).reshape(*first.shape, 2, 2)
+    table = np.stack([array.values for array in arrays], axis=-1).reshape(*first.shape, 2, 2)
     classes = as_labels(labels)
     if len(classes) != 2:
         todo = "use from_matrix for more classes"
@@ -179,8 +179,8 @@ def _refuse_margins(matrix):
             and last.sum() > 0
             and (last.values == rest.values).all()
         ):
-            both = other in matrix.indexes and name in matrix.indexes[other]
-            if named or both:
+            on_both_sides = other in matrix.indexes and name in matrix.indexes[other]
+            if named or on_both_sides:
                 todo = f"leave margins out of pd.crosstab, or drop {name!r} from rows and columns"
                 raise fail("the table has sums in its margins", name, "the classes alone", todo)
 
@@ -284,51 +284,57 @@ def combine(
     if not isinstance(evidence, Iterable) or isinstance(evidence, str | xr.DataTree):
         todo, allowed = 'pass {"old": counts, "new": counts}', "a mapping or a list of counts"
         raise fail("not several pieces of evidence", evidence, allowed, todo, TypeError)
-    every = [as_counts(each) for each in evidence]
-    if not every:
+    members = [as_counts(member) for member in evidence]
+    if not members:
         raise fail("nothing to combine", [], "one or more counts", "pass some evidence")
-    scalars = _same_scalars(every, dim)
+    scalars = _same_scalars(members, dim)
     labels = as_labels(
-        list(dict.fromkeys(x for each in every for x in each.actual.values.tolist()))
+        list(dict.fromkeys(x for member in members for x in member.actual.values.tolist()))
     )
-    every = [each.reindex(actual=labels, predicted=labels, fill_value=0) for each in every]
-    table = _concat(every, dim, names)
+    members = [member.reindex(actual=labels, predicted=labels, fill_value=0) for member in members]
+    table = _concat(members, dim, names)
     return with_design(as_counts(table.assign_coords(scalars).transpose(dim, ...)))
 
 
-def _same_scalars(every, dim):
+def _same_scalars(members, dim):
     """Return the scalar coords of all, but for those that the new dim settles."""
     settled = {dim} | (set(DESIGN) if dim == "fold" else set())
     scalars = [
-        {k: v.item() for k, v in each.coords.items() if v.ndim == 0 and k not in settled}
-        for each in every
+        {k: v.item() for k, v in member.coords.items() if v.ndim == 0 and k not in settled}
+        for member in members
     ]
-    for name in dict.fromkeys(name for each in scalars for name in each):
-        values = [each.get(name) for each in scalars]
+    for name in dict.fromkeys(name for member in scalars for name in member):
+        values = [member.get(name) for member in scalars]
         if any(value != values[0] for value in values):
             todo = f"make it agree with assign_coords({name}=...) or drop_vars({name!r})"
             raise fail(f"{name} differs", values, "the same value in all the evidence", todo)
     return scalars[0]
 
 
-def _concat(every, dim, names):
-    has = [dim in each.dims for each in every]
+def _concat(members, dim, names):
+    has = [dim in member.dims for member in members]
     if any(has) and (names is not None or not all(has)):
         todo = "give it to every member, or choose another dim"
         what = f"only some members have the dim {dim} already"
         raise fail(what, has, "it in all members or in none", todo)
     if not any(has):
         if names is None:
-            numbered = enumerate(every)
-            names = [each.coords[dim].item() if dim in each.coords else i for i, each in numbered]
-        named = zip(every, names, strict=True)
-        every = [each.drop_vars(dim, errors="ignore").expand_dims({dim: [x]}) for each, x in named]
-    every = [each.drop_vars([k for k, v in each.coords.items() if v.ndim == 0]) for each in every]
-    dims = [sorted(each.dims) for each in every]
+            numbered = enumerate(members)
+            names = [
+                member.coords[dim].item() if dim in member.coords else i for i, member in numbered
+            ]
+        named = zip(members, names, strict=True)
+        members = [
+            member.drop_vars(dim, errors="ignore").expand_dims({dim: [x]}) for member, x in named
+        ]
+    members = [
+        member.drop_vars([k for k, v in member.coords.items() if v.ndim == 0]) for member in members
+    ]
+    dims = [sorted(member.dims) for member in members]
     try:
-        if any(each != dims[0] for each in dims):
+        if any(member != dims[0] for member in dims):
             raise ValueError(f"dims {dims}")
-        table = xr.concat(every, dim, join="exact", coords="minimal", compat="equals")
+        table = xr.concat(members, dim, join="exact", coords="minimal", compat="equals")
     except ValueError as problem:
         todo = "select common coordinates first"
         allowed = "the same coordinates in all the evidence"
@@ -418,7 +424,7 @@ def check_same_labels(matrix: xr.DataArray) -> list[list]:
             todo = "pass it through from_matrix(values, labels=[...])"
             raise fail(f"the dim {dim} has no labels", None, "one label per class", todo)
     indexes = matrix.xindexes
-    return [list(each) for each in matching_labels(*(indexes[dim] for dim in CELLS))]
+    return [list(labels) for labels in matching_labels(*(indexes[dim] for dim in CELLS))]
 
 
 def _check_scalars(evidence, labels):
@@ -458,13 +464,13 @@ def _check_scalars(evidence, labels):
 def _check_abstentions(evidence):
     """Nothing truly is an abstention, and what is left are two classes or more."""
     label = evidence["abstain"].item()
-    known, real = evidence["actual"].values.tolist(), classes(evidence).tolist()
-    if label not in known:
-        raise fail("the abstention is not among the labels", label, known, suggest(label, known))
+    labels, real = evidence["actual"].values.tolist(), classes(evidence).tolist()
+    if label not in labels:
+        raise fail("the abstention is not among the labels", label, labels, suggest(label, labels))
     if len(real) < 2 or positive(evidence) == label:
         what = "an abstention is not a class"
         raise fail(what, label, "two classes or more beside it", "name another abstain=")
-    row = evidence.isel(actual=known.index(label))
+    row = evidence.isel(actual=labels.index(label))
     if row.values.any():
         what = f"examples are of the class {label!r}, which is the abstention"
         todo = "correct their truth, or give abstentions another label"
@@ -489,9 +495,9 @@ def _ordered(cells, labels, columns):
     if columns != labels:
         cells = by_labels(cells, labels, ["predicted"])
     real = classes(cells).tolist() if abstains(cells) else labels
-    wanted = real[::-1] if len(real) == 2 and positive(cells) == real[0] else real
-    wanted = [*wanted, *(label for label in labels if label not in real)]
-    return cells if wanted == labels else by_labels(cells, wanted)
+    order = real[::-1] if len(real) == 2 and positive(cells) == real[0] else real
+    order = [*order, *(label for label in labels if label not in real)]
+    return cells if order == labels else by_labels(cells, order)
 
 
 def _labels(cells):
@@ -535,11 +541,14 @@ def align(values: Any, counts: xr.DataArray) -> Any:
     values = _labelled_values(values, counts)
     labels = canonical.indexes["actual"].tolist()
     for dim in CELLS:
-        given = values.indexes[dim].tolist()
-        if sorted(map(str, given)) != sorted(map(str, labels)):
+        value_labels = values.indexes[dim].tolist()
+        if sorted(map(str, value_labels)) != sorted(map(str, labels)):
             todo = "give it one row and one column per class"
             raise fail(
-                f"the labels of {dim} do not match those of the counts", given, str(labels), todo
+                f"the labels of {dim} do not match those of the counts",
+                value_labels,
+                str(labels),
+                todo,
             )
     values = by_labels(values, labels)
     if values.ndim > 2:  # leading dims in the order of the counts
@@ -601,8 +610,8 @@ def abstains(cells: xr.DataArray | xr.Dataset) -> bool:
 
 def classes(cells: xr.DataArray) -> np.ndarray:
     """Return the labels that are classes, in order: all but the abstention."""
-    known = cells.coords.variables.get("actual")
-    labels = np.arange(cells.sizes["actual"]) if known is None else known.values
+    variable = cells.coords.variables.get("actual")
+    labels = np.arange(cells.sizes["actual"]) if variable is None else variable.values
     return labels[labels != _scalar_coord(cells, "abstain")] if abstains(cells) else labels
 
 
@@ -615,8 +624,8 @@ def known_shares(counts: xr.DataArray) -> np.ndarray | None:
     """Return the share of each actual class that canonical counts carry, (C,), or None."""
     if "prevalence" not in counts.coords:
         return None
-    given = counts.coords["prevalence"].values
-    return given if given.ndim else np.array([1 - given, given])
+    shares = counts.coords["prevalence"].values
+    return shares if shares.ndim else np.array([1 - shares, shares])
 
 
 def with_shares(cells: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -673,14 +682,14 @@ def default_measures(counts: xr.DataArray, defaults: Defaults = REPORTED) -> lis
     ['accuracy', 'precision', 'recall', 'specificity', 'f1', 'mcc']
     """
     if len(classes(counts)) > 2:
-        chosen = defaults.many_classes
+        measures = defaults.many_classes
     else:
-        chosen = defaults.without_positive if positive(counts) is None else defaults.with_positive
+        measures = defaults.without_positive if positive(counts) is None else defaults.with_positive
     classified = counts.coords.get("classified", "classifier")
     if classified == "nothing":
         return ["prevalence"]
     first = ["prevalence"] if classified == "judge" else []
-    return [*first, *chosen, *(["coverage"] if abstains(counts) else [])]
+    return [*first, *measures, *(["coverage"] if abstains(counts) else [])]
 
 
 # The type: which model answers which design

@@ -156,12 +156,14 @@ def cross_predictions(
             "too few splits for a cross-validation", len(splits), "two or more", "pass cv=10"
         )
     answers = _fit_all(
-        [(each, X, y, *split) for each in estimators.values() for split in splits], n_jobs, progress
+        [(classifier, X, y, *split) for classifier in estimators.values() for split in splits],
+        n_jobs,
+        progress,
     )
     rows = [answers[start : start + len(splits)] for start in range(0, len(answers), len(splits))]
-    place = repeats_and_folds([test for _, test in splits], len(labels))
-    parts = [_dataset(row, splits, labels, place, groups) for row in rows]
-    _check_failures(estimators, rows, place, parts)
+    numbering = repeats_and_folds([test for _, test in splits], len(labels))
+    parts = [_dataset(row, splits, labels, numbering, groups) for row in rows]
+    _check_failures(estimators, rows, numbering, parts)
     if not isinstance(estimator, Mapping):
         return parts[0]
     predicted = np.stack([part["predicted"].values for part in parts])
@@ -208,23 +210,23 @@ def count_folds(
     names = ["classifier"] if "classifier" in predictions.dims else []
     names += ["repeat"] if int(predictions["repeat"].max()) > 0 else []
     example = predictions["example"].values
-    slices = {name: ("tested", each[example]) for name, each in (by or {}).items()}
+    slices = {name: ("tested", slice_labels[example]) for name, slice_labels in (by or {}).items()}
     names, predictions = [*names, "fold", *slices], predictions.assign(slices)
     # Actual first: its labels, repeated for every classifier, are those of the counts.
     wide = xr.broadcast(predictions["predicted"], *(predictions[name] for name in names))
     actual = predictions["actual"].broadcast_like(wide[0]).transpose(*wide[0].dims)
     by = {
-        name: each.transpose(*wide[0].dims).values.ravel()
-        for name, each in zip(names, wide[1:], strict=True)
+        name: slice_labels.transpose(*wide[0].dims).values.ravel()
+        for name, slice_labels in zip(names, wide[1:], strict=True)
     }
-    known = {name: predictions.coords[name].item() for name in DESIGN}
+    scalars = {name: predictions.coords[name].item() for name in DESIGN}
     counts = from_predictions(
         actual.values.ravel(),
         wide[0].values.ravel(),
         labels=labels,
         positive=positive,
         by=by,
-        design=known | ({"fixed_totals": False} if slices else {}),
+        design=scalars | ({"fixed_totals": False} if slices else {}),
     )
     if "classifier" in names:
         counts = counts.sel(classifier=predictions["classifier"].values)
@@ -233,11 +235,13 @@ def count_folds(
 
 def _with_groups(counts, predictions):
     """Add by how much more than single examples the groups vary."""
-    known = {"labels": counts["actual"].values.tolist(), "by": {"group": predictions["group"]}}
+    keywords = {"labels": counts["actual"].values.tolist(), "by": {"group": predictions["group"]}}
     repeats = int(predictions["repeat"].max()) + 1
     several = "classifier" in predictions.dims
     answers = predictions["predicted"].values if several else [predictions["predicted"].values]
-    tables = [from_predictions(predictions["actual"], each, **known) for each in answers]
+    tables = [
+        from_predictions(predictions["actual"], answers_of, **keywords) for answers_of in answers
+    ]
     if tables[0].sizes["group"] < 2:
         raise fail("too few groups", 1, "two or more", "leave groups out")
     effects = [group_effects(table.values / repeats) for table in tables]
@@ -273,13 +277,13 @@ def _predict(index, estimator, X, y, train, test):
         return index, error
 
 
-def _dataset(answers, splits, labels, place, groups):
+def _dataset(answers, splits, labels, numbering, groups):
     """Put the predictions of one classifier together, without the splits on which it failed."""
     kept = [index for index, answer in enumerate(answers) if not isinstance(answer, Exception)]
     tests = [splits[index][1] for index in kept]
     example = np.concatenate(tests) if kept else np.empty(0, int)
     predicted = np.concatenate([answers[index] for index in kept]) if kept else labels[:0]
-    repeat, fold = (np.repeat(each[kept], [len(test) for test in tests]) for each in place)
+    repeat, fold = (np.repeat(each[kept], [len(test) for test in tests]) for each in numbering)
     data = {
         "example": example,
         "actual": labels[example],
@@ -287,18 +291,18 @@ def _dataset(answers, splits, labels, place, groups):
         "repeat": repeat,
         "fold": fold,
     }
-    known = split_design(splits, labels)
+    design = split_design(splits, labels)
     if groups is not None:
         data["group"] = np.asarray(groups)[example]
-        known["fixed_totals"] = False  # groups are drawn, and bring their classes with them
-    return xr.Dataset({name: ("tested", values) for name, values in data.items()}, known)
+        design["fixed_totals"] = False  # groups are drawn, and bring their classes with them
+    return xr.Dataset({name: ("tested", values) for name, values in data.items()}, design)
 
 
-def _check_failures(estimators, rows, place, parts):
+def _check_failures(estimators, rows, numbering, parts):
     failures = [
         (name, repeat, fold, answer)
         for name, answers in zip(estimators, rows, strict=True)
-        for repeat, fold, answer in zip(*place, answers, strict=True)
+        for repeat, fold, answer in zip(*numbering, answers, strict=True)
         if isinstance(answer, Exception)
     ]
     if not failures:
@@ -476,32 +480,35 @@ def cross_outcomes(
     if slices and halves:
         todo = "leave halves= out, or select the examples of a slice"
         raise fail("halves of slices", list(slices), "halves=, or by=", todo)
-    known = {"random_state": random_state, **keywords}
-    parts = [cross_predictions(estimators, X, y, cv, **known)]
+    keywords_of_halves = {"random_state": random_state, **keywords}
+    parts = [cross_predictions(estimators, X, y, cv, **keywords_of_halves)]
     if int(parts[0]["repeat"].max()) > 0:
         repeats = int(parts[0]["repeat"].max()) + 1
         raise fail("pairs take one pass over the data", repeats, "one repeat", "pass cv=10")
     folds = int(parts[0]["fold"].max()) + 1
     if halves:
         splits = halvings(X, y, halves, None, random_state)
-        parts.append(cross_predictions(estimators, X, y, splits, **known))
-    place = [part["repeat"].values * 2 + part["fold"].values for part in parts]
-    place[1:] = [each + folds for each in place[1:]]
+        parts.append(cross_predictions(estimators, X, y, splits, **keywords_of_halves))
+    numbering = [part["repeat"].values * 2 + part["fold"].values for part in parts]
+    numbering[1:] = [numbers + folds for numbers in numbering[1:]]
     example = parts[0]["example"].values
-    told = np.concatenate([part["predicted"].values for part in parts], axis=1)
+    predicted = np.concatenate([part["predicted"].values for part in parts], axis=1)
     outcomes = from_classifiers(
         np.concatenate([part["actual"].values for part in parts]),
-        dict(zip(estimators, told, strict=True)),
+        dict(zip(estimators, predicted, strict=True)),
         positive=positive,
-        by={"fold": np.concatenate(place)} | {name: each[example] for name, each in slices.items()},
+        by={"fold": np.concatenate(numbering)}
+        | {name: numbers[example] for name, numbers in slices.items()},
     )
-    found = outcomes.isel(fold=slice(folds))
+    folds_alone = outcomes.isel(fold=slice(folds))
     if halves:
         shape = (halves, 2, outcomes.sizes["outcome"])
         table = outcomes["counts"].values[folds:].reshape(shape)
-        found["halves"] = (("halving", "half", "outcome"), table)
-    known = {name: parts[0].coords[name].item() for name in DESIGN}
-    return found.assign_coords(known | ({"fixed_totals": False} if slices else {}))
+        folds_alone["halves"] = (("halving", "half", "outcome"), table)
+    keywords_of_halves = {name: parts[0].coords[name].item() for name in DESIGN}
+    return folds_alone.assign_coords(
+        keywords_of_halves | ({"fixed_totals": False} if slices else {})
+    )
 
 
 # Scores of every test example
@@ -569,16 +576,16 @@ def cross_scores(
     classes = np.unique(labels)
     splits = splits_of(cv, X, y, groups, random_state)
     tasks = [
-        (index, name, each, X, y, *split)
-        for index, (name, each, split) in enumerate(
-            (name, each, split) for name, each in estimators.items() for split in splits
+        (index, name, classifier, X, y, *split)
+        for index, (name, classifier, split) in enumerate(
+            (name, classifier, split) for name, classifier in estimators.items() for split in splits
         )
     ]
-    found = dict(parallel(_score, tasks, n_jobs))
+    scores_of = dict(parallel(_score, tasks, n_jobs))
     tests = [test for _, test in splits]
     scores = {}
     for row, name in enumerate(estimators):
-        parts = [found[row * len(splits) + index] for index in range(len(splits))]
+        parts = [scores_of[row * len(splits) + index] for index in range(len(splits))]
         scores[name] = np.concatenate([_toward(part, classes, positive) for part in parts])
     evidence = from_scores(
         labels[np.concatenate(tests)],
@@ -586,8 +593,8 @@ def cross_scores(
         positive=positive,
         fold=np.repeat(np.arange(len(splits)), [len(test) for test in tests]),
     )
-    known = split_design(splits, labels)
-    return evidence.assign_coords({name: known[name] for name in ("test_share", "train_size")})
+    design = split_design(splits, labels)
+    return evidence.assign_coords({name: design[name] for name in ("test_share", "train_size")})
 
 
 def _score(index, name, estimator, X, y, train, test):

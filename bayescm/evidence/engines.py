@@ -38,9 +38,9 @@ def open_table(path: Path) -> StoredTable | None:
     if name.lower().endswith(_DATABASE):
         return _InDuckDB(Path(name), table)
     if path.is_dir():
-        kinds = {each.suffix.lower() for each in path.rglob("*") if each.is_file()}
-        if found := [kind for kind in TYPED if kind in kinds]:
-            return _InArrow(path, found[0])
+        kinds = {file.suffix.lower() for file in path.rglob("*") if file.is_file()}
+        if formats := [kind for kind in TYPED if kind in kinds]:
+            return _InArrow(path, formats[0])
         todo = "name the folder of the files themselves"
         allowed = f"files ending in {', '.join(TYPED)}"
         raise fail("a folder without tables", str(path), allowed, todo)
@@ -101,9 +101,9 @@ class _InArrow:
 def without_categories(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame without categories."""
     kinds = {
-        name: each.cat.categories.dtype
-        for name, each in frame.items()
-        if isinstance(each.dtype, pd.CategoricalDtype)
+        name: column.cat.categories.dtype
+        for name, column in frame.items()
+        if isinstance(column.dtype, pd.CategoricalDtype)
     }
     return frame.astype(kinds)
 

@@ -152,7 +152,7 @@ def _from_table(file, labels, positive):
     table = frame.set_index(frame.columns[0])
     kind = table.index.dtype
     table.columns = [as_label(str(name), kind) for name in table.columns]
-    numeric = all(pd.api.types.is_numeric_dtype(each) for each in table.dtypes)
+    numeric = all(pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes)
     labels = None if labels is None else [as_label(label, kind) for label in labels]
     if table.empty or not numeric or (labels is None and set(table.index) != set(table.columns)):
         todo = (
@@ -167,8 +167,8 @@ def _from_studies(file, labels, positive):
     frame = file.whole(_MOST_STUDIES)
     columns = {name.lower(): name for name in file.names}
     tp, fn, fp, tn = (_numbers(frame.pop(columns[cell])) for cell in ("tp", "fn", "fp", "tn"))
-    chosen = ("negative", "positive") if labels is None else labels
-    counts = from_cells(tp=tp, fn=fn, fp=fp, tn=tn, labels=chosen).rename(batch="group")
+    class_labels = ("negative", "positive") if labels is None else labels
+    counts = from_cells(tp=tp, fn=fn, fp=fp, tn=tn, labels=class_labels).rename(batch="group")
     if positive is not None and positive != counts["positive"].item():
         todo = f"pass labels=[..., {positive!r}], the positive one last"
         raise fail("TP are of another class", positive, counts["positive"].item(), todo)
@@ -181,7 +181,9 @@ def _from_studies(file, labels, positive):
     taken = [name for name in frame if name in (*counts.coords, *counts.dims)]
     if taken:
         raise fail("columns with names of our own", taken, "others", "rename them")
-    return counts.assign_coords({name: ("group", each.to_numpy()) for name, each in frame.items()})
+    return counts.assign_coords(
+        {name: ("group", column.to_numpy()) for name, column in frame.items()}
+    )
 
 
 def _numbers(column):
@@ -289,14 +291,16 @@ def as_numbers(column: pd.Series) -> pd.Series:
         return column
     labels = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else None
     texts = pd.Index(column.dropna().unique()) if labels is None else labels
-    found: Mapping = dict(zip(texts, pd.to_numeric(texts, errors="coerce"), strict=True))
-    for text, number in found.items():
+    number_of_text: Mapping = dict(zip(texts, pd.to_numeric(texts, errors="coerce"), strict=True))
+    for text, number in number_of_text.items():
         if np.isnan(number) or number % 1:
             todo = "leave labels as text, or name the classes"
             what = f"{column.name} has a label that is not a whole number"
             raise fail(what, text, "whole numbers, as was asked for", todo)
-    check_exact(str(column.name), np.array(list(found.values())))
-    return column.map({text: int(number) for text, number in found.items()}).astype("Int64")
+    check_exact(str(column.name), np.array(list(number_of_text.values())))
+    return column.map({text: int(number) for text, number in number_of_text.items()}).astype(
+        "Int64"
+    )
 
 
 def as_slice_labels(column: pd.Series) -> pd.Series:
@@ -555,14 +559,14 @@ def local_path(path: str | Path) -> Path:
     OSError
         If it could not be fetched.
     """
-    found = _ADDRESS.match(str(path))
-    if found is None:
+    address = _ADDRESS.match(str(path))
+    if address is None:
         return Path(path)
-    kind = found[1].lower()
+    kind = address[1].lower()
     if kind not in ("http", "https"):
         todo = "fetch it first, or read it with pandas and pass it to from_frame"
         raise fail("an address that is not of the web", kind, "http or https", todo)
-    return _download(f"{kind}://{str(path)[found.end() :]}")
+    return _download(f"{kind}://{str(path)[address.end() :]}")
 
 
 @lru_cache(maxsize=8)
@@ -580,14 +584,14 @@ def _download(address):
     try:
         with urlopen(address, timeout=_SECONDS) as source, file.open("wb") as copy:
             shutil.copyfileobj(source, copy)
-            wanted = source.headers.get("Content-Length")
+            length = source.headers.get("Content-Length")
     except (OSError, ValueError) as problem:
         why, todo = str(getattr(problem, "reason", problem)), "check the address"
         if isinstance(problem, HTTPError):
             problem.close()
         raise fail(f"{shown} could not be fetched", why, "a file", todo, OSError) from None
-    if wanted is not None and file.stat().st_size != int(wanted):
-        raise fail(f"{shown} was cut off", file.stat().st_size, wanted, "try again", OSError)
+    if length is not None and file.stat().st_size != int(length):
+        raise fail(f"{shown} was cut off", file.stat().st_size, length, "try again", OSError)
     return file
 
 

@@ -40,15 +40,15 @@ def design(counts: xr.DataArray) -> dict[str, Any]:
     """
     coords = with_design(_with_folds(counts)).coords
     rest = 1 - coords["test_share"].item()
-    known = {"train_size": min(rest, coords.get("train_size", xr.DataArray(rest)).item())}
-    return {name: known[name] if name in known else coords[name].item() for name in DESIGN}
+    inferred = {"train_size": min(rest, coords.get("train_size", xr.DataArray(rest)).item())}
+    return {name: inferred[name] if name in inferred else coords[name].item() for name in DESIGN}
 
 
 def is_random_split(counts: xr.DataArray) -> bool:
     """Return whether nearly all data was split at random, more often than in whole passes."""
-    known = design(counts)
-    more = "repeat" not in counts.dims and counts.sizes["fold"] > known["n_folds"]
-    return more and known["test_share"] + known["train_size"] > _NEARLY_ALL
+    facts = design(counts)
+    more = "repeat" not in counts.dims and counts.sizes["fold"] > facts["n_folds"]
+    return more and facts["test_share"] + facts["train_size"] > _NEARLY_ALL
 
 
 def overlap(counts: xr.DataArray) -> float:
@@ -72,8 +72,8 @@ def overlap(counts: xr.DataArray) -> float:
     >>> round(overlap(counts), 3), round(overlap(counts.assign_coords(train_size=0.4)), 3)
     (0.333, 0.455)
     """
-    known = design(counts)
-    return known["test_share"] / (known["test_share"] + known["train_size"])
+    facts = design(counts)
+    return facts["test_share"] / (facts["test_share"] + facts["train_size"])
 
 
 def group_effects(tables: np.ndarray) -> tuple[float, float]:

@@ -119,26 +119,26 @@ def count_combinations(
     if not isinstance(table, nw.DataFrame | nw.LazyFrame):
         return _plain(frame), weights
     names = table.collect_schema().names()
-    wanted = list(dict.fromkeys([*columns, *([] if weights is None else [weights])]))
-    for name in wanted:
+    column_names = list(dict.fromkeys([*columns, *([] if weights is None else [weights])]))
+    for name in column_names:
         if name not in names:
             raise fail("no such column", name, names, suggest(name, names))
-    table = table.lazy().select(*wanted)
+    table = table.lazy().select(*column_names)
     if weights_are == "importance":
         return _collected(table), weights
     keys = list(dict.fromkeys(columns))
     if weights is not None:
-        own = nw.col(weights)
-        blank = own.is_null().cast(nw.Int32).alias(_MISSING)
-        table = table.with_columns((own % 1).alias(_REST), blank)
-    found = _collected(table.group_by(*keys).agg(*_sums(nw, weights)).head(MOST + 1))
-    if len(found) > MOST:
+        weight = nw.col(weights)
+        blank = weight.is_null().cast(nw.Int32).alias(_MISSING)
+        table = table.with_columns((weight % 1).alias(_REST), blank)
+    combinations = _collected(table.group_by(*keys).agg(*_sums(nw, weights)).head(MOST + 1))
+    if len(combinations) > MOST:
         todo = "name columns of labels; scores go to from_scored_frame, with edges="
         raise fail(f"too many combinations of {keys}", "more", f"at most {MOST}", todo)
-    check_labels(found, keys, _NUMBER)
+    check_labels(combinations, keys, _NUMBER)
     if weights is not None:
-        _check(found, weights, weights_are)
-    return found, _NUMBER
+        _check(combinations, weights, weights_are)
+    return combinations, _NUMBER
 
 
 def check_labels(counted: pd.DataFrame, keys: Sequence[str], number: str) -> None:
@@ -154,19 +154,19 @@ def _sums(nw, weights):
     """Return what is added up in every combination of labels."""
     if weights is None:
         return [nw.len().alias(_NUMBER)]
-    own = nw.col(weights)
-    known = [own.sum().alias(_NUMBER), own.min().alias(_SMALLEST)]
-    return [*known, nw.col(_REST).max(), nw.col(_MISSING).sum()]
+    weight = nw.col(weights)
+    sums = [weight.sum().alias(_NUMBER), weight.min().alias(_SMALLEST)]
+    return [*sums, nw.col(_REST).max(), nw.col(_MISSING).sum()]
 
 
-def _check(found, weights, weights_are):
-    if missing := int(found[_MISSING].sum()):
+def _check(combinations, weights, weights_are):
+    if missing := int(combinations[_MISSING].sum()):
         todo = "drop these rows, or give them a weight"
         raise fail(f"{weights} has missing values ({missing})", ..., "a weight per row", todo)
-    if not (found[_SMALLEST] >= 0).all():
-        got = found[_SMALLEST].min()
+    if not (combinations[_SMALLEST] >= 0).all():
+        got = combinations[_SMALLEST].min()
         raise fail(f"a weight in {weights} is negative or no number", got, "numbers >= 0", "")
-    if weights_are is None and (found[_REST] > 0).any():
+    if weights_are is None and (combinations[_REST] > 0).any():
         allowed = '"counts" or "importance"'
         todo = 'pass weights_are="importance" for sampling weights'
         what = "weights are not whole numbers, and weights_are does not say what they stand for"

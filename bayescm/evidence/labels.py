@@ -69,7 +69,7 @@ def as_labels(labels: Any) -> np.ndarray:
 
 def check_no_dates(labels: Iterable, name: str = "labels") -> None:
     """Raise where labels are dates, times or durations, which are no classes."""
-    dates = [each for each in labels if isinstance(each, (*_DATES, pd.Period))]
+    dates = [label for label in labels if isinstance(label, (*_DATES, pd.Period))]
     if dates:
         allowed = "classes: strings, whole numbers or booleans"
         todo = "pass the column of classes; where every date is a class, .astype(str) says so"
@@ -114,7 +114,7 @@ def matching_labels(*indexes: Any) -> list[list]:
 
     Indexes never change; to go through their labels takes longer than all else that is checked.
     """
-    rows, columns = found = [index_labels(each) for each in indexes]
+    rows, columns = both_labels = [index_labels(index) for index in indexes]
     if set(rows) != set(columns) or len(rows) != len(columns):
         raise fail(
             "actual and predicted have different labels",
@@ -123,7 +123,7 @@ def matching_labels(*indexes: Any) -> list[list]:
             "name all labels: from_matrix(matrix, labels=[...]) adds empty rows and columns",
         )
     as_labels(rows)
-    return found
+    return both_labels
 
 
 def obvious_positive(labels: list) -> Any:

@@ -90,7 +90,7 @@ def from_classifiers(
     for name, answers in names.items():
         columns[f"predicted by {name}"] = column(f"predicted by {name}", answers)
     axes = axes_of(by, ("classifier", "outcome", "label"))
-    sizes = {name: len(each) for name, each in columns.items()}
+    sizes = {name: len(labels_of) for name, labels_of in columns.items()}
     if weights is not None:
         weights = check_counts(unmasked(weights, "weights"), name="a weight")
         sizes["weights"] = len(weights)
@@ -105,8 +105,8 @@ def from_classifiers(
         "classifier": list(names),
         "label": labels,
     }
-    known = {"positive": positive, "abstain": abstain}
-    coords |= {name: label for name, label in known.items() if label is not None}
+    scalars = {"positive": positive, "abstain": abstain}
+    coords |= {name: label for name, label in scalars.items() if label is not None}
     return as_outcomes(xr.Dataset({"counts": ((*axes, "outcome"), table)}, coords=coords))
 
 
@@ -138,24 +138,24 @@ def _answers_by_name(predictions):
 
 def _encode(columns, labels, abstain):
     """Return class indices, shape (1 + J, n), and the labels, an abstention last."""
-    factors = [factorize(name, each) for name, each in columns.items()]
+    factors = [factorize(name, column) for name, column in columns.items()]
     if labels is None:
-        present = set().union(*(set(each) for _, each in factors)) - {abstain}
+        present = set().union(*(set(column) for _, column in factors)) - {abstain}
         labels = default_labels(factors[0][1], present, columns["actual"])
     if abstain is not None:
         labels = [*(label for label in labels if label != abstain), abstain]
     labels = as_labels(labels)
-    place = {label: index for index, label in enumerate(labels.tolist())}
+    position = {label: index for index, label in enumerate(labels.tolist())}
     codes = np.empty((len(columns), len(factors[0][0])), np.int64)
-    for row, (name, (inverse, seen)) in enumerate(zip(columns, factors, strict=True)):
-        for label in seen:
-            if label not in place:
+    for row, (name, (inverse, present_labels)) in enumerate(zip(columns, factors, strict=True)):
+        for label in present_labels:
+            if label not in position:
                 todo = (
-                    f"{suggest(label, place)} add it to labels if it is a class, pass "
+                    f"{suggest(label, position)} add it to labels if it is a class, pass "
                     f"abstain={label!r} if it is no answer"
                 )
-                raise fail(f"{name} has a label that is not a class", label, list(place), todo)
-        codes[row] = np.array([place[label] for label in seen])[inverse]
+                raise fail(f"{name} has a label that is not a class", label, list(position), todo)
+        codes[row] = np.array([position[label] for label in present_labels])[inverse]
     return codes, labels
 
 
@@ -181,16 +181,16 @@ def _tally(outcome, number, axes, weights):
 
 def _canonical(labels, codes, positive, abstain):
     """Put the positive class of two second."""
-    known = [label for label in labels.tolist() if label != abstain]
-    if positive is None and len(known) == 2:
-        positive = obvious_positive(known)
-    if positive is not None and positive not in known:
-        todo = suggest(positive, known)
-        raise fail("the positive class is not among the labels", positive, known, todo)
-    if len(known) == 2 and positive == known[0]:
+    real = [label for label in labels.tolist() if label != abstain]
+    if positive is None and len(real) == 2:
+        positive = obvious_positive(real)
+    if positive is not None and positive not in real:
+        todo = suggest(positive, real)
+        raise fail("the positive class is not among the labels", positive, real, todo)
+    if len(real) == 2 and positive == real[0]:
         order = np.arange(len(labels))
         order[:2] = 1, 0
-        return labels[order], order[codes], known[0]
+        return labels[order], order[codes], real[0]
     return labels, codes, positive
 
 
@@ -231,17 +231,26 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
             )
     if "classifier" not in evidence.variables["predicted"].dims:
         evidence = _with_classifier(evidence)
-    known = evidence.variables
-    check_counts(known["counts"].values, fractional=True)
-    labels = as_labels(known["label"].values).tolist()
-    seen = {*known["actual"].values.tolist(), *known["predicted"].values.ravel().tolist()}
-    if not seen <= set(labels):
-        raise fail("a label is not a class", sorted(seen - set(labels)), labels, "add it to labels")
-    if "abstain" in known:
+    variables = evidence.variables
+    check_counts(variables["counts"].values, fractional=True)
+    labels = as_labels(variables["label"].values).tolist()
+    labels_used = {
+        *variables["actual"].values.tolist(),
+        *variables["predicted"].values.ravel().tolist(),
+    }
+    if not labels_used <= set(labels):
+        raise fail(
+            "a label is not a class", sorted(labels_used - set(labels)), labels, "add it to labels"
+        )
+    if "abstain" in variables:
         _check_truth(evidence)
-    none = known["abstain"].values.item() if "abstain" in known else None
+    none = variables["abstain"].values.item() if "abstain" in variables else None
     real = [label for label in labels if label != none]
-    if len(real) == 2 and "positive" in known and known["positive"].values.item() == real[0]:
+    if (
+        len(real) == 2
+        and "positive" in variables
+        and variables["positive"].values.item() == real[0]
+    ):
         real = real[::-1]
     order = [labels.index(label) for label in [*real, *(set(labels) - set(real))]]
     return evidence if order == sorted(order) else evidence.isel(label=order)
@@ -291,12 +300,12 @@ def matrices_of(evidence: Any) -> Any:
 
 def tables_of(outcomes: xr.Dataset, parts: tuple | None = None) -> xr.DataArray:
     """Return each classifier's own confusion matrix, of outcomes in canonical form or `arrays`."""
-    known = outcomes.variables
-    labels = known["label"].values
+    variables = outcomes.variables
+    labels = variables["label"].values
     counts, actual, predicted = parts or arrays(outcomes)
-    dims = (*(dim for dim in known["counts"].dims if dim != "outcome"), "classifier")
-    coords: dict[Any, Any] = {dim: known[dim].values for dim in dims if dim in known}
-    coords |= {name: each for name, each in outcomes.coords.variables.items() if each.ndim == 0}
+    dims = (*(dim for dim in variables["counts"].dims if dim != "outcome"), "classifier")
+    coords: dict[Any, Any] = {dim: variables[dim].values for dim in dims if dim in variables}
+    coords |= {name: coord for name, coord in outcomes.coords.variables.items() if coord.ndim == 0}
     positive = coords.pop("positive", None)
     positive = positive if positive is None else positive.item()
     matrices = marginal_matrices(counts, actual, predicted, len(labels))
@@ -327,17 +336,17 @@ def arrays(outcomes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     predicted : ndarray of int, shape (J, M)
         Place of each classifier's answer.
     """
-    known = outcomes.variables  # bare: a labelled array of each takes longer than what is done
-    place = {label: index for index, label in enumerate(known["label"].values.tolist())}
-    answers = known["predicted"].transpose("classifier", "outcome").values.tolist()
-    rows = [known["actual"].values.tolist(), *answers]
-    codes = np.array([[place[label] for label in row] for row in rows], np.int64)
+    variables = outcomes.variables  # bare: a labelled array of each takes longer than what is done
+    position = {label: index for index, label in enumerate(variables["label"].values.tolist())}
+    answers = variables["predicted"].transpose("classifier", "outcome").values.tolist()
+    rows = [variables["actual"].values.tolist(), *answers]
+    codes = np.array([[position[label] for label in row] for row in rows], np.int64)
     # A selection of classifiers leaves outcomes that differ no more.
     codes, inverse = np.unique(codes, axis=1, return_inverse=True)
-    given = known["counts"].transpose(..., "outcome").values
-    counts = np.zeros((*given.shape[:-1], codes.shape[1]), given.dtype)
-    for index, each in enumerate(inverse.ravel()):
-        counts[..., each] += given[..., index]
+    with_duplicates = variables["counts"].transpose(..., "outcome").values
+    counts = np.zeros((*with_duplicates.shape[:-1], codes.shape[1]), with_duplicates.dtype)
+    for index, position_of in enumerate(inverse.ravel()):
+        counts[..., position_of] += with_duplicates[..., index]
     return counts, codes[0], codes[1:]
 
 
@@ -379,16 +388,19 @@ def _matrices_by_product(weights, code, classes):
     return total.reshape(*total.shape[:-1], len(code), classes, classes)
 
 
-def masked_sums(weights: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+def masked_sums(weights: np.ndarray, masks: np.ndarray) -> np.ndarray:
     """
-    Add up weights (..., M) that are chosen (K, M), (..., K), by a product of matrices.
+    Add up the weights (..., M) in each mask (K, M), (..., K), by a product of matrices.
 
-    Equal choices are added once, so that twins stay equal.
+    Equal masks are summed once, so that twins stay equal.
     """
-    known: dict[bytes, int] = {}
-    place = [known.setdefault(each.tobytes(), len(known)) for each in np.packbits(chosen, axis=1)]
-    distinct = chosen[np.unique(place, return_index=True)[1]]
-    return (weights @ distinct.T.astype(weights.dtype))[..., place]
+    first_of_mask: dict[bytes, int] = {}
+    positions = [
+        first_of_mask.setdefault(mask.tobytes(), len(first_of_mask))
+        for mask in np.packbits(masks, axis=1)
+    ]
+    distinct = masks[np.unique(positions, return_index=True)[1]]
+    return (weights @ distinct.T.astype(weights.dtype))[..., positions]
 
 
 # The type: which model answers which design

@@ -128,33 +128,41 @@ def from_partly_labelled(
     if predicted is None and judge is None:
         todo = "pass predicted=, judge= or both; labels alone go to bcm.answers.proportion"
         raise fail("nothing but labels", None, "what a classifier or a judge said", todo)
-    said = {"actual": actual, "predicted": predicted, "judge": judge}
-    check_row_order(said | {"design": design, "by": by})
-    values, seen = _human_labels(actual)
-    if not seen.any():
-        raise fail("nobody labelled anything", len(seen), "some labels", "label some examples")
+    columns = {"actual": actual, "predicted": predicted, "judge": judge}
+    check_row_order(columns | {"design": design, "by": by})
+    values, is_labelled = _human_labels(actual)
+    if not is_labelled.any():
+        raise fail(
+            "nobody labelled anything", len(is_labelled), "some labels", "label some examples"
+        )
     options = {"labels": labels, "positive": positive, "abstain": abstain}
     axes = axes_of(by, TAKEN)
-    check_sizes({"actual": len(seen)} | {name: len(axis.codes) for name, axis in axes.items()})
+    check_sizes(
+        {"actual": len(is_labelled)} | {name: len(axis.codes) for name, axis in axes.items()}
+    )
     if isinstance(predicted, Mapping):
-        place, names = strata(judge, design, len(seen), seen.sum())
-        found = outcomes_of(values, seen, predicted, (place, names), axes, **options)
-        warn_of_slices(found["counts"], axes)
+        stratum, names = strata(judge, design, len(is_labelled), is_labelled.sum())
+        outcomes = outcomes_of(values, is_labelled, predicted, (stratum, names), axes, **options)
+        warn_of_slices(outcomes["counts"], axes)
         if judge is not None:
-            warn_of_judge(*pooled_strata(found), varies=len(names) > 1)
-        return found
-    answers, other, classified = _classified(predicted, judge, values, len(seen), labels, abstain)
-    place, names = strata(other, design, len(seen), seen.sum())
-    given = column("predicted", answers)
-    check_sizes({"actual": len(seen), "predicted": len(given), "judge": len(place)})
-    counts = _counted(values, seen, given, (place, names), axes, **options)
+            warn_of_judge(*pooled_strata(outcomes), varies=len(names) > 1)
+        return outcomes
+    answers, other, classified = _classified(
+        predicted, judge, values, len(is_labelled), labels, abstain
+    )
+    stratum, names = strata(other, design, len(is_labelled), is_labelled.sum())
+    answer_labels = column("predicted", answers)
+    check_sizes(
+        {"actual": len(is_labelled), "predicted": len(answer_labels), "judge": len(stratum)}
+    )
+    counts = _counted(values, is_labelled, answer_labels, (stratum, names), axes, **options)
     warn_of_slices(counts, axes)
     counts = counts.assign_coords(classified=classified)
     as_counts(counts)  # says so where the abstention is a class
     if transfer is not None:
         return counts.assign_coords(transfer=transfer)
     if other is not None or predicted is None:
-        varies = len(names) > 1 or (other is None and len(pd.unique(np.asarray(given))) > 1)
+        varies = len(names) > 1 or (other is None and len(pd.unique(np.asarray(answer_labels))) > 1)
         warn_of_judge(*pooled_strata(counts), varies=varies)
     return counts
 
@@ -210,10 +218,10 @@ def from_partly_labelled_counts(
         raise fail("these counts do not belong together", got, "(J, C, C) and (J, C)", todo)
     if not table.any():
         raise fail("nobody labelled anything", 0, "some labels", "label some examples")
-    names = [f"judge {place}" for place in range(len(table))] if judge is None else list(judge)
+    names = [f"judge {number}" for number in range(len(table))] if judge is None else list(judge)
     check_sizes({"labelled": len(table), "judge": len(names)})
-    known = as_labels(range(table.shape[-1]) if labels is None else labels)
-    counts = make_counts(table, known, positive, ("judge",), {"judge": names})
+    classes = as_labels(range(table.shape[-1]) if labels is None else labels)
+    counts = make_counts(table, classes, positive, ("judge",), {"judge": names})
     return counts.assign_coords(unlabelled=(("judge", "predicted"), rest))
 
 
@@ -239,16 +247,25 @@ def judgements(
     """
     columns = {"actual": actual, "predicted": predicted, "judge": judge, "design": design}
     check_row_order(columns)
-    values, seen = _human_labels(actual)
+    values, is_labelled = _human_labels(actual)
     several = isinstance(predicted, Mapping)
     if not several:
         known = options.get("labels"), options.get("abstain")
-        predicted, judge, _ = _classified(predicted, judge, values, len(seen), *known)
-    place, names = strata(judge, design, len(seen), seen.sum())
-    given = {f"predicted_{name}": each for name, each in predicted.items()} if several else None
-    answers = {name: np.asarray(each) for name, each in (given or {"predicted": predicted}).items()}
-    check_sizes({"judge": len(place)} | {name: len(each) for name, each in answers.items()})
-    return pd.DataFrame({"judge": np.array(names, object)[place]} | answers), seen
+        predicted, judge, _ = _classified(predicted, judge, values, len(is_labelled), *known)
+    stratum, names = strata(judge, design, len(is_labelled), is_labelled.sum())
+    by_name = (
+        {f"predicted_{name}": labels_of for name, labels_of in predicted.items()}
+        if several
+        else None
+    )
+    answers = {
+        name: np.asarray(labels_of)
+        for name, labels_of in (by_name or {"predicted": predicted}).items()
+    }
+    check_sizes(
+        {"judge": len(stratum)} | {name: len(labels_of) for name, labels_of in answers.items()}
+    )
+    return pd.DataFrame({"judge": np.array(names, object)[stratum]} | answers), is_labelled
 
 
 # What people, classifier and judge said
@@ -269,8 +286,8 @@ def _human_labels(actual):
     actual = as_sequence(actual)
     check_one_axis("actual", actual)
     truth = pd.Series(actual).reset_index(drop=True)
-    seen = truth.notna().to_numpy()
-    return column("actual", _typed(truth[seen].infer_objects())), seen
+    is_labelled = truth.notna().to_numpy()
+    return column("actual", _typed(truth[is_labelled].infer_objects())), is_labelled
 
 
 def _typed(values):
@@ -297,47 +314,49 @@ def _is_labels(judge, values, labels, abstain):
     answers = set(pd.unique(np.asarray(column("judge", judge)))) - {abstain}
     if labels is not None:
         return answers <= set(labels)
-    seen = set(pd.unique(values))
-    unknown = sorted(map(str, answers - seen))
+    judgements = set(pd.unique(values))
+    unknown = sorted(map(str, answers - judgements))
     if len(unknown) == len(answers):  # another language: 0 and 1 where people say yes and no
         return False
-    if unknown and len(seen) > 1:
-        said = f"The judge says {unknown}, which no label is: taken for classes."
+    if unknown and len(judgements) > 1:
+        warning = f"The judge says {unknown}, which no label is: taken for classes."
         todo = "Pass labels= with all classes, or abstain= if it is no answer."
-        warnings.warn(f"{said} {todo}", stacklevel=3)
+        warnings.warn(f"{warning} {todo}", stacklevel=3)
     return True
 
 
 # Counts of one classifier, and outcomes of several
 
 
-def _counted(values, seen, given, strata, axes, *, labels, positive, abstain):
+def _counted(values, is_labelled, answers, strata, axes, *, labels, positive, abstain):
     """Return the labelled examples by stratum, the others in the coord ``unlabelled``."""
-    place, names = strata
-    known = _all_classes(values, given, labels, abstain)
-    place, lead, coords = slice_codes(place, names, axes)
+    stratum, names = strata
+    classes = _all_classes(values, answers, labels, abstain)
+    stratum, lead, coords = slice_codes(stratum, names, axes)
     size = math.prod(lead)
-    table, _, _ = tabulate(values, given[seen], labels=known, by={"judge": place[seen]})
-    full = np.zeros((size, len(known), len(known)), np.int64)
-    full[np.unique(place[seen])] = table
-    every, _, _ = tabulate(given, given, labels=known, by={"judge": place})
-    others = np.zeros((size, len(known)), np.int64)
-    others[np.unique(place)] = np.einsum("jpp->jp", every)
+    table, _, _ = tabulate(
+        values, answers[is_labelled], labels=classes, by={"judge": stratum[is_labelled]}
+    )
+    full = np.zeros((size, len(classes), len(classes)), np.int64)
+    full[np.unique(stratum[is_labelled])] = table
+    every, _, _ = tabulate(answers, answers, labels=classes, by={"judge": stratum})
+    others = np.zeros((size, len(classes)), np.int64)
+    others[np.unique(stratum)] = np.einsum("jpp->jp", every)
     others = (others - full.sum(axis=1)).reshape(*lead, -1)
     full = full.reshape(*lead, *full.shape[1:])
-    counts = make_counts(full, known, positive, tuple(coords), coords, abstain)
+    counts = make_counts(full, classes, positive, tuple(coords), coords, abstain)
     return counts.assign_coords(unlabelled=((*coords, "predicted"), others))
 
 
-def _all_classes(values, given, labels, abstain):
+def _all_classes(values, answers, labels, abstain):
     """Return the labels of all classes, the abstention behind them."""
     if labels is None:
-        present = {*factorize("actual", values)[1], *factorize("predicted", given)[1]} - {abstain}
+        present = {*factorize("actual", values)[1], *factorize("predicted", answers)[1]} - {abstain}
         labels = default_labels(sorted(present, key=str), present, values)
-    known = as_labels(labels)
-    if abstain is not None and abstain not in known.tolist():
-        known = as_labels([*known.tolist(), abstain])
-    return known
+    classes = as_labels(labels)
+    if abstain is not None and abstain not in classes.tolist():
+        classes = as_labels([*classes.tolist(), abstain])
+    return classes
 
 
 # Names that a leading dim of such evidence cannot have.
@@ -346,7 +365,7 @@ TAKEN = ("fold", "repeat", "classifier", "judge", "outcome", "label", "answers")
 
 def outcomes_of(
     values: Any,
-    seen: np.ndarray,
+    is_labelled: np.ndarray,
     predicted: Mapping[str, Any],
     strata: tuple[np.ndarray, list[str]],
     axes: Mapping[str, Axis],
@@ -376,23 +395,32 @@ def outcomes_of(
         ``counts`` (..., judge, outcome); the coords ``unlabelled`` (..., judge, answers) and
         ``answered`` (classifier, answers) beside those of outcomes.
     """
-    place, names = strata
-    given = {name: column(f"predicted by {name}", each) for name, each in predicted.items()}
-    check_sizes({"actual": len(seen), "judge": len(place)} | {k: len(v) for k, v in given.items()})
+    stratum, names = strata
+    answer_columns = {
+        name: column(f"predicted by {name}", labels_of) for name, labels_of in predicted.items()
+    }
+    check_sizes(
+        {"actual": len(is_labelled), "judge": len(stratum)}
+        | {k: len(v) for k, v in answer_columns.items()}
+    )
     if labels is None:
-        present = set(pd.unique(values)).union(*(set(pd.unique(each)) for each in given.values()))
+        present = set(pd.unique(values)).union(
+            *(set(pd.unique(labels_of)) for labels_of in answer_columns.values())
+        )
         present -= {options.get("abstain")}
         labels = default_labels(sorted(present, key=str), present, values)
-    place, lead, slices = slice_codes(place, names, axes)
+    stratum, lead, slices = slice_codes(stratum, names, axes)
     size, dims = math.prod(lead), tuple(slices)
-    by = {"judge": place[seen]}
-    chosen = {name: each[seen] for name, each in given.items()}
+    by = {"judge": stratum[is_labelled]}
+    labelled_answers = {name: labels_of[is_labelled] for name, labels_of in answer_columns.items()}
     listed = as_labels(labels).tolist()
-    known = from_classifiers(values, chosen, labels=listed, by=by, **options)
-    full = np.zeros((size, known.sizes["outcome"]), np.int64)
-    full[np.unique(place[seen])] = known["counts"].values
-    answers, others = _answers(given, place, ~seen, known["label"].values, size)
-    kept = known.drop_vars(["counts", "judge"])
+    outcomes = from_classifiers(values, labelled_answers, labels=listed, by=by, **options)
+    full = np.zeros((size, outcomes.sizes["outcome"]), np.int64)
+    full[np.unique(stratum[is_labelled])] = outcomes["counts"].values
+    answers, others = _answers(
+        answer_columns, stratum, ~is_labelled, outcomes["label"].values, size
+    )
+    kept = outcomes.drop_vars(["counts", "judge"])
     coords = slices | {
         "unlabelled": ((*dims, "answers"), others.reshape(*lead, -1)),
         "answered": (("classifier", "answers"), answers),
@@ -401,27 +429,29 @@ def outcomes_of(
     return as_outcomes(kept.assign(counts=counts).assign_coords(coords))
 
 
-def _answers(given, place, rest, labels, judges):
+def _answers(answer_columns, stratum, rest, labels, judges):
     """Return the answers (J, A) that occur, and how many unlabelled examples have them."""
-    parts = [pd.Categorical(each[rest], categories=labels).codes for each in given.values()]
+    parts = [
+        pd.Categorical(column[rest], categories=labels).codes for column in answer_columns.values()
+    ]
     codes = np.stack(parts).astype(np.int64)
     if not rest.any():
         return labels[codes], np.zeros((judges, 0), np.int64)
     answers, which = np.unique(codes, axis=1, return_inverse=True)
     number = answers.shape[1]
-    index = place[rest] * number + which.ravel()
+    index = stratum[rest] * number + which.ravel()
     return labels[answers], np.bincount(index, minlength=judges * number).reshape(judges, number)
 
 
 def slice_codes(
-    place: np.ndarray, names: Sequence[str], axes: Mapping[str, Axis]
+    stratum: np.ndarray, names: Sequence[str], axes: Mapping[str, Axis]
 ) -> tuple[np.ndarray, tuple[int, ...], dict[str, Any]]:
     """Return the place (n,) of slice and stratum, the shape of both, and their coords."""
-    code, lead = np.zeros(len(place), np.intp), [len(axis.values) for axis in axes.values()]
+    code, lead = np.zeros(len(stratum), np.intp), [len(axis.values) for axis in axes.values()]
     for axis in axes.values():
         code = code * len(axis.values) + axis.codes
     coords = {name: axis.values for name, axis in axes.items()} | {"judge": list(names)}
-    return code * len(names) + place, (*lead, len(names)), coords
+    return code * len(names) + stratum, (*lead, len(names)), coords
 
 
 # Strata: what the judge said, and what the examples to be labelled were chosen by
@@ -447,20 +477,24 @@ def strata(
         The number of examples, and of those labelled.
     """
     parts = []
-    for name, given in {"judge": judge, "design": design}.items():
-        columns = given.values() if isinstance(given, Mapping) else [given]
+    for name, labels_or_scores in {"judge": judge, "design": design}.items():
+        columns = (
+            labels_or_scores.values()
+            if isinstance(labels_or_scores, Mapping)
+            else [labels_or_scores]
+        )
         for each in columns:
             if each is not None:
                 parts.append(_part(name, each, size, labels or size))
     if not parts:
         return np.zeros(size, int), ["all"]
     codes = np.unique(np.stack([each.codes for each in parts]), axis=1, return_inverse=True)
-    rows, place = codes
+    rows, stratum = codes
     names = [
         " ".join(str(each.categories[code]) for each, code in zip(parts, row, strict=True))
         for row in rows.T
     ]
-    return place.ravel(), names
+    return stratum.ravel(), names
 
 
 def _part(name, values, size, labels):
@@ -471,7 +505,7 @@ def _part(name, values, size, labels):
         array = _numbers(values).astype(float)
         if np.isnan(array).any():
             raise _missing(name, np.isnan(array).sum())
-        found = pd.Categorical(_bin_scores(array, int(np.clip(labels // LABELS_A_BIN, 2, BINS))))
+        bins = pd.Categorical(_bin_scores(array, int(np.clip(labels // LABELS_A_BIN, 2, BINS))))
     else:
         array = pd.Series(values).reset_index(drop=True)
         if array.dtype == object and len(array) and np.ndim(array.iloc[0]):
@@ -479,10 +513,10 @@ def _part(name, values, size, labels):
             raise fail(f"{name} holds whole columns", len(array), "labels", todo, TypeError)
         if array.isna().any():
             raise _missing(name, array.isna().sum())
-        found = pd.Categorical(column(name, array))
-        _check_answers(name, found.categories)
-    check_sizes({name: len(found), "actual": size})
-    return found
+        bins = pd.Categorical(column(name, array))
+        _check_answers(name, bins.categories)
+    check_sizes({name: len(bins), "actual": size})
+    return bins
 
 
 def _check_answers(name, answers):
@@ -491,7 +525,7 @@ def _check_answers(name, answers):
     check_no_missing_text(answers, f"a value of {name}", todo)
     if name == "judge":
         check_no_dates(answers, "the judge's answers")
-    texts = [each for each in answers if isinstance(each, str)]
+    texts = [answer for answer in answers if isinstance(answer, str)]
     numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
     if texts and numbers.notna().all() and (numbers % 1 > 0).any():
         todo = "make them numbers first, such as by pandas.to_numeric"
@@ -516,7 +550,7 @@ def _numbers(values):
     if array.dtype.kind != "O":
         return array
     blank = pd.isna(array)
-    whole = all(isinstance(each, Real | Decimal) for each in array[~blank].tolist())
+    whole = all(isinstance(value, Real | Decimal) for value in array[~blank].tolist())
     return np.where(blank, np.nan, array).astype(float) if whole else array
 
 
@@ -539,7 +573,7 @@ def by_stratum(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
     Returns
     -------
-    known : ndarray, shape (..., K, C)
+    labelled : ndarray, shape (..., K, C)
         Labelled examples by true class.
     others : ndarray, shape (..., K)
         Unlabelled ones.
@@ -549,48 +583,48 @@ def by_stratum(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray
         The place of what the judge said.
     """
     labels = evidence["label"].values.tolist()
-    place = {label: index for index, label in enumerate(labels)}
-    given = evidence["answered"]
-    if "classifier" not in given.dims:
-        given = given.expand_dims("classifier")
+    position = {label: index for index, label in enumerate(labels)}
+    answered = evidence["answered"]
+    if "classifier" not in answered.dims:
+        answered = answered.expand_dims("classifier")
     rows = [
         each.transpose("classifier", dim).values.tolist()
-        for each, dim in ((evidence["predicted"], "outcome"), (given, "answers"))
+        for each, dim in ((evidence["predicted"], "outcome"), (answered, "answers"))
     ]
-    codes = [np.array([[place[x] for x in row] for row in rows_], np.int64) for rows_ in rows]
+    codes = [np.array([[position[x] for x in row] for row in rows_], np.int64) for rows_ in rows]
     answers, which = np.unique(np.concatenate(codes, axis=1), axis=1, return_inverse=True)
     which, size = which.ravel(), codes[0].shape[1]
-    truth = np.array([place[x] for x in evidence["actual"].values.tolist()], np.int64)
+    truth = np.array([position[x] for x in evidence["actual"].values.tolist()], np.int64)
     counts = evidence["counts"].transpose(..., "judge", "outcome").values.astype(float)
     rest = evidence["unlabelled"].transpose(..., "judge", "answers").values.astype(float)
     lead, judges, number = counts.shape[:-2], counts.shape[-2], answers.shape[1]
-    known = np.zeros((*lead, judges, number, len(labels)))
+    labelled = np.zeros((*lead, judges, number, len(labels)))
     for outcome in range(size):
-        known[..., which[outcome], truth[outcome]] += counts[..., outcome]
+        labelled[..., which[outcome], truth[outcome]] += counts[..., outcome]
     others = np.zeros((*lead, judges, number))
     for column_ in range(rest.shape[-1]):
         others[..., which[size + column_]] += rest[..., column_]
-    known = known.reshape(*lead, -1, len(labels))
+    labelled = labelled.reshape(*lead, -1, len(labels))
     others = others.reshape(*lead, -1)
     every = np.tile(answers, judges)
-    kept = (known.sum(-1) + others).reshape(-1, others.shape[-1]).any(axis=0)
+    kept = (labelled.sum(-1) + others).reshape(-1, others.shape[-1]).any(axis=0)
     judged = np.repeat(np.arange(judges), number)
-    return known[..., kept, :], others[..., kept], every[:, kept], judged[kept]
+    return labelled[..., kept, :], others[..., kept], every[:, kept], judged[kept]
 
 
 def pooled_strata(evidence: xr.DataArray | xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Return the labelled examples (K, C) and the others (K,) of each stratum, all slices."""
     if isinstance(evidence, xr.Dataset):
-        known, others = by_stratum(evidence)[:2]
+        labelled, others = by_stratum(evidence)[:2]
         slices = tuple(range(others.ndim - 1))
-        return known.sum(slices), others.sum(slices)
+        return labelled.sum(slices), others.sum(slices)
     cells = ("judge", "predicted", "actual")
     rest = [dim for dim in evidence.dims if dim not in cells]
     table = evidence.sum(rest).transpose(*cells).values
     return table.reshape(-1, table.shape[-1]), evidence["unlabelled"].sum(rest).values.ravel()
 
 
-def warn_of_judge(known: np.ndarray, others: np.ndarray, *, varies: bool) -> None:
+def warn_of_judge(labelled: np.ndarray, others: np.ndarray, *, varies: bool) -> None:
     """
     Warn where a judge does not help, or where the labels lie elsewhere than the examples.
 
@@ -603,26 +637,28 @@ def warn_of_judge(known: np.ndarray, others: np.ndarray, *, varies: bool) -> Non
     varies : bool
         Whether the judge ever says another thing.
     """
-    seen, size = known.sum(-1), known.sum(-1) + others
+    sizes, size = labelled.sum(-1), labelled.sum(-1) + others
     if not varies:
-        said = "The judge says the same of every example, and nothing is learned from that."
-        warnings.warn(f"{said} Pass a judge that varies, or the labels alone.", stacklevel=4)
+        warning = "The judge says the same of every example, and nothing is learned from that."
+        warnings.warn(f"{warning} Pass a judge that varies, or the labels alone.", stacklevel=4)
         return
-    blank = (seen == 0) & (size > 0)
+    blank = (sizes == 0) & (size > 0)
     if size[blank].sum() > 0.1 * size.sum():
         share = f"{100 * size[blank].sum() / size.sum():.0f} %"
         many = "1 stratum" if blank.sum() == 1 else f"{blank.sum()} strata"
-        said = f"{share} of the examples are in {many} without a label: what is true "
-        warnings.warn(f"{said}there is left to the prior. Label some of these.", stacklevel=4)
+        warning = f"{share} of the examples are in {many} without a label: what is true "
+        warnings.warn(f"{warning}there is left to the prior. Label some of these.", stacklevel=4)
         return
-    worth = equivalent_labels(known, others)
-    if others.any() and worth < seen.sum():
-        said = f"The judge does not help: {seen.sum():.0f} labels are worth {worth:.0f} without it."
+    worth = equivalent_labels(labelled, others)
+    if others.any() and worth < sizes.sum():
+        warning = (
+            f"The judge does not help: {sizes.sum():.0f} labels are worth {worth:.0f} without it."
+        )
         todo = "It tells too little of the truth, or the labels are few where the examples are many"
-        warnings.warn(f"{said} {todo}; pass a better judge or label more.", stacklevel=4)
+        warnings.warn(f"{warning} {todo}; pass a better judge or label more.", stacklevel=4)
 
 
-def equivalent_labels(known: np.ndarray, others: np.ndarray) -> float:
+def equivalent_labels(labelled: np.ndarray, others: np.ndarray) -> float:
     """
     Return how many labels of random examples would tell as much of the classes' shares.
 
@@ -630,13 +666,13 @@ def equivalent_labels(known: np.ndarray, others: np.ndarray) -> float:
     for half a label more than it has, of the classes as they are throughout. One label for each
     stratum goes into knowing what is true there, so that a useless judge is worth nothing.
     """
-    seen, size = known.sum(-1), known.sum(-1) + others
+    sizes, size = labelled.sum(-1), labelled.sum(-1) + others
     share = size / size.sum()
-    guess = (known + 0.5 / known.shape[-1]) / (seen[:, None] + 0.5)
+    guess = (labelled + 0.5 / labelled.shape[-1]) / (sizes[:, None] + 0.5)
     whole = share @ guess
     spread = (guess * (1 - guess)).sum(-1)
-    worth = (whole * (1 - whole)).sum() / (share**2 * spread / (seen + 0.5)).sum()
-    return max(0.0, float(worth - (seen > 0).sum()))
+    worth = (whole * (1 - whole)).sum() / (share**2 * spread / (sizes + 0.5)).sum()
+    return max(0.0, float(worth - (sizes > 0).sum()))
 
 
 def warn_of_slices(counts: xr.DataArray, axes: Mapping[str, Axis]) -> None:
@@ -646,9 +682,9 @@ def warn_of_slices(counts: xr.DataArray, axes: Mapping[str, Axis]) -> None:
     blank = np.argwhere(number == 0)
     if axes and len(blank):
         first = zip(axes.items(), blank[0], strict=True)
-        where = ", ".join(f"{name} {axis.values[place]}" for (name, axis), place in first)
-        said = f"Nobody labelled in {len(blank)} of {number.size} slices, such as {where}: the "
-        warnings.warn(f"{said}answers there are the prior's. Label some of these.", stacklevel=3)
+        where = ", ".join(f"{name} {axis.values[index]}" for (name, axis), index in first)
+        warning = f"Nobody labelled in {len(blank)} of {number.size} slices, such as {where}: the "
+        warnings.warn(f"{warning}answers there are the prior's. Label some of these.", stacklevel=3)
 
 
 # One classifier out of several, and the judge looked at as a classifier
@@ -697,11 +733,11 @@ def judge_as_classifier(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray | N
     labels, names = counts["actual"].values.tolist(), counts["judge"].values.tolist()
     if names == ["all"] or len(names) == 1:
         return counts  # the judge took the place of a classifier
-    known = {str(label): label for label in labels}
-    if abstains(counts) or not set(names) <= set(known):
+    label_of_text = {str(label): label for label in labels}
+    if abstains(counts) or not set(names) <= set(label_of_text):
         return None
-    full = counts.reindex(judge=list(known), fill_value=0)
-    rest = counts["unlabelled"].reindex(judge=list(known), fill_value=0)
+    full = counts.reindex(judge=list(label_of_text), fill_value=0)
+    rest = counts["unlabelled"].reindex(judge=list(label_of_text), fill_value=0)
     swapped = full.drop_vars(["unlabelled", "judge", "predicted"]).rename(
         judge="predicted", predicted="judge"
     )
@@ -710,7 +746,7 @@ def judge_as_classifier(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray | N
     swapped = swapped.transpose(..., "judge", *CELLS)
     lead = [dim for dim in swapped.dims if dim not in ("judge", *CELLS)]
     rest = rest.transpose(*lead, "judge", "predicted")
-    swapped = swapped.assign_coords(judge=[str(each) for each in labels], predicted=labels)
+    swapped = swapped.assign_coords(judge=[str(name) for name in labels], predicted=labels)
     return swapped.assign_coords(unlabelled=(rest.dims, rest.values))
 
 

@@ -82,11 +82,11 @@ def from_predictions(
         weights = _weights(weights, weights_are)
     elif weights_are is not None:
         raise fail("weights_are without weights", weights_are, "weights", "pass weights=...")
-    table, known, coords = tabulate(
+    table, labels_used, coords = tabulate(
         actual, predicted, labels=labels, by=by, weights=weights, abstain=abstain
     )
     whole, kish = weighted(table, weights_are)
-    counts = make_counts(whole, known, positive, tuple(coords), coords, abstain)
+    counts = make_counts(whole, labels_used, positive, tuple(coords), coords, abstain)
     if kish is not None:
         counts = counts.assign_coords(effective=(counts.dims, kish))
     if not design and abstain is None:
@@ -144,7 +144,7 @@ def _known(design):
 def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
     """Return the column, or raise where there is none of that name."""
     if name not in frame.columns:
-        columns = [str(each) for each in frame.columns]
+        columns = [str(text) for text in frame.columns]
         todo = suggest(name, columns)
         raise fail("no such column", name, columns, todo)
     return frame[name]

@@ -75,10 +75,10 @@ def from_raters(
     (4, 40)
     """
     options: dict[str, Any] = {"group": group, "labels": labels, "positive": positive}
-    found = count_patterns(raters, predicted=predicted, gold=gold, **options)
-    _check_design(found)
-    _check_gold(found)
-    return found
+    ratings = count_patterns(raters, predicted=predicted, gold=gold, **options)
+    _check_design(ratings)
+    _check_gold(ratings)
+    return ratings
 
 
 def count_patterns(
@@ -94,53 +94,55 @@ def count_patterns(
     check_row_order({"raters": raters, "predicted": predicted, "gold": gold, "group": group})
     columns = _columns(raters, predicted)
     truth = None if gold is None else _column("gold", gold)
-    sizes = {name: len(each) for name, each in columns.items()}
+    sizes = {name: len(column) for name, column in columns.items()}
     sizes |= {} if truth is None else {"gold": len(truth)}
     if len(set(sizes.values())) > 1 or 0 in sizes.values():
         todo = "give every rater a place for every example, missing where there is no label"
         raise fail("the raters differ in length, or have no examples", sizes, "one length", todo)
-    given = [*columns.values(), *([] if truth is None else [truth])]
-    known = _labels(given, labels, positive)
-    votes = np.stack([_votes(name, each, known) for name, each in columns.items()])
-    sure = _places("gold", truth, known) if truth is not None else np.full(votes.shape[1], -1)
-    place, names = _groups(group, votes.shape[1])
-    flat = np.column_stack([votes.transpose(1, 0, 2).reshape(votes.shape[1], -1), place, sure])
+    arrays = [*columns.values(), *([] if truth is None else [truth])]
+    classes = _labels(arrays, labels, positive)
+    votes = np.stack([_votes(name, column, classes) for name, column in columns.items()])
+    sure = _places("gold", truth, classes) if truth is not None else np.full(votes.shape[1], -1)
+    population, names = _groups(group, votes.shape[1])
+    flat = np.column_stack([votes.transpose(1, 0, 2).reshape(votes.shape[1], -1), population, sure])
     rows, which, counts = np.unique(flat, axis=0, return_inverse=True, return_counts=True)
-    found = xr.Dataset(
+    ratings = xr.Dataset(
         {
             "counts": ("pattern", counts),
             "votes": (
                 ("classifier", "pattern", "predicted"),
-                rows[:, :-2].reshape(-1, len(votes), len(known)).swapaxes(0, 1),
+                rows[:, :-2].reshape(-1, len(votes), len(classes)).swapaxes(0, 1),
             ),
             "gold": ("pattern", rows[:, -1]),
         },
-        coords={"classifier": list(columns), "actual": known, "predicted": known},
+        coords={"classifier": list(columns), "actual": classes, "predicted": classes},
     )
-    found = found.assign_coords(pattern_of=("example", which.ravel()))
+    ratings = ratings.assign_coords(pattern_of=("example", which.ravel()))
     if names is not None:
-        found = found.assign(group=("pattern", rows[:, -2])).assign_coords(population=names)
-    label = obvious_positive(known.tolist()) if positive is None else positive
-    return found if label is None else found.assign_coords(positive=label)
+        ratings = ratings.assign(group=("pattern", rows[:, -2])).assign_coords(population=names)
+    label = obvious_positive(classes.tolist()) if positive is None else positive
+    return ratings if label is None else ratings.assign_coords(positive=label)
 
 
 def _columns(raters, predicted):
-    both = [*_by_name(raters), *_by_name({} if predicted is None else predicted)]
-    if not both:
-        raise fail("no raters", both, "some", 'pass {"ann": labels, "bob": labels}')
-    names = [name for name, _ in both]
+    raters_and_classifiers = [*_by_name(raters), *_by_name({} if predicted is None else predicted)]
+    if not raters_and_classifiers:
+        raise fail(
+            "no raters", raters_and_classifiers, "some", 'pass {"ann": labels, "bob": labels}'
+        )
+    names = [name for name, _ in raters_and_classifiers]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise fail("a rater is named twice", twice, "each name once", "rename one")
-    return {name: _column(name, each) for name, each in both}
+    return {name: _column(name, labels_of) for name, labels_of in raters_and_classifiers}
 
 
-def _by_name(given):
+def _by_name(columns):
     """Return the names and what they are of, of a mapping or of the columns of a table."""
-    if not hasattr(given, "items"):
+    if not hasattr(columns, "items"):
         todo = 'pass {"ann": labels, "bob": labels}'
-        raise fail("raters have no names", type(given).__name__, "a mapping", todo, TypeError)
-    return [(str(name), each) for name, each in given.items()]
+        raise fail("raters have no names", type(columns).__name__, "a mapping", todo, TypeError)
+    return [(str(name), labels) for name, labels in columns.items()]
 
 
 def _column(name, values):
@@ -149,24 +151,26 @@ def _column(name, values):
     array = table.astype(object).where(table.notna(), None).to_numpy()
     if array.ndim != 2:
         raise fail(f"{name} has a wrong shape", array.shape, "(n,) or (n, k)", "one row each")
-    floats = [each for each in array.ravel().tolist() if isinstance(each, float)]
+    floats = [number for number in array.ravel().tolist() if isinstance(number, float)]
     check_exact(name, np.array(floats, float))
     whole = np.vectorize(lambda x: int(x) if isinstance(x, float) and x == int(x) else x, [object])
     return whole(array) if array.size else array
 
 
-def _labels(given, labels, positive):
+def _labels(arrays, labels, positive):
     """Return the classes, of two the positive one last."""
     if labels is None:
-        seen = {each for array in given for each in array.ravel().tolist() if each is not None}
-        check_no_missing_text(seen)
-        kinds = {type(each) for each in seen}
-        labels = sorted(seen, key=str) if len(kinds) > 1 else sorted(seen)
-    known = as_labels(labels)
-    if positive is not None and positive not in known.tolist():
-        todo = suggest(positive, known.tolist())
-        raise fail("the positive class is not among the labels", positive, known.tolist(), todo)
-    return known[::-1] if len(known) == 2 and positive == known[0] else known
+        distinct = {
+            label for array in arrays for label in array.ravel().tolist() if label is not None
+        }
+        check_no_missing_text(distinct)
+        kinds = {type(label) for label in distinct}
+        labels = sorted(distinct, key=str) if len(kinds) > 1 else sorted(distinct)
+    classes = as_labels(labels)
+    if positive is not None and positive not in classes.tolist():
+        todo = suggest(positive, classes.tolist())
+        raise fail("the positive class is not among the labels", positive, classes.tolist(), todo)
+    return classes[::-1] if len(classes) == 2 and positive == classes[0] else classes
 
 
 def _votes(name, array, labels):
@@ -174,31 +178,33 @@ def _votes(name, array, labels):
     votes = np.zeros((len(array), len(labels)), np.int64)
     for column in array.T:
         places = _places(name, column[:, None], labels)
-        seen = places >= 0
-        np.add.at(votes, (np.flatnonzero(seen), places[seen]), 1)
+        is_label = places >= 0
+        np.add.at(votes, (np.flatnonzero(is_label), places[is_label]), 1)
     return votes
 
 
 def _places(name, array, labels):
     """Return the place (n,) of every label, -1 where it is missing."""
-    place = {label: index for index, label in enumerate(labels.tolist())} | {None: -1}
-    unknown = [each for each in array.ravel().tolist() if each not in place]
+    position = {label: index for index, label in enumerate(labels.tolist())} | {None: -1}
+    unknown = [value for value in array.ravel().tolist() if value not in position]
     if unknown:
         todo = "add it to labels if it is a class, leave it missing if it is no answer"
         raise fail(f"{name} has a label that is not a class", unknown[0], labels.tolist(), todo)
-    return np.array([place[each] for each in array.ravel().tolist()], np.int64)
+    return np.array([position[value] for value in array.ravel().tolist()], np.int64)
 
 
 def _groups(group, size):
     """Return the place (n,) of every example's population, and their names, or None."""
     if group is None:
         return np.zeros(size, int), None
-    given = pd.Categorical(pd.Series(group).reset_index(drop=True))
-    check_no_missing_text(given.categories, "a group", "drop these examples, or rename it")
-    if len(given) != size or (given.codes < 0).any():
+    populations = pd.Categorical(pd.Series(group).reset_index(drop=True))
+    check_no_missing_text(populations.categories, "a group", "drop these examples, or rename it")
+    if len(populations) != size or (populations.codes < 0).any():
         todo = "name the population of every example"
-        raise fail("the groups do not fit the examples", len(given), f"{size}, none missing", todo)
-    return given.codes.astype(int), given.categories.to_numpy()
+        raise fail(
+            "the groups do not fit the examples", len(populations), f"{size}, none missing", todo
+        )
+    return populations.codes.astype(int), populations.categories.to_numpy()
 
 
 def _check_design(evidence):
@@ -235,10 +241,10 @@ def _check_gold(evidence):
     sure = evidence.isel(pattern=(evidence["gold"] >= 0).values)
     votes, weight = sure["votes"].values, sure["counts"].values
     right = (votes[:, np.arange(len(weight)), sure["gold"].values] * weight).sum()
-    given = (votes.sum(-1) * weight).sum()
-    if weight.sum() >= FEW_GOLD and right * sure.sizes["actual"] < given:
+    total = (votes.sum(-1) * weight).sum()
+    if weight.sum() >= FEW_GOLD and right * sure.sizes["actual"] < total:
         warnings.warn(
-            f"Of {given} labels of examples with a gold label {right} agree with it, fewer than by "
+            f"Of {total} labels of examples with a gold label {right} agree with it, fewer than by "
             "chance. The gold labels are taken at their word, and the raters for worse than "
             "chance. Are the classes in gold= coded as those of the raters?",
             stacklevel=3,

@@ -92,8 +92,8 @@ def from_results(
     if test_share is None:
         todo = "pass test_share=0.1 of ten folds"
         raise fail("the correlation of the runs is not known", ..., "test_share", todo)
-    known = {"measured": name, "test_share": float(test_share)}
-    return as_results(cells.to_dataset(name="result").assign_coords(known))
+    scalars = {"measured": name, "test_share": float(test_share)}
+    return as_results(cells.to_dataset(name="result").assign_coords(scalars))
 
 
 def _folds(table, data_set):
@@ -152,8 +152,10 @@ def as_results(evidence: xr.Dataset) -> xr.Dataset:
     TypeError, ValueError
         If these are no results, a number is infinite, or the correlation is no share.
     """
-    known = is_results(evidence) and {"result", "measured", "test_share"} <= set(evidence.variables)
-    if not known:
+    complete = is_results(evidence) and {"result", "measured", "test_share"} <= set(
+        evidence.variables
+    )
+    if not complete:
         allowed, todo = "results as from_results returns them", "use from_results"
         raise fail("not results", type(evidence).__name__, allowed, todo, TypeError)
     evidence = evidence.transpose(*DIMS)

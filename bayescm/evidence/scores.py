@@ -123,25 +123,27 @@ def build_scores(
     dims, coords = ("example", "class")[: 1 if len(classes) == 2 else 2], {}
     if isinstance(scores, Mapping):
         _check_mapping(scores)
-        values = np.stack([_matrix(each, len(truth), classes, name) for each in scores.values()])
+        values = np.stack(
+            [_matrix(column, len(truth), classes, name) for column in scores.values()]
+        )
         dims, coords["classifier"] = ("classifier", *dims), np.array(list(scores))
     else:
         values = _matrix(scores, len(truth), classes, name)
     if len(classes) > 2:
         coords["class"] = classes
     columns["score"] = (dims, values)  # type: ignore[assignment]
-    found = slices_of(len(truth), **slices)
-    columns |= {name: ("example", each) for name, each in found.items()}
+    slice_columns = slices_of(len(truth), **slices)
+    columns |= {name: ("example", column) for name, column in slice_columns.items()}
     if weights is not None:
-        given = np.asarray(unmasked(weights, "weight"))
-        given = _same_length("weight", given, len(truth))
-        kind = check_weights(given.ravel(), weights_are)
+        weight = np.asarray(unmasked(weights, "weight"))
+        weight = _same_length("weight", weight, len(truth))
+        kind = check_weights(weight.ravel(), weights_are)
         columns["weight"] = (
             "example",
-            given if kind == "counts" else _effective_weights(given, truth),
+            weight if kind == "counts" else _effective_weights(weight, truth),
         )
         if kind == "importance":
-            columns["importance"] = ("example", given / given.max())
+            columns["importance"] = ("example", weight / weight.max())
     coords |= _positive(positive, classes)
     _check_name(scores, coords, classes)
     return xr.Dataset(columns, coords)
@@ -156,9 +158,9 @@ def _effective_weights(weights, truth):
     """
     worth, labels = weights.astype(float), np.unique(truth)
     for label in labels if len(labels) == 2 else [...]:
-        own = truth == label if label is not ... else np.ones(len(truth), bool)
-        if worth[own].any():
-            worth[own] *= worth[own].sum() / (worth[own] ** 2).sum()
+        in_class = truth == label if label is not ... else np.ones(len(truth), bool)
+        if worth[in_class].any():
+            worth[in_class] *= worth[in_class].sum() / (worth[in_class] ** 2).sum()
     return worth
 
 
@@ -183,12 +185,12 @@ def _truth(actual):
 
 
 def _classes_of(truth):
-    found = np.unique(truth).tolist()
-    check_no_missing_text(found)
-    if len(found) < 2:
+    labels = np.unique(truth).tolist()
+    check_no_missing_text(labels)
+    if len(labels) < 2:
         todo = "add examples of the other class, or name more classes in labels=[...]"
-        raise fail("only one class in actual", found, "two or more classes", todo)
-    return found
+        raise fail("only one class in actual", labels, "two or more classes", todo)
+    return labels
 
 
 def _check_mapping(scores):
@@ -208,12 +210,12 @@ def _matrix(scores, n, classes, name):
     _same_length("scores", values, n)
     if len(classes) == 2 and values.shape == (n, 1):  # a network's single output
         values = values[:, 0]
-    wanted = (n,) if len(classes) == 2 else (n, len(classes))
-    if values.shape != wanted:
+    shape = (n,) if len(classes) == 2 else (n, len(classes))
+    if values.shape != shape:
         todo = "take the positive class's column: proba[:, 1]"
         if len(classes) > 2:
             todo = f"pass a column for each of {classes.tolist()}, or make actual one class or not"
-        raise fail("scores have the wrong shape", values.shape, str(wanted), todo)
+        raise fail("scores have the wrong shape", values.shape, str(shape), todo)
     return values
 
 
@@ -226,8 +228,8 @@ def _same_length(name, values, n):
 
 def _check_name(scores, coords, classes):
     """Raise where a column is named as the class that is not the positive one."""
-    for each in scores.values() if isinstance(scores, Mapping) else [scores]:
-        frame = each.to_frame() if isinstance(each, pd.Series) else each
+    for columns_of in scores.values() if isinstance(scores, Mapping) else [scores]:
+        frame = columns_of.to_frame() if isinstance(columns_of, pd.Series) else columns_of
         if "positive" not in coords or not isinstance(frame, pd.DataFrame):
             continue
         name = frame.columns[0]
@@ -352,17 +354,17 @@ def _binned(frame, columns, scores, starts):
     if not isinstance(table, nw.DataFrame | nw.LazyFrame):
         todo = "from_scores takes arrays"
         raise fail("not a table", type(frame).__name__, "a table of pandas or another engine", todo)
-    known = table.collect_schema()
+    schema = table.collect_schema()
     for name in columns:
-        if name not in known:
-            raise fail("no such column", name, list(known), suggest(name, known))
-        if name in scores and not known[name].is_numeric():
+        if name not in schema:
+            raise fail("no such column", name, list(schema), suggest(name, schema))
+        if name in scores and not schema[name].is_numeric():
             todo = "name a column of scores"
-            raise fail(f"{name} holds no scores", str(known[name]), "numbers", todo, TypeError)
+            raise fail(f"{name} holds no scores", str(schema[name]), "numbers", todo, TypeError)
     if starts is None:
         return table
     return table.with_columns(
-        *[_bin(nw, name, starts, known[name].is_float()).alias(name) for name in scores]
+        *[_bin(nw, name, starts, schema[name].is_float()).alias(name) for name in scores]
     )
 
 
@@ -405,9 +407,9 @@ def _area_error(evidence):
     scores, weight = evidence["score"], evidence["weight"].values.astype(float)
     cases = evidence["actual"].values == evidence["positive"].item()
     errors = []
-    for each in np.atleast_2d(scores.values):
-        _, place = np.unique(each, return_inverse=True)
-        cells = [np.bincount(place, weight * who) for who in (cases, ~cases)]
+    for scores_of in np.atleast_2d(scores.values):
+        _, codes = np.unique(scores_of, return_inverse=True)
+        cells = [np.bincount(codes, weight * who) for who in (cases, ~cases)]
         errors.append(cells[0] @ cells[1] / (2 * cells[0].sum() * cells[1].sum()))
     return scores.dims[:-1], errors if scores.ndim > 1 else errors[0]
 
@@ -621,10 +623,10 @@ def as_sites(evidence: xr.Dataset) -> xr.Dataset:
         todo = "pass the site of each example: from_probabilities(..., group=site)"
         raise fail("no groups", ..., "a group for every example", todo)
     _check_two(evidence)
-    found = np.unique(evidence["group"].values)
-    if len(found) < 2:
+    groups = np.unique(evidence["group"].values)
+    if len(groups) < 2:
         todo = "take them for one sample: drop_vars('group')"
-        raise fail("fewer than two groups", found, "two or more", todo)
+        raise fail("fewer than two groups", groups, "two or more", todo)
     if "prevalence" in evidence.coords or "importance" in evidence:
         what = "importance weights" if "importance" in evidence else "a prevalence"
         todo = "ask group by group: drop_vars('group') of a selection"
@@ -747,8 +749,8 @@ def one_vs_rest(evidence: xr.Dataset, label: Hashable) -> xr.Dataset:
     classes = evidence["class"].values.tolist()
     if label not in classes:
         raise fail("no such class", label, classes, suggest(label, classes))
-    chosen = evidence.sel({"class": label}, drop=True)
-    return chosen.assign(actual=evidence["actual"] == label).assign_coords(positive=True)
+    one_class = evidence.sel({"class": label}, drop=True)
+    return one_class.assign(actual=evidence["actual"] == label).assign_coords(positive=True)
 
 
 def top_label(evidence: xr.Dataset) -> xr.Dataset:
@@ -793,9 +795,9 @@ def top_label(evidence: xr.Dataset) -> xr.Dataset:
         got = f"{'right' if right.all() else 'wrong'} in all {len(right)} examples"
         todo = "ask for measures of each class, or collect more examples"
         raise fail("nothing to tell forecasts by", got, "some of both", todo)
-    chosen = evidence.drop_dims("class").assign(score=score.max("class"))
-    told = chosen.assign(actual=("example", right)).assign_coords(positive=True)
-    return as_scores(told)
+    highest = evidence.drop_dims("class").assign(score=score.max("class"))
+    right_or_wrong = highest.assign(actual=("example", right)).assign_coords(positive=True)
+    return as_scores(right_or_wrong)
 
 
 def pool_folds(evidence: xr.Dataset, *, ranks: bool) -> xr.Dataset:
@@ -828,9 +830,9 @@ def pool_folds(evidence: xr.Dataset, *, ranks: bool) -> xr.Dataset:
     score, fold = evidence["score"], evidence["fold"].values
     values = np.empty(score.shape)
     axis = score.dims.index("example")
-    for each in pd.unique(fold):
+    for label in pd.unique(fold):
         part = [slice(None)] * score.ndim
-        part[axis] = fold == each
+        part[axis] = fold == label
         values[tuple(part)] = _mid_ranks(score.values[tuple(part)], axis)
     return evidence.assign(score=score.copy(data=values)).drop_vars("fold")
 

@@ -31,11 +31,13 @@ def slices_of(size: int, *, by: Any = None, fold: Any = None, group: Any = None)
         raise fail(
             "by must name the dims", by, 'a mapping such as {"group": site}', todo, TypeError
         )
-    given = {name: each for name, each in (("fold", fold), ("group", group)) if each is not None}
-    if twice := sorted(given.keys() & (by or {}).keys()):
+    slices = {
+        name: column for name, column in (("fold", fold), ("group", group)) if column is not None
+    }
+    if twice := sorted(slices.keys() & (by or {}).keys()):
         raise fail(f"{twice[0]} is given twice", twice, "once", f"leave out {twice[0]}=")
-    given |= by or {}
-    names = list(given)
+    slices |= by or {}
+    names = list(slices)
     if set(names) == set(PLACES):
         todo = "pass one of them: of folds by site, ask site by site"
         raise fail("folds and groups at once", names, "folds, or groups", todo)
@@ -45,24 +47,24 @@ def slices_of(size: int, *, by: Any = None, fold: Any = None, group: Any = None)
     if not set(names) <= set(PLACES):
         todo = f'pass by={{"group": ...}} with the column of {names[0]}'
         raise fail("slices of scores have one name", names[0], "group (or fold)", todo)
-    return {name: _column(name, each, size) for name, each in given.items()}
+    return {name: _column(name, column, size) for name, column in slices.items()}
 
 
 def _column(name, values, size):
     """Return the fold or group of each example, or raise where one is missing."""
-    found = np.asarray(unmasked(values, name))
-    if found.shape != (size,):
+    labels = np.asarray(unmasked(values, name))
+    if labels.shape != (size,):
         todo = f"pass the {name} of every example"
-        raise fail(f"{name} and actual differ in length", found.shape, f"{size} of them", todo)
-    missing = pd.isna(found)
+        raise fail(f"{name} and actual differ in length", labels.shape, f"{size} of them", todo)
+    missing = pd.isna(labels)
     if missing.any():
         what = f"a {name} is missing, the first at position {int(np.argmax(missing))}"
         todo = f"drop these examples, or name the {name}"
         raise fail(what, ..., f"a {name} for every example", todo)
-    check_no_missing_text(pd.unique(found), f"a {name}", "drop these examples, or rename it")
-    if found.dtype.kind == "O":
-        found = pd.Series(found.tolist()).to_numpy()
-    return found.astype(str) if found.dtype.kind == "O" else found
+    check_no_missing_text(pd.unique(labels), f"a {name}", "drop these examples, or rename it")
+    if labels.dtype.kind == "O":
+        labels = pd.Series(labels.tolist()).to_numpy()
+    return labels.astype(str) if labels.dtype.kind == "O" else labels
 
 
 def slice_name(evidence: xr.Dataset) -> str | None:
@@ -74,13 +76,13 @@ def check_classes(evidence: xr.Dataset) -> None:
     """Raise unless every fold, and of scores every group, has examples in and outside a class."""
     truth = evidence["actual"].values
     several = "class" in evidence.dims
-    wanted = evidence["class"].values.tolist() if several else [evidence["positive"].item()]
+    labels = evidence["class"].values.tolist() if several else [evidence["positive"].item()]
     part = slice_name(evidence)
     part = None if part == "group" and "probabilities" in evidence.coords else part
-    place, members = pd.factorize(evidence[part].values if part else np.zeros(len(truth)))
-    sizes = np.bincount(place)
-    for label in wanted:
-        numbers = np.bincount(place, truth == label, len(sizes))
+    codes, members = pd.factorize(evidence[part].values if part else np.zeros(len(truth)))
+    sizes = np.bincount(codes)
+    for label in labels:
+        numbers = np.bincount(codes, truth == label, len(sizes))
         bad = np.flatnonzero((numbers == 0) | (numbers == sizes))
         if len(bad):
             where = f" in {part} {members[bad[0]]}" if part else ""

@@ -23,11 +23,13 @@ def estimators_by_name(estimator):
     """Return classifiers by name; one alone has that of its type."""
     alone = {type(estimator).__name__: estimator}
     estimators = dict(estimator) if isinstance(estimator, Mapping) else alone
-    for each in estimators.values():
-        if isinstance(each, type) or not (hasattr(each, "fit") and hasattr(each, "predict")):
+    for classifier in estimators.values():
+        if isinstance(classifier, type) or not (
+            hasattr(classifier, "fit") and hasattr(classifier, "predict")
+        ):
             raise fail(
                 "not a classifier",
-                each,
+                classifier,
                 "objects with fit and predict, or a mapping of names to them",
                 "pass an unfitted scikit-learn classifier",
                 TypeError,
@@ -58,8 +60,8 @@ def splits_of(cv, X, y, groups, random_state):
     if groups is not None:
         _, names = factorize("groups", column("groups", groups))  # none is masked or missing
         check_no_missing_text(names, "a group", "drop these examples, or rename it")
-    found = _splitter(cv, np.asarray(y), random_state, groups).split(X, y, groups)
-    return [(np.asarray(train), np.asarray(test)) for train, test in found]
+    splits = _splitter(cv, np.asarray(y), random_state, groups).split(X, y, groups)
+    return [(np.asarray(train), np.asarray(test)) for train, test in splits]
 
 
 def _splitter(cv, y, random_state, groups):
@@ -77,12 +79,16 @@ def _splitter(cv, y, random_state, groups):
 
 def repeats_and_folds(tests, size):
     """Return repeat and fold of every split: a repeat ends when every example was tested."""
-    repeat, seen = [], np.zeros(size, int)
+    repeat, times_tested = [], np.zeros(size, int)
     for test in tests:
-        repeat.append(int(seen.min()))
-        seen[test] += 1
+        repeat.append(int(times_tested.min()))
+        times_tested[test] += 1
     sizes = np.bincount(repeat)
-    if (seen != seen[0]).any() or len(sizes) != seen[0] or len(set(sizes)) > 1:
+    if (
+        (times_tested != times_tested[0]).any()
+        or len(sizes) != times_tested[0]
+        or len(set(sizes)) > 1
+    ):
         # Not whole passes over the data (shuffled splits, time series): all in one row.
         return np.zeros(len(tests), int), np.arange(len(tests))
     return np.array(repeat), np.arange(len(tests)) % sizes[0]
@@ -91,11 +97,11 @@ def repeats_and_folds(tests, size):
 def split_design(splits, labels):
     """Return number of folds, shares of a test and a training set, and whether totals are fixed."""
     share = sum(len(test) for _, test in splits) / (len(splits) * len(labels))
-    seen = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(labels))
+    times_tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(labels))
     codes = np.unique(labels, return_inverse=True)[1]
     totals = np.stack([np.bincount(codes[test], minlength=codes.max() + 1) for _, test in splits])
-    repeats = int(seen.max())
-    if repeats > 1 and not (len(splits) % repeats == 0 and (seen == repeats).all()):
+    repeats = int(times_tested.max())
+    if repeats > 1 and not (len(splits) % repeats == 0 and (times_tested == repeats).all()):
         repeats = _nearest_repeats(len(splits), share)
     return {
         "n_folds": len(splits) // repeats,
@@ -108,8 +114,8 @@ def split_design(splits, labels):
 def _nearest_repeats(splits, share):
     """Return how many whole cross-validations random splits are most like: a divisor of them."""
     # Anything else could not be put in rows of equal length, as the models of repeats do.
-    possible = [each for each in range(1, splits // 2 + 1) if splits % each == 0]
-    return min(possible, key=lambda each: abs(np.log(each / (splits * share))))
+    possible = [repeats for repeats in range(1, splits // 2 + 1) if splits % repeats == 0]
+    return min(possible, key=lambda repeats: abs(np.log(repeats / (splits * share))))
 
 
 class BlockedThreeByTwo(BaseCrossValidator):

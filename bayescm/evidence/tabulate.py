@@ -65,7 +65,7 @@ def tabulate(
     classes, places = _labels(table, universe, labels, columns["actual"], abstain)
     if weights is not None:
         rows = weights.reshape(-1, weights.shape[-1])
-        table = np.stack([_count(axes, each) for each in rows])
+        table = np.stack([_count(axes, row) for row in rows])
         table = table.reshape(*weights.shape[:-1], *table.shape[1:])
     return _select(table, places), classes, {name: axis.values for name, axis in groups.items()}
 
@@ -181,9 +181,9 @@ def _axis(name, values):
     array = column(name, values)
     if narrow := _narrow(array):
         codes, low = narrow[0][0], narrow[1]
-        seen = np.arange(int(codes.max()) + 1)
-        if _all_occur(codes, len(seen)):
-            return Axis(codes, low + seen)
+        labels = np.arange(int(codes.max()) + 1)
+        if _all_occur(codes, len(labels)):
+            return Axis(codes, low + labels)
     codes, values = factorize(name, array)
     check_no_missing_text(values, f"a value of {name}", "drop these examples, or rename it")
     order = np.argsort(np.array(values))
@@ -192,10 +192,10 @@ def _axis(name, values):
 
 def _all_occur(codes, number):
     """Say whether every code below a number occurs, which the first examples mostly show."""
-    seen = np.zeros(number, np.int64)
+    numbers = np.zeros(number, np.int64)
     for start in range(0, len(codes), _PIECE):
-        seen += np.bincount(codes[start : start + _PIECE], minlength=number)
-        if seen.all():
+        numbers += np.bincount(codes[start : start + _PIECE], minlength=number)
+        if numbers.all():
             return True
     return False
 
@@ -204,8 +204,8 @@ def _encode(actual, predicted):
     """Return the axes of both columns, of the same values."""
     if narrow := _narrow(actual, predicted):
         codes, low = narrow
-        values = np.arange(low, low + 1 + max(int(each.max()) for each in codes))
-        return [Axis(each, values) for each in codes]
+        values = np.arange(low, low + 1 + max(int(codes_of.max()) for codes_of in codes))
+        return [Axis(codes_of, values) for codes_of in codes]
     first, labels = factorize("actual", actual)
     second, others = factorize("predicted", predicted)
     universe = list(dict.fromkeys([*labels, *others]))
@@ -213,25 +213,25 @@ def _encode(actual, predicted):
         todo = "pass scores to from_scores"
         raise fail("too many distinct labels", len(universe), f"at most {MAX_LABELS}", todo)
     if others != universe:
-        place = {label: i for i, label in enumerate(universe)}
-        second = np.array([place[label] for label in others])[second]
+        position = {label: i for i, label in enumerate(universe)}
+        second = np.array([position[label] for label in others])[second]
     values = np.array(universe, dtype=object)
-    return [Axis(each, values) for each in (first, second)]
+    return [Axis(codes_of, values) for codes_of in (first, second)]
 
 
 def _narrow(*arrays):
     """Return integers as bytes above their lowest, and this, or None where their range is wide."""
-    if not all(isinstance(each, np.ndarray) and each.dtype.kind in "iub" for each in arrays):
+    if not all(isinstance(array, np.ndarray) and array.dtype.kind in "iub" for array in arrays):
         return None
-    if not all(each.size for each in arrays):
+    if not all(array.size for array in arrays):
         return None
-    found = [_small(each) for each in arrays]
-    if all(each is not None for each in found):
-        return found, 0
-    low, high = min(int(each.min()) for each in arrays), max(int(each.max()) for each in arrays)
+    narrowed = [_small(array) for array in arrays]
+    if all(array is not None for array in narrowed):
+        return narrowed, 0
+    low, high = min(int(array.min()) for array in arrays), max(int(array.max()) for array in arrays)
     if high - low >= _WIDE:
         return None
-    return [(each.astype(np.intp) - low).astype(np.uint8) for each in arrays], low
+    return [(array.astype(np.intp) - low).astype(np.uint8) for array in arrays], low
 
 
 def _small(array):
@@ -292,28 +292,28 @@ def _labels(table, universe, labels, actual, abstain):
     """Return the labels and their places in the universe (-1 for one that does not occur)."""
     abstain = abstain.item() if isinstance(abstain, np.generic) else abstain
     without = np.array([label != abstain for label in universe.tolist()])
-    seen = table.reshape(-1, *table.shape[-2:]).sum(axis=0)
-    occurs, answered = seen.sum(axis=1) > 0, seen.sum(axis=0) > 0
+    totals = table.reshape(-1, *table.shape[-2:]).sum(axis=0)
+    occurs, answered = totals.sum(axis=1) > 0, totals.sum(axis=0) > 0
     if labels is None:
         present = universe[(occurs | answered) & without].tolist()
         labels = default_labels(universe[occurs & without].tolist(), present, actual)
-        known = f"the labels of actual, {labels.tolist()}"
+        allowed = f"the labels of actual, {labels.tolist()}"
     else:
         labels = as_labels(labels)
-        known = f"the labels given, {labels.tolist()}"
+        allowed = f"the labels given, {labels.tolist()}"
     if abstain is not None and abstain not in labels.tolist():
         labels = as_labels([*labels.tolist(), abstain])
-    wanted = set(labels.tolist())
+    requested = set(labels.tolist())
     for name, present in (("actual", occurs), ("predicted", answered)):
         for label in universe[present].tolist():
-            if label not in wanted:
+            if label not in requested:
                 todo = (
-                    f"{suggest(label, wanted)} add it to labels if it is a class, pass "
+                    f"{suggest(label, requested)} add it to labels if it is a class, pass "
                     f"abstain={label!r} if it is no answer"
                 )
-                raise fail(f"{name} has a label that is not a class", label, known, todo)
-    place = {label: i for i, label in enumerate(universe.tolist())}
-    return labels, [place.get(label, -1) for label in labels.tolist()]
+                raise fail(f"{name} has a label that is not a class", label, allowed, todo)
+    position = {label: i for i, label in enumerate(universe.tolist())}
+    return labels, [position.get(label, -1) for label in labels.tolist()]
 
 
 def _select(table, places):

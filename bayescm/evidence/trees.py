@@ -54,17 +54,19 @@ def _tree_with_positive_class(tree, label):
 
 def variables_of(tree: xr.DataTree, group: str = "posterior") -> dict[str, str]:
     """Return the variable of each estimand of a tree, as `fit` declares them or by their names."""
-    known = json.loads(tree.attrs.get("estimands", "{}"))
-    if known:
-        return known
+    estimands = json.loads(tree.attrs.get("estimands", "{}"))
+    if estimands:
+        return estimands
     draws = group_of(tree, group)
     names = ("theta", "theta_expected", "theta_new", "theta_fold")
-    name = next((each for each in names if each in draws), "theta")
+    name = next((variable for variable in names if variable in draws), "theta")
     new = "theta_new" if "theta_new" in draws else name
     finite = {"finite": "theta_fold"} if new == "theta_new" and "theta_fold" in draws else {}
     groups = {"typical": "theta_typical", "new": "theta_new"} if "theta_typical" in draws else {}
-    known = {"parameter": name, "predictive": new} | finite | groups
-    return {of: each for of, each in known.items() if each in draws or each == name}
+    estimands = {"parameter": name, "predictive": new} | finite | groups
+    return {
+        of: variable for of, variable in estimands.items() if variable in draws or variable == name
+    }
 
 
 def attribute_dims(tree: xr.DataTree, name: str) -> list[str]:
@@ -85,13 +87,15 @@ def extra_dims(tree: xr.DataTree, cells: xr.DataArray) -> list[Hashable]:
 
 def variable_of(tree: xr.DataTree, group: str, of: str) -> str:
     """Return the name of the variable that an estimand is read off."""
-    known = variables_of(tree, group)
-    folds = set(FOLDS) & set(attribute_dims(tree, "uses")) or known.get("finite") == "theta_fold"
+    estimands = variables_of(tree, group)
+    folds = (
+        set(FOLDS) & set(attribute_dims(tree, "uses")) or estimands.get("finite") == "theta_fold"
+    )
     name = "finite" if of == "fitted" and folds else of
-    if name not in known:
+    if name not in estimands:
         todo = "for others fit another model"
-        raise fail("this fit has no such estimand", of, known, todo)
-    return known[name]
+        raise fail("this fit has no such estimand", of, estimands, todo)
+    return estimands[name]
 
 
 def cells_of(tree: xr.DataTree, group: str, name: str) -> xr.DataArray:

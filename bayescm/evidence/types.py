@@ -52,12 +52,12 @@ def type_of(evidence: Any) -> EvidenceType:
     >>> type_of(bcm.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])).name
     'scores'
     """
-    found = next((each for each in TYPES if each.matches(evidence)), None)
-    if found is not None:
-        return found
+    entry = next((entry for entry in TYPES if entry.matches(evidence)), None)
+    if entry is not None:
+        return entry
     if not isinstance(evidence, xr.Dataset):
         raise not_counts(evidence)
-    names = [f"{each.name} ({each.made_by})" for each in TYPES]
+    names = [f"{entry.name} ({entry.made_by})" for entry in TYPES]
     allowed = f"{', '.join(names[:-1])} or {names[-1]}"
     got = ", ".join(map(str, evidence.variables)) or "no variables"
     raise fail("not evidence: a Dataset of", got, allowed, "make it with one of these", TypeError)
