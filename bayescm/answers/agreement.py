@@ -15,7 +15,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.summary import summary
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.raters import as_ratings, count_patterns
 from bayescm.measures.agreement import AMONG_ALL, EVERY, Labelled
 from bayescm.posteriors.noisy_labels import noisy_labels

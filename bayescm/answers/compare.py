@@ -23,7 +23,7 @@ from bayescm.answers.tables import Intervals
 from bayescm.distributions.base import Distribution, joined
 from bayescm.distributions.decision import check_rope, decide, sentence
 from bayescm.distributions.differences import DrawnDifference, independent, independent_tails
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.counts import as_counts, positive
 from bayescm.evidence.types import type_of

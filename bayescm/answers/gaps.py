@@ -13,7 +13,7 @@ import xarray as xr
 
 from bayescm.answers.compare import draw_labelled
 from bayescm.answers.interval import check_draws, resolve_measures
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.partly_labelled import is_partly_labelled
 from bayescm.fitting.posterior_for import members_of

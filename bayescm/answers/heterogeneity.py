@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import logit
 
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import as_counts
 from bayescm.posteriors.hierarchical_groups import HierarchicalGroups, hierarchical_groups
 from bayescm.validate import (

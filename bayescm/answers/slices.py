@@ -10,7 +10,7 @@ import xarray as xr
 from bayescm.answers.compare import draw_labelled
 from bayescm.answers.gaps import pooled
 from bayescm.answers.interval import check_draws, resolve_measures
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.measures.labelled import apply
 from bayescm.validate import check_kind, check_prob, check_seed, fail

@@ -353,19 +353,28 @@ class BatchEstimand(Options):
         return super().keywords(*(n for n in all_names if n != "n" or self.of == "predictive"))
 
 
+class Latest(Options):
+    """How many batches are shown."""
+
+    last: Annotated[
+        int | None, typer.Option("--last", help="Only after so many of the latest batches.")
+    ] = None
+
+
 @command
 def history(
     source: Classifier,
     memory: Memory,
     interval: Interval,
     question: BatchEstimand,
+    latest: Latest,
     output: Output,
 ) -> None:
     """Show the interval of every measure after every batch."""
     from bayescm.cli.output import show
 
     with _monitor(source, memory) as monitor:
-        ends = monitor.history(**interval.keywords(), **question.keywords())
+        ends = monitor.history(**interval.keywords(), **question.keywords(), **latest.keywords())
     frame = ends.drop_vars(["positive", "recorded_at"], errors="ignore").to_dataframe()
     frame = frame.reset_index()
     keys = [name for name in ("batch_id", "at", "n", "class") if name in frame.columns]

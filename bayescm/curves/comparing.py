@@ -11,7 +11,7 @@ import xarray as xr
 from bayescm.curves.draws import number_draws
 from bayescm.curves.roc import NUMBER_DRAWS
 from bayescm.distributions.decision import check_rope, decide, sentence
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.validate import check_kind, check_prob, fail, suggest
 
 

@@ -24,7 +24,7 @@ import xarray as xr
 from bayescm.curves.draws import interval_of
 from bayescm.curves.roc import NUMBER_DRAWS, band
 from bayescm.curves.thresholds import two_classes
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import align, make_counts
 from bayescm.evidence.labels import is_default_index
 from bayescm.evidence.scores import at_prevalence, check_chances

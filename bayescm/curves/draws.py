@@ -8,7 +8,7 @@ import xarray as xr
 
 from bayescm.curves.roc import NUMBER_DRAWS, draw_curves, observed_curves, samples
 from bayescm.curves.tied import tied_areas
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.scores import as_scores
 from bayescm.evidence.slices import slice_name
 from bayescm.posteriors.roc import curve

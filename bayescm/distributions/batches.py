@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayescm.distributions.base import Distribution, one_by_one
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.distributions.hdi import INTERIOR
 
 _NUMBERS = 2**18  # of all cells of a chunk: they stay in the processor's cache

@@ -1,4 +1,8 @@
-"""The beta distribution, that of F1 which follows from it, and a point mass."""
+"""
+The beta distribution, that of F1 which follows from it, and a point mass.
+
+Intervals of highest density are found for millions of them at once (`beta_highest`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,18 +11,31 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from bayescm.distributions.base import Distribution
-from bayescm.distributions.beta_hdi import highest_of
 from bayescm.distributions.hdi import (
     FLAT,
     INTERIOR,
     LOWER,
     NOT_UNIMODAL,
+    ONE_INTERVAL,
     U_SHAPED,
     UPPER,
+    Members,
+    both_ends,
+    shortest,
 )
-from bayescm.distributions.incomplete import Share, betainc, betaincc, betaincinv, logpdf
+from bayescm.distributions.incomplete import (
+    Share,
+    betainc,
+    betaincc,
+    betainccinv,
+    betaincinv,
+    density_of_log_odds,
+    logpdf,
+    near_log_odds,
+)
 
 _CHUNK, _TERMS = 4096, 100  # in the processor's cache at once; of a series of halves
 
@@ -298,3 +315,231 @@ def _moments_of_f1(a, b):
 def _by_shape(shape, interior, lower, upper):
     rules = [shape == INTERIOR, shape == LOWER, shape == UPPER]
     return np.select(rules, [interior, lower, upper], np.nan)
+
+
+# The interval of highest density
+
+_RULES = [np.polynomial.legendre.leggauss(size) for size in (2, 4, 8)]
+_SHORT = 0.01, 0.25  # spreads: of moves that two and four nodes are enough for
+_FEW, _DEGREES = 256, (23, 15)  # from which on ends to start from are read off a polynomial
+_LIMIT = 600.0  # of the log odds: exp stays finite
+_STEPS, _SETTLED = 3, 1e-6  # steps before those are left out that have settled
+
+
+def beta_highest(a, b, prob, power=0):
+    """
+    Return the ends of the interval of highest density, in the scale of the beta variable u.
+
+    The density whose level is equal at both ends is ``u**(a-1) * (1-u)**(b-1) * (1+u)**power``,
+    that of u itself for power 0, and that of F1 = 2u/(1+u) for power 2. It must rise and then fall.
+
+    Newton's method on both ends at once, in log odds. The equal-tailed ends are the start: their
+    mass is known, and what a step adds to it is a short Gauss-Legendre sum, so that the incomplete
+    beta function is evaluated twice only. The few that move far are polished with the function
+    itself, and what has not converged then is bracketed.
+
+    Parameters
+    ----------
+    a, b : array_like
+        Parameters of u ~ Beta(a, b), of one shape; a >= 1 and b > 1.
+    prob : float
+        Mass of the interval.
+    power : {0, 2}
+        0 for u, 2 for F1.
+
+    Returns
+    -------
+    ndarray, shape (..., 2)
+    """
+    a, b = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float))
+    ends = np.empty((a.size, 2))
+    for start in range(0, a.size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        ends[part] = _chunk(a.flat[part], b.flat[part], prob, power)
+    return ends.reshape(*a.shape, 2)
+
+
+def _chunk(a, b, prob, power):
+    """Solve in the variable v that is u or 1 - u, whichever is small: it keeps its digits."""
+    swapped = a > b
+    density = _Density(np.where(swapped, b, a), np.where(swapped, a, b), swapped, power)
+    low, high, lost = density.solve(prob)
+    if lost.any():
+        low[lost], high[lost] = density.take(lost).bracket(prob)
+    return np.stack([np.where(swapped, 1 - high, low), np.where(swapped, 1 - low, high)], -1)
+
+
+class _Density:
+    """Beta(p, q) with p <= q, in d, the log odds of v less those of the mean."""
+
+    def __init__(self, p, q, swapped, power):
+        self.p, self.q, self.swapped, self.power = p, q, swapped, power
+        self.v0, self.c0 = p / (p + q), q / (p + q)
+        self.peak = density_of_log_odds(p, q)
+        self.spread = np.sqrt(1 / p + 1 / q)
+        self.mode = self._mode()
+
+    def take(self, index):
+        return _Density(self.p[index], self.q[index], self.swapped[index], self.power)
+
+    def _mode(self):
+        """Return the mode of the density whose level counts, in d (-inf where it is at 0)."""
+        a, b = np.where(self.swapped, (self.q, self.p), (self.p, self.q))
+        k = self.power
+        # The positive root of (a-1) + (k+1-b) u - (a+b-2+k) u**2, written without cancellation.
+        half, last = (b - 1 - k) / 2, a + b - 2 + k
+        root = np.sqrt(half**2 + (a - 1) * last)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            u = np.where(half > 0, (a - 1) / (half + root), (root - half) / last)
+            mode = np.where(self.swapped, 1 - u, u)
+            return self.shift(np.clip(mode, 0, 1))
+
+    def shift(self, v):
+        with np.errstate(divide="ignore"):
+            d = np.log(v / self.v0) - np.log1p((self.v0 - v) / self.c0)
+        return np.clip(d, -_LIMIT, _LIMIT)
+
+    def value(self, d):
+        return self.v0 * np.exp(d) / (1 + self.v0 * np.expm1(d))
+
+    def grow(self, d):
+        """Return the log of 1 + v0 (e**d - 1), by which 1 - v is smaller than at the mean."""
+        return np.log1p(self.v0 * np.expm1(d))
+
+    def mass(self, d, grow=None):
+        """Return the density of d."""
+        grow = self.grow(d) if grow is None else grow
+        return self.peak * np.exp(self.p * d - (self.p + self.q) * grow)
+
+    def level(self, d, grow):
+        """Return the log density whose level counts, up to a constant, and its slope in d."""
+        v, c = self.v0 * np.exp(d - grow), self.c0 * np.exp(-grow)
+        log = (self.p - 1) * d - (self.p + self.q - 2) * grow
+        slope = (self.p - 1) * c - (self.q - 1) * v
+        if self.power:
+            factor, sign = np.where(self.swapped, 2 - v, 1 + v), np.where(self.swapped, -1, 1)
+            log = log + self.power * np.log(factor)
+            slope = slope + self.power * sign * v * c / factor
+        return log, slope
+
+    def between(self, start, move):
+        """Return the mass of short moves, (2, m)."""
+        half = move / 2
+        nodes, weights = _RULES[np.searchsorted(_SHORT, (np.abs(move) / self.spread).max())]
+        masses = self.mass(start + half * (1 + nodes[:, None, None]))
+        return half * np.tensordot(weights, masses, 1)
+
+    def solve(self, prob):
+        """Return both ends in v, and which of them did not converge."""
+        low, high = self.equal_tailed((1 - prob) / 2)
+        state = low, high, np.zeros_like(low), np.zeros(low.shape, bool), low
+        low, high, _, far, size = state = self.walk(*self.around_mode(state), steps=_STEPS)
+        rest = ~(size < _SETTLED)
+        if rest.any():
+            some = self if rest.all() else self.take(rest)
+            moved = some.walk(*(each[rest] for each in state), steps=5)
+            for each, new in zip(state, moved, strict=True):
+                each[rest] = new
+        lost = far | ~(size < _SETTLED)
+        if lost.any():
+            low[lost], high[lost], lost[lost] = self.take(lost).polish(low[lost], high[lost], prob)
+        return self.value(low), self.value(high), lost
+
+    def equal_tailed(self, tail):
+        """Return the points below and above which lies a mass, to 1e-11 of the spread."""
+        if self.p.size > _FEW:
+            z = special.ndtri([tail, 1 - tail])
+            log = near_log_odds(self.p, self.q, z, _DEGREES) - np.log(self.p / self.q)[:, None]
+            return np.clip(log, -_LIMIT, _LIMIT).T
+        ends = betaincinv(self.p, self.q, tail), betainccinv(self.p, self.q, tail)
+        return [self.shift(each) for each in ends]
+
+    def around_mode(self, state):
+        """Move the ends outwards where the mode is not well between them."""
+        low, high, *_, size = state
+        new_low = np.minimum(low, self.mode - 0.1 * self.spread)
+        new_high = np.maximum(high, self.mode + 0.1 * self.spread)
+        if (new_low == low).all() and (new_high == high).all():
+            return state
+        return self.moved(state, new_low, new_high, size)
+
+    def moved(self, state, new_low, new_high, size):
+        low, high, excess, far, _ = state
+        moves = np.stack([low - new_low, new_high - high])
+        excess = excess + self.between(np.stack([new_low, high]), moves).sum(axis=0)
+        far = far | (np.abs(moves) > 2).any(axis=0)
+        return new_low, new_high, excess, far, size
+
+    def walk(self, *state, steps):
+        """Take some Newton steps, and keep account of the mass that they add."""
+        for _ in range(steps):
+            state = self.moved(state, *self.step(*state[:3]))
+            if (state[-1] < _SETTLED).all():
+                break
+        return state
+
+    def step(self, low, high, excess):
+        """Take one Newton step that keeps the mode between the ends; return its size too."""
+        ends = np.stack([low, high])
+        grow = self.grow(ends)
+        level, slopes = self.level(ends, grow)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gap = level[1] - level[0]
+            move_low, move_high = both_ends(gap, excess, self.mass(ends, grow), slopes)
+        new_low, new_high = low + move_low, high + move_high
+        new_low = np.where(new_low < self.mode, new_low, (low + self.mode) / 2)
+        new_high = np.where(new_high > self.mode, new_high, (high + self.mode) / 2)
+        new_low, new_high = np.maximum(new_low, -_LIMIT), np.minimum(new_high, _LIMIT)
+        size = (np.abs(new_low - low) + np.abs(new_high - high)) / self.spread
+        size = np.where((new_low == -_LIMIT) | (new_high == _LIMIT), np.inf, size)
+        return new_low, new_high, size
+
+    def polish(self, low, high, prob):
+        """Newton's method with the incomplete beta function itself."""
+        for _ in range(12):
+            mass = betainc(self.p, self.q, self.value(high))
+            mass = mass - betainc(self.p, self.q, self.value(low))
+            low, high, size = self.step(low, high, mass - prob)
+        with np.errstate(invalid="ignore"):
+            return low, high, ~(size < 1e-9)
+
+    def bracket(self, prob):
+        """Bisect the mass below the lower end: slow, and it always converges."""
+        left, right = np.zeros_like(self.p), np.full_like(self.p, 1 - prob)
+        for _ in range(60):
+            tail = (left + right) / 2
+            low, high = self._ends(tail, prob)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                levels = [
+                    self.level(each, self.grow(each))[0] for each in map(self.shift, (low, high))
+                ]
+                rising = levels[0] < levels[1]
+            left, right = np.where(rising, tail, left), np.where(rising, right, tail)
+        return self._ends((left + right) / 2, prob)
+
+    def _ends(self, tail, prob):
+        low = betaincinv(self.p, self.q, tail)
+        return low, betainccinv(self.p, self.q, 1 - prob - tail)
+
+
+def highest_of(distribution, prob, kind, back, power):
+    """Return the interval of highest density of what is made from Beta(a, b), kind by kind."""
+    ends = np.empty((*kind.shape, 2))
+    inside = kind == INTERIOR
+    if inside.all():
+        return back(beta_highest(distribution.a, distribution.b, prob, power))
+    a, b = np.broadcast_arrays(distribution.a, distribution.b)
+    ends[inside] = back(beta_highest(a[inside], b[inside], prob, power))
+    flat = ends.reshape(-1, 2)
+    for name, q in [(LOWER, prob), (UPPER, 1 - prob)]:
+        chosen = np.flatnonzero(kind == name)
+        if len(chosen):
+            end = distribution.take(chosen).quantile(q)
+            flat[chosen] = np.stack([0 * end, end] if name == LOWER else [end, 0 * end + 1], -1)
+    even = np.flatnonzero(kind == FLAT)
+    if len(even):
+        flat[even] = distribution.take(even).eti(prob)
+    rest = np.flatnonzero(~np.isin(kind, (*ONE_INTERVAL, FLAT)))
+    if len(rest):
+        flat[rest] = shortest(Members(distribution.take(rest)), prob)
+    return ends

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.distributions.base import Distribution
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.trees import (
     attribute_dims,

@@ -393,12 +393,14 @@ class Monitor(LedgerClient):
             what, todo = "forecasts have no predictive distribution", "leave of out"
             raise fail(what, of, "'parameter'", todo)
         batches, current = self._current_at_last(last, of)
-        posterior = posterior_of(current, self._concentration)
         measures = self._measures(batches)
+        if last is not None:
+            batches, current = batches[-last:], current[-last:]
+        posterior = posterior_of(current, self._concentration)
         ends = history_of(posterior, batches, measures, prob=prob, kind=kind, of=of, n=n)
         if cautions := posterior.caveats():
             ends.attrs["caution"] = " ".join(cautions)
-        return ends if last is None else ends.isel(step=slice(-last, None))
+        return ends
 
     def summary(self, *, prob: float = 0.95, kind: str = "hdi") -> pd.DataFrame:
         """

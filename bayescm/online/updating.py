@@ -24,7 +24,7 @@ from bayescm.online.encoding import is_binned
 from bayescm.online.forecasts import BinnedForecasts, prior_of_forecasts
 from bayescm.posteriors.base import Posterior
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
-from bayescm.validate import check_kind, check_prob, fail
+from bayescm.validate import check_kind, check_prob, check_whole, fail
 
 _COORDS = (*CELLS, "positive")  # of a state
 # Steps of a history whose bounds are right to 1e-6; of a thousand that would take some ten seconds.
@@ -203,6 +203,7 @@ def history(
     kind: str = "hdi",
     of: str = "parameter",
     n: int | None = None,
+    last: int | None = None,
     **memory: Any,
 ) -> xr.Dataset:
     """
@@ -217,6 +218,8 @@ def history(
         Prior pseudo-counts; the default prior if omitted.
     prob, kind, of, n
         See `intervals`.
+    last : int, optional
+        Only after so many of the latest batches.
     **memory
         ``forgetting`` or ``window``; see `accumulate`.
 
@@ -224,8 +227,8 @@ def history(
     -------
     Dataset
         A variable for each measure, dims (step, [class], bound); coord ``n``, the examples of each
-        batch; attributes ``prob`` and ``kind``. Of more than 100 batches bounds that are integrals
-        are right to 1e-3.
+        batch; attributes ``prob`` and ``kind``. Of more than 100 steps bounds that are integrals
+        are right to 1e-3, and take some .3 ms for each measure and step.
 
     Examples
     --------
@@ -237,8 +240,14 @@ def history(
            [0.71, 0.97]])
     """
     counts = as_counts(counts)
-    posterior = posterior_of(accumulate(counts, **memory), concentration)
-    return history_of(posterior, counts, measures, prob=prob, kind=kind, of=of, n=n)
+    first = None if last is None else -check_whole("last", last, 1, "batches", 200)
+    current, shown = (
+        each.isel(step=slice(first, None)) for each in (accumulate(counts, **memory), counts)
+    )
+    if isinstance(concentration, xr.DataArray) and "step" in concentration.dims:
+        concentration = concentration.isel(step=slice(first, None))
+    posterior = posterior_of(current, concentration)
+    return history_of(posterior, shown, measures, prob=prob, kind=kind, of=of, n=n)
 
 
 # The same of any posterior, each member of its batch by itself

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.measures.labelled import measure
 from bayescm.plots import style

@@ -10,7 +10,7 @@ import xarray as xr
 from bayescm import curves
 from bayescm.curves.draws import interval_of
 from bayescm.curves.roc import observed_curves
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.measures.labelled import several
 from bayescm.plots import interactive, style
 from bayescm.plots.canvas import band, bare, canvas

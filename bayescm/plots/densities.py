@@ -11,7 +11,7 @@ from bayescm.answers.regions import region
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.decision import chance
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import measure, several
 from bayescm.plots import style

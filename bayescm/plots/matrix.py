@@ -13,7 +13,7 @@ from bayescm.answers.interval import (
     select_estimand,
 )
 from bayescm.distributions.beta import Beta
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS, as_counts, default_model, in_order
 from bayescm.evidence.trees import (
     attribute_dims,

@@ -23,7 +23,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from bayescm.distributions.beta import Beta
-from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds
+from bayescm.distributions.mixtures import MeanOfFolds, MixtureOfFolds
 from bayescm.evidence.folds import FOLDS, design, stack
 from bayescm.measures.labelled import average_draws
 from bayescm.posteriors.base import CountsPosterior, as_labelled_counts, prior_of

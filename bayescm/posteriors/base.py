@@ -16,7 +16,7 @@ import xarray as xr
 
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import (
     CELLS,
     abstains,

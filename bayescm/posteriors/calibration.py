@@ -51,7 +51,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import expit, log_ndtr, logit, logsumexp
 
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.scores import as_probabilities
 from bayescm.inference import bayesian_bootstrap, laplace
 from bayescm.measures.measure import Curved

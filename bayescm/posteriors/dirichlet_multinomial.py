@@ -20,7 +20,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from bayescm.distributions import dirichlet, lookup
+from bayescm.distributions import closed_forms, dirichlet
 from bayescm.distributions.batches import LazyDraws
 from bayescm.distributions.moments import MomentsOrDraws
 from bayescm.evidence.counts import abstains
@@ -65,17 +65,19 @@ class DirichletMultinomial(CountsPosterior):
             return None
         apart = weights.shape[-1] > 2 and measure.one_class
         weights = one_vs_rest(weights) if apart else weights
-        if of == "predictive" or not (self.weights.all() or lookup.is_proper(measure, weights)):
+        if of == "predictive" or not (
+            self.weights.all() or closed_forms.is_proper(measure, weights)
+        ):
             self.check_proper()
         if of == "predictive":
             share = self.weights.sum(axis=-1)[..., ::-1]
             return enumerated(measure, self.weights, share, self.batch.values if n is None else n)
-        known = lookup.distribution(measure, weights)
+        known = closed_forms.distribution(measure, weights)
         return self._over_classes(asked, measure, weights) if known is None else known
 
     def _over_classes(self, asked, measure, weights):
         """Return the distribution of a number of many classes by moments, or None."""
-        moments = lookup.by_moments(measure, weights)
+        moments = closed_forms.by_moments(measure, weights)
         if moments is None:
             return None
         either = MomentsOrDraws(

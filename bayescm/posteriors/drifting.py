@@ -17,9 +17,9 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy import special
 
+from bayescm.distributions.closed_forms import distribution_of_rates
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.logit_lattice import LogitLattice, concatenate
-from bayescm.distributions.lookup import distribution_of_rates
 from bayescm.evidence.folds import check_series
 from bayescm.inference.random_walk import Walk
 from bayescm.posteriors.base import (

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from bayescm.distributions import dirichlet, lookup
+from bayescm.distributions import closed_forms, dirichlet
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.evidence.counts import with_shares
 from bayescm.posteriors.base import (
@@ -144,15 +144,15 @@ class FixedTotals(CountsPosterior):
 
     def exact_distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure, shape (...), or None where there is none."""
-        row = lookup.is_of_a_row(measure) and lookup.is_proper(measure, self.weights)
+        row = closed_forms.is_of_a_row(measure) and closed_forms.is_proper(measure, self.weights)
         if of == "predictive" or not row:
             self._check_proper()
         if of == "predictive":
             sizes = self.batch.values if n is None else n
             return enumerated(measure, self.weights, self._share(), sizes)
         if self.weights.shape[-1] > 2:
-            return lookup.distribution_of_rows(measure, self.weights)
-        return lookup.distribution_at_prevalence(measure, self.weights, self._prevalence())
+            return closed_forms.distribution_of_rows(measure, self.weights)
+        return closed_forms.distribution_at_prevalence(measure, self.weights, self._prevalence())
 
     def _check_proper(self):
         dirichlet.check_proper(self.weights, self.counts.indexes["actual"].tolist())

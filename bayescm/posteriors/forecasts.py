@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.measures.measure import Curved
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import fail

@@ -36,7 +36,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import expit, logit, logsumexp
 
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.scores import as_sites
 from bayescm.inference import bayesian_bootstrap, importance
 from bayescm.measures.measure import Curved

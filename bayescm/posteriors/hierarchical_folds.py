@@ -31,7 +31,7 @@ from scipy.special import betaincinv, log_softmax, ndtr, ndtri, softmax
 
 from bayescm.distributions.batches import Stack
 from bayescm.distributions.dirichlet import default_concentration
-from bayescm.distributions.discrete import WeightedNodes
+from bayescm.distributions.empirical import WeightedNodes
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.folds import FOLDS, design, is_random_split, stack
 from bayescm.inference.importance import Weighted

@@ -11,7 +11,7 @@ import xarray as xr
 from scipy.special import gammaln
 
 from bayescm.distributions import dirichlet
-from bayescm.distributions.paired import discordant
+from bayescm.distributions.differences import discordant
 from bayescm.evidence.counts import abstains
 from bayescm.evidence.outcomes import arrays, as_outcomes, marginal_matrices, masked_sums, tables_of
 from bayescm.measures.next_tables import next_counts

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from bayescm.distributions.batches import Stack
-from bayescm.distributions.discrete import Discrete
+from bayescm.distributions.empirical import Discrete
 
 # Confusion matrices that are enumerated, for the whole batch: 200 examples make 1.4 million.
 _MOST = 1_500_000

@@ -40,7 +40,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import xlog1py, xlogy
 
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.attempts import as_attempts
 from bayescm.inference import bayesian_bootstrap, em, gibbs
 from bayescm.measures.attempts import Rates, Wrong

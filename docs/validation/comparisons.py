@@ -12,7 +12,7 @@ from bayescm.answers.compare import compare
 from bayescm.answers.interval import interval
 from bayescm.answers.joint import joint_interval
 from bayescm.classical.paired import tango, wald
-from bayescm.distributions.paired import discordant
+from bayescm.distributions.differences import discordant
 from bayescm.evidence.outcomes import counts_of, marginal_matrices
 from bayescm.measures.catalogue import resolve
 from bayescm.posteriors import hierarchical_rows

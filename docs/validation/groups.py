@@ -15,7 +15,7 @@ from bayescm import posteriors
 from bayescm.answers.gaps import statistic_of
 from bayescm.answers.interval import interval
 from bayescm.answers.slices import worst_slices
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence import from_matrix
 from bayescm.fitting.posterior_for import members_of
 from bayescm.measures.catalogue import resolve

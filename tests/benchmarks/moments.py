@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 import bayescm as bcm
-from bayescm.distributions import lookup
+from bayescm.distributions import closed_forms
 from bayescm.distributions.moments import MomentsOrDraws
 from bayescm.measures import resolve
 
@@ -86,7 +86,7 @@ def rows_of(classes, case):
 def stated(row):
     """Return by what the bounds are off, what is stated of it, and whether it is accepted."""
     weights = cells_of(row.classes, row.case) + 2 / row.classes**2
-    fast = lookup.by_moments(resolve(row.measure), weights)
+    fast = closed_forms.by_moments(resolve(row.measure), weights)
     ends = fast.eti(0.95)
     gap = np.abs(ends - [row.lower, row.upper]).max()
     error = fast.error_at(ends).max()

@@ -10,9 +10,8 @@ from scipy.special import betainc, ndtr
 
 from bayescm.distributions.base import joined
 from bayescm.distributions.beta import F1, Beta
-from bayescm.distributions.differences import Independent
-from bayescm.distributions.discrete import Discrete, Empirical
-from bayescm.distributions.paired import Discordant, discordant
+from bayescm.distributions.differences import Discordant, Independent, discordant
+from bayescm.distributions.empirical import Discrete, Empirical
 
 SHARES = [
     (12.5, 6.5, 83.0),

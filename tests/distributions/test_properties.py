@@ -7,13 +7,12 @@ from scipy import special, stats
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, Stack
 from bayescm.distributions.beta import F1, Beta, PointMass
-from bayescm.distributions.differences import Independent, StudentT
-from bayescm.distributions.discrete import Discrete, Empirical, WeightedNodes
+from bayescm.distributions.differences import Independent, StudentT, discordant
+from bayescm.distributions.empirical import Discrete, Empirical, WeightedNodes
 from bayescm.distributions.hdi import FLAT, INTERIOR, LOWER, NOT_UNIMODAL, ONE_INTERVAL, U_SHAPED
 from bayescm.distributions.logit_lattice import LogitLattice
-from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds
+from bayescm.distributions.mixtures import MeanOfFolds, MixtureOfFolds
 from bayescm.distributions.moments import CornishFisherBeta
-from bayescm.distributions.paired import discordant
 from bayescm.measures import resolve
 from bayescm.posteriors import dirichlet_multinomial
 

@@ -8,9 +8,9 @@ from scipy import special
 import bayescm as bcm
 from bayescm import measures
 from bayescm.distributions import quadrature
+from bayescm.distributions.closed_forms import distribution_at_prevalence
 from bayescm.distributions.differences import Independent
 from bayescm.distributions.incomplete import log_odds, near_log_odds
-from bayescm.distributions.lookup import distribution_at_prevalence
 from bayescm.distributions.quadrature import FunctionOfShares, LogNumber, lattice
 from bayescm.measures.measure import Function
 from bayescm.posteriors import dirichlet_multinomial, fixed_totals

@@ -12,7 +12,7 @@ from reference_cases import cases
 from sklearn import metrics
 
 from bayescm import measures
-from bayescm.distributions.lookup import distribution
+from bayescm.distributions.closed_forms import distribution
 from bayescm.measures.catalogue import among
 from bayescm.measures.measure import MeanOverClasses
 from bayescm.posteriors import fixed_totals

@@ -5,7 +5,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm.distributions.beta import Beta
-from bayescm.distributions.paired import Discordant
+from bayescm.distributions.differences import Discordant
 from bayescm.planning import width_curve
 
 RARE = bcm.at_prevalence(bcm.from_cells(tp=9, fn=2, fp=3, tn=9), 0.1)

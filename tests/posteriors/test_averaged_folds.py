@@ -4,7 +4,7 @@ from reference_cases import cases, folded_cells
 
 import bayescm as bcm
 from bayescm.distributions.beta import F1, Beta
-from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds
+from bayescm.distributions.mixtures import MeanOfFolds, MixtureOfFolds
 from bayescm.measures import resolve
 from bayescm.measures.labelled import average_draws
 from bayescm.posteriors import averaged_folds, dirichlet_multinomial

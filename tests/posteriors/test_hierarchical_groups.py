@@ -15,7 +15,7 @@ from validation.meta_analysis import bivariate_binomial, bivariate_normal
 import bayescm as bcm
 from bayescm import posteriors
 from bayescm.answers.heterogeneity import shares_beyond_chance
-from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.empirical import Empirical
 from bayescm.measures import resolve
 from bayescm.papers.thesis import dependent_images
 from bayescm.posteriors.hierarchical_groups import LogitNormalRates
