@@ -742,6 +742,9 @@ def _has_valley(curve, link):
         return (inside & (np.minimum(before, after) - level > _VALLEY)).any(1)
 
 
+_LEADS = 3.0  # times what the others do a share moves the number that is said to lead it
+
+
 class _Rows:
     """m distributions, asked at points (m, P)."""
 
@@ -755,6 +758,8 @@ class _Rows:
         shares = distribution.shares
         free = [i for i, share in enumerate(shares) if not isinstance(share, PointMass)]
         self.outer = distribution.outer if distribution.outer in free else None
+        if self.outer is not None and self._is_led_by_outer(free):
+            self.outer = None
         self.along = [i for i in free if i != self.outer]
 
     def take(self, index):
@@ -765,6 +770,34 @@ class _Rows:
         if "signs" in self.__dict__:
             rows.__dict__["signs"] = [sign[index] for sign in self.signs]
         return rows
+
+    def _is_led_by_outer(self, free):
+        """
+        Say whether the number moves with the outer share above all, and in one direction only.
+
+        In the other shares it is a step then, which equidistant nodes of the outer share do not
+        resolve, and which lines along that share find exactly. Asked of all rows together.
+        """
+        logs = self._log_odds_at(np.array([0.0, -4.0, -2.0, 2.0, 4.0]))
+        middle = [np.zeros(1, int)] * len(logs)
+        spans = {}
+        for i in free:
+            y = self._at(logs, [*middle[:i], np.arange(1, 5), *middle[i + 1 :]])
+            steps = np.diff(y)
+            spans[i] = np.abs(steps[:, 1])
+            if i == self.outer and not ((steps > 0).all(-1) | (steps < 0).all(-1)).all():
+                return False
+        others = sum(span for i, span in spans.items() if i != self.outer)
+        return bool((spans[self.outer] > _LEADS * others).all())
+
+    def _log_odds_at(self, scores):
+        """Return the log odds (m, G) of all shares at scores, those of point masses (m, 1)."""
+        return [
+            special.logit(share.at)[:, None]
+            if isinstance(share, PointMass)
+            else self._log_odds(share, scores)
+            for share in self.distribution.shares
+        ]
 
     # Values on a lattice
 
@@ -855,16 +888,10 @@ class _Rows:
     @cached_property
     def signs(self):
         """Which way the function goes with each share along the lines, (m,) each: 1 or -1."""
-        shares = self.distribution.shares
-        logs = [
-            special.logit(share.at)[:, None]
-            if isinstance(share, PointMass)
-            else self._log_odds(share, np.array([0.0, -4.0, 4.0]))
-            for share in shares
-        ]
+        logs = self._log_odds_at(np.array([0.0, -4.0, 4.0]))
         signs = []
         for i in self.along:
-            places = [np.array([1, 2]) if k == i else np.zeros(1, int) for k in range(len(shares))]
+            places = [np.array([1, 2]) if k == i else np.zeros(1, int) for k in range(len(logs))]
             low, high = self._at(logs, places).T
             signs.append(np.where(high >= low, 1, -1))
         return signs

@@ -241,13 +241,14 @@ def history(
     """
     counts = as_counts(counts)
     first = None if last is None else -check_whole("last", last, 1, "batches", 200)
-    current, shown = (
-        each.isel(step=slice(first, None)) for each in (accumulate(counts, **memory), counts)
-    )
+    latest = slice(first, None)
+    current = accumulate(counts, **memory).isel(step=latest)
     if isinstance(concentration, xr.DataArray) and "step" in concentration.dims:
-        concentration = concentration.isel(step=slice(first, None))
+        concentration = concentration.isel(step=latest)
     posterior = posterior_of(current, concentration)
-    return history_of(posterior, shown, measures, prob=prob, kind=kind, of=of, n=n)
+    return history_of(
+        posterior, counts.isel(step=latest), measures, prob=prob, kind=kind, of=of, n=n
+    )
 
 
 # The same of any posterior, each member of its batch by itself

@@ -137,3 +137,15 @@ def test_markedness_above_the_share_of_negatives(cells, prevalence):
     quantiles = of_markedness.quantile(LEVELS)
     below = [distribution("markedness", cells, prevalence).cdf(x) for x in quantiles]
     np.testing.assert_allclose(below, LEVELS, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", ["mcc", "cohen_kappa", "markedness"])
+def test_rates_of_large_counts_leave_the_prevalence(name):
+    """Once a quarter of the length was stated as the error: the rates are steps beside it."""
+    cells = [[87805, 20], [764812, 1328620]]
+    posterior = fixed_totals(cells, concentration=0.5, prevalence=(21, 6.6))
+    ends, error = posterior.distribution(measures.resolve(name)).checked(0.95, "eti")
+    assert (error < 1e-6 * np.ptp(ends)).all()
+    values = posterior.draw([measures.resolve(name)], 100_000, np.random.default_rng(0))[0]
+    tails = (values < ends[0]).mean(), (values > ends[1]).mean()
+    assert tails == pytest.approx((0.025, 0.025), abs=0.002)
