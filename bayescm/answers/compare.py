@@ -24,6 +24,7 @@ from bayescm.distributions.base import Distribution, joined
 from bayescm.distributions.decision import check_rope, decide, sentence
 from bayescm.distributions.differences import DrawnDifference, independent, independent_tails
 from bayescm.distributions.empirical import Empirical
+from bayescm.distributions.preintegration import FunctionOfDirichlet
 from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.counts import as_counts, positive
 from bayescm.evidence.types import type_of
@@ -146,7 +147,16 @@ def compare(
 
         def difference(first, second, kernel=kernel, values=values):
             exact = None if paired else alone(kernel)
-            return difference_of(posterior, kernel, first, second, of=of, exact=exact, draws=values)
+            return difference_of(
+                posterior,
+                kernel,
+                first,
+                second,
+                of=of,
+                exact=exact,
+                draws=values,
+                by_draws=draws is not None,
+            )
 
         less = kernel.lower_is_better
         pairs, where = _pairs(names, reference, dim), labels(posterior, kernel, place)
@@ -261,6 +271,7 @@ def difference_of(
     of: str,
     exact: np.ndarray | None,
     draws: Callable[[], np.ndarray],
+    by_draws: bool = False,
 ) -> Distribution:
     """
     Return the distribution of a measure of one member minus that of another.
@@ -279,14 +290,22 @@ def difference_of(
         The exact distribution of each member, or None, where members are independent.
     draws : callable
         Returns joint draws of the measure, where they are needed.
+    by_draws : bool, default False
+        Whether draws were asked for, and stand in the place of pre-integration.
     """
     if exact is None:
         if "class" in first and first["class"] != second["class"]:  # of one matrix: no pair
             return _drawn_difference(posterior, measure, first, second, draws)
-        return posterior.difference(measure, first, second, of=of, draws=draws)
+        distribution = posterior.difference(measure, first, second, of=of, draws=draws)
+        if by_draws and distribution.how == FunctionOfDirichlet.how:
+            return _drawn_difference(posterior, measure, first, second, draws)
+        return distribution
     dims = posterior.measure_template(measure).dims
     pair = [exact[tuple(at[dim] for dim in dims)] for at in (first, second)]
-    if any(each is None for each in pair):
+    preintegrated = by_draws and any(
+        each is not None and each.how == FunctionOfDirichlet.how for each in pair
+    )
+    if preintegrated or any(each is None for each in pair):
         return _drawn_difference(posterior, measure, first, second, draws)
     distribution = independent(*pair)
     if distribution is not None:

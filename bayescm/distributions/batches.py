@@ -83,6 +83,16 @@ class Stack(InTurn):
         found = self.distributions.ravel()[index]
         return Stack(found) if isinstance(found, np.ndarray) else found
 
+    def to(self, accuracy: float) -> "Stack":
+        members = np.empty(self.shape, object)
+        members.ravel()[:] = [each.to(accuracy) for each in self.distributions.flat]
+        return Stack(members)
+
+    def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        pairs = [each.checked(prob, kind) for each in self.distributions.flat]
+        ends, errors = np.swapaxes(pairs, 0, 1).reshape(2, *self.shape, 2)
+        return ends, errors
+
     def _ask(self, name, *points):
         def ask(x):
             flat = zip(self.distributions.flat, np.broadcast_to(x, self.shape).flat, strict=True)

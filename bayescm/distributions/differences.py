@@ -18,6 +18,7 @@ from bayescm.distributions.base import Distribution, joined, near_normal
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.distributions.empirical import Discrete, Empirical
 from bayescm.distributions.hdi import INTERIOR
+from bayescm.distributions.preintegration import FunctionOfDirichlet, joint_difference
 from bayescm.distributions.quadrature import FunctionOfShares, difference
 
 # The trapezoidal rule for a standard normal variable: exponentially accurate for smooth functions.
@@ -115,8 +116,9 @@ class Independent(Distribution):
 
     @cached_property
     def _lines(self):
-        """The same as a function of two shares, where both are one each."""
-        return difference(self.first, self.second)
+        """The same as a function of two shares, where both are one each, or of all cells."""
+        lines = difference(self.first, self.second)
+        return joint_difference(self.first, self.second) if lines is None else lines
 
     @property
     def is_exact(self) -> bool:
@@ -196,6 +198,8 @@ class Independent(Distribution):
     def shortfall(self) -> np.ndarray:
         if self._lines is None:
             return self._rule[1] @ _shortfall(self.first, self._rule[0])
+        if isinstance(self._lines, FunctionOfDirichlet):
+            return self._lines.shortfall()
         if isinstance(self.first, FunctionOfShares) or isinstance(self.second, FunctionOfShares):
             return self._integral_below_zero()
         return _crossed(self.first, self.second)

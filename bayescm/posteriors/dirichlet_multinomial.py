@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from bayescm.distributions import closed_forms, dirichlet
 from bayescm.distributions.batches import LazyDraws
 from bayescm.distributions.moments import MomentsOrDraws
+from bayescm.distributions.preintegration import preintegrated
 from bayescm.evidence.counts import abstains
 from bayescm.measures.measure import one_vs_rest
 from bayescm.posteriors.base import DRAWS, CountsPosterior, Posterior, as_labelled_counts, prior_of
@@ -72,10 +73,22 @@ class DirichletMultinomial(CountsPosterior):
         if of == "predictive":
             share = self.weights.sum(axis=-1)[..., ::-1]
             return enumerated(measure, self.weights, share, self.batch.values if n is None else n)
-        known = closed_forms.distribution(measure, weights)
-        return self._over_classes(asked, measure, weights) if known is None else known
+        distribution = closed_forms.distribution(measure, weights)
+        if distribution is None:
+            distribution = self._preintegrated(asked)
+        return self._by_moments(asked, measure, weights) if distribution is None else distribution
 
-    def _over_classes(self, asked, measure, weights):
+    def _preintegrated(self, measure):
+        """Return the distribution of a function of a few tables of few cells, or None."""
+        counts, labels = self.counts, self.classes_of(measure)
+
+        def function(cells):
+            return measure(squared(cells, counts))
+
+        classes = None if labels is None else len(labels)
+        return preintegrated([self.parameters], function, measure.range, classes=classes)
+
+    def _by_moments(self, asked, measure, weights):
         """Return the distribution of a number of many classes by moments, or None."""
         moments = closed_forms.by_moments(measure, weights)
         if moments is None:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from bayescm.distributions import closed_forms, dirichlet
 from bayescm.distributions.beta import Beta, PointMass
+from bayescm.distributions.preintegration import preintegrated
 from bayescm.evidence.counts import with_shares
 from bayescm.posteriors.base import (
     CountsPosterior,
@@ -151,8 +152,27 @@ class FixedTotals(CountsPosterior):
             sizes = self.batch.values if n is None else n
             return enumerated(measure, self.weights, self._share(), sizes)
         if self.weights.shape[-1] > 2:
-            return closed_forms.distribution_of_rows(measure, self.weights)
-        return closed_forms.distribution_at_prevalence(measure, self.weights, self._prevalence())
+            distribution = closed_forms.distribution_of_rows(measure, self.weights)
+        else:
+            distribution = closed_forms.distribution_at_prevalence(
+                measure, self.weights, self._prevalence()
+            )
+        return self._preintegrated(measure) if distribution is None else distribution
+
+    def _preintegrated(self, measure):
+        """Return the distribution of a function of a few tables of few cells, or None."""
+        labels, size = self.classes_of(measure), self.weights.shape[-1]
+        rows = [self.weights[..., row, :] for row in range(size)]
+
+        def function(cells):
+            if self.prior is None:
+                return measure(cells.reshape(-1, size, size))
+            return measure(cells[:, :size, None] * cells[:, size:].reshape(-1, size, size))
+
+        if self.prior is not None:
+            rows.insert(0, np.broadcast_to(self.prior[::-1], rows[0].shape))
+        classes = None if labels is None else len(labels)
+        return preintegrated(rows, function, measure.range, totals=self.shares, classes=classes)
 
     def _check_proper(self):
         dirichlet.check_proper(self.weights, self.counts.indexes["actual"].tolist())

@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from bayescm.distributions import dirichlet
 from bayescm.distributions.differences import discordant
+from bayescm.distributions.preintegration import MEMBERS, SHARES, preintegrated
 from bayescm.evidence.counts import abstains
 from bayescm.evidence.outcomes import arrays, as_outcomes, marginal_matrices, masked_sums, tables_of
 from bayescm.measures.next_tables import next_counts
@@ -189,18 +190,39 @@ class PairedOutcomes(CountsPosterior):
         """
         Return the distribution of a difference of two classifiers, or None.
 
-        Accuracy, error rate, recall, specificity and their complements have one. Parameters as of
-        `Posterior.difference`.
+        Accuracy, error rate, recall, specificity and their complements depend on two shares; other
+        measures are functions of the joint table of both, which has one where it is small and there
+        are few pairs. Parameters as of `Posterior.difference`.
         """
-        found = _right_of(measure, self.prior.shape[-1], first.get("class"))
-        same = first["classifier"] == second["classifier"]
-        if found is None or same or of != "parameter":
-            return None
-        events, wrong = found
         pair = first["classifier"], second["classifier"]
+        if pair[0] == pair[1] or of != "parameter":
+            return None
         at = tuple(first[dim] for dim in self.batch.dims[:-1])
+        right = _right_of(measure, self.prior.shape[-1], first.get("class"))
+        if right is None:
+            return self._preintegrated(measure, pair, at, first.get("class"))
+        events, wrong = right
         wins, losses, rest = self.discordant(events, *(pair[::-1] if wrong else pair))[at]
         return discordant(wins, losses, rest)
+
+    def _preintegrated(self, measure, pair, at, label):
+        """Return the distribution of the difference of a pair from their joint table, or None."""
+        classes, pairs = self.prior.shape[-1], self.batch.size * (len(self.prior) - 1) // 2
+        shape = classes - abstains(self.counts), classes, classes
+        truth, *answers = np.indices(shape).reshape(3, -1)
+        if pairs > MEMBERS or len(truth) > SHARES + 1:
+            return None
+        weights = base_measure(self.prior[list(pair)], truth, answers)
+        cells = np.ravel_multi_index((self.actual, *self.predicted[list(pair)]), shape)
+        np.add.at(weights, cells, self.outcomes[at])
+
+        def difference(cells):
+            values = measure(marginal_matrices(cells, truth, np.array(answers), classes))
+            values = values if label is None else values[..., label]
+            return values[:, 0] - values[:, 1]
+
+        low, high = measure.range
+        return preintegrated([weights], difference, (low - high, high - low))
 
     def discordant(self, events: np.ndarray, first: int, second: int) -> np.ndarray:
         """

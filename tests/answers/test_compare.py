@@ -250,9 +250,11 @@ def test_folds_are_compared_fold_by_fold():
 def test_ranks_agree_with_pairs():
     actual, answers = correlated(np.random.default_rng(0))
     outcomes = bcm.from_classifiers(actual, answers)
-    pair = bcm.compare(outcomes, "f1", random_seed=1).iloc[0]
     table = bcm.ranks(outcomes, "f1", random_seed=1)
+    pair = bcm.compare(outcomes, "f1", random_seed=1, draws=50_000).iloc[0]
     assert table["p_best"][0] == pytest.approx(pair["p_better"], abs=1e-12)
+    integrated = bcm.compare(outcomes, "f1").iloc[0]["p_better"]
+    assert table["p_best"][0] == pytest.approx(integrated, abs=4 * (0.25 / 50_000) ** 0.5)
     assert table["expected_loss"][0] == pytest.approx(pair["expected_loss"], abs=1e-12)
     assert table["p_best"].sum() == pytest.approx(1)
     np.testing.assert_allclose(table[["rank_1", "rank_2"]].sum(axis=1), 1)

@@ -13,6 +13,7 @@ from bayescm.distributions.hdi import FLAT, INTERIOR, LOWER, NOT_UNIMODAL, ONE_I
 from bayescm.distributions.logit_lattice import LogitLattice
 from bayescm.distributions.mixtures import MeanOfFolds, MixtureOfFolds
 from bayescm.distributions.moments import CornishFisherBeta
+from bayescm.distributions.preintegration import FunctionOfDirichlet
 from bayescm.measures import resolve
 from bayescm.posteriors import dirichlet_multinomial
 
@@ -72,6 +73,9 @@ CONTINUOUS = {
     "independent": lambda: Independent(F1(9.5, 6.0), Beta(7.0, 7.0)),
     "discordant": lambda: discordant(12.5, 6.5, 83.0),
     "lattice": lattice,
+    "pre-integration": lambda: FunctionOfDirichlet(
+        [np.array([30.5, 35.5, 15.5, 65.5])], lambda cells: cells[:, 0] - cells[:, 2], (-1.0, 1.0)
+    ),
     "stack": lambda: Stack(np.array([lattice(), Beta(4.0, 9.0), discordant(3.0, 4.0, 9.0)])),
     "student t": lambda: StudentT(0.3, 0.5, 7),
     "beta by Cornish and Fisher": lambda: CornishFisherBeta(

@@ -1,0 +1,566 @@
+"""
+The distribution of a function of Dirichlet vectors of many cells, by pre-integration.
+
+Let x = f(theta) be a number and theta the cells of a table, one Dirichlet vector or several
+independent ones. With the largest parameter first, theta is a product of sticks,
+
+    theta_k = v_k (1 - v_1) ... (1 - v_{k-1}),    v_k ~ Beta(a_k, a_{k+1} + a_{k+2} + ...),
+
+independent beta variables (Connor & Mosimann 1969). Each is the quantile of its distribution at
+``ndtr(z_k)`` of a standard normal score, so that x is a function of d independent scores z, and
+
+    P(x <= c) = E_w[ P(x(w + s u) <= c | w) ],
+
+where u is a unit vector, s ~ N(0, 1) the score along it and w the scores across it. The inner
+probability is known: along a line x is a smooth function of one variable, which is interpolated,
+and all its crossings of c count with their sign. What is left is an integral over w of a function
+that is smooth although the indicator is not: that is pre-integration (Griewank et al. 2018). It is
+the mean over the points of a scrambled Sobol sequence, to which smooth integrands are kind.
+
+The direction u is the leading eigenvector of E[g g'], g being the gradient of x in the scores, and
+the further eigenvectors are the axes across it in the order of their eigenvalues, so that the first
+coordinates of the sequence matter most (active subspaces; Liu & Owen 2023). In the scale of the
+link of its range x is nearly linear as soon as there are some examples, and few lines are enough.
+
+Eight independent scramblings make eight estimates. The answer is that of their mean, and their
+spread says how wrong it is. Nothing but values of the function are asked for, so one algorithm
+serves every measure, the difference of two classifiers on the same examples, and a user's function.
+
+References
+----------
+Connor, R. J. & Mosimann, J. E. (1969). Concepts of independence for proportions with a
+generalization of the Dirichlet distribution. Journal of the American Statistical Association,
+64(325), 194-206. doi:10.1080/01621459.1969.10500963
+Griewank, A., Kuo, F. Y., Leovey, H. & Sloan, I. H. (2018). High dimensional integration of kinks
+and jumps: smoothing by preintegration. Journal of Computational and Applied Mathematics, 344,
+259-274. doi:10.1016/j.cam.2018.04.009
+Liu, S. & Owen, A. B. (2023). Preintegration via active subspace. SIAM Journal on Numerical
+Analysis, 61(2), 495-514. doi:10.1137/22M1479129
+Owen, A. B. (1998). Scrambling Sobol' and Niederreiter-Xing points. Journal of Complexity, 14(4),
+466-489. doi:10.1006/jcom.1998.0487
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from bayescm.distributions.base import Distribution, held
+from bayescm.distributions.batches import Stack
+from bayescm.distributions.hdi import INTERIOR, LOWER, SEVERAL_MODES, UPPER, both_ends
+from bayescm.distributions.incomplete import log_odds
+from bayescm.distributions.quadrature import Masses, _Values, shortest
+
+# A bound of 95 % from 1,024 lines is off by 1e-5 to 1e-4 of the length of the interval where there
+# are hundreds of examples, and by up to 1e-3 where there are twenty; four times as many lines are
+# off by a third to a tenth of that (tests/benchmarks/preintegration.py).
+ACCURACY = 1e-4
+SUFFICIENT = 1e-3  # beyond that, draws are no worse: 50,000 of them are off by 3e-3
+MEMBERS = 8  # of a batch: each takes a tenth to half a second, and nobody waits some seconds
+SHARES = 26  # as many as two classifiers of three classes have; beyond, tables of sticks take long
+_LINES = 2**7, 2**9, 2**10, 2**11  # of each scrambling
+# Lines of a scrambling times shares, up to which there are more than 4,096 lines in all where these
+# are not sufficient: a call takes half a second then.
+_MOST = 2**14
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionOfDirichlet(Distribution):
+    """
+    The distribution of a function of independent Dirichlet vectors.
+
+    Attributes
+    ----------
+    parameters : sequence of ndarray, shape (K_i,)
+        Of each Dirichlet vector, >= 0. Where one is 0, so is the cell.
+    function : callable
+        From cells (m, K_1 + K_2 + ...), one vector after the other, to numbers (m,).
+    support : pair of float
+        Smallest and largest value.
+    totals : sequence of float, optional
+        What the cells of each vector sum to; by default 1.
+    accuracy : float, optional
+        The numerical error of a bound of 95 % that is good enough, in parts of the length of the
+        interval; by default 1e-4. Below that there may be four times as many lines.
+
+    Raises
+    ------
+    UndefinedOnLine
+        If the function is 0/0, constant, or beyond its support somewhere on the lines.
+
+    Examples
+    --------
+    >>> right = lambda cells: cells[:, 0] + cells[:, 3]
+    >>> distribution = FunctionOfDirichlet([np.array([65.5, 15.5, 35.5, 30.5])], right, (0.0, 1.0))
+    >>> distribution.eti(0.95).round(4), distribution.how
+    (array([0.5729, 0.7304]), 'pre-integration')
+    """
+
+    how = "pre-integration"
+    shape = ()
+    parameters: Sequence[np.ndarray]
+    function: Callable
+    support: tuple[float, float] = (0.0, 1.0)
+    totals: Sequence[float] | np.ndarray | None = None
+    accuracy: float | None = None
+
+    def to(self, accuracy: float) -> "FunctionOfDirichlet":
+        return replace(self, accuracy=accuracy)
+
+    def cdf(self, x: ArrayLike) -> np.ndarray:
+        return self._at(x, lambda rows, slope: rows.below.mean(0), (0.0, 1.0))
+
+    def sf(self, x: ArrayLike) -> np.ndarray:
+        return self._at(x, lambda rows, slope: rows.above.mean(0), (1.0, 0.0))
+
+    def pdf(self, x: ArrayLike) -> np.ndarray:
+        return self._at(x, lambda rows, slope: np.maximum(rows.density.mean(0), 0) / slope, (0, 0))
+
+    def error_at(self, x: ArrayLike) -> np.ndarray:
+        def error(rows, slope):
+            return standard_error(rows.below) * slope / rows.density.mean(0)
+
+        return _CONFIDENCE * self._at(x, error, (0.0, 0.0))
+
+    def _at(self, x, function, beyond):
+        """Return a function of the masses at x, some at a time, and what it is beyond the ends."""
+        x = np.asarray(x, float)
+        y, (low, high) = self._link.to_y(x.ravel()), self.support
+        values = np.empty(x.size)
+        for start in range(0, x.size, _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            with np.errstate(all="ignore"):
+                rows = self._lines.masses_of_rows(y[part])
+                values[part] = function(rows, self._link.slope(y[part]))
+        values = values.reshape(x.shape)
+        return np.select([x <= low, x >= high], beyond, values)[()]
+
+    def quantile(self, q: ArrayLike) -> np.ndarray:
+        q = np.asarray(q, float)
+        z = np.clip(special.ndtri(q.ravel()), -_REACH + 1, _REACH - 1)
+        x = self._link.to_x(self._lines.quantiles(z)[0]).reshape(q.shape)
+        return np.select([q <= 0, q >= 1], self.support, x)[()]
+
+    def eti(self, prob: float) -> np.ndarray:
+        return self.checked(prob, "eti")[0]
+
+    def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        ends, errors, _ = self._interval(prob, kind)
+        return held(ends, errors)
+
+    def _highest(self, prob):
+        ends, _, kind = self._interval(prob, "hdi")
+        return ends, np.asarray(kind)
+
+    def _interval(self, prob, kind):
+        """Return the ends, their errors and the kind of an interval."""
+        if (prob, kind) not in self._found:
+            if kind == "eti":
+                tail = special.ndtri((1 - prob) / 2)
+                (y, error), name = self._lines.quantiles(np.array([tail, -tail])), INTERIOR
+            else:
+                y, error, name = self._lines.shortest(prob)
+            with np.errstate(over="ignore", invalid="ignore"):
+                ends = self._link.to_x(y)
+                errors = np.where(np.isfinite(y), error * self._link.slope(y), 0.0)
+            self._found[prob, kind] = ends, errors + np.spacing(np.abs(ends)), name
+        return self._found[prob, kind]
+
+    def mean(self) -> np.ndarray:
+        return self._moments[0]
+
+    def sd(self) -> np.ndarray:
+        return self._moments[1]
+
+    def skewness(self) -> np.ndarray:
+        return self._moments[2]
+
+    @cached_property
+    def _moments(self):
+        return self._lines.whole.moments(self._link)[0]
+
+    def shortfall(self) -> np.ndarray:
+        # E max(0, -x) is the integral of the distribution function below 0.
+        low = self.quantile(_NOTHING)
+        if low >= 0:
+            return np.zeros(())
+        nodes, weights = np.polynomial.legendre.leggauss(32)
+        return -low / 2 * (weights @ self.cdf(low / 2 * (1 - nodes)))
+
+    @property
+    def relative_error(self) -> float:
+        """The error of the bounds of 95 %, in parts of the length of the equal-tailed interval."""
+        return self._relative_error_on(self._lines)
+
+    def _relative_error_on(self, lines):
+        y, error = lines.quantiles(_SCORES_OF_95)
+        with np.errstate(all="ignore"):
+            found = (error * self._link.slope(y)).max() / np.ptp(self._link.to_x(y))
+        return float(np.nan_to_num(found, nan=np.inf))
+
+    @cached_property
+    def _surface(self):
+        return _Surface(_Sticks(self.parameters, self.totals), self.function, self._link)
+
+    @cached_property
+    def _lines(self):
+        """As many lines as are needed for the accuracy."""
+        surface, axes = self._surface, self._surface.active_subspace()
+        for size in _LINES:
+            if size > _LINES[1] and self.accuracy is None and size * len(axes) > _MOST:
+                break
+            lines = surface.on_lines(axes, size)
+            error = self._relative_error_on(lines)
+            goal = SUFFICIENT if size >= _LINES[1] else ACCURACY
+            if error <= (goal if self.accuracy is None else self.accuracy):
+                break
+        return lines
+
+
+def preintegrated(
+    parameters: Sequence[np.ndarray],
+    function: Callable,
+    support: tuple[float, float],
+    *,
+    totals: np.ndarray | None = None,
+    classes: int | None = None,
+) -> Distribution | None:
+    """
+    Return the distribution of a function of Dirichlet vectors, or None where draws are no worse.
+
+    Draws are no worse where there are too many cells or members of the batch, where the function is
+    undefined, constant or beyond its support with positive probability, and where the bounds of
+    95 % of a member are not known to 1e-3 of the length of their interval.
+
+    Parameters
+    ----------
+    parameters : sequence of V ndarrays, shape (..., K_i)
+    function, support
+        See `FunctionOfDirichlet`.
+    totals : ndarray, shape (..., V), optional
+    classes : int, optional
+        How many numbers the function has for each table, (m, C); None for one, (m,).
+
+    Returns
+    -------
+    Distribution or None
+        Shape (...) or (..., C).
+    """
+    batch = parameters[0].shape[:-1]
+    shape = batch if classes is None else (*batch, classes)
+    shares = sum(vector.shape[-1] - 1 for vector in parameters)
+    if shares > SHARES or not 0 < math.prod(shape) <= MEMBERS:
+        return None
+    members = []
+    for index in np.ndindex(shape):
+        at = index[: len(batch)]
+        of_class = function if classes is None else _component(function, index[-1])
+        member = FunctionOfDirichlet(
+            [vector[at] for vector in parameters],
+            of_class,
+            support,
+            None if totals is None else totals[at],
+        )
+        try:
+            if not (member.relative_error <= SUFFICIENT and _has_shortest(member)):
+                return None
+        except UndefinedOnLine:
+            return None
+        members.append(member)
+    if not shape:
+        return members[0]
+    batch_of_members = np.empty(len(members), object)
+    batch_of_members[:] = members
+    return Stack(batch_of_members.reshape(shape))
+
+
+def _has_shortest(distribution):
+    """Say whether the shortest interval of 95 % is known as well as the equal-tailed one."""
+    ends, errors, _ = distribution._interval(0.95, "hdi")
+    return errors.max() <= SUFFICIENT * np.ptp(ends)
+
+
+def joint_difference(first: Any, second: Any) -> Distribution | None:
+    """
+    Return the distribution of first less second, which are independent, or None.
+
+    It is a function of the cells of both where each is a `FunctionOfDirichlet`; see `preintegrated`
+    for where there is none.
+    """
+    if not isinstance(first, FunctionOfDirichlet) or not isinstance(second, FunctionOfDirichlet):
+        return None
+    cells = sum(len(vector) for vector in first.parameters)
+
+    def function(both):
+        return first.function(both[:, :cells]) - second.function(both[:, cells:])
+
+    vectors = [*first.parameters, *second.parameters]
+    support = first.support[0] - second.support[1], first.support[1] - second.support[0]
+    totals = [
+        total
+        for each in (first, second)
+        for total in (np.ones(len(each.parameters)) if each.totals is None else each.totals)
+    ]
+    return preintegrated(vectors, function, support, totals=np.array(totals))
+
+
+def _component(function, place):
+    return lambda cells: function(cells)[:, place]
+
+
+class UndefinedOnLine(ValueError):
+    """A function that is 0/0, constant, or beyond its support with positive probability."""
+
+
+# From scores to cells, and to the function of them
+
+_STEP_OF_TABLE, _FINE = 0.25, 256  # of log odds by scores: of the spline, and points for each score
+_RANGE = 8.0  # of the scores in the table
+_LEAST = 1e-75  # of a cell, so that products of four do not underflow to 0/0
+
+
+class _Sticks:
+    """Cells as products of sticks, whose log odds are tables of their normal scores."""
+
+    def __init__(self, parameters, totals):
+        self.totals = np.ones(len(parameters)) if totals is None else totals
+        self.size, self.orders, first, rest = 0, [], [], []
+        for vector in parameters:
+            order = np.argsort(-np.asarray(vector), kind="stable")[: np.count_nonzero(vector)]
+            ordered = np.asarray(vector, float)[order]
+            first.append(ordered[:-1])
+            rest.append(np.cumsum(ordered[::-1])[::-1][1:])
+            self.orders.append(self.size + order)
+            self.size += len(vector)
+        a, b = np.concatenate(first), np.concatenate(rest)
+        self.count = len(a)
+        if not self.count:  # nothing varies
+            raise UndefinedOnLine
+        # scipy.interpolate takes long to load, and quick commands need none of this.
+        from scipy.interpolate import CubicSpline
+
+        grid = np.arange(-_RANGE, _RANGE + _STEP_OF_TABLE, _STEP_OF_TABLE)
+        spline = CubicSpline(grid, log_odds(a[:, None], b[:, None], grid), axis=1)
+        self.table = spline(np.arange(2 * _RANGE * _FINE + 1) / _FINE - _RANGE)
+
+    def cells(self, scores: Callable[[int], np.ndarray], size: int) -> np.ndarray:
+        """Return cells (m, K) from a function that gives the scores (m,) of each stick."""
+        cells, k = np.zeros((self.size, size)), 0
+        for order, total in zip(self.orders, self.totals, strict=True):
+            rest = np.asarray(total)
+            for place in order[:-1]:
+                log = self._log_odds(k, scores(k))
+                cells[place] = np.maximum(rest * special.expit(log), _LEAST)
+                rest, k = rest * special.expit(-log), k + 1
+            cells[order[-1]] = np.maximum(rest, _LEAST)
+        return cells.T
+
+    def _log_odds(self, k, z):
+        """Read the log odds of a stick off its table, which is linear between points."""
+        at = np.clip((z + _RANGE) * _FINE, 0, self.table.shape[1] - 2)
+        left = at.astype(np.intp)
+        low = self.table[k][left]
+        return low + (at - left) * (self.table[k][left + 1] - low)
+
+
+_REACH, _STEP = 7.0, 0.75  # of a line: a polynomial through eight points is right to 1e-6
+_DIFFERENCE = 0.02  # of scores, for gradients
+_GRADIENTS = 2**5  # points of each scrambling at which there is one
+_FLAT = 1e-5  # mass on which the function may be constant: what rounding makes of its ends
+_ROUNDING = 1e-9  # by which it may be beyond its support
+
+
+class _Surface:
+    """A function of the normal scores of all sticks, in the scale of a link."""
+
+    def __init__(self, sticks, function, link):
+        self.sticks, self.function, self.link = sticks, function, link
+
+    def _values(self, scores, shape):
+        """Return values (shape) from a function that gives the scores of each stick."""
+        cells = self.sticks.cells(lambda k: scores(k).ravel(), math.prod(shape))
+        with np.errstate(all="ignore"):
+            x = np.asarray(self.function(cells), float).reshape(shape)
+        within = (x >= self.link.low - _ROUNDING) & (x <= self.link.high + _ROUNDING)
+        if not within.all():  # nor is NaN
+            raise UndefinedOnLine
+        return self.link.to_y(np.clip(x, self.link.low, self.link.high))
+
+    def active_subspace(self):
+        """Return an orthonormal basis (d, d): what the function varies most along comes first."""
+        d = self.sticks.count
+        z = normal_sobol(d, _GRADIENTS, seed=1).reshape(-1, d)
+        moved = z + _DIFFERENCE * np.concatenate([np.eye(d), -np.eye(d)])[:, None]
+        up, down = np.split(self._values(lambda k: moved[..., k], moved.shape[:2]), 2)
+        gradient = (up - down) / (2 * _DIFFERENCE)
+        axes = np.linalg.eigh(gradient @ gradient.T)[1][:, ::-1].T
+        # Eigenvectors have no sign of their own, and processors differ in the one they return.
+        greatest = np.abs(axes).argmax(-1)
+        return axes * np.sign(axes[np.arange(d), greatest])[:, None]
+
+    def on_lines(self, axes, size):
+        """Return the values on `size` lines of each scrambling along the first axis."""
+        across = normal_sobol(len(axes) - 1, size, seed=0) @ axes[1:]
+        # Points of neighbouring lines are staggered by the golden section: what interpolation does
+        # to kinks is then no bias that all lines share.
+        first = -_REACH - _STEP * (np.arange(size) * (5**0.5 - 1) / 2 % 1)
+        along = first[:, None] + _STEP * np.arange(int(2 * _REACH / _STEP) + 2)
+        shape = *across.shape[:2], along.shape[1]
+        values = self._values(lambda k: across[:, :, k, None] + axes[0, k] * along, shape)
+        return Lines(values, first, self.link)
+
+
+def normal_sobol(d: int, size: int, seed: int) -> np.ndarray:
+    """
+    Return points of scrambled Sobol sequences as standard normal scores.
+
+    Parameters
+    ----------
+    d : int
+        Dimension; 0 gives points of none.
+    size : int
+        Points of each scrambling, a power of two.
+    seed : int
+
+    Returns
+    -------
+    ndarray, shape (8, size, d)
+    """
+    if d == 0:
+        return np.zeros((_SCRAMBLINGS, size, 0))
+    # scipy.stats takes a second to load, and quick commands need none of this.
+    from scipy.stats.qmc import Sobol
+
+    rngs = np.random.default_rng(seed).spawn(_SCRAMBLINGS)
+    points = [Sobol(d, rng=rng).random_base2(int(np.log2(size))) for rng in rngs]
+    return special.ndtri(np.clip(points, 1e-12, 1 - 1e-12))
+
+
+# What is asked of the lines
+
+_SCRAMBLINGS = 8
+_CONFIDENCE = 2.4  # standard errors: the 95 % quantile of Student's t with 7 degrees of freedom
+_SCORES_OF_95 = special.ndtri(np.array([0.025, 0.975]))
+_NODES = np.arange(-6.0, 6.01, 0.75)  # scores at which the quantile function is begun
+_STEPS, _SETTLED = 8, 1e-6  # of Newton's method, and a move in scores that ends it
+# Of what points twice as far apart move the answers by, 1/3 is left at a kink, and far less where
+# the function is smooth.
+_INTERPOLATION = 1 / 3
+_AT_ONCE = 32  # points of a distribution function
+_NOTHING = 1e-9  # mass
+
+
+def standard_error(values: np.ndarray) -> np.ndarray:
+    """Return the standard error of the mean of independent estimates, along the first axis."""
+    return values.std(axis=0, ddof=1) / len(values) ** 0.5
+
+
+class _Grid(NamedTuple):
+    """The scores along lines: ``first + step * arange(P)``."""
+
+    first: np.ndarray
+    step: float
+
+
+class _OnLines(_Values):
+    """Values (m, N, P) on lines of equal weight: masses, quantiles and moments of m rows."""
+
+    rough = False
+
+    def __init__(self, values, first, step):
+        self.values, self.lattice = values, _Grid(first, step)
+        self.weights = np.full((1, values.shape[1]), 1 / values.shape[1])
+
+
+class Lines:
+    """
+    The values of a function on lines: eight scramblings, and all of them as one.
+
+    Parameters
+    ----------
+    values : ndarray, shape (8, N, P)
+        In the scale of the link.
+    first : ndarray, shape (N,)
+        Score of the first point of each line.
+    link : Link
+    """
+
+    def __init__(self, values, first, link):
+        self.link = link
+        self.rows = _OnLines(values, first, _STEP)
+        # Every other point of each line: how far the answers move is what interpolation does.
+        flat, starts = values.reshape(1, -1, values.shape[-1]), np.tile(first, len(values))
+        self.whole = _OnLines(flat, starts, _STEP)
+        self.halved = _OnLines(np.ascontiguousarray(flat[..., ::2]), starts, 2 * _STEP)
+        flat_steps = (np.diff(flat[0], axis=-1) == 0) * self.whole.point_weights[0, :, 1:]
+        if flat_steps.sum() > _FLAT:
+            raise UndefinedOnLine
+        with np.errstate(all="ignore"):
+            self.quantile_function = self.whole.quantile_function(_NODES)
+
+    def masses_of_rows(self, y: np.ndarray) -> Masses:
+        """Return the masses of every scrambling at y (Q,), (8, Q) each."""
+        return self.rows.masses(np.broadcast_to(y, (len(self.rows.values), len(y))))
+
+    def quantiles(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return y at normal scores (Q,) and their errors."""
+
+        def move(masses, pooled, y):
+            return (special.ndtr(z) - masses.below) / pooled.density
+
+        return self._newton(self.quantile_function(z[None])[0][0], move)
+
+    def shortest(self, prob: float) -> tuple[np.ndarray, np.ndarray, str]:
+        """Return the ends y (2,) of the shortest interval of a mass, their errors and its kind."""
+        with np.errstate(all="ignore"):
+            begin = shortest(self.quantile_function, self.link, prob)
+        kind = int(begin.kind[0])
+        name = SEVERAL_MODES if begin.several[0] else (INTERIOR, LOWER, UPPER)[kind]
+        if kind:  # it starts at the lower end of the support, or stops at the upper one
+            z = special.ndtri(prob) * (1 if kind == 1 else -1)
+            (y,), (error,) = self.quantiles(np.array([z]))
+            if kind == 1:
+                return np.array([-np.inf, y]), np.array([0.0, error]), name
+            return np.array([y, np.inf]), np.array([error, 0.0]), name
+
+        def move(masses, pooled, y):
+            # The density in x is that in y by the slope of the link.
+            level = np.log(pooled.density) - self.link.log_slope(y)
+            level = level + (masses.density - pooled.density) / pooled.density
+            slopes = pooled.slope[0] / pooled.density[0] - self.link.bend(y)
+            excess = masses.below[:, 1] - masses.below[:, 0] - prob
+            gap = level[:, 1] - level[:, 0]
+            return np.stack(both_ends(gap, excess, pooled.density[0], slopes), axis=-1)
+
+        y, error = self._newton(begin.ends[0], move)
+        if np.isfinite(error).all() and y[0] < y[1]:
+            return y, error, name
+        # Where the density is rough its slope is noise, and Newton's method goes astray.
+        with np.errstate(all="ignore"):
+            every = shortest(self.rows.quantile_function(_NODES), self.link, prob).ends
+        return begin.ends[0], _CONFIDENCE * standard_error(every), name
+
+    def _newton(self, y, move):
+        """
+        Return the points (Q,) at which `move` is 0, and their errors.
+
+        ``move(masses, pooled, y)`` is Newton's step (..., Q) from y, by some masses and the slopes
+        of those of all lines. That of each scrambling is its estimate of the same points.
+        """
+        with np.errstate(all="ignore"):
+            for _ in range(_STEPS):
+                rows = self.masses_of_rows(y)
+                pooled = Masses(*(each.mean(0, keepdims=True) for each in rows))
+                score = pooled.rate[0]
+                step = np.clip(move(pooled, pooled, y)[0], -score, score)
+                if not (np.abs(step) > _SETTLED * score).any():
+                    break
+                y = y + step
+            error = _CONFIDENCE * standard_error(move(rows, pooled, y))
+            halved = self.halved.masses(y[None])
+            return y, error + _INTERPOLATION * np.abs(move(halved, pooled, y)[0])
