@@ -451,6 +451,7 @@ _STEPS, _SETTLED = 8, 1e-6  # of Newton's method, and a move in scores that ends
 # Of what points twice as far apart move the answers by, 1/3 is left at a kink, and far less where
 # the function is smooth.
 _INTERPOLATION = 1 / 3
+_ASTRAY = 0.1  # of the length, by which no step from a quantile function leads if all is well
 _AT_ONCE = 32  # points of a distribution function
 _NOTHING = 1e-9  # mass
 
@@ -538,7 +539,8 @@ class Lines:
             return np.stack(both_ends(gap, excess, pooled.density[0], slopes), axis=-1)
 
         y, error = self._newton(begin.ends[0], move)
-        if np.isfinite(error).all() and y[0] < y[1]:
+        near = np.abs(y - begin.ends[0]) < _ASTRAY * (begin.ends[0, 1] - begin.ends[0, 0])
+        if np.isfinite(error).all() and near.all():
             return y, error, name
         # Where the density is rough its slope is noise, and Newton's method goes astray.
         with np.errstate(all="ignore"):
