@@ -307,9 +307,9 @@ def difference_of(
     )
     if preintegrated or any(each is None for each in pair):
         return _drawn_difference(posterior, measure, first, second, draws)
-    distribution = independent(*pair)
-    if distribution is not None:
-        return distribution
+    by_quadrature = independent(*pair)
+    if by_quadrature is not None:
+        return by_quadrature
     drawn = _drawn_difference(posterior, measure, first, second, draws)
     tails = independent_tails(*pair)
     return drawn if tails is None else DrawnDifference(drawn.draws, tails=tails)

@@ -212,7 +212,7 @@ class PairedOutcomes(CountsPosterior):
         truth, *answers = np.indices(shape).reshape(3, -1)
         if pairs > MEMBERS or len(truth) > SHARES + 1:
             return None
-        weights = base_measure(self.prior[list(pair)], truth, answers)
+        weights = base_measure(self.prior[list(pair)], truth, np.array(answers))
         cells = np.ravel_multi_index((self.actual, *self.predicted[list(pair)]), shape)
         np.add.at(weights, cells, self.outcomes[at])
 

@@ -187,7 +187,7 @@ def answers(classes, n=150):
 def test_differences_of_classifiers_are_those_of_joint_draws(classes, measure):
     posterior, kernel = paired_outcomes(answers(classes)), resolve(measure)
     first, second = {"classifier": 0}, {"classifier": 2}
-    known = posterior.difference(kernel, first, second)
+    known = posterior.exact_difference(kernel, first, second)
     draws = posterior.draw([kernel], 100_000, np.random.default_rng(1))[0]
     gap = draws[:, 0] - draws[:, 2]
     np.testing.assert_allclose(known.mean(), gap.mean(), atol=4 * gap.std() / 300)
@@ -195,8 +195,8 @@ def test_differences_of_classifiers_are_those_of_joint_draws(classes, measure):
         known.eti(0.95), np.quantile(gap, [0.025, 0.975]), atol=0.04 * gap.std()
     )
     assert known.how == "pre-integration"
-    assert posterior.difference(kernel, first, first) is None
-    assert posterior.difference(kernel, first, second, of="predictive") is None
+    assert posterior.exact_difference(kernel, first, first) is None
+    assert posterior.exact_difference(kernel, first, second, of="predictive") is None
 
 
 def test_draws_are_made_where_they_are_asked_for():
