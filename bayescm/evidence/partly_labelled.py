@@ -690,7 +690,7 @@ def warn_of_slices(counts: xr.DataArray, axes: Mapping[str, Axis]) -> None:
 # One classifier out of several, and the judge looked at as a classifier
 
 
-def counts_of_classifier(evidence: xr.DataArray | xr.Dataset, place: int = 0) -> xr.DataArray:
+def select_classifier(evidence: xr.DataArray | xr.Dataset, place: int = 0) -> xr.DataArray:
     """
     Return partly labelled counts of one classifier, as they are where there is but one.
 
@@ -729,7 +729,7 @@ def counts_of_classifier(evidence: xr.DataArray | xr.Dataset, place: int = 0) ->
 
 def judge_as_classifier(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray | None:
     """Return partly labelled counts with the judge's answers as predictions, or None."""
-    counts = counts_of_classifier(evidence)
+    counts = select_classifier(evidence)
     labels, names = counts["actual"].values.tolist(), counts["judge"].values.tolist()
     if names == ["all"] or len(names) == 1:
         return counts  # the judge took the place of a classifier

@@ -13,8 +13,8 @@ from bayescm.evidence.counts import CELLS, as_counts, positive
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
 from bayescm.evidence.partly_labelled import (
     PARTLY_LABELLED,
-    counts_of_classifier,
     judge_as_classifier,
+    select_classifier,
 )
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import members_of, posterior_of
@@ -292,7 +292,7 @@ def _judge(evidence, measures, interval: dict[str, Any]):
 
 def _strata_without_labels(evidence):
     """Warn of examples whose stratum has no label at all."""
-    one = counts_of_classifier(evidence)
+    one = select_classifier(evidence)
     labelled, others = one.sum("actual"), one["unlabelled"]
     blank = float(others.where(labelled == 0, 0).sum())
     share = 100 * blank / float(one.sum(("judge", *CELLS)) + others.sum())
