@@ -139,7 +139,7 @@ def _rows(names, raters, votes, weight, prob, kind, rng):
     rows = []
     for name in names:
         distribution = Empirical(EVERY[name](population))
-        ends, _ = distribution.checked(prob, kind)
+        ends, _ = distribution.interval_with_error(prob, kind)
         numbers = {"point": float(EVERY[name](sample)), "mean": float(distribution.mean())}
         numbers |= {"sd": float(distribution.sd()), "lower": ends[0], "upper": ends[1]}
         rows.append({"measure": name, "raters": raters, "examples": int(size), **numbers})

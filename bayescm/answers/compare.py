@@ -20,7 +20,7 @@ import xarray as xr
 from bayescm.answers.dask import in_blocks, is_lazy
 from bayescm.answers.interval import Wanted, check_draws, check_size, resolve_measures
 from bayescm.answers.tables import Intervals
-from bayescm.distributions.base import Distribution, joined
+from bayescm.distributions.base import Distribution, concatenate
 from bayescm.distributions.decision import check_rope, decide, sentence
 from bayescm.distributions.differences import DrawnDifference, independent, independent_tails
 from bayescm.distributions.empirical import Empirical
@@ -509,7 +509,7 @@ def _check_ratios(measures):
 def _decisions(distributions, **asked):
     """Give what distributions say: some at once where they are alike, else one after the other."""
     for part in batched(distributions, _PAIRS_AT_ONCE):
-        batch = joined(part) if len(part) > 1 else None
+        batch = concatenate(part) if len(part) > 1 else None
         for each in part if batch is None else [batch]:
             yield from decide(each, **asked)
 

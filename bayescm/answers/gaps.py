@@ -269,7 +269,7 @@ def _answer(drawn, prob, kind, delta):
     """Return the interval, the posterior mean and the probability of being below a value."""
     drawn = drawn.transpose("draw", ...)
     values = drawn.values
-    ends, _ = Empirical(values).checked(prob, kind)
+    ends, _ = Empirical(values).interval_with_error(prob, kind)
     blank = drawn.isel(draw=0, drop=True)
     coords = {
         name: each for name, each in blank.coords.items() if set(each.dims) <= set(blank.dims)

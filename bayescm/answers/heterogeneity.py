@@ -212,7 +212,7 @@ def shares_beyond_chance(
 
 
 def _row(name, values, prob, kind):
-    lower, upper = Empirical(values).checked(prob, kind)[0]
+    lower, upper = Empirical(values).interval_with_error(prob, kind)[0]
     return {"quantity": name, "median": np.median(values), "lower": lower, "upper": upper}
 
 

@@ -18,7 +18,7 @@ import xarray as xr
 
 from bayescm.answers.dask import is_lazy, lazily
 from bayescm.distributions.base import Distribution
-from bayescm.distributions.batches import LazyDraws, find_at_once, together
+from bayescm.distributions.batches import LazyDraws, precompute_intervals, together
 from bayescm.distributions.hdi import remark
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.labelled import kernels, of_variable, several
@@ -435,7 +435,7 @@ class MeasureDistribution:
 
 def _intervals_of_each(distributions, prob, kind):
     """Return of each distribution the ends, how they were computed, their error, and undefined."""
-    find_at_once([each for each in distributions if each.shape == ()], prob, kind)
+    precompute_intervals([each for each in distributions if each.shape == ()], prob, kind)
     drawn = [each for each in distributions if isinstance(each, LazyDraws)]
     at_once = iter(together(drawn, lambda each: _interval_array(each, prob, kind)) if drawn else ())
     intervals = []
@@ -445,14 +445,14 @@ def _intervals_of_each(distributions, prob, kind):
             ends, error, undefined = packed[..., :2], packed[..., 2], packed[..., 3]
             intervals.append((ends, each.how, error.max(), undefined.max()))
         else:
-            ends, error = each.checked(prob, kind)
+            ends, error = each.interval_with_error(prob, kind)
             undefined = np.max(each.undefined)
             intervals.append((ends, interval_how(each, prob, kind), error.max(), undefined))
     return intervals
 
 
 def _interval_array(distribution, prob, kind):
-    ends, error = distribution.checked(prob, kind)
+    ends, error = distribution.interval_with_error(prob, kind)
     worst = error.max(axis=-1)
     return np.stack([ends[..., 0], ends[..., 1], worst, distribution.undefined], axis=-1)
 
@@ -582,7 +582,7 @@ def labelled_distributions(
     asked: dict[str, Any] = {"n": check_size(n, of), "draws": check_draws(draws)}
     distributions = posterior.distributions(kernels, of=of, random_seed=random_seed, **asked)
     if accuracy is not None:
-        distributions = [each.to(accuracy) for each in distributions]
+        distributions = [each.with_tolerance(accuracy) for each in distributions]
     attrs = {"of": posterior.estimand_name(of)}
     if caveats := posterior.caveats(of):
         attrs |= {"caution": " ".join(caveats)}

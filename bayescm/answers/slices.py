@@ -106,7 +106,7 @@ def worst_slices(
     values = _drawn(posterior, kernel, dims, (options.get("draws"), random_seed))
     sign = -1.0 if kernel.lower_is_better else 1.0
     bad = _badness(values, sign, level, (dims, _number("delta", delta)))
-    ends, _ = Empirical(values.values).checked(prob, kind)
+    ends, _ = Empirical(values.values).interval_with_error(prob, kind)
     place = _places(values, kernel.__name__, names)
     number = _check_k(k, bad.size)
     columns = {

@@ -21,7 +21,7 @@ from bayescm.answers.interval import (
     select_estimand,
 )
 from bayescm.answers.tables import Intervals
-from bayescm.distributions.batches import find_at_once
+from bayescm.distributions.batches import precompute_intervals
 from bayescm.distributions.hdi import remark
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import posterior_of
@@ -120,9 +120,9 @@ def table_of(
     kernels, of = resolve_measures(posterior, measures, asked.pop("of", "parameter"))
     answers = labelled_distributions(posterior, kernels, of=of, **asked)
     scalars = [distribution for distribution, template in answers if not template.dims]
-    find_at_once(scalars, prob, kind, moments=True)
+    precompute_intervals(scalars, prob, kind, moments=True)
     if inner is not None:
-        find_at_once(scalars, inner, kind)
+        precompute_intervals(scalars, inner, kind)
     points = [posterior.point(each, of) for each in kernels]
     parts = [
         _rows(distribution, template, point, prob, kind, inner)
@@ -149,7 +149,7 @@ def _default_measures(evidence):
 
 
 def _rows(distribution, template, point, prob, kind, inner):
-    ends, error = distribution.checked(prob, kind)
+    ends, error = distribution.interval_with_error(prob, kind)
     ends, error = np.broadcast_to(ends, (*template.shape, 2)), error.max(axis=-1)
     how = np.full(template.shape, distribution.how, dtype=object)
     if kind == "hdi":
@@ -165,7 +165,7 @@ def _rows(distribution, template, point, prob, kind, inner):
         "undefined": distribution.undefined,
     }
     if inner is not None:
-        ends, _ = distribution.checked(inner, kind)
+        ends, _ = distribution.interval_with_error(inner, kind)
         ends = np.broadcast_to(ends, (*template.shape, 2))
         columns |= {"inner_lower": ends[..., 0], "inner_upper": ends[..., 1]}
     return _columns(template, columns)

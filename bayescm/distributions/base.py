@@ -70,12 +70,12 @@ class Distribution:
     image: ClassVar[Any] = None
 
     @classmethod
-    def joined(cls, members: Sequence["Distribution"]) -> "Distribution | None":
+    def concatenate(cls, members: Sequence["Distribution"]) -> "Distribution | None":
         """Return one batch of single numbers of this class, or None where it has none."""
         return None
 
     @classmethod
-    def at_once(cls, members: Sequence, prob: float, kind: str, moments: bool) -> None:
+    def precompute(cls, members: Sequence, prob: float, kind: str, moments: bool) -> None:
         """Find what single numbers are asked for next, where that pays; they remember it."""
 
     @cached_property
@@ -163,7 +163,7 @@ class Distribution:
         with np.errstate(divide="ignore", invalid="ignore"):
             return self._central(3) / self._central(2) ** 1.5
 
-    def shortfall(self) -> np.ndarray:
+    def expected_loss(self) -> np.ndarray:
         """Return the mean of max(0, -x)."""
         if np.min(self.support[0]) >= 0:
             return np.zeros(self.shape)
@@ -203,14 +203,14 @@ class Distribution:
         """
         return self._highest(prob)[1]
 
-    def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    def interval_with_error(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the interval of a kind and the numerical errors of its ends, (..., 2) each."""
         ends = self.hdi(prob) if kind == "hdi" else self.eti(prob)
         if ends.ndim > 1:
-            return held(ends, np.moveaxis(self.error_at(np.moveaxis(ends, -1, 0)), 0, -1))
-        return held(ends, self.error_at(ends))
+            return check_interval(ends, np.moveaxis(self.error_at(np.moveaxis(ends, -1, 0)), 0, -1))
+        return check_interval(ends, self.error_at(ends))
 
-    def to(self, accuracy: float) -> "Distribution":
+    def with_tolerance(self, accuracy: float) -> "Distribution":
         """Return the distribution with another error that is good enough, where it has one."""
         return self
 
@@ -250,13 +250,13 @@ class Distribution:
         return np.tensordot(_WEIGHTS, (self._values - self.mean()) ** power, 1)[()]
 
 
-def joined(members: Sequence[Distribution]) -> Distribution | None:
+def concatenate(members: Sequence[Distribution]) -> Distribution | None:
     """Return one batch of distributions of single numbers, or None where they are not alike."""
     kinds = {type(each) for each in members}
-    return next(iter(kinds)).joined(members) if len(kinds) == 1 else None
+    return next(iter(kinds)).concatenate(members) if len(kinds) == 1 else None
 
 
-def held(ends, errors):
+def check_interval(ends, errors):
     """Return ends and errors, or raise where the ends are reversed or an error is not known."""
     wrong = (ends[..., 0] > ends[..., 1]) | (np.isnan(errors) & ~np.isnan(ends)).any(-1)
     if wrong.any():

@@ -29,14 +29,14 @@ class InTurn(Distribution):
     cdf, sf, mass_at = _asking("cdf"), _asking("sf"), _asking("mass_at")
     quantile, pdf, error_at = _asking("quantile"), _asking("pdf"), _asking("error_at")
     mean, sd, skewness = _asking("mean"), _asking("sd"), _asking("skewness")
-    mode, shortfall = _asking("mode"), _asking("shortfall")
+    mode, expected_loss = _asking("mode"), _asking("expected_loss")
     eti, hdi, hdi_kind = _asking("eti"), _asking("hdi"), _asking("hdi_kind")
 
     def _ask(self, name: str, *points: Any) -> np.ndarray:
         raise NotImplementedError
 
 
-def find_at_once(
+def precompute_intervals(
     distributions: Sequence[Distribution], prob: float, kind: str, moments: bool = False
 ) -> None:
     """Ask single numbers that are alike for their intervals at once; they remember them."""
@@ -45,7 +45,7 @@ def find_at_once(
         alike[type(each)].append(each)
     for kin, members in alike.items():
         if len(members) > 1:
-            kin.at_once(members, prob, kind, moments)
+            kin.precompute(members, prob, kind, moments)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +83,13 @@ class Stack(InTurn):
         found = self.distributions.ravel()[index]
         return Stack(found) if isinstance(found, np.ndarray) else found
 
-    def to(self, accuracy: float) -> "Stack":
+    def with_tolerance(self, accuracy: float) -> "Stack":
         members = np.empty(self.shape, object)
-        members.ravel()[:] = [each.to(accuracy) for each in self.distributions.flat]
+        members.ravel()[:] = [each.with_tolerance(accuracy) for each in self.distributions.flat]
         return Stack(members)
 
-    def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        pairs = [each.checked(prob, kind) for each in self.distributions.flat]
+    def interval_with_error(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        pairs = [each.interval_with_error(prob, kind) for each in self.distributions.flat]
         ends, errors = np.swapaxes(pairs, 0, 1).reshape(2, *self.shape, 2)
         return ends, errors
 

@@ -51,13 +51,13 @@ class _OfABeta(Distribution):
     support = 0.0, 1.0
 
     @classmethod
-    def joined(cls, members: Sequence) -> Self:
+    def concatenate(cls, members: Sequence) -> Self:
         return cls(*np.array([(float(each.a), float(each.b)) for each in members]).T)
 
     @classmethod
-    def at_once(cls, members: Sequence, prob: float, kind: str, moments: bool) -> None:
+    def precompute(cls, members: Sequence, prob: float, kind: str, moments: bool) -> None:
         if kind == "hdi":
-            for each, ends in zip(members, cls.joined(members).hdi(prob), strict=True):
+            for each, ends in zip(members, cls.concatenate(members).hdi(prob), strict=True):
                 each._found[prob] = ends
 
     @property
@@ -272,7 +272,7 @@ class PointMass(Distribution):
     def skewness(self) -> np.ndarray:
         return np.full_like(self.at, np.nan, float)
 
-    def shortfall(self) -> np.ndarray:
+    def expected_loss(self) -> np.ndarray:
         return np.maximum(-self.mean(), 0)
 
     def hdi(self, prob: float) -> np.ndarray:

@@ -60,7 +60,7 @@ def decide(
     worse = distribution.cdf(low) - distribution.mass_at(low)
     between = 1 - better - worse
     ends = getattr(distribution, kind)(prob)
-    mean, loss = distribution.mean(), distribution.shortfall()
+    mean, loss = distribution.mean(), distribution.expected_loss()
     numbers = {
         "mean": mean,
         "sd": distribution.sd(),

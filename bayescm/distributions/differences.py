@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import beta as beta_function
 from scipy.special import ndtr, stdtr, stdtrit
 
-from bayescm.distributions.base import Distribution, joined, near_normal
+from bayescm.distributions.base import Distribution, concatenate, near_normal
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.distributions.empirical import Discrete, Empirical
 from bayescm.distributions.hdi import INTERIOR
@@ -62,7 +62,7 @@ class DrawnDifference(Empirical):
     tails: Any = None
 
     @classmethod
-    def joined(cls, members: Sequence) -> None:
+    def concatenate(cls, members: Sequence) -> None:
         return None
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
@@ -109,9 +109,9 @@ class Independent(Distribution):
         return float(low - most), float(high - least)
 
     @classmethod
-    def joined(cls, members: Sequence) -> "Independent | None":
+    def concatenate(cls, members: Sequence) -> "Independent | None":
         sides = [[each.first for each in members], [each.second for each in members]]
-        first, second = (joined(side) for side in sides)
+        first, second = (concatenate(side) for side in sides)
         return None if first is None or second is None else cls(first, second)
 
     @cached_property
@@ -184,9 +184,11 @@ class Independent(Distribution):
     def error_at(self, x: ArrayLike) -> np.ndarray:
         return np.full(np.shape(x), 1e-9) if self._lines is None else self._lines.error_at(x)
 
-    def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    def interval_with_error(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
         return (
-            super().checked(prob, kind) if self._lines is None else self._lines.checked(prob, kind)
+            super().interval_with_error(prob, kind)
+            if self._lines is None
+            else self._lines.interval_with_error(prob, kind)
         )
 
     def mean(self) -> np.ndarray:
@@ -195,11 +197,11 @@ class Independent(Distribution):
     def sd(self) -> np.ndarray:
         return np.hypot(self.first.sd(), self.second.sd())
 
-    def shortfall(self) -> np.ndarray:
+    def expected_loss(self) -> np.ndarray:
         if self._lines is None:
-            return self._rule[1] @ _shortfall(self.first, self._rule[0])
+            return self._rule[1] @ _expected_loss(self.first, self._rule[0])
         if isinstance(self._lines, FunctionOfDirichlet):
-            return self._lines.shortfall()
+            return self._lines.expected_loss()
         if isinstance(self.first, FunctionOfShares) or isinstance(self.second, FunctionOfShares):
             return self._integral_below_zero()
         return _crossed(self.first, self.second)
@@ -222,7 +224,7 @@ def _crossed(first, second):
     return (weights * half * first.cdf(at) * second.sf(at)).sum(axis=(0, 1))
 
 
-def _shortfall(distribution, points):
+def _expected_loss(distribution, points):
     """Return E max(0, x - A) at each point: the integral of the cdf up to it."""
     if isinstance(distribution, Discrete):
         below = np.searchsorted(distribution.values, points, side="right")
@@ -270,7 +272,7 @@ class Discordant(Distribution):
         return self.wins.shape
 
     @classmethod
-    def joined(cls, members: Sequence) -> "Discordant":
+    def concatenate(cls, members: Sequence) -> "Discordant":
         return cls(*np.array([(each.wins, each.losses, each.rest) for each in members]).T)
 
     def take(self, index: Any) -> "Discordant":
@@ -300,8 +302,8 @@ class Discordant(Distribution):
         shares = Beta(self.wins, self.losses + self.rest), Beta(self.losses, self.rest)
         return FunctionOfShares(shares, _log_odds_of_difference, self.support)
 
-    def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        return self._lines.checked(prob, kind)
+    def interval_with_error(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        return self._lines.interval_with_error(prob, kind)
 
     def mean(self) -> np.ndarray:
         return np.asarray((self.wins - self.losses) / self._total)
@@ -313,7 +315,7 @@ class Discordant(Distribution):
     def error_at(self, x: ArrayLike) -> np.ndarray:
         return self._lines.error_at(x)
 
-    def shortfall(self) -> np.ndarray:
+    def expected_loss(self) -> np.ndarray:
         half = Beta(self.losses, self.wins)
         share = (self.wins + self.losses) / self._total
         mean = self.losses / (self.wins + self.losses)
@@ -403,7 +405,7 @@ class StudentT(Distribution):
     def hdi_kind(self, prob: float) -> np.ndarray:
         return np.asarray(INTERIOR)
 
-    def shortfall(self) -> np.ndarray:
+    def expected_loss(self) -> np.ndarray:
         if self.scale == 0:
             return np.asarray(max(0.0, -self.location))
         if self.freedom <= 1:

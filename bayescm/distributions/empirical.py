@@ -91,7 +91,7 @@ class Discrete(Distribution):
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.weights @ (self.values - self.mean()) ** 3 / self.sd() ** 3
 
-    def shortfall(self) -> np.ndarray:
+    def expected_loss(self) -> np.ndarray:
         return self.weights @ np.maximum(-self.values, 0)
 
     def mode(self) -> np.ndarray:
@@ -162,7 +162,7 @@ class Empirical(Distribution):
         return self.draws.shape[1:]
 
     @classmethod
-    def joined(cls, members: Sequence) -> "Empirical | None":
+    def concatenate(cls, members: Sequence) -> "Empirical | None":
         first = members[0]
         alike = {
             (each.draws.shape, each.chains, each.how, each.effective_draws) for each in members
@@ -243,7 +243,7 @@ class Empirical(Distribution):
     def mode(self) -> np.ndarray:
         return self._per_column(lambda column: _array_stats().mode(column))
 
-    def shortfall(self) -> np.ndarray:
+    def expected_loss(self) -> np.ndarray:
         return self._moment(lambda draws: np.nanmean(np.maximum(-draws, 0), axis=0))
 
     def hdi(self, prob: float) -> np.ndarray:

@@ -315,7 +315,7 @@ class Gridded(Distribution):
         places, mass = self._places
         return np.sqrt((places - self.mean()) ** 2 @ mass)
 
-    def shortfall(self) -> np.ndarray:
+    def expected_loss(self) -> np.ndarray:
         grid, _, mass = self._table
         return np.asarray(np.maximum(-(grid[1:] + grid[:-1]) / 2, 0) @ mass)
 

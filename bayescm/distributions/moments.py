@@ -563,7 +563,7 @@ class MomentsOrDraws(InTurn):
         most = np.maximum(accuracy, self.draws_error * self.by_moments.sd())
         return np.ravel((ends <= most).all(0))
 
-    def to(self, accuracy: float) -> "MomentsOrDraws":
+    def with_tolerance(self, accuracy: float) -> "MomentsOrDraws":
         return replace(self, accuracy=accuracy)
 
     def take(self, index: Any) -> Distribution:

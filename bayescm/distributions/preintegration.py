@@ -50,7 +50,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayescm.distributions.base import Distribution, held
+from bayescm.distributions.base import Distribution, check_interval
 from bayescm.distributions.batches import Stack
 from bayescm.distributions.hdi import INTERIOR, LOWER, SEVERAL_MODES, UPPER, both_ends
 from bayescm.distributions.incomplete import log_odds
@@ -109,7 +109,7 @@ class FunctionOfDirichlet(Distribution):
     totals: Sequence[float] | np.ndarray | None = None
     accuracy: float | None = None
 
-    def to(self, accuracy: float) -> "FunctionOfDirichlet":
+    def with_tolerance(self, accuracy: float) -> "FunctionOfDirichlet":
         return replace(self, accuracy=accuracy)
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
@@ -147,11 +147,11 @@ class FunctionOfDirichlet(Distribution):
         return np.select([q <= 0, q >= 1], self.support, x)[()]
 
     def eti(self, prob: float) -> np.ndarray:
-        return self.checked(prob, "eti")[0]
+        return self.interval_with_error(prob, "eti")[0]
 
-    def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    def interval_with_error(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
         ends, errors, _ = self._interval(prob, kind)
-        return held(ends, errors)
+        return check_interval(ends, errors)
 
     def _highest(self, prob):
         ends, _, kind = self._interval(prob, "hdi")
@@ -184,7 +184,7 @@ class FunctionOfDirichlet(Distribution):
     def _moments(self):
         return self._lines.whole.moments(self._link)[0]
 
-    def shortfall(self) -> np.ndarray:
+    def expected_loss(self) -> np.ndarray:
         # E max(0, -x) is the integral of the distribution function below 0.
         low = self.quantile(_NOTHING)
         if low >= 0:

@@ -48,7 +48,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayescm.distributions.base import MANY, Distribution, default_accuracy, held
+from bayescm.distributions.base import MANY, Distribution, check_interval, default_accuracy
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.distributions.hdi import INTERIOR, LOWER, SEVERAL_MODES, UPPER, Link, both_ends
 from bayescm.distributions.incomplete import Share, log_odds, near_log_odds
@@ -121,7 +121,7 @@ class FunctionOfShares(Distribution):
         """Whether the members differ in their support."""
         return any(np.ndim(end) for end in self.support)
 
-    def to(self, accuracy: float) -> "FunctionOfShares":
+    def with_tolerance(self, accuracy: float) -> "FunctionOfShares":
         return replace(self, accuracy=max(accuracy, self.share_error))
 
     @property
@@ -148,10 +148,10 @@ class FunctionOfShares(Distribution):
         return self._elementwise(lambda rows, x: rows.probabilities(x)[3], x)
 
     def eti(self, prob: float) -> np.ndarray:
-        return self.checked(prob, "eti")[0]
+        return self.interval_with_error(prob, "eti")[0]
 
-    def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        ends, errors = held(*self._interval(prob, kind)[:2])
+    def interval_with_error(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        ends, errors = check_interval(*self._interval(prob, kind)[:2])
         return ends, errors + self.share_error * np.diff(ends) if self.share_error else errors
 
     def mean(self) -> np.ndarray:

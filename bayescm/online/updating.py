@@ -294,7 +294,7 @@ def intervals_of(
     ends = {}
     for measure, distribution in zip(kernels, distributions, strict=True):
         if accuracy is not None:
-            distribution = distribution.to(accuracy)
+            distribution = distribution.with_tolerance(accuracy)
         ends[measure.__name__] = getattr(distribution, kind)(prob)
     return _dataset(posterior, kernels, ends, bound=("lower", "upper"))
 

@@ -111,7 +111,7 @@ def plan_attempts(
             ]
             simulated[0].check_reach(kernel)
             rates = Rates(mixture.support, _draw_shares(simulated, mixture, of, rng), mixture.wrong)
-            bounds, _ = posterior.empirical(kernel, kernel(rates)).checked(prob, kind)
+            bounds, _ = posterior.empirical(kernel, kernel(rates)).interval_with_error(prob, kind)
             widths = np.diff(bounds)
             row = {"measure": kernel.__name__, "items": n_items, "attempts": n_attempts}
             row |= {"answers": n_items * n_attempts, "width": float(np.mean(widths))}

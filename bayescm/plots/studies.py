@@ -237,7 +237,7 @@ def _pooled(posterior, prob, kind, random_seed):
     return {
         name: (
             np.array([measures[i].mean() for measures in answers]),
-            np.array([measures[i].checked(prob, kind)[0] for measures in answers]),
+            np.array([measures[i].interval_with_error(prob, kind)[0] for measures in answers]),
         )
         for i, name in enumerate(_MEASURES)
     }

@@ -96,7 +96,7 @@ class DirichletMultinomial(CountsPosterior):
         either = MomentsOrDraws(
             moments, lambda k: LazyDraws(self.isel_batch(k), asked, DRAWS, 0), _TAIL
         )
-        return either if either.to(_COARSE).good.any() else None
+        return either if either.with_tolerance(_COARSE).good.any() else None
 
     def check_proper(self) -> None:
         """Raise where the posterior is improper: a cell has neither counts nor prior."""

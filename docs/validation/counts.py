@@ -300,7 +300,7 @@ def _faults(name, kind, prob, cells, concentration, draws, rng):
     measure, prior = resolve(name), np.broadcast_to(concentration[:, None, None], cells.shape)
     posterior = dirichlet_multinomial(cells, concentration=prior)
     distribution = posterior.distribution(measure)
-    intervals, errors = distribution.checked(prob, kind)
+    intervals, errors = distribution.interval_with_error(prob, kind)
     (low, high), (least, most) = intervals.T, distribution.support
     wrong, understated = [], []
     for weights, ends, error in zip(posterior.weights, intervals, errors, strict=True):

@@ -249,7 +249,7 @@ def pooled_gaps(counts: xr.DataArray, *, kind: str) -> Mapping[str, Any]:
     """Return the 95% intervals of `bayescm.gap`, all statistics from the same draws."""
     draws = _gap_draws(counts.values.tobytes(), counts.sizes["group"])
     return {
-        name: Empirical(draws[name]).checked(0.95, kind)[0][0]  # of a batch of one
+        name: Empirical(draws[name]).interval_with_error(0.95, kind)[0][0]  # of a batch of one
         for name in STATISTICS
     }
 

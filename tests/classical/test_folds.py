@@ -213,7 +213,7 @@ def test_every_data_set_agrees(pair, data_set):
 def test_the_loss_is_the_mean_shortfall():
     distribution = StudentT(0.3, 0.5, 7)
     expected, _ = integrate.quad(lambda x: -x * stats.t.pdf(x, 7, 0.3, 0.5), -80, 0)
-    assert distribution.shortfall() == pytest.approx(expected, abs=1e-8)
+    assert distribution.expected_loss() == pytest.approx(expected, abs=1e-8)
     assert distribution.sd() == pytest.approx(stats.t.std(7, 0.3, 0.5))
 
 

@@ -78,8 +78,8 @@ def test_batches_at_a_prevalence_are_their_members(name, kind):
     cells = np.array(
         [[[61, 0], [7, 33]], [[212, 1], [4, 80]], [[9, 0], [0, 14]], [[40, 6], [3, 9]]]
     )
-    batch = distribution(name, cells, 0.02).checked(0.95, kind)[0]
-    alone = [distribution(name, one, 0.02).checked(0.95, kind)[0] for one in cells]
+    batch = distribution(name, cells, 0.02).interval_with_error(0.95, kind)[0]
+    alone = [distribution(name, one, 0.02).interval_with_error(0.95, kind)[0] for one in cells]
     np.testing.assert_allclose(batch, alone, atol=4e-6)
 
 
@@ -111,7 +111,7 @@ def test_an_end_of_the_support_is_no_quantile_unless_the_mass_says_so():
 def test_a_quantile_that_is_rounded_to_an_end_stands_there():
     """With a hundredth of an example as the prior much of the mass is above 1 - 1e-17."""
     of_precision = distribution("precision", [[38, 0], [9, 44]], 0.02, prior=0.01)
-    ends, error = of_precision.checked(0.95, "eti")
+    ends, error = of_precision.interval_with_error(0.95, "eti")
     assert (ends[1], error[1]) == (1, 0)
     assert of_precision.how == "quadrature"
     of_others = distribution("fdr", [[38, 0], [9, 44]], 0.02, prior=0.01)
@@ -122,9 +122,9 @@ def test_a_quantile_that_is_rounded_to_an_end_stands_there():
 @pytest.mark.parametrize("kind", ["eti", "hdi"])
 def test_overlap_next_to_one_is_a_number(kind):
     """Once infinite log odds among the draws made NaN of its upper end."""
-    ends, error = distribution("overlap", [[52, 0], [31, 640]], 0.004, prior=0.001).checked(
-        0.999, kind
-    )
+    ends, error = distribution(
+        "overlap", [[52, 0], [31, 640]], 0.004, prior=0.001
+    ).interval_with_error(0.999, kind)
     assert 0 < ends[0] < ends[1] <= 1
     assert np.isfinite(error).all()
 
@@ -144,7 +144,7 @@ def test_rates_of_large_counts_leave_the_prevalence(name):
     """Once a quarter of the length was stated as the error: the rates are steps beside it."""
     cells = [[87805, 20], [764812, 1328620]]
     posterior = fixed_totals(cells, concentration=0.5, prevalence=(21, 6.6))
-    ends, error = posterior.distribution(measures.resolve(name)).checked(0.95, "eti")
+    ends, error = posterior.distribution(measures.resolve(name)).interval_with_error(0.95, "eti")
     assert (error < 1e-6 * np.ptp(ends)).all()
     values = posterior.draw([measures.resolve(name)], 100_000, np.random.default_rng(0))[0]
     tails = (values < ends[0]).mean(), (values > ends[1]).mean()

@@ -8,7 +8,7 @@ from reference_cases import cases
 from scipy import integrate, stats
 from scipy.special import betainc, ndtr
 
-from bayescm.distributions.base import joined
+from bayescm.distributions.base import concatenate
 from bayescm.distributions.beta import F1, Beta
 from bayescm.distributions.differences import Discordant, Independent, discordant
 from bayescm.distributions.empirical import Discrete, Empirical
@@ -59,7 +59,7 @@ def test_shares_of_the_same_examples(shares):
     np.testing.assert_allclose(
         [distribution.mean(), distribution.sd()], [drawn.mean(), drawn.std()], atol=2e-3
     )
-    assert distribution.shortfall() == pytest.approx(np.maximum(-drawn, 0).mean(), abs=1e-3)
+    assert distribution.expected_loss() == pytest.approx(np.maximum(-drawn, 0).mean(), abs=1e-3)
     ends = distribution.eti(0.95)
     np.testing.assert_allclose((drawn <= ends[:, None]).mean(1), [0.025, 0.975], atol=2e-3)
 
@@ -90,8 +90,8 @@ def test_where_the_density_only_rises_the_interval_reaches_the_end():
 def test_the_difference_reversed_is_its_negative():
     distribution, back = discordant(12.5, 6.5, 83.0), discordant(6.5, 12.5, 83.0)
     np.testing.assert_allclose(distribution.eti(0.9), -back.eti(0.9)[::-1], atol=1e-9)
-    assert distribution.mean() + distribution.shortfall() == pytest.approx(
-        back.shortfall(), abs=1e-12
+    assert distribution.mean() + distribution.expected_loss() == pytest.approx(
+        back.expected_loss(), abs=1e-12
     )
 
 
@@ -160,8 +160,8 @@ def test_a_normal_difference_of_a_wide_and_a_narrow_share():
     ],
 )
 def test_a_batch_is_one_by_one(members):
-    batch = joined(members)
-    for name in ("mean", "sd", "shortfall"):
+    batch = concatenate(members)
+    for name in ("mean", "sd", "expected_loss"):
         apart = [getattr(each, name)() for each in members]
         np.testing.assert_allclose(getattr(batch, name)(), apart, rtol=1e-9, err_msg=name)
     for kind in ("hdi", "eti"):
@@ -169,7 +169,7 @@ def test_a_batch_is_one_by_one(members):
         np.testing.assert_allclose(getattr(batch, kind)(0.9), apart, atol=1e-9, err_msg=kind)
     for x in (0.0, 0.01, -0.2):
         np.testing.assert_allclose(batch.cdf(x), [each.cdf(x) for each in members], atol=1e-12)
-    assert joined([*members, beta(1, 2)]) is None
+    assert concatenate([*members, beta(1, 2)]) is None
 
 
 def test_no_discordance_is_no_difference():
@@ -185,4 +185,4 @@ def test_atoms_are_summed():
     assert distribution.sf(0) == pytest.approx(0.5 * 0.8 + 0.5 * 0.5)
     assert distribution.mass_at(0) == pytest.approx(0.25)
     assert distribution.cdf(0) == pytest.approx(0.35)
-    assert distribution.shortfall() == pytest.approx(0.1)
+    assert distribution.expected_loss() == pytest.approx(0.1)

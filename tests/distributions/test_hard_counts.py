@@ -39,7 +39,7 @@ def test_counts_that_were_once_wrong(name, kind):
     prior = 0.1 if name == "overlap" else 0.5
     posterior = dirichlet_multinomial(cells, concentration=prior)
     distribution = posterior.distribution(measures.resolve(name))
-    ends, error = distribution.checked(0.95, kind)
+    ends, error = distribution.interval_with_error(0.95, kind)
     assert ends[0] < ends[1]
     assert np.isfinite(error).all()
     tails = [0.025, 0.025] if kind == "eti" else [0.05]
@@ -59,7 +59,7 @@ def test_counts_that_were_once_wrong(name, kind):
 def test_the_error_is_known_where_a_share_is_next_to_unknown(name, cells, prior, kind, prob):
     """Once NaN, infinite, or wrong by two grids that failed in the same way."""
     posterior = dirichlet_multinomial(np.reshape(cells, (2, 2)), concentration=prior)
-    ends, error = posterior.distribution(measures.resolve(name)).checked(prob, kind)
+    ends, error = posterior.distribution(measures.resolve(name)).interval_with_error(prob, kind)
     assert 0 <= ends[0] < ends[1]
     assert np.isfinite(error).all()
     tails = np.array([1, 1]) * (1 - prob) / 2 if kind == "eti" else [1 - prob]
@@ -81,7 +81,7 @@ def test_bounds_beyond_the_quadrature_are_drawn_and_say_so():
     """All but nothing is known: the prior is a hundredth of an example."""
     posterior = dirichlet_multinomial([[1, 0], [0, 0]], concentration=0.01)
     distribution = posterior.distribution(measures.balanced_accuracy)
-    ends, error = distribution.checked(0.5, "eti")
+    ends, error = distribution.interval_with_error(0.5, "eti")
     assert 0 <= ends[0] < ends[1] <= 1
     assert np.isfinite(error).all()
     _check_tails("balanced_accuracy", posterior.weights, ends, [0.25, 0.25], 0.01)
@@ -94,9 +94,9 @@ def test_the_stated_error_is_not_too_small(name, kind):
     """Never less than half the actual one, against the finest integral."""
     cells = np.random.default_rng(0).multinomial(60, [0.45, 0.05, 0.1, 0.4], 6).reshape(-1, 2, 2)
     distribution = dirichlet_multinomial(cells).distribution(measures.resolve(name))
-    exact = distribution.to(1e-10).checked(0.95, kind)[0]
+    exact = distribution.with_tolerance(1e-10).interval_with_error(0.95, kind)[0]
     for accuracy in (1e-3, 1e-6):
-        ends, error = distribution.to(accuracy).checked(0.95, kind)
+        ends, error = distribution.with_tolerance(accuracy).interval_with_error(0.95, kind)
         assert (error <= accuracy).all()
         assert (np.abs(ends - exact) <= 2 * error + 1e-9).all()
 
@@ -107,8 +107,8 @@ def test_the_error_of_an_interval_with_one_end_is_not_too_small(cells, accuracy)
     """Once a quarter of the actual one: two levels of rays agreed at the only end by chance."""
     posterior = dirichlet_multinomial(np.reshape(cells, (2, 2)))
     distribution = posterior.distribution(measures.diagnostic_odds_ratio)
-    exact, left = distribution.to(1e-12).checked(0.5, "hdi")
-    ends, error = distribution.to(accuracy).checked(0.5, "hdi")
+    exact, left = distribution.with_tolerance(1e-12).interval_with_error(0.5, "hdi")
+    ends, error = distribution.with_tolerance(accuracy).interval_with_error(0.5, "hdi")
     assert ends[0] == exact[0] == 0
     assert (np.abs(ends - exact) <= error + left + 1e-12 * exact).all()
 
@@ -126,9 +126,9 @@ def test_two_levels_do_not_agree_by_chance(cells, prior, kind, prob):
     """Once an eighth of the actual error; and U-shaped where the density falls throughout."""
     posterior = dirichlet_multinomial(np.reshape(cells, (2, 2)), concentration=prior)
     distribution = posterior.distribution(measures.fowlkes_mallows)
-    exact, rough = distribution.to(1e-12), distribution.to(1e-3)
-    ends, error = rough.checked(prob, kind)
-    assert (np.abs(ends - exact.checked(prob, kind)[0]) <= 2 * error).all()
+    exact, rough = distribution.with_tolerance(1e-12), distribution.with_tolerance(1e-3)
+    ends, error = rough.interval_with_error(prob, kind)
+    assert (np.abs(ends - exact.interval_with_error(prob, kind)[0]) <= 2 * error).all()
     if kind == "hdi":
         assert rough.hdi_kind(prob) == exact.hdi_kind(prob)
 
@@ -138,8 +138,8 @@ def test_two_levels_do_not_agree_by_chance(cells, prior, kind, prob):
 def test_a_density_far_out_is_not_that_of_rounding(prob, accuracy):
     """Once these odds, whose density falls throughout, were not unimodal, and off by 3 %."""
     posterior = dirichlet_multinomial([[0, 0], [0, 15]], concentration=0.3)
-    distribution = posterior.distribution(measures.diagnostic_odds_ratio).to(accuracy)
-    ends, error = distribution.checked(prob, "hdi")
+    distribution = posterior.distribution(measures.diagnostic_odds_ratio).with_tolerance(accuracy)
+    ends, error = distribution.interval_with_error(prob, "hdi")
     assert ends[0] == error[0] == 0
 
     # The mass below by the trapezoidal rule in the log odds of a false alarm.
@@ -157,7 +157,7 @@ def test_newton_does_not_go_back_and_forth_across_a_kink():
     """Once a quantile of .9 had .107 below it: steps across 0, where the density falls, undone."""
     posterior = dirichlet_multinomial([[0, 3], [1, 903]], concentration=0.01612)
     distribution = posterior.distribution(measures.informedness)
-    ends, error = distribution.checked(0.8, "eti")
+    ends, error = distribution.interval_with_error(0.8, "eti")
     _check_tails("informedness", posterior.weights, ends, [0.1, 0.1], 0.004)
     assert (error <= 1e-6).all()
 
@@ -166,7 +166,7 @@ def test_newton_does_not_go_back_and_forth_across_a_kink():
 def test_the_ends_of_next_to_no_agreement_are_in_order_and_their_error_is_stated(kind):
     """Kappa of next to no agreement, nor prior: ends were once reversed, or their error unknown."""
     posterior = dirichlet_multinomial([[0, 1], [32, 0]], concentration=0.02555)
-    ends, error = posterior.distribution(measures.cohen_kappa).checked(0.999, kind)
+    ends, error = posterior.distribution(measures.cohen_kappa).interval_with_error(0.999, kind)
     assert ends[0] < ends[1]
     assert np.isfinite(error).all()
     if kind == "eti":

@@ -39,7 +39,7 @@ def cells(classes, size, right, seed):
 @pytest.mark.long
 def test_bounds_are_those_of_draws(name, classes, size, right):
     posterior = dirichlet_multinomial(cells(classes, size, right, classes))
-    found = posterior.distribution(resolve(name)).to(1e-2)
+    found = posterior.distribution(resolve(name)).with_tolerance(1e-2)
     assert found.how == "moments"
     theta = dirichlet.draw(posterior.weights, DRAWS, np.random.default_rng(1), axes=2)
     drawn = resolve(name)(theta)

@@ -39,7 +39,7 @@ def share_right(rng, classes, n):
 
 def gaps(distribution, known, kind):
     """Return errors, and errors that are stated, in parts of the length of the interval."""
-    (ends, stated), exact = distribution.checked(0.95, kind), getattr(known, kind)(0.95)
+    (ends, stated), exact = distribution.interval_with_error(0.95, kind), getattr(known, kind)(0.95)
     return np.abs(ends - exact) / np.ptp(exact), stated / np.ptp(exact)
 
 
@@ -80,10 +80,10 @@ def test_it_is_the_distribution_that_the_lattice_gives():
 
 def test_more_lines_are_taken_for_a_smaller_error():
     lines, known = share_right(np.random.default_rng(1), 2, 60)
-    finer = lines.to(1e-6)
+    finer = lines.with_tolerance(1e-6)
     assert finer.relative_error < lines.relative_error
     assert gaps(finer, known, "eti")[0].max() < 1e-4
-    assert lines.eti(0.95).tolist() == lines.to(1e-4).eti(0.95).tolist()
+    assert lines.eti(0.95).tolist() == lines.with_tolerance(1e-4).eti(0.95).tolist()
 
 
 def test_a_difference_on_the_same_examples_is_that_of_the_discordant_ones():
@@ -92,7 +92,7 @@ def test_a_difference_on_the_same_examples_is_that_of_the_discordant_ones():
     lines = FunctionOfDirichlet([weights], lambda cells: cells[:, 1] - cells[:, 2], (-1.0, 1.0))
     for kind in ("eti", "hdi"):
         assert gaps(lines, known, kind)[0].max() < 2e-4
-    np.testing.assert_allclose(lines.shortfall(), known.shortfall(), rtol=2e-3)
+    np.testing.assert_allclose(lines.expected_loss(), known.expected_loss(), rtol=2e-3)
     np.testing.assert_allclose(lines.sf(0), known.sf(0), atol=1e-4)
 
 
@@ -129,7 +129,10 @@ def test_many_cells_and_many_tables_are_left_to_draws():
     batch = preintegrated([np.array([[9.0, 2, 3, 8], [20, 2, 3, 8]])], right, (0.0, 1.0))
     assert isinstance(batch, Stack)
     np.testing.assert_allclose(batch.eti(0.95)[1], Beta(28.0, 5.0).eti(0.95), atol=2e-4)
-    assert (batch.to(1e-6).checked(0.95, "eti")[1] < batch.checked(0.95, "eti")[1]).all()
+    assert (
+        batch.with_tolerance(1e-6).interval_with_error(0.95, "eti")[1]
+        < batch.interval_with_error(0.95, "eti")[1]
+    ).all()
 
 
 def recalls(cells):

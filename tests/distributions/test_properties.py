@@ -113,7 +113,7 @@ def test_shapes(distribution):
     shape = distribution.shape
     x = distribution.quantile(0.4)
     asked = [distribution.cdf(x), distribution.sf(x), distribution.pdf(x), x]
-    asked += [distribution.mass_at(x), distribution.prob_above(x), distribution.shortfall()]
+    asked += [distribution.mass_at(x), distribution.prob_above(x), distribution.expected_loss()]
     asked += [distribution.mean(), distribution.sd(), distribution.skewness(), distribution.mode()]
     asked += [distribution.hdi_kind(0.9), distribution.error_at(x)]
     assert {np.shape(answer) for answer in asked} == {shape}
@@ -195,7 +195,7 @@ def test_moments_are_those_of_draws_by_quantiles(distribution):
     np.testing.assert_allclose(draws.mean(0)[keep], distribution.mean()[keep], **close)
     np.testing.assert_allclose(draws.std(0)[keep], spread[keep], **close)
     shortfall = np.maximum(-draws, 0).mean(0)
-    np.testing.assert_allclose(shortfall[keep], distribution.shortfall()[keep], **close)
+    np.testing.assert_allclose(shortfall[keep], distribution.expected_loss()[keep], **close)
     third = stats.skew(draws) if spread.all() else distribution.skewness()
     np.testing.assert_allclose(np.asarray(third)[keep], distribution.skewness()[keep], atol=0.25)
 
@@ -216,7 +216,7 @@ def test_a_batch_is_one_by_one(name):
             np.testing.assert_allclose(
                 getattr(alone, method)(argument)[0], batch[place], rtol=1e-6, atol=1e-9
             )
-        for method in ("mean", "sd", "skewness", "shortfall"):
+        for method in ("mean", "sd", "skewness", "expected_loss"):
             batch = getattr(distribution, method)().ravel()
             np.testing.assert_allclose(getattr(alone, method)()[0], batch[place], rtol=1e-9)
 
@@ -278,7 +278,7 @@ def test_of_two_hills_apart_the_interval_is_the_shortest_of_its_mass():
 def test_draws_that_are_all_undefined_answer_nan():
     distribution = Empirical(np.full(40, np.nan))
     assert distribution.undefined == 1
-    for answer in (distribution.cdf(0), distribution.mass_at(0), distribution.shortfall()):
+    for answer in (distribution.cdf(0), distribution.mass_at(0), distribution.expected_loss()):
         assert np.isnan(answer)
 
 
@@ -291,4 +291,4 @@ def test_ties_of_draws_are_counted():
     distribution = Empirical(np.array([0.0, 0, 1, -1, np.nan]))
     assert distribution.mass_at(0) == 0.5
     assert distribution.cdf(0) - distribution.mass_at(0) == 0.25
-    assert distribution.shortfall() == 0.25
+    assert distribution.expected_loss() == 0.25

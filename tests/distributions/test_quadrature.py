@@ -39,7 +39,7 @@ def test_fbeta_reference(case):
     want, tol = case["expected"], case["tol"]
     distribution = _distribution(
         f"fbeta({case['inputs']['beta']})", [[tn, fp], [fn, tp]], case["inputs"]["lambda"]
-    ).to(1e-9)
+    ).with_tolerance(1e-9)
     assert distribution.eti(0.95) == pytest.approx([want["et_lo"], want["et_hi"]], abs=tol["abs"])
     assert distribution.quantile(0.5) == pytest.approx(want["median"], abs=tol["abs"])
     assert distribution.mean() == pytest.approx(want["mean"], abs=tol["abs"])
@@ -179,7 +179,7 @@ def test_log_odds_of_many_shares():
 
 def test_next_to_the_least_that_the_prevalence_allows():
     distribution = _distribution("cohen_kappa", [[0.0, 0.0], [0.0, 1.0]], 0.15321855)
-    ends, _ = distribution.checked(0.99, "eti")
+    ends, _ = distribution.interval_with_error(0.99, "eti")
     np.testing.assert_allclose(distribution.cdf(ends), [0.005, 0.995], atol=1e-4)
     assert ends[0] == pytest.approx(-0.5553, abs=0.01)
 
@@ -187,7 +187,7 @@ def test_next_to_the_least_that_the_prevalence_allows():
 def test_odds_ratio_with_an_empty_cell_and_a_weak_prior():
     """Four million draws have 1.7 to 2.08 million as their shortest interval of 95 %."""
     counts = [[13.0, 0.0], [8.0, 39.0]]
-    distribution = _distribution("diagnostic_odds_ratio", counts, 0.3).to(1e-3)
+    distribution = _distribution("diagnostic_odds_ratio", counts, 0.3).with_tolerance(1e-3)
     low, high = distribution.hdi(0.95)
     assert 0 < low < 3
     assert high == pytest.approx(2.08e6, rel=0.03)
@@ -243,8 +243,8 @@ def errors_beyond_what_is_stated(name, kind, tables):
     ratios = []
     for cells in tables:
         distribution = _distribution(name, cells.reshape(2, 2))
-        exact = distribution.to(1e-9).checked(0.95, kind)[0]
-        ends, error = distribution.to(9e-5).checked(0.95, kind)
+        exact = distribution.with_tolerance(1e-9).interval_with_error(0.95, kind)[0]
+        ends, error = distribution.with_tolerance(9e-5).interval_with_error(0.95, kind)
         ratios.append((np.abs(ends - exact) / (error + 1e-9 * np.ptp(ends))).max())
     return np.array(ratios)
 
@@ -261,7 +261,10 @@ def test_errors_are_those_that_are_stated(name, kind):
 def test_errors_of_lines_that_are_wrong_are_not_those_that_are_stated(monkeypatch):
     """Lines that all begin a hundredth too late, which no lattice sees and a check must see."""
     tables = small_tables(8, 3)
-    exact = [_distribution("lift", cells.reshape(2, 2)).checked(0.95, "eti")[0] for cells in tables]
+    exact = [
+        _distribution("lift", cells.reshape(2, 2)).interval_with_error(0.95, "eti")[0]
+        for cells in tables
+    ]
 
     def shifted(*args):
         lines = lattice(*args)
@@ -271,7 +274,9 @@ def test_errors_of_lines_that_are_wrong_are_not_those_that_are_stated(monkeypatc
     beyond = [
         np.abs(ends - other).max() / error.max()
         for cells, other in zip(tables, exact, strict=True)
-        for ends, error in [_distribution("lift", cells.reshape(2, 2)).checked(0.95, "eti")]
+        for ends, error in [
+            _distribution("lift", cells.reshape(2, 2)).interval_with_error(0.95, "eti")
+        ]
     ]
     assert max(beyond) > 5
 
@@ -356,10 +361,10 @@ def test_very_many_are_each_by_itself(name):
     cells[::1000] = np.random.default_rng(6).multinomial(9, [0.25] * 4, 11).reshape(-1, 2, 2)
     many = _distribution(name, cells)
     for kind in ("eti", "hdi"):
-        ends, error = many.checked(0.95, kind)
+        ends, error = many.interval_with_error(0.95, kind)
         assert (error <= 1.1e-3).all()
         for place in (0, 1, 1000, 10_049):
-            alone = _distribution(name, cells[place]).checked(0.95, kind)[0]
+            alone = _distribution(name, cells[place]).interval_with_error(0.95, kind)[0]
             np.testing.assert_allclose(ends[place], alone, atol=2 * error[place].max() + 1e-6)
 
 

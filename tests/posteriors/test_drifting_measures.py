@@ -49,9 +49,9 @@ def test_one_step_is_that_of_a_single_matrix(table, kind):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_they_are_the_sums_over_the_lattices(posterior, name):
-    distribution = posterior.distribution(resolve(name)).to(1e-9)
+    distribution = posterior.distribution(resolve(name)).with_tolerance(1e-9)
     assert distribution.accuracy == TIGHT
-    ends, errors = distribution.checked(0.9, "eti")
+    ends, errors = distribution.interval_with_error(0.9, "eti")
     prevalence, recall, specificity = (posterior._rate(rate) for rate in range(3))
     fpr = specificity.complement()
     for step in range(3):
