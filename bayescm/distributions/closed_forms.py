@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from bayescm.distributions.beta import F1, Beta, PointMass
-from bayescm.distributions.incomplete import Share
 from bayescm.distributions.moments import mean_over_classes, multiclass_mcc
 from bayescm.distributions.quadrature import FunctionOfShares
 from bayescm.measures import odds
@@ -28,7 +27,6 @@ from bayescm.measures.measure import (
 _CELLS = {"tn": (0, 0), "fp": (0, 1), "fn": (1, 0), "tp": (1, 1)}
 _ROWS = {Proportion(*pair) for pair in (("tp", "fn"), ("fn", "tp"), ("tn", "fp"), ("fp", "tn"))}
 _PREVALENCE = Proportion("tp+fn", "fp+tn")
-_HALF = Share(np.array(0.5), np.array(0.5))
 
 
 def _of_rates(p, t, f):
