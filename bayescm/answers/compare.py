@@ -130,7 +130,8 @@ def compare(
         asked |= {"reference": reference, "random_seed": random_seed}
         return in_blocks(partial(compare, measures=measures, **asked, **options), evidence)
     draws, n = options.pop("draws", None), options.pop("n", None)
-    posterior, kernels, of = joint_posterior(evidence, measures, dim=dim, n=n, **options)
+    seeds = {"draws": draws, "random_seed": random_seed}
+    posterior, kernels, of = joint_posterior(evidence, measures, dim=dim, n=n, **seeds, **options)
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     rng = np.random.default_rng(check_seed(random_seed))
     joint_draws = cache(partial(draw_labelled, posterior, kernels, size, rng, of=of, n=n))
@@ -200,6 +201,8 @@ def joint_posterior(
     model: str | Callable | None = None,
     of: str = "parameter",
     n: int | None = None,
+    draws: int | None = None,
+    random_seed: Any = 0,
     compared: bool = True,
     **keywords: Any,
 ) -> tuple[Posterior, list, str]:
@@ -216,16 +219,18 @@ def joint_posterior(
         The dim that will be compared; the name of the dim that the members of a mapping get.
     model : str or callable, optional
         See `bayescm.interval`; by default that of the type of evidence for a comparison.
-    of, n
-        See `bayescm.interval`.
+    of, n, draws, random_seed
+        See `bayescm.interval`; the last two are of the sampler, where a model has no direct
+        posterior.
     compared : bool, default True
         Whether members are compared, and a warning is due where they seem to be paired unsaid.
     **keywords
         Of the model, such as ``concentration=0.5``.
     """
-    check_size(n, of)
+    check_size(n, of), check_draws(draws)
+    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
     if not isinstance(evidence, Mapping) or isinstance(evidence, xr.Dataset | xr.DataTree):
-        posterior = posterior_of(evidence, model, compared=dim, **keywords).by(dim)
+        posterior = posterior_of(evidence, model, compared=dim, **sampler, **keywords).by(dim)
         kernels, of = resolve_measures(posterior, measures, of)
         if compared and not is_paired(posterior, dim):
             _warn_if_paired(_classifiers(posterior.observed, dim))
@@ -237,10 +242,9 @@ def joint_posterior(
     _check_positive(matrices)
     if compared:
         _warn_if_paired(matrices)
+    asked: dict[str, Any] = {"model": model, "compared": compared}
     parts = {
-        name: joint_posterior(
-            each, measures, dim="", model=model, of=of, n=n, compared=compared, **keywords
-        )
+        name: joint_posterior(each, measures, dim="", of=of, n=n, **asked, **sampler, **keywords)
         for name, each in evidence.items()
     }
     _, kernels, of = next(iter(parts.values()))
@@ -369,7 +373,8 @@ def draw_measures(
     Dataset, dims (draw, ..., [class])
         A variable per measure; NaN where undefined.
     """
-    posterior, kernels, of = joint_posterior(evidence, measures, n=n, **options)
+    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
+    posterior, kernels, of = joint_posterior(evidence, measures, n=n, **sampler, **options)
     check_levels(posterior)
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     rng = np.random.default_rng(check_seed(random_seed))

@@ -518,8 +518,9 @@ def distributions_of(
         Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
     measures : name, function, or sequence of these
     model : str or callable, optional
-        Name of a model with a direct sibling, or such a sibling; by default the model that fits the
-        evidence.
+        Name of a model; or a function from the evidence and keywords to a
+        `bayescm.posteriors.base.Posterior` (annotated so), or to a ``pymc.Model`` with a variable
+        ``theta``, which is sampled by NUTS; by default the model that fits the evidence.
     of : str, default "parameter"
         The estimand: the measure itself; ``"predictive"``, that of the next test set;
         ``"finite"``, the mean over the folds or groups at hand; ``"population"``, the mean over all
@@ -530,7 +531,8 @@ def distributions_of(
         Size of the next test set; by default the observed total.
     draws : int, optional
         How many draws of each matrix, for every measure. By default the distribution itself where
-        it is known, and 20,000 draws otherwise.
+        it is known, and 20,000 draws otherwise. Of a model that is sampled, draws of each chain, by
+        default 1,000.
     random_seed : int, default 0
         Seed of the draws.
     accuracy : float, optional
@@ -538,7 +540,9 @@ def distributions_of(
         of it where it is above 1): by default 1e-6, and 1e-3 for more than 1,000 matrices.
     **keywords
         The model's own, and ``positive``: the positive class, where the evidence does not know it
-        or another one is meant.
+        or another one is meant. A function from a name to a PyMC variable is a prior of another
+        family, such as ``concentration=partial(pm.Gamma, alpha=2, beta=1)``, and the model is
+        sampled; ``tune`` and ``chains`` are then the sampler's.
 
     Returns
     -------
@@ -550,7 +554,8 @@ def distributions_of(
     ValueError, TypeError
         If the evidence, the model, a measure or a keyword of the model is invalid.
     """
-    posterior, of = select_estimand(posterior_of(evidence, model, **keywords), of)
+    sampler: dict[str, Any] = {"draws": check_draws(draws), "random_seed": random_seed}
+    posterior, of = select_estimand(posterior_of(evidence, model, **sampler, **keywords), of)
     kernels, of = resolve_measures(posterior, measures, of)
     asked: dict[str, Any] = {"n": n, "draws": draws, "random_seed": random_seed}
     return labelled_distributions(posterior, kernels, of=of, accuracy=accuracy, **asked)

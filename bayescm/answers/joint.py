@@ -78,7 +78,8 @@ def joint_interval(
     """
     prob = check_prob(prob)
     draws, n = options.pop("draws", None), options.pop("n", None)
-    posterior, kernels, of = joint_posterior(evidence, measures, n=n, **options)
+    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
+    posterior, kernels, of = joint_posterior(evidence, measures, n=n, **sampler, **options)
     check_levels(posterior)
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     todo = "ask for fewer classifiers or measures at a time, or pass draws=1000"

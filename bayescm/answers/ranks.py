@@ -87,7 +87,8 @@ def ranks(
     """
     prob = check_prob(prob)
     draws, n = options.pop("draws", None), options.pop("n", None)
-    posterior, kernels, of = joint_posterior(evidence, measures, dim=dim, n=n, **options)
+    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
+    posterior, kernels, of = joint_posterior(evidence, measures, dim=dim, n=n, **sampler, **options)
     rng = np.random.default_rng(check_seed(random_seed))
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     joint_draws = draw_labelled(posterior, kernels, size, rng, of=of, n=n)

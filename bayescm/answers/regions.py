@@ -73,7 +73,8 @@ def region(
     if isinstance(evidence, xr.DataArray) and evidence.size <= _SMALL and "model" not in options:
         options = {"draws": _MANY_DRAWS} | options
     draws, n = options.pop("draws", None), options.pop("n", None)
-    posterior, kernels, of = _posterior_of_two(evidence, measures, n=n, **options)
+    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
+    posterior, kernels, of = _posterior_of_two(evidence, measures, n=n, **sampler, **options)
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     matrices = posterior.measure_template(kernels[0]).size
     numbers = _COPIES * size * count_values(posterior, kernels) + _GRIDS * _GRID**2 * matrices

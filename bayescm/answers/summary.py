@@ -103,7 +103,8 @@ def nested_summary(
         return in_blocks(partial(nested_summary, measures=measures, **asked), evidence)
     asked = {name: keywords.pop(name) for name in ASKED if name in keywords}
     of = asked.pop("of", "parameter")
-    posterior, of = select_estimand(posterior_of(evidence, **keywords), of)
+    sampler = {name: asked[name] for name in ("draws", "random_seed") if name in asked}
+    posterior, of = select_estimand(posterior_of(evidence, **sampler, **keywords), of)
     return table_of(posterior, measures, prob, kind, inner=inner, of=of, **asked)
 
 

@@ -68,7 +68,10 @@ class FittedPosterior(CountsPosterior):
             asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
             return super().distributions(measures, **asked)
         # Effective draws count for the error: the chains are told apart.
-        return [Empirical(values, chains=self.chains) for values in self._values(measures, of, n)]
+        return [
+            Empirical(values, chains=self.chains, how=self.how)
+            for values in self._values(measures, of, n)
+        ]
 
     def draw(
         self,

@@ -17,14 +17,17 @@ from bayescm.fitting.fitted import FittedPosterior
 from bayescm.posteriors.base import Posterior, shares_of
 from bayescm.posteriors.correlated_t import CorrelatedT
 from bayescm.posteriors.fold_forecasts import FoldForecasts
+from bayescm.posteriors.grouped_outcomes import grouped_outcomes
 from bayescm.validate import check_keywords, fail, suggest
 
-# Posteriors of default models that no PyMC model has the name of.
-_WITHOUT_MODEL = {
+# Posteriors that no PyMC model has the name of.
+_WITHOUT_MODEL: dict[str, Callable] = {
     "correlated_t": CorrelatedT,
     "fold_forecasts": FoldForecasts,
+    "grouped_outcomes": grouped_outcomes,
     "fit": FittedPosterior,
 }
+_PYMC_MODEL = ("pymc.model.core", "Model")
 
 
 def posterior_of(
@@ -34,30 +37,37 @@ def posterior_of(
     of: str | None = "parameter",
     compared: str | None = None,
     positive: Any = None,
+    draws: int | None = None,
+    random_seed: Any = 0,
     **keywords: Any,
 ) -> Posterior:
     """
-    Return the posterior that answers for the evidence, without a sampler.
+    Return the posterior that answers for the evidence: direct, or else sampled.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
         Evidence of any type, or a fit.
     model : str or callable, optional
-        Name of a model, or a direct sibling: a function from the evidence to a `Posterior`. By
-        default the model of `EvidenceType.default_model`.
+        Name of a model, a function from the evidence to a `Posterior`, or one from canonical
+        evidence to a ``pymc.Model`` with a variable ``theta``, which is sampled by NUTS. A function
+        that is annotated ``-> Posterior`` is called without loading PyMC. By default the model of
+        `EvidenceType.default_model`.
     of, compared : str, optional
         The dim whose members are asked for, partially pooled, and the dim whose members are
         compared: a default model may depend on them.
     positive : label, optional
         The positive class, where the evidence does not know it or another one is meant.
+    draws, random_seed
+        Of the sampler, where there is no direct posterior.
     **keywords
-        The model's own.
+        The model's; a function from a name to a PyMC variable is a prior of another family, with
+        which the model is sampled. ``tune`` and ``chains`` are the sampler's.
 
     Raises
     ------
     ValueError, TypeError
-        If there is no such model, it has no direct sibling, or does not take a keyword.
+        If there is no such model, or it does not take a keyword.
     """
     evidence = with_positive_class(evidence, positive)
     if isinstance(evidence, xr.DataTree) and (model is not None or keywords):
@@ -68,18 +78,60 @@ def posterior_of(
         default_model = type_of(evidence).default_model
         model, evidence, design = default_model(evidence, keywords, of, compared)
         keywords = {**design, **keywords}
-    sibling = _sibling(model) or _WITHOUT_MODEL.get(model, model)  # type: ignore[arg-type]
-    if not callable(sibling):
+    elif model == "correlated_t" and compared is not None:
+        keywords = {"dim": compared, **keywords}
+    form: Any = _sibling(model) or _WITHOUT_MODEL.get(model, model)  # type: ignore[arg-type]
+    if not callable(form):
         todo = f"{suggest(model, posteriors.__all__)} for other models use fit"
         raise fail("this model has no direct sibling", model, posteriors.__all__, todo)
-    check_keywords(sibling, keywords)
-    posterior = sibling(evidence, **keywords)
-    if not isinstance(posterior, Posterior):
-        todo = "pass its direct sibling, or fit(evidence, model) and ask the tree"
-        raise fail("not a direct sibling", name_of(sibling), "a Posterior", todo)
-    if "design_effect" in getattr(evidence, "coords", ()) and not posterior.knows_groups:
-        warn_of_groups(getattr(sibling, "__name__", repr(sibling)))
-    return posterior
+    sampler: dict[str, Any] = {k: keywords[k] for k in ("tune", "chains") if k in keywords}
+    of_model = {name: value for name, value in keywords.items() if name not in sampler}
+    sampler |= {"random_seed": random_seed} | ({} if draws is None else {"draws": draws})
+    if any(map(callable, of_model.values())) or _returns(form) == "Model":
+        return _sampled(evidence, model, of_model, sampler)
+    annotated = form is not model or _returns(form) == "Posterior"
+    check_keywords(form, keywords if annotated else of_model)
+    if annotated:
+        answer = form(evidence, **keywords)
+    else:
+        answer = form(type_of(evidence).canonical(evidence), **of_model)
+    if not isinstance(answer, Posterior):
+        if _kind_of(type(answer)) == "Model":
+            return _sampled(evidence, model, of_model, sampler)
+        todo = "return a pymc.Model with a variable theta, or a Posterior"
+        raise fail("not a model", name_of(form), "a function that returns one", todo)
+    if "design_effect" in getattr(evidence, "coords", ()) and not answer.knows_groups:
+        warn_of_groups(getattr(form, "__name__", repr(form)))
+    return answer
+
+
+def _sampled(evidence, model, keywords, sampler):
+    """Return the posterior of a model without a direct one."""
+    # Here, since `fit` asks this file which model answers.
+    from bayescm.fitting.sampled import sampled_posterior
+
+    return sampled_posterior(evidence, model, keywords, **sampler)
+
+
+def _returns(function) -> str:
+    """Say what a function is annotated to return: "Posterior", "Model", or nothing of these."""
+    if isinstance(function, type):
+        return _kind_of(function)
+    try:
+        annotation = inspect.signature(function, eval_str=True).return_annotation
+    except (NameError, ValueError, TypeError):  # a name that only type checkers see
+        return ""
+    return _kind_of(annotation)
+
+
+def _kind_of(answer) -> str:
+    """Say whether a class is a posterior or a model of PyMC, which is not loaded to know."""
+    if not isinstance(answer, type):
+        return ""
+    if issubclass(answer, Posterior):
+        return "Posterior"
+    ours = any((each.__module__, each.__name__) == _PYMC_MODEL for each in answer.__mro__)
+    return "Model" if ours else ""
 
 
 def warn_of_groups(model: str) -> None:

@@ -1,0 +1,107 @@
+"""
+The posterior of a model that has no direct one: it is sampled by NUTS, and its draws answer.
+
+To sample takes seconds, and one question often follows another; so the process remembers the last
+few posteriors.
+"""
+
+import copy
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.distributions.base import Distribution
+from bayescm.fitting.fit import fit
+from bayescm.fitting.fitted import FittedPosterior
+
+_REMEMBERED = 8
+_posteriors: deque[tuple[tuple, "SampledPosterior"]] = deque(maxlen=_REMEMBERED)
+
+
+class SampledPosterior(FittedPosterior):
+    """The posterior of a model that was sampled for the question that is asked."""
+
+    def __init__(self, tree: xr.DataTree, variable: str | None = None):
+        super().__init__(tree, variable)
+        self.how = f"NUTS ({self.size:,} draws in {self.chains} chains)"
+
+    def distributions(
+        self, measures: Sequence[Callable], *, draws: int | None = None, **asked: Any
+    ) -> list[Distribution]:
+        """Return the distributions of all draws: ``draws`` has been heeded when these were made."""
+        return super().distributions(measures, **asked)
+
+    def by(self, dim: str) -> FittedPosterior:
+        """Return the posterior of each member of a dim that is pooled over, such as each group."""
+        name = f"theta_{dim}"
+        single = name in self.tree["posterior"].data_vars
+        return SampledPosterior(self.tree, name) if single else self
+
+
+def sampled_posterior(
+    evidence: Any,
+    model: str | Callable,
+    keywords: dict[str, Any],
+    *,
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    random_seed: Any = 0,
+) -> SampledPosterior:
+    """
+    Return the posterior of a PyMC model, sampled by NUTS unless it was a short while ago.
+
+    Parameters
+    ----------
+    evidence : DataArray or Dataset
+    model : str or callable
+        Name of a model in ``bayescm.models``, or a function ``f(counts, **keywords)`` that returns
+        a ``pymc.Model`` with a variable ``theta``, dims ``(..., actual, predicted)``.
+    keywords : dict
+        Of the model.
+    draws, tune, chains, random_seed
+        As `bayescm.fit` takes them.
+
+    Warns
+    -----
+    UserWarning
+        If chains diverged or disagree (r-hat above 1.01).
+    """
+    sampler = {"draws": draws, "tune": tune, "chains": chains, "random_seed": random_seed}
+    question = (evidence, model, keywords, sampler)
+    for earlier, posterior in _posteriors:
+        if random_seed is not None and _is_same(earlier, question):
+            return posterior
+    shown = sys.stderr.isatty()
+    tree = fit(evidence, model, method="nuts", progressbar=shown, **sampler, **keywords)
+    posterior = SampledPosterior(tree)
+    _posteriors.append((copy.deepcopy(question), posterior))  # the caller's arrays may change
+    return posterior
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Say whether two arguments are certain to mean the same."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, xr.DataArray | xr.Dataset):
+        return one.identical(other)
+    if isinstance(one, pd.DataFrame | pd.Series):
+        return one.equals(other)
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other)
+    if isinstance(one, partial):
+        parts = [(each.func, each.args, each.keywords) for each in (one, other)]
+        return _is_same(*parts)
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
+    return isinstance(one, str | int | float | bool) and one == other

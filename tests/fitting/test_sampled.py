@@ -1,0 +1,97 @@
+"""Models and priors without a direct posterior are sampled wherever a posterior is asked for."""
+
+from functools import partial
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import bayescm as bcm
+from bayescm.fitting import sampled
+from bayescm.posteriors import dirichlet_multinomial
+from bayescm.posteriors.base import Posterior
+
+COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+FEW = {"draws": 500, "tune": 500, "chains": 2}
+
+
+def flat(counts, *, weight=0.5):
+    """Model the cells of one matrix, by a Dirichlet distribution."""
+    cells = ("actual", "predicted")
+    with pm.Model(coords={dim: counts[dim].values for dim in cells}) as model:
+        theta = pm.Dirichlet("share", np.full(4, weight))
+        table = counts.values.ravel().astype(int)
+        pm.Multinomial("table", n=table.sum(), p=theta, observed=table)
+        pm.Deterministic("theta", theta.reshape((2, 2)), dims=cells)
+    return model
+
+
+@pytest.mark.slow
+def test_a_model_that_is_a_function_is_sampled_and_remembered(monkeypatch):
+    known = bcm.distribution(COUNTS, ["f1", "mcc"], concentration=0.5)
+    found = bcm.distribution(COUNTS, ["f1", "mcc"], model=flat, **FEW)
+    difference = (found.mean() - known.mean()).values
+    error = 5 * known.sd().values / np.sqrt(500)
+    assert (np.abs(difference) < error).all()
+    np.testing.assert_allclose(found.sd(), known.sd(), rtol=0.15)
+    assert found.interval().attrs["how"] == "NUTS (1,000 draws in 2 chains)"
+    monkeypatch.setattr(sampled, "fit", lambda *_, **__: pytest.fail("sampled again"))
+    table = bcm.summary(COUNTS, "f1", model=flat, **FEW)
+    assert table["mean"].item() == found.mean().values[0]
+    with pytest.raises(pytest.fail.Exception, match="sampled again"):
+        bcm.summary(COUNTS, "f1", model=flat, weight=1.0, **FEW)
+
+
+@pytest.mark.slow
+def test_a_prior_of_another_family_is_sampled():
+    narrow = partial(pm.Gamma, alpha=2000, beta=1000)  # as good as a concentration of 2
+    known = bcm.distribution(COUNTS, "f1", concentration=2.0)
+    found = bcm.distribution(COUNTS, "f1", concentration=narrow, **FEW)
+    assert abs(float(found.mean() - known.mean())) < 5 * float(known.sd()) / np.sqrt(500)
+    pair = bcm.compare({"a": COUNTS, "b": COUNTS + 1}, "f1", concentration=narrow, **FEW)
+    plain = bcm.compare({"a": COUNTS, "b": COUNTS + 1}, "f1", concentration=2.0)
+    assert pair["mean"].item() == pytest.approx(plain["mean"].item(), abs=0.01)
+
+
+def test_a_function_that_returns_a_posterior_is_not_sampled():
+    def annotated(counts, *, weight=0.5) -> Posterior:
+        return dirichlet_multinomial(counts, concentration=weight)
+
+    def plain(counts, *, weight=0.5):
+        return dirichlet_multinomial(counts, concentration=weight)
+
+    known = bcm.interval(COUNTS, "f1", concentration=1.0)
+    for function in (annotated, plain):
+        found = bcm.interval(COUNTS, "f1", model=function, weight=1.0)
+        np.testing.assert_array_equal(found, known)
+        with pytest.raises(TypeError, match="no such keyword"):
+            bcm.interval(COUNTS, "f1", model=function, other=1.0)
+
+
+def test_a_function_that_returns_neither_is_refused():
+    with pytest.raises(ValueError, match=r"not a model.*return a pymc\.Model"):
+        bcm.interval(COUNTS, "f1", model=lambda counts: counts)
+
+
+def test_a_sampler_that_is_not_needed_is_refused():
+    with pytest.raises(TypeError, match="no such keyword: 'tune'"):
+        bcm.interval(COUNTS, "f1", tune=100)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (COUNTS, COUNTS.copy(deep=True), True),
+        (COUNTS, COUNTS + 1, False),
+        (COUNTS, COUNTS.rename("another"), False),
+        (partial(pm.Gamma, alpha=2), partial(pm.Gamma, alpha=2), True),
+        (partial(pm.Gamma, alpha=2), partial(pm.Gamma, alpha=3), False),
+        ({"a": np.arange(3)}, {"a": np.arange(3)}, True),
+        ({"a": 1}, {"a": 1.0}, False),
+        ([1, "x"], [1, "y"], False),
+        (flat, flat, True),
+        (flat, lambda counts: None, False),
+    ],
+)
+def test_questions_are_the_same_only_where_that_is_certain(one, other, same):
+    assert sampled._is_same(one, other) is same
