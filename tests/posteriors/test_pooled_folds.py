@@ -76,23 +76,6 @@ def test_longer_intervals_for_smaller_omega():
     assert (np.diff(lengths) < 0).all()
 
 
-def test_a_batch_is_its_members():
-    distribution = pooled_folds(CELLS).distribution(resolve("f1"))
-    for index in range(3):
-        alone = pooled_folds(CELLS[index]).distribution(resolve("f1"))
-        np.testing.assert_allclose(distribution.eti(0.95)[index], alone.eti(0.95))
-
-
-def test_draws_follow_the_distribution():
-    posterior = pooled_folds(CELLS)
-    (f1,) = posterior.draw([resolve("f1")], 40_000, np.random.default_rng(1))
-    distribution = posterior.distribution(resolve("f1"))
-    np.testing.assert_allclose(
-        f1.mean(0), distribution.mean(), atol=4 * distribution.sd().max() / 200
-    )
-    np.testing.assert_allclose(np.quantile(f1, 0.975, 0), distribution.quantile(0.975), atol=0.005)
-
-
 def test_order_of_folds_does_not_matter():
     there = pooled_folds(CELLS).weights
     np.testing.assert_allclose(pooled_folds(CELLS[:, ::-1]).weights, there)
