@@ -15,14 +15,14 @@ from bayescm.evidence.type import EvidenceType
 from bayescm.evidence.types import type_of
 from bayescm.fitting.fitted import FittedPosterior
 from bayescm.posteriors.base import Posterior, shares_of
-from bayescm.posteriors.correlated_t import CorrelatedT
+from bayescm.posteriors.correlated_t import correlated_t
 from bayescm.posteriors.fold_forecasts import FoldForecasts
 from bayescm.posteriors.grouped_outcomes import grouped_outcomes
 from bayescm.validate import check_keywords, fail, suggest
 
 # Posteriors that no PyMC model has the name of.
 _WITHOUT_MODEL: dict[str, Callable] = {
-    "correlated_t": CorrelatedT,
+    "correlated_t": correlated_t,
     "fold_forecasts": FoldForecasts,
     "grouped_outcomes": grouped_outcomes,
     "fit": FittedPosterior,

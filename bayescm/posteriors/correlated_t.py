@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -10,8 +11,36 @@ from numpy.typing import ArrayLike
 from bayescm.distributions.differences import StudentT
 from bayescm.evidence.counts import CELLS, known_shares, with_shares
 from bayescm.evidence.folds import FOLDS, overlap, stack
-from bayescm.posteriors.base import CountsPosterior
+from bayescm.posteriors.base import CountsPosterior, as_labelled_counts
 from bayescm.validate import fail
+
+
+def correlated_t(evidence: Any, *, dim: str = "classifier") -> "CorrelatedT":
+    """
+    Return the posterior of differences of mean measures over the folds of one cross-validation.
+
+    Parameters
+    ----------
+    evidence : DataArray, dims (..., [repeat,] fold, actual, predicted), or Dataset
+        Counts, or outcomes of several classifiers.
+    dim : str, default "classifier"
+        The dim whose members are paired, being tested on the same folds.
+
+    Returns
+    -------
+    CorrelatedT
+
+    Raises
+    ------
+    ValueError
+        If the counts have no folds, or no such dim.
+    """
+    counts = as_labelled_counts(evidence)
+    for name in (dim, "fold"):
+        if name not in counts.dims:
+            todo = "take the counts of a cross-validation of several classifiers"
+            raise fail(f"correlated_t needs a dim {name}", list(counts.dims), [dim, "fold"], todo)
+    return CorrelatedT(counts, dim)
 
 
 class CorrelatedT(CountsPosterior):
