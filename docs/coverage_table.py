@@ -18,7 +18,8 @@ class Coverage(SphinxDirective):
 
     The argument is a file in docs/results. ``keep`` selects rows (``method=pooled, n=50``, each
     with alternatives parted by ``|``), ``columns`` the columns in order (``old as new, ...``);
-    with ``wide`` the values of one column become columns. A file that is not there yet says so.
+    with ``wide`` the values of one column become columns. Below the table stands the file, with the
+    call and the seed that made it. A file that is not there yet says so.
     """
 
     required_arguments = 1
@@ -39,8 +40,17 @@ class Coverage(SphinxDirective):
         lines = [".. csv-table::", "   :header-rows: 1", ""]
         lines += [f"   {line}" for line in _text(table).splitlines()]
         holder = nodes.container(classes=["coverage"])
+        lines += ["", f"*{_origin(path)}*"]
         self.state.nested_parse(StringList(lines, source=path.name), 0, holder)
         return holder.children
+
+
+def _origin(path):
+    """Say which file the table is from, and by which call with which seed that was made."""
+    with path.open() as file:
+        first = file.readline().strip()
+    call = f": {first.removeprefix('#').strip()}" if first.startswith("#") else ""
+    return f"docs/results/{path.name}{call}".replace("*", "\\*").replace("_", "\\_")
 
 
 def _chosen(table, options):

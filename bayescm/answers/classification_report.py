@@ -99,7 +99,7 @@ def classification_report(
     dog           0.85 [0.75, 0.92]  0.92 [0.84, 0.97]  0.88 [0.81, 0.93]      60
     accuracy                                            0.85 [0.77, 0.91]     100
     macro avg     0.85 [0.77, 0.91]  0.83 [0.75, 0.90]  0.84 [0.76, 0.90]     100
-    weighted avg  0.85 [0.78, 0.92]  0.85 [0.77, 0.91]  0.85 [0.77, 0.91]     100
+    weighted avg  0.85 [0.78, 0.91]  0.85 [0.77, 0.91]  0.85 [0.77, 0.91]     100
     """
     if labels is None:
         labels = sorted({*np.unique(np.asarray(actual)).tolist(), *np.unique(predicted).tolist()})

@@ -291,7 +291,8 @@ def difference_of(
         Their indices along the dims of the measure.
     of : str
     exact : ndarray of objects, optional
-        The exact distribution of each member, or None, where members are independent.
+        Of independent members, the exact distribution of each, or None where it has none; not
+        passed where members belong together.
     draws : callable
         Returns joint draws of the measure, where they are needed.
     by_draws : bool, default False
@@ -306,10 +307,10 @@ def difference_of(
         return distribution
     dims = posterior.measure_template(measure).dims
     pair = [exact[tuple(at[dim] for dim in dims)] for at in (first, second)]
-    preintegrated = by_draws and any(
+    draws_replace_it = by_draws and any(
         each is not None and each.how == FunctionOfDirichlet.how for each in pair
     )
-    if preintegrated or any(each is None for each in pair):
+    if draws_replace_it or any(each is None for each in pair):
         return _drawn_difference(posterior, measure, first, second, draws)
     by_quadrature = independent(*pair)
     if by_quadrature is not None:

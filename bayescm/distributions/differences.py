@@ -1,7 +1,8 @@
 """
 Distributions of the difference of two measures.
 
-Of independent evidence, of shares of the same examples, and over folds.
+Of independent evidence, of shares of the same examples, and over folds. Of other measures of the
+same examples, such as F1, see `bayescm.distributions.preintegration`.
 """
 
 from collections.abc import Sequence

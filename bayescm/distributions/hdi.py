@@ -1,4 +1,9 @@
-"""The interval of highest density and the mode of any distribution with a cdf and a density."""
+"""
+The interval of highest density and the mode of any distribution with a cdf and a density.
+
+This is the general way, which `Distribution` takes. Functions of a Dirichlet table have their own
+on the lattice of `quadrature`, and take `Link` and `both_ends` from here.
+"""
 
 from typing import Any
 

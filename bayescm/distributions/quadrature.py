@@ -661,7 +661,7 @@ _VALLEY, _SEEN = 0.02, 4.5  # depth in log density, and scores between which it 
 _TWO_LOWER, _TWO_UPPER = 1, 2
 
 
-class Shortest(NamedTuple):
+class Candidate(NamedTuple):
     """
     Where to look for the shortest interval of some mass.
 
@@ -681,7 +681,7 @@ class Shortest(NamedTuple):
     several: np.ndarray
 
 
-def shortest(curve: _QuantileFunction, link: Link, prob: float) -> Shortest:
+def shortest_candidate(curve: _QuantileFunction, link: Link, prob: float) -> Candidate:
     """
     Return the shortest of all candidates for an interval, as the quantile function has them.
 
@@ -723,7 +723,7 @@ def shortest(curve: _QuantileFunction, link: Link, prob: float) -> Shortest:
     lost = ~np.isfinite(lengths).any(0)
     at[lost], kind[lost] = ends[lost][:, ::-1], 0
     candidates = falls.sum(1) + np.isfinite(to_low) + np.isfinite(to_high)
-    return Shortest(at, kind, (candidates > 1) | _has_valley(curve, link))
+    return Candidate(at, kind, (candidates > 1) | _has_valley(curve, link))
 
 
 def _column(end):
@@ -986,7 +986,7 @@ class _Rows:
             z = np.where(
                 q <= 0.5, special.ndtri(np.clip(q, 0, 0.5)), -special.ndtri(np.clip(1 - q, 0, 0.5))
             )
-        found = self._climb(_Quantiles(np.clip(z, -7.2, 7.2)))
+        found = self._refine_until_settled(_Quantiles(np.clip(z, -7.2, 7.2)))
         low, high = (end + np.zeros(q.shape) for end in (self.link.low, self.link.high))
         with np.errstate(over="ignore"):
             x = np.where(q <= 0, low, np.where(q >= 1, high, self.link.to_x(found.y)))
@@ -997,15 +997,15 @@ class _Rows:
         if kind == "eti":
             tail = special.ndtri((1 - prob) / 2)
             z = np.broadcast_to([tail, -tail], (self.size, 2))
-            found = self._climb(_Quantiles(z), together=True)
+            found = self._refine_until_settled(_Quantiles(z), together=True)
         else:
-            found = self._climb(_Highest(prob), together=True)
+            found = self._refine_until_settled(_Highest(prob), together=True)
         kinds = np.array([INTERIOR, LOWER, UPPER], dtype="<U18")[found.kind]
         kinds = np.where(found.several, SEVERAL_MODES, kinds)
         with np.errstate(over="ignore"):
             return self.link.to_x(found.y), found.error, kinds
 
-    def _climb(self, goal, together=False):
+    def _refine_until_settled(self, goal, together=False):
         """Return the ends, by the first lattice after which they no longer move."""
         state = _State(self.size, goal.count)
         open_, level = np.arange(self.size), 0
@@ -1047,16 +1047,19 @@ class _Rows:
         """Move the ends on the lattice of one level; say which rows are good enough."""
         values = self.values(level)
         with np.errstate(all="ignore"):
-            lost, state.fresh = ~np.isfinite(state.moved).all(-1), np.zeros(self.size, bool)
+            lost, state.fresh = ~np.isfinite(state.last_move).all(-1), np.zeros(self.size, bool)
             doubtful = lost | (level == 0)
             if goal.is_shortest and level in _AGAIN:
                 doubtful = doubtful | (state.kind > 0) | state.several
-                doubtful = doubtful | (state.moved > _SURE).any(-1)
+                doubtful = doubtful | (state.last_move > _SURE).any(-1)
             state.low[:], state.high[:] = -np.inf, np.inf
             self._begin(goal, state, values, doubtful, lost | (level == 0))
             moved, rate = self._newton(goal, state, values, level)
-            last, state.moved = state.moved, np.where(np.isfinite(moved) | (level > 0), moved, 0.0)
-            return self._accept(state, last, rate, level, together)
+            last, state.last_move = (
+                state.last_move,
+                np.where(np.isfinite(moved) | (level > 0), moved, 0.0),
+            )
+            return self._state_errors(state, last, rate, level, together)
 
     def _begin(self, goal, state, values, doubtful, anew):
         """Read the ends of doubtful rows off their quantile functions, of some of them anew."""
@@ -1092,10 +1095,17 @@ class _Rows:
         moved = np.where((moved > _LOST) | state.failed[:, None] | np.isnan(moved), np.inf, moved)
         return moved, rate
 
-    def _accept(self, state, last, rate, level, together):
-        """State the errors, from this move and the last one; say which rows are good enough."""
+    def _state_errors(self, state, last, rate, level, together):
+        """
+        State the errors, from this move and the last one; say which rows are good enough.
+
+        In scores an error is twice Newton's move on this lattice, and at least an eighth of the
+        move on the lattice before: to halve the step about squares the error, so that the next move
+        would be far smaller. It is an estimate and not a bound; docs/background/quadrature.md says
+        how it was tried.
+        """
         fresh = state.fresh[:, None] & (level > 0)
-        error = np.maximum(2 * state.moved, np.where(np.isfinite(last), last / 8, np.inf))
+        error = np.maximum(2 * state.last_move, np.where(np.isfinite(last), last / 8, np.inf))
         error = np.where(fresh | (level == 0), np.inf, error)
         if together:
             error = np.broadcast_to(error.max(-1, keepdims=True), error.shape)
@@ -1121,12 +1131,12 @@ _DEGREES = 15, 11  # of the polynomial that log odds are read off where that is 
 class _State:
     """What is known of the ends of m rows: y (m, Q) between two others, how far it moved, kinds."""
 
-    _NAMES = "y", "low", "high", "moved", "error", "kind", "several", "fresh", "failed"
+    _NAMES = "y", "low", "high", "last_move", "error", "kind", "several", "fresh", "failed"
 
     def __init__(self, size, count):
         self.y = np.zeros((size, count))
         self.low, self.high = np.full((2, size, count), np.inf)
-        self.moved = np.full((size, count), np.inf)
+        self.last_move = np.full((size, count), np.inf)
         self.error = np.full((size, count), np.inf)
         self.kind = np.zeros(size, int)
         self.several, self.fresh, self.failed = (np.zeros(size, bool) for _ in range(3))
@@ -1185,7 +1195,7 @@ class _Highest:
 
     def begin(self, state, curve, link, chosen):
         """Choose a candidate: anew, or where another one is shorter than that at hand."""
-        found = shortest(curve, link, self.prob)
+        found = shortest_candidate(curve, link, self.prob)
         away = np.abs(
             np.where(np.isfinite(state.y), state.y, 0)
             - np.where(np.isfinite(found.ends), found.ends, 0)

@@ -695,8 +695,8 @@ def default_measures(counts: xr.DataArray, defaults: Defaults = REPORTED) -> lis
 # The type: which model answers which design
 
 
-# The model by which the members of a dim share strength; folds come before the groups they are of.
-POOLED = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
+# The default model where the evidence has a dim; folds come before the groups they are of.
+DEFAULT_MODEL_OF_DIM = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
 # Of two groups chosen beforehand nothing is known of how groups differ: each stands by itself.
 ENOUGH_GROUPS = 3
 
@@ -717,11 +717,13 @@ def default_model(
     if (model := model_of_keyword(keywords)) is not None:
         return DefaultModel(model, counts)
     dim = "group" if compare_pooled(counts, compared) else of
-    if dim in POOLED:
+    if dim in DEFAULT_MODEL_OF_DIM:
         robust = dim == "group" and counts.sizes.get("actual") == 2
-        return DefaultModel("robust_groups" if robust else POOLED[dim], counts)
+        return DefaultModel("robust_groups" if robust else DEFAULT_MODEL_OF_DIM[dim], counts)
     if compared not in counts.dims:
-        pooled = next((model for dim, model in POOLED.items() if dim in counts.dims), None)
+        pooled = next(
+            (model for dim, model in DEFAULT_MODEL_OF_DIM.items() if dim in counts.dims), None
+        )
         return DefaultModel(pooled or _unpooled(counts), counts)
     if "fold" in counts.dims and compared != "fold":
         return DefaultModel("correlated_t", as_counts(counts), {"dim": compared})

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import (
-    POOLED,
+    DEFAULT_MODEL_OF_DIM,
     TABULATED,
     as_counts,
     compare_pooled,
@@ -422,13 +422,17 @@ def default_model(
     if (model := model_of_keyword(keywords)) is not None:
         return DefaultModel(model, outcomes)
     dim = "group" if compare_pooled(outcomes, compared) else of
-    if dim in POOLED:
-        return DefaultModel(POOLED[dim], outcomes)
+    if dim in DEFAULT_MODEL_OF_DIM:
+        return DefaultModel(DEFAULT_MODEL_OF_DIM[dim], outcomes)
     if compared in outcomes.dims and "fold" in outcomes.dims and compared != "fold":
         if "halves" in outcomes:
             return DefaultModel("paired_folds", outcomes)
         return DefaultModel("correlated_t", as_counts(counts_of(outcomes)), {"dim": compared})
-    if of is None or compared in outcomes.dims or not set(POOLED) & set(outcomes.dims):
+    if (
+        of is None
+        or compared in outcomes.dims
+        or not set(DEFAULT_MODEL_OF_DIM) & set(outcomes.dims)
+    ):
         return DefaultModel("paired_outcomes", outcomes)
     counts = counts_of(outcomes)
     halves = {"halves": halves_of(outcomes)} if "halves" in outcomes else {}

@@ -33,6 +33,7 @@ from scipy.special import digamma, gammaln
 
 from bayescm.distributions import dirichlet
 from bayescm.inference.importance import Weighted
+from bayescm.posteriors.log_priors import log_half_normal
 
 # The grid of log(tau) goes from a hundredth of the prior's scale, which is as good as no difference
 # between groups, to five times it, beyond which 6e-7 of the prior lies.
@@ -73,7 +74,10 @@ class DirichletShares:
         """Return the log density (S,) of parameters (S, C + 1), up to a constant."""
         shares, spread = self.unpack(parameters)
         total = self.log_likelihood(parameters).sum(1)
-        total = total - (spread / self.scale) ** 2 / 2 + parameters[:, -1]
+        # The prior of the spread (`_spread` in models/hierarchical_groups.py), times the derivative
+        # of its exponential. Another one goes there, here, and, for two classes, into
+        # `LogitNormalRates.log_prior`.
+        total = total + log_half_normal(spread, self.scale) + parameters[:, -1]
         return total + dirichlet.logpdf(shares, self.prior)
 
     def log_likelihood(self, parameters: np.ndarray) -> np.ndarray:

@@ -803,6 +803,10 @@ def draw_variables(cells, design: Design, size: int, rng: np.random.Generator) -
 # What the variance over folds, repeats and disjoint halves shows of the spread of the thresholds.
 
 
+# Repeats that the prior of the disagreement counts for, as in the model, where it is assumed.
+_PRIOR_REPEATS = 4
+
+
 def repeat_weight(cells: np.ndarray, design: Design) -> float:
     """Return the power of the likelihood of repeats, as the model's function of this name."""
     repeats = design.repeats
@@ -811,8 +815,8 @@ def repeat_weight(cells: np.ndarray, design: Design) -> float:
     log_odds = np.log((right + 0.5) / (n - right + 0.5)).mean(-1)
     typical = (right.mean(0) + 0.5) / (n.mean(0) + 1)
     error = (1 / (n.mean(0) * typical * (1 - typical))).mean() / n.shape[-1]
-    prior = 4  # repeats that the prior of the disagreement counts for
-    ratio = (prior * design.disagreement + repeats * log_odds.var() / error) / (prior + repeats - 1)
+    prior, seen = _PRIOR_REPEATS, repeats * log_odds.var() / error
+    ratio = (prior * design.disagreement + seen) / (prior + repeats - 1)
     return 1 / (repeats * (1 - min(ratio, 0.9) * (1 - 1 / repeats)))
 
 

@@ -66,6 +66,7 @@ from bayescm.posteriors.base import (
 )
 from bayescm.posteriors.dirichlet_shares import DirichletShares, average_cells
 from bayescm.posteriors.grouped_outcomes import grouped_outcomes
+from bayescm.posteriors.log_priors import log_half_normal
 from bayescm.validate import fail
 
 
@@ -161,8 +162,8 @@ def groups_and_prior(
 
 def _check_spread(spread):
     if not isinstance(spread, (int, float, np.number)) or not 0 < spread < np.inf:
-        todo = "pass e.g. spread=1.0, or a function through fit"
-        raise fail("spread must be a positive scale", spread, "a number > 0", todo)
+        allowed = "a number > 0, or a function from a name to a PyMC variable"
+        raise fail("spread must be a positive scale", spread, allowed, "pass e.g. spread=1.0")
 
 
 def check_prevalence(prevalence: Any) -> None:
@@ -562,8 +563,10 @@ class LogitNormalRates:
         mean, sd, _ = self.unpack(parameters)
         a, b = self.prior.T
         total = (a * mean - (a + b) * np.logaddexp(0, mean) - betaln(a, b)).sum(1)
-        half_normal = np.log(2 / np.pi) / 2 - np.log(self.scale) - (sd / self.scale) ** 2 / 2
-        total = total + (half_normal + np.log(sd)).sum(1)
+        # The prior of the spread (`_spread` in models/hierarchical_groups.py), times the derivative
+        # of its exponential. Another one goes there, here, and, for more classes, into
+        # `DirichletShares.log_posterior`.
+        total = total + (log_half_normal(sd, self.scale) + np.log(sd)).sum(1)
         if self.n_rates == 2:  # (1 + rho) / 2 ~ Beta(2, 2), times the derivative of tanh
             size = np.abs(parameters[:, 4])
             log_rest = 2 * (np.log(2) - size - np.log1p(np.exp(-2 * size)))  # 1 - rho**2
@@ -626,6 +629,7 @@ class LogitNormalRates:
             ]
         )
         bounds = [(-_LOGIT_BOUND, _LOGIT_BOUND)] * self.n_rates
+        # Where a half-normal prior has its mass: a heavier tail needs a wider range.
         bounds += [(log_scale - 6, log_scale + 2)] * self.n_rates
         if self.n_rates == 2:
             start, bounds = np.append(start, 0.0), [*bounds, (-3.0, 3.0)]

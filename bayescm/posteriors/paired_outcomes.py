@@ -190,9 +190,10 @@ class PairedOutcomes(CountsPosterior):
         """
         Return the distribution of a difference of two classifiers, or None.
 
-        Accuracy, error rate, recall, specificity and their complements depend on two shares; other
-        measures are functions of the joint table of both, which has one where it is small and there
-        are few pairs. Parameters as of `Posterior.difference`.
+        Of accuracy, error rate, recall, specificity and their complements it is `Discordant`, of
+        two shares. Of other measures, such as F1, it is `FunctionOfDirichlet` of the joint table
+        of both, where that is small and there are few pairs; elsewhere joint draws answer.
+        Parameters as of `Posterior.difference`.
         """
         pair = first["classifier"], second["classifier"]
         if pair[0] == pair[1] or of != "parameter":
@@ -200,12 +201,12 @@ class PairedOutcomes(CountsPosterior):
         at = tuple(first[dim] for dim in self.batch.dims[:-1])
         right = _right_of(measure, self.prior.shape[-1], first.get("class"))
         if right is None:
-            return self._preintegrated(measure, pair, at, first.get("class"))
+            return self._function_of_joint_table(measure, pair, at, first.get("class"))
         events, wrong = right
         wins, losses, rest = self.discordant(events, *(pair[::-1] if wrong else pair))[at]
         return discordant(wins, losses, rest)
 
-    def _preintegrated(self, measure, pair, at, label):
+    def _function_of_joint_table(self, measure, pair, at, label):
         """Return the distribution of the difference of a pair from their joint table, or None."""
         classes, pairs = self.prior.shape[-1], self.batch.size * (len(self.prior) - 1) // 2
         shape = classes - abstains(self.counts), classes, classes

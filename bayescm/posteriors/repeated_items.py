@@ -151,9 +151,9 @@ class RepeatedItems(Posterior):
     cell_prior = False
     estimands = {  # noqa: RUF012
         "parameter": "share",
-        "population": "share",
-        "finite": "share_item",
-        "new": "share_new",
+        "population": "share",  # all items like these: the shares of the sorts of items
+        "finite": "share_item",  # the items at hand: how many are of each sort
+        "new": "share_new",  # one item not seen yet, of one sort that is drawn by the shares
     }
     sampling_method = "gibbs"
 
@@ -284,13 +284,18 @@ class RepeatedItems(Posterior):
     def draw_shares(
         self, mixture: "Mixture", of: str, size: int, rng: np.random.Generator
     ) -> np.ndarray:
-        """Draw the share of items of every sort, (size, K, M)."""
+        """
+        Draw the share of items of every sort, (size, K, M); of one new item 1 for its sort.
+
+        A measure such as pass@k is its mean over the sorts, weighted by these: pass@k of one new
+        item varies as the items do, that of all items like these does not.
+        """
         finite = self.estimands[of] == "share_item"
         if self.group is not None and not finite:
             shares = self.bootstrap(mixture, size, rng)
         else:
             prior = self.concentration * mixture.prior
-            shares = mixture.draw_shares(self.patterns(mixture), prior, size, rng, finite=finite)
+            shares = mixture.gibbs_shares(self.patterns(mixture), prior, size, rng, finite=finite)
         if self.estimands[of] == "share_new":
             return rng.multinomial(1, shares / shares.sum(-1, keepdims=True)).astype(float)
         return shares
@@ -404,7 +409,7 @@ class Mixture:
         way = _exp_scaled(np.stack([each.alike(counts) for each in self.wrong], 1))
         return (rate[:, :, None] * way[:, None]).reshape(len(patterns), -1)
 
-    def draw_shares(
+    def gibbs_shares(
         self,
         patterns: Sequence[np.ndarray],
         prior: np.ndarray,

@@ -37,7 +37,7 @@ _FEW_RATERS = 4
 
 def sections_of(evidence, measures, scores, settings, keywords) -> list[Section]:
     """
-    Return the sections of the report.
+    Return the sections of the report: those of the type of the evidence, see `_SECTIONS`.
 
     Parameters
     ----------
@@ -54,7 +54,9 @@ def sections_of(evidence, measures, scores, settings, keywords) -> list[Section]
     of_type = _SECTIONS.get(type_of(evidence).name, _of_any)
     parts = of_type(evidence, measures, settings, keywords)
     if scores is not None:
-        parts[-2:-2] = beside(scores, settings)
+        parts[-2:-2] = beside(
+            scores, settings
+        )  # before computation and cautions, with which all end
     return parts
 
 
