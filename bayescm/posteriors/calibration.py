@@ -19,12 +19,14 @@ classifiers.
 a level, a slope (z is the standardised log odds) and a random walk of second order (shape R) over
 knots among the forecasts, joined by straight lines (h), whose scale s is learned. On a grid of
 scales the coefficients have Laplace's approximation, whose draws are weighted and resampled
-(`bayescm.inference.laplace`). Of few forecast values each has a beta posterior of its own.
+(`bayescm.inference.laplace`). The sums over the forecasts are Gauss's quadrature of these very
+forecasts between the knots (`gauss_nodes`). Of few forecast values each has a beta posterior of its
+own.
 
 **The band** is that of the smooth curve, or one of `bayescm.posteriors.calibration_bands` where
 forecasts take few values or the curve may have a step. Whether it has one is a matter of a Bayes
 factor. The other model adds :math:`\gamma \, 1(p > c)` with :math:`\gamma \sim N(0, g^2)` and a
-place :math:`c` that is uniform over the ranks of the forecasts. At the mode of the smooth curve let
+cut :math:`c` that is uniform over the ranks of the forecasts. At the mode of the smooth curve let
 :math:`U` be the score of :math:`\gamma` and :math:`V` its information once the coefficients are
 integrated out (Laplace); then
 
@@ -32,8 +34,8 @@ integrated out (Laplace); then
 
     \log B(c) = \frac{U^2}{2 (V + g^{-2})} - \frac{1}{2} \log(1 + g^2 V).
 
-At the most probable place of each scale Laplace's approximation is made again around the mode with
-the step, and what it differs by corrects all places.
+At the most probable cut of each scale Laplace's approximation is made again around the mode with
+the step, and what it differs by corrects all cuts.
 
 References
 ----------
@@ -61,37 +63,388 @@ from bayescm.posteriors.forecasts import OfForecasts, grouped, said_of_exact
 from bayescm.posteriors.roc.prevalence import class_weights
 from bayescm.validate import fail
 
-# Prior standard deviations: of the level and of the slope per standard deviation of the forecasts'
-# log odds; and of the scale of the walk (Rayleigh).
+# Prior standard deviations of the level a and of the slope b, and the scale of the Rayleigh prior
+# of s, as the model has them.
 LEVEL, SLOPE, SCALE = 3.0, 2.0, 2.0
-KNOTS, _EVEN = 20, 0.4
-SCALES = np.geomspace(0.03, 6.0, 13)
+SCALES = np.geomspace(0.03, 6.0, 13)  # the grid of s
+# Knots of the walk, and how much they are evenly spread rather than at quantiles of the forecasts.
+KNOTS, _EVEN_SHARE = 20, 0.4
 
-_END = 0.5  # examples at each end of the forecasts, in each class
-_FEW = 20  # examples of a class from which on coverage was measured
-_SOME, _LEAST = 200, 0.5  # examples that stand for less than one each, and for how much at least
+_END_EXAMPLES = 0.5  # examples at each end of the forecasts, in each class
+_FEW_EXAMPLES = 20  # examples of a class from which on coverage was measured
+# Beyond so many examples of a class 1 - 4/n is taken for 1; of fewer than eight it would be less
+# than a half, and is set to that.
+_STUDENT_EXAMPLES, _LEAST_SHAPE = 200, 0.5
 # Where a step is more probable than this times the share by which the band that holds steps is
 # longer, that band answers: at even odds where it is half as long again. Chosen by simulation among
 # 1.7, 2, 2.5, 3.3 and 4 as the largest that recognises steps in .88 or more of the data sets of 150
 # or more where the smooth band holds less than .9.
-_DEARER = 2.0
+_LENGTH_PENALTY = 2.0
 # A rising curve leaves the isotonic band at no more than this share of the examples, where the
 # smooth curve is too soft for a step: .08 at most in 9 of 10 simulated data sets of rising steps.
 # Curves that fall from .7 to .3 left it at .58 (60 examples) to all of them (500), in the median.
-_OUTSIDE = 0.2
-_MANY = 2000  # examples that this was simulated with
-_DRAWS = 4000
+_OUTSIDE_SHARE = 0.2
+_SIMULATED_EXAMPLES = 2000  # the most that this was simulated with
+_DRAWS = 4000  # of a curve
 # Log Bayes factor of a step from which on measures of the smooth curve are warned of: "positive"
 # evidence (Kass & Raftery 1995). Of smooth curves .2 at most had so much in simulations.
-_POSITIVE = np.log(3)
-_USUAL = 0.95  # probability of the bands that are compared to choose one
+_POSITIVE_EVIDENCE = np.log(3)
+_BAND_PROB = 0.95  # probability of the bands that are compared to choose one
+
+
+def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> "Calibration":
+    """
+    Return the posterior of probabilities: proper scores, calibration curve and what follows.
+
+    Parameters
+    ----------
+    evidence : xarray.Dataset
+        From :func:`bayescm.from_probabilities`, of two classes. At the prevalence of
+        :func:`bayescm.at_prevalence` the examples of each class keep their forecasts, and the log
+        odds of the truth are higher or lower by the same for all.
+    spread : float, optional
+        Scale of the Rayleigh prior of the scale of the departure from a straight line, on the log
+        odds; by default 2.
+
+    Returns
+    -------
+    Calibration
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_probabilities([0, 0, 1, 1, 1], [0.1, 0.4, 0.3, 0.8, 0.9])
+    >>> float(calibration(evidence).point(bcm.measures.resolve("brier")).round(4))
+    0.142
+    """
+    evidence = as_probabilities(evidence)
+    spread = SCALE if spread is None else spread
+    if not spread > 0:
+        raise fail("spread must be positive", spread, "a number > 0", "pass spread=2")
+    return Calibration(evidence, float(spread))
+
+
+class Calibration(OfForecasts):
+    """
+    The posterior of the forecasts of one or more classifiers on the same examples.
+
+    Attributes
+    ----------
+    probability : ndarray, shape (K, n)
+    outcome, weight : ndarray, shape (n,)
+        1 for the positive class; how many examples each one stands for.
+    """
+
+    def __init__(self, evidence, spread=SCALE):
+        self.evidence, self.spread = evidence, spread
+        self.probability = np.atleast_2d(evidence["score"].transpose(..., "example").values)
+        self.outcome = (evidence["actual"] == evidence["positive"]).values.astype(float)
+        weight = evidence["weight"].values if "weight" in evidence else np.ones(len(self.outcome))
+        self.weight = weight.astype(float)
+        codes = self.outcome.astype(int)
+        self._totals = np.bincount(codes, self.weight, 2)
+        self.known_prevalence = (
+            evidence.coords["prevalence"].item() if "prevalence" in evidence.coords else None
+        )
+        share = self._totals * class_weights(evidence, self.weight, codes, 2)
+        prevalence = self.known_prevalence
+        self.share = share[1] / share.sum() if prevalence is None else prevalence
+        # The examples as they are: one classifier's neighbouring forecasts are grouped below.
+        self._examples = self.probability, self.outcome, self.weight
+        if len(self.probability) == 1:
+            row, self.outcome, self.weight = grouped(self.probability[0], self.outcome, self.weight)
+            self.probability = row[None]
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Say so where a class has few examples, or forecasts have no log odds or no mistake."""
+        fewest, sentences = self._totals.min(), []
+        if fewest < _FEW_EXAMPLES:
+            side = "positive" if self._totals[1] < self._totals[0] else "negative"
+            many = "example is" if fewest == 1 else "examples are"
+            sentences = [f"{fewest:.3g} {side} {many} few: the intervals may be too short."]
+        return sentences + self._separation_caveats() + said_of_exact(self.evidence["score"].values)
+
+    def _name_classifiers(self, selection):
+        """Return " of a, b", the selected classifiers (K,); nothing of one without a name."""
+        if self.names is None:
+            return ""
+        names = np.array(self.names)[selection]
+        return f" of {', '.join(map(str, names))}"
+
+    def _separation_caveats(self):
+        """Warn where forecasts separate the classes completely."""
+        negative, positive = (self.probability[:, self.outcome == label] for label in (0, 1))
+        separated = negative.max(axis=1) < positive.min(axis=1)
+        separated |= positive.max(axis=1) < negative.min(axis=1)
+        if not separated.any():
+            return []
+        return [
+            f"The forecasts{self._name_classifiers(separated)} tell the classes apart without a "
+            "mistake: how large the slope of calibration is, the prior says alone."
+        ]
+
+    @cached_property
+    def odds(self) -> np.ndarray:
+        """The log odds of the forecasts, (K, n), finite."""
+        return log_odds(self.probability)
+
+    @property
+    def smooth(self) -> list["SmoothCurve"]:
+        """The posterior of the smooth curve of each classifier."""
+        for row in self.probability:
+            if len(np.unique(row)) < 3:
+                todo = "ask for brier, log_loss or calibration_in_the_large"
+                what = "a calibration curve needs forecasts that differ"
+                raise fail(what, np.unique(row), "three different ones", todo)
+        return self._smooth
+
+    @cached_property
+    def _smooth(self):
+        return [
+            SmoothCurve(row, self.outcome, self.weight, self.spread, self._shift)
+            for row in self.odds
+        ]
+
+    @property
+    def _shift(self):
+        """By how much the log odds of the population are above those of the sample."""
+        return float(logit(self.share) - np.log(self._totals[1] / self._totals[0]))
+
+    def _prevalence(self, size, rng):
+        if self.known_prevalence is not None:
+            return np.full((size, 1), self.known_prevalence)
+        sample_prevalence = rng.beta(self._totals[1] + 0.5, self._totals[0] + 0.5, (size, 1))
+        return expit(logit(sample_prevalence) + self._shift)
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """The share of each example in the population, (n,)."""
+        shares = np.where(self.outcome == 1, self.share, 1 - self.share) * self.weight
+        return shares / self._totals[self.outcome.astype(int)]
+
+    @cached_property
+    def _units(self):
+        """Return examples and the ends of both classes: forecasts (K, u), outcomes, weights."""
+        ends = np.stack([self.probability.min(axis=1), self.probability.max(axis=1)], axis=1)
+        forecast = np.concatenate([self.probability, ends, ends], axis=1)
+        outcome = np.concatenate([self.outcome, [0, 0, 1, 1]])
+        weight = self.weight * self._class_weight[self.outcome.astype(int)]
+        return forecast, outcome, np.concatenate([weight, [_END_EXAMPLES] * 4])
+
+    @property
+    def _class_weight(self):
+        """For how much an example of each class stands: a mean of n varies as t with n - 1 does."""
+        total = np.maximum(self._totals, 1)
+        shape = np.maximum(bayesian_bootstrap.student_shape(total), _LEAST_SHAPE)
+        return np.where(total > _STUDENT_EXAMPLES, 1.0, shape)
+
+    def population(self, size: int, rng: np.random.Generator) -> Forecasts:
+        """Draw the population of forecasts and outcomes."""
+        forecast, outcome, weight = self._units
+        share = self._prevalence(size, rng)
+        of_class = np.concatenate([1 - share, share], axis=1)
+        shares = bayesian_bootstrap.stratified_shares(
+            outcome.astype(int), weight, of_class, size, rng
+        )
+        odds = np.concatenate([self.odds, *[self._ends(self.odds)] * 2], axis=1)
+        curve = partial(self.curves, odds, size, rng)
+        return Forecasts(forecast, outcome, shares, curve, pseudo=4)
+
+    def curves(self, odds: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw the curve of each classifier at log odds (K, u), (size, K, u)."""
+        draws = [self._curve(classifier, row, size, rng) for classifier, row in enumerate(odds)]
+        return np.stack(draws, axis=1)
+
+    def _curve(self, classifier, odds, size, rng):
+        """Draw one curve, smooth, or of few values each by itself with Jeffreys' prior."""
+        smooth = self.smooth[classifier]
+        if self.methods[classifier] != "binomial":
+            return expit(odds + smooth.departure(*smooth.draw(size, rng)[:2], odds))
+        probability, hits, total = self.tally(classifier)
+        support = np.clip(logit(probability), smooth.odds.min(), smooth.odds.max())
+        index = np.searchsorted((support[1:] + support[:-1]) / 2, odds)
+        shares = rng.beta(hits + 0.5, total - hits + 0.5, (size, len(hits)))
+        return self._at_prevalence(shares)[0][:, index]
+
+    def _ends(self, rows):
+        return np.stack([rows.min(axis=1), rows.max(axis=1)], axis=1)
+
+    def sampled(self) -> Forecasts:
+        """Return the sample as a population, the forecasts for the curve."""
+        probability = self.probability
+        return Forecasts(probability, self.outcome, self.shares[None], lambda: probability[None])
+
+    def least(self, measure: Callable, prob: float) -> np.ndarray:
+        """Return a distance from calibration of the curve in the band nearest to it, (K,)."""
+        return lower_limit_of_distance(self, measure, prob)
+
+    def band(
+        self,
+        grid: np.ndarray,
+        prob: float,
+        *,
+        simultaneous: bool = True,
+        method: str | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return band and estimate of each classifier's curve at probabilities (T,).
+
+        By one method, or the one that `methods` has. The binomial band is of the forecasts' values,
+        and NaN elsewhere.
+
+        Returns
+        -------
+        ends : ndarray, shape (K, T, 2)
+        estimate : ndarray, shape (K, T)
+        """
+        bands = [
+            self._band(classifier, method or self.methods[classifier], grid, prob, simultaneous)
+            for classifier in range(len(self.probability))
+        ]
+        ends, estimate = zip(*bands, strict=True)
+        return np.stack(ends), np.stack(estimate)
+
+    def _band(self, classifier, method, grid, prob, simultaneous):
+        """Return band (T, 2) and estimate (T,) of one classifier by one method."""
+        if method == "smooth":
+            return self._smooth_band(classifier, grid, prob, simultaneous)
+        probability, hits, total = self.tally(classifier)
+        if method == "isotonic":
+            band = calibration_bands.isotonic(probability, hits, total, grid, prob)
+            return self._at_prevalence(*band)
+        if method == "grouped":
+            probability, hits, total = calibration_bands.group_means(probability, hits, total)
+        band = calibration_bands.binomial(hits, total, prob, simultaneous)
+        ends, estimate = self._at_prevalence(*band)
+        index = np.maximum(np.searchsorted(probability, grid + 1e-9, side="right") - 1, 0)
+        ends, estimate = ends[index], estimate[index]
+        if method == "binomial":
+            elsewhere = ~np.isclose(probability[index], grid, rtol=0, atol=1e-9)
+            ends, estimate = (np.where(elsewhere, np.nan, array.T).T for array in (ends, estimate))
+        return ends, estimate
+
+    def _at_prevalence(self, *shares):
+        """Return shares of the positive class in the sample as those in the population."""
+        return [expit(logit(array) + self._shift) for array in shares]
+
+    def _smooth_band(self, classifier, grid, prob, simultaneous):
+        odds, departure = self._departure(classifier, grid)
+        low, high = band_of_draws(departure, prob, simultaneous)
+        ends = expit(odds[:, None] + np.stack([low, high], axis=1))
+        return ends, expit(odds + np.median(departure, axis=0))
+
+    def tally(self, classifier: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the distinct forecasts of a classifier, and positives and examples of each."""
+        rows, outcome, weight = self._examples
+        probability, index = np.unique(rows[classifier].round(9), return_inverse=True)
+        return probability, np.bincount(index, weight * outcome), np.bincount(index, weight)
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """
+        How the band of each classifier's curve is made.
+
+        ``binomial`` where forecasts take few values, each of which has limits of its own;
+        ``isotonic`` where a curve that never falls may have a step; ``grouped``, of means of groups
+        of neighbours, where a curve that falls is more probable to have one than not; ``smooth``
+        elsewhere. Whether a rising curve may have one is a matter of its Bayes factor and of what
+        the isotonic band costs in length.
+        """
+        return [self._method(classifier) for classifier in range(len(self.probability))]
+
+    @cached_property
+    def _log_step(self):
+        """The log Bayes factors of a rising and of a falling step, (K, 2); 0 of few values."""
+        log_factors = np.zeros((len(self.probability), 2))
+        for classifier, smooth in enumerate(self._smooth):
+            probability, hits, total = self.tally(classifier)
+            if not calibration_bands.few_values(total):
+                odds = np.clip(logit(probability), smooth.odds.min(), smooth.odds.max())
+                log_factors[classifier] = log_bayes_factors(smooth, odds, hits, total)
+        return log_factors
+
+    def steps(self) -> list[str]:
+        """Say so where a curve seems to have a step, which the smooth one draws too soft."""
+        has_step = (self._log_step > _POSITIVE_EVIDENCE).any(axis=1)
+        if not has_step.any():
+            return []
+        return [
+            f"The calibration curve{self._name_classifiers(has_step)} seems to have a step, which "
+            "the smooth one draws too soft: its distance from the diagonal is larger."
+        ]
+
+    def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
+        """Return the distribution of draws; warn where a measure of the curve misses a step."""
+        if isinstance(getattr(measure, "form", None), Curved):
+            for caveat in self.steps():
+                warnings.warn(f"{measure.__name__}: {caveat}", stacklevel=2)
+        return super().empirical(measure, draws)
+
+    def _method(self, classifier):
+        probability, _, total = self.tally(classifier)
+        if calibration_bands.few_values(total):
+            return "binomial"
+        reached = np.cumsum(total) / total.sum()
+        grid = probability[np.searchsorted(reached, np.linspace(0.01, 0.99, 50))]
+        ends, middle = self._band(classifier, "smooth", grid, _BAND_PROB, True)
+        low, high = self._band(classifier, "isotonic", grid, _BAND_PROB, True)[0].T
+        rising, falling = self._log_step[classifier]
+        outside = ((middle < low) | (middle > high)).mean()
+        # Few examples seldom make it leave the band by much: then a fall has to be likelier too. Of
+        # many it is too soft next to a rising step as well, but a fall leaves no rising curve.
+        falls = outside > 0 and falling > rising
+        simulated = total.sum() <= _SIMULATED_EXAMPLES
+        falls |= (low > high).any() or (outside > _OUTSIDE_SHARE and simulated)
+        if falls:
+            return "grouped" if np.logaddexp(rising, falling) > np.log(2) else "smooth"
+        longer = (high - low).mean() / np.ptp(ends, axis=1).mean() - 1
+        return "isotonic" if longer <= 0 or rising > np.log(_LENGTH_PENALTY * longer) else "smooth"
+
+    def departures(self, grid: np.ndarray) -> np.ndarray:
+        """Draw the largest distance of each curve from the diagonal at probabilities, (S, K)."""
+        number = len(self.probability)
+        return np.stack([self._largest_distance(index, grid) for index in range(number)], axis=1)
+
+    def _largest_distance(self, classifier, grid):
+        probability, hits, total = self.tally(classifier)
+        if self.methods[classifier] != "binomial":
+            odds, drawn = self._departure(classifier, grid)
+            return np.abs(expit(odds + drawn) - grid).max(axis=1)
+        # Jeffreys' prior of each value: the curve is that of the values, with nothing in between.
+        inside = (grid.min() <= probability) & (probability <= grid.max())
+        size = _DRAWS, int(inside.sum())
+        drawn = np.random.default_rng(0).beta(
+            hits[inside] + 0.5, (total - hits)[inside] + 0.5, size
+        )
+        return np.abs(self._at_prevalence(drawn)[0] - probability[inside]).max(axis=1)
+
+    def _departure(self, classifier, grid):
+        """Return the log odds of probabilities and draws of the departure of a curve there."""
+        smooth = self._smooth[classifier]
+        odds = np.clip(logit(grid), smooth.odds.min(), smooth.odds.max())
+        return odds, smooth.departure(*smooth.sample, odds)
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws of the variables of the PyMC model, of one classifier."""
+        if len(self.smooth) > 1:
+            advice = "select one: evidence.sel(classifier=...)"
+            raise fail("the model takes one classifier", self.names, "one", advice)
+        coefficients, scale, _ = self.smooth[0].draw(size, rng)
+        level, slope = coefficients[:, :2].T
+        return {"level": level, "slope": slope, "spread": scale, "step": coefficients[:, 2:]}
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log of prior times likelihood of the variables of the PyMC model."""
+        straight = np.stack([variables["level"], variables["slope"]], axis=-1)
+        coefficients = np.concatenate([straight, variables["step"]], axis=-1)
+        return self.smooth[0].log_density(coefficients, variables["spread"])
 
 
 # The smooth curve of one classifier: Laplace at each scale, then importance weights.
 
 
 @dataclass(frozen=True, eq=False)
-class Smooth:
+class SmoothCurve:
     """
     The posterior of the departure of the truth from the forecasts of one classifier.
 
@@ -119,7 +472,7 @@ class Smooth:
     @cached_property
     def knots(self) -> np.ndarray:
         """The log odds between which the departure is a straight line."""
-        return knots_of(self.odds)
+        return choose_knots(self.odds)
 
     @cached_property
     def _center(self) -> tuple[float, float]:
@@ -127,21 +480,21 @@ class Smooth:
 
     @cached_property
     def _likelihood(self):
-        """Return places and weights of the forecasts, and the sums over the positives."""
+        """Return log odds and weights that stand for the forecasts, and sums over the positives."""
         odds, inverse = np.unique(self.odds, return_inverse=True)
-        places, total = nodes(odds, np.bincount(inverse, self.weight), self.knots)
+        points, total = gauss_nodes(odds, np.bincount(inverse, self.weight), self.knots)
         hits = np.bincount(inverse, self.weight * self.outcome)
-        straight, corners = self._straight(odds), hats(odds, self.knots)
+        straight, corners = self._level_and_slope(odds), hat_functions(odds, self.knots)
         sums = np.r_[hits @ straight, hits @ corners @ walk(len(self.knots))]
-        return places, total, sums, float(hits @ odds)
+        return points, total, sums, float(hits @ odds)
 
-    def _straight(self, odds):
+    def _level_and_slope(self, odds):
         center, spread = self._center
         return np.stack([np.ones_like(odds), (odds - center) / spread], axis=-1)
 
     def design(self, odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the columns of level and slope, (..., 2), and of the walk, (..., knots - 2)."""
-        return self._straight(odds), hats(odds, self.knots) @ walk(len(self.knots))
+        return self._level_and_slope(odds), hat_functions(odds, self.knots) @ walk(len(self.knots))
 
     @cached_property
     def precision(self) -> np.ndarray:
@@ -166,8 +519,8 @@ class Smooth:
         likelihood = in_blocks(log_likelihood, scaled, len(odds))
         logs = np.log(self.precision / (2 * np.pi)).sum() / 2
         prior = logs - (coefficients**2) @ self.precision / 2
-        own = np.log(scale) - 2 * np.log(self.spread) - (scale / self.spread) ** 2 / 2
-        return likelihood + prior + own
+        rayleigh = np.log(scale) - 2 * np.log(self.spread) - (scale / self.spread) ** 2 / 2
+        return likelihood + prior + rayleigh
 
     @cached_property
     def laplace(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -223,22 +576,23 @@ def walk(knots: int) -> np.ndarray:
     return shape / np.exp(np.log((shape**2).sum(axis=1)).mean() / 2)
 
 
-def hats(odds: np.ndarray, knots: np.ndarray) -> np.ndarray:
+def hat_functions(odds: np.ndarray, knots: np.ndarray) -> np.ndarray:
     """Return the weights (..., knots) of a straight line between knots, level beyond their ends."""
-    place = np.clip(np.searchsorted(knots, odds) - 1, 0, len(knots) - 2)
-    share = np.clip((odds - knots[place]) / (knots[place + 1] - knots[place]), 0, 1)[..., None]
-    index, place = np.arange(len(knots)), place[..., None]
-    return (index == place) * (1 - share) + (index == place + 1) * share
+    interval = np.clip(np.searchsorted(knots, odds) - 1, 0, len(knots) - 2)
+    length = knots[interval + 1] - knots[interval]
+    share = np.clip((odds - knots[interval]) / length, 0, 1)[..., None]
+    knot, interval = np.arange(len(knots)), interval[..., None]
+    return (knot == interval) * (1 - share) + (knot == interval + 1) * share
 
 
-def knots_of(odds: np.ndarray) -> np.ndarray:
+def choose_knots(odds: np.ndarray) -> np.ndarray:
     """Return at most 20 knots: both ends, and between quantiles and even steps between them."""
     share = np.linspace(0, 1, min(KNOTS, len(np.unique(odds))))
     even = odds.min() + (odds.max() - odds.min()) * share
-    return (1 - _EVEN) * np.quantile(odds, share) + _EVEN * even
+    return (1 - _EVEN_SHARE) * np.quantile(odds, share) + _EVEN_SHARE * even
 
 
-def mode_of(start, columns, odds, sums, total, precision):
+def regression_mode(start, columns, odds, sums, total, precision):
     """Return the mode of the coefficients of a logistic regression, and the Hessian there."""
     return laplace.mode(start, _derivatives(columns, odds, sums, total, precision))
 
@@ -256,12 +610,14 @@ def _derivatives(columns, odds, sums, total, precision):
     return at
 
 
-_NODES = 4  # of forecasts between two knots
+_NODES = 4  # of Gauss's quadrature between two knots
 
 
-def nodes(odds: np.ndarray, total: np.ndarray, knots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def gauss_nodes(
+    odds: np.ndarray, total: np.ndarray, knots: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return places and weights by which sums over forecasts are sums over few of them.
+    Return the nodes and weights of Gauss's quadrature between knots, for sums over forecasts.
 
     Between two knots the log odds of the truth are a straight line in those of the forecast. A
     smooth function of them, summed over many forecasts there, is summed over the four nodes of
@@ -277,399 +633,55 @@ def nodes(odds: np.ndarray, total: np.ndarray, knots: np.ndarray) -> tuple[np.nd
 
     Returns
     -------
-    places, weights : ndarray, shape (m,), m <= 4 (k - 1)
+    nodes, weights : ndarray, shape (m,), m <= 4 (k - 1)
 
     Examples
     --------
-    >>> places, weights = nodes(np.arange(10.0), np.ones(10), np.array([0, 4.5, 9]))
-    >>> len(places), float((weights @ places**4).round(6))
+    >>> nodes, weights = gauss_nodes(np.arange(10.0), np.ones(10), np.array([0, 4.5, 9]))
+    >>> len(nodes), float((weights @ nodes**4).round(6))
     (8, 15333.0)
     """
     odds, total = odds[total > 0], total[total > 0]
     cuts = np.searchsorted(odds, knots[1:-1])
     parts = zip(np.split(odds, cuts), np.split(total, cuts), strict=True)
-    found = [_gauss(*part) if len(part[0]) > _NODES else part for part in parts]
-    places, weights = map(np.concatenate, zip(*found, strict=True))
-    return places, weights
+    rules = [_lanczos(*part) if len(part[0]) > _NODES else part for part in parts]
+    points, weights = map(np.concatenate, zip(*rules, strict=True))
+    return points, weights
 
 
-def _gauss(odds, total):
+def _lanczos(odds, total):
     """Return the nodes and weights of Gauss's quadrature of a discrete measure (Lanczos)."""
     middle, half = (odds[-1] + odds[0]) / 2, (odds[-1] - odds[0]) / 2
-    scaled, known = (odds - middle) / half, np.zeros((_NODES, len(odds)))
-    along, off = np.zeros(_NODES), np.zeros(_NODES)
+    scaled, basis = (odds - middle) / half, np.zeros((_NODES, len(odds)))
+    diagonal, off_diagonal = np.zeros(_NODES), np.zeros(_NODES)
     row = np.sqrt(total / total.sum())
     for step in range(_NODES):
-        known[step] = row
-        along[step] = row @ (scaled * row)
+        basis[step] = row
+        diagonal[step] = row @ (scaled * row)
         row = scaled * row
         for _ in range(2):  # twice is enough for orthogonal rows
-            row = row - known.T @ (known @ row)
-        off[step] = np.sqrt(row @ row)
-        if off[step] < 1e-9:  # forecasts so near each other that fewer nodes are exact
-            along, off = along[: step + 1], off[: step + 1]
+            row = row - basis.T @ (basis @ row)
+        off_diagonal[step] = np.sqrt(row @ row)
+        if off_diagonal[step] < 1e-9:  # forecasts so near each other that fewer nodes are exact
+            diagonal, off_diagonal = diagonal[: step + 1], off_diagonal[: step + 1]
             break
-        row = row / off[step]
-    jacobi = np.diag(along) + np.diag(off[:-1], 1) + np.diag(off[:-1], -1)
+        row = row / off_diagonal[step]
+    jacobi = np.diag(diagonal) + np.diag(off_diagonal[:-1], 1) + np.diag(off_diagonal[:-1], -1)
     values, vectors = np.linalg.eigh(jacobi)
     return middle + half * values, total.sum() * vectors[0] ** 2
 
 
-# The posterior of all classifiers.
-
-
-class Calibration(OfForecasts):
-    """
-    The posterior of the forecasts of one or more classifiers on the same examples.
-
-    Attributes
-    ----------
-    probability : ndarray, shape (K, n)
-    outcome, weight : ndarray, shape (n,)
-        1 for the positive class; how many examples each one stands for.
-    """
-
-    def __init__(self, evidence, spread=SCALE):
-        self.evidence, self.spread = evidence, spread
-        self.probability = np.atleast_2d(evidence["score"].transpose(..., "example").values)
-        self.outcome = (evidence["actual"] == evidence["positive"]).values.astype(float)
-        given = evidence["weight"].values if "weight" in evidence else np.ones(len(self.outcome))
-        self.weight = given.astype(float)
-        codes = self.outcome.astype(int)
-        self._totals = np.bincount(codes, self.weight, 2)
-        self.known = (
-            evidence.coords["prevalence"].item() if "prevalence" in evidence.coords else None
-        )
-        share = self._totals * class_weights(evidence, self.weight, codes, 2)
-        self.share = share[1] / share.sum() if self.known is None else self.known
-        self._examples = self.probability, self.outcome, self.weight  # before they are put together
-        if len(self.probability) == 1:
-            row, self.outcome, self.weight = grouped(self.probability[0], self.outcome, self.weight)
-            self.probability = row[None]
-
-    def caveats(self, of: str = "parameter") -> list[str]:
-        """Say so where a class has few examples, or forecasts have no log odds or no mistake."""
-        few, said = self._totals.min(), []
-        if few < _FEW:
-            side = "positive" if self._totals[1] < self._totals[0] else "negative"
-            many = "example is" if few == 1 else "examples are"
-            said = [f"{few:.3g} {side} {many} few: the intervals may be too short."]
-        return said + self._apart() + said_of_exact(self.evidence["score"].values)
-
-    def _of_those(self, chosen):
-        """Return " of a, b", the classifiers that are chosen (K,); nothing of a single one."""
-        if self.names is None:
-            return ""
-        names = [str(name) for name, one in zip(self.names, chosen, strict=True) if one]
-        return f" of {', '.join(names)}"
-
-    def _apart(self):
-        """Say so where forecasts tell the classes apart without a mistake."""
-        negative, positive = (self.probability[:, self.outcome == each] for each in (0, 1))
-        right = negative.max(axis=1) < positive.min(axis=1)
-        right |= positive.max(axis=1) < negative.min(axis=1)
-        if not right.any():
-            return []
-        return [
-            f"The forecasts{self._of_those(right)} tell the classes apart without a "
-            "mistake: how large the slope of calibration is, the prior says alone."
-        ]
-
-    @cached_property
-    def odds(self) -> np.ndarray:
-        """The log odds of the forecasts, (K, n), finite."""
-        return log_odds(self.probability)
-
-    @property
-    def smooth(self) -> list[Smooth]:
-        """The posterior of the smooth curve of each classifier."""
-        for row in self.probability:
-            if len(np.unique(row)) < 3:
-                todo = "ask for brier, log_loss or calibration_in_the_large"
-                what = "a calibration curve needs forecasts that differ"
-                raise fail(what, np.unique(row), "three different ones", todo)
-        return self._smooth
-
-    @cached_property
-    def _smooth(self):
-        given = self.outcome, self.weight, self.spread, self._shift
-        return [Smooth(row, *given) for row in self.odds]
-
-    @property
-    def _shift(self):
-        """By how much the log odds of the population are above those of the sample."""
-        return float(logit(self.share) - np.log(self._totals[1] / self._totals[0]))
-
-    def _prevalence(self, size, rng):
-        if self.known is not None:
-            return np.full((size, 1), self.known)
-        drawn = rng.beta(self._totals[1] + 0.5, self._totals[0] + 0.5, (size, 1))
-        return expit(logit(drawn) + self._shift)
-
-    @cached_property
-    def shares(self) -> np.ndarray:
-        """The share of each example in the population, (n,)."""
-        shares = np.where(self.outcome == 1, self.share, 1 - self.share) * self.weight
-        return shares / self._totals[self.outcome.astype(int)]
-
-    @cached_property
-    def _units(self):
-        """Return examples and the ends of both classes: forecasts (K, u), outcomes, weights."""
-        ends = np.stack([self.probability.min(axis=1), self.probability.max(axis=1)], axis=1)
-        forecast = np.concatenate([self.probability, ends, ends], axis=1)
-        outcome = np.concatenate([self.outcome, [0, 0, 1, 1]])
-        weight = self.weight * self._worth[self.outcome.astype(int)]
-        return forecast, outcome, np.concatenate([weight, [_END] * 4])
-
-    @property
-    def _worth(self):
-        """For how much an example of each class stands: a mean of n varies as t with n - 1 does."""
-        total = np.maximum(self._totals, 1)
-        return np.where(
-            total > _SOME, 1.0, np.maximum(bayesian_bootstrap.student_shape(total), _LEAST)
-        )
-
-    def population(self, size: int, rng: np.random.Generator) -> Forecasts:
-        """Draw the population of forecasts and outcomes."""
-        forecast, outcome, weight = self._units
-        share = self._prevalence(size, rng)
-        of_class = np.concatenate([1 - share, share], axis=1)
-        shares = bayesian_bootstrap.stratified_shares(
-            outcome.astype(int), weight, of_class, size, rng
-        )
-        odds = np.concatenate([self.odds, *[self._ends(self.odds)] * 2], axis=1)
-        curve = partial(self.curves, odds, size, rng)
-        return Forecasts(forecast, outcome, shares, curve, pseudo=4)
-
-    def curves(self, odds: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the curve of each classifier at log odds (K, u), (size, K, u)."""
-        drawn = [self._curve(place, at, size, rng) for place, at in enumerate(odds)]
-        return np.stack(drawn, axis=1)
-
-    def _curve(self, place, odds, size, rng):
-        """Draw one curve, smooth, or of few values each by itself with Jeffreys' prior."""
-        each = self.smooth[place]
-        if self.methods[place] != "binomial":
-            return expit(odds + each.departure(*each.draw(size, rng)[:2], odds))
-        probability, hits, total = self.tally(place)
-        known = np.clip(logit(probability), each.odds.min(), each.odds.max())
-        index = np.searchsorted((known[1:] + known[:-1]) / 2, odds)
-        shares = rng.beta(hits + 0.5, total - hits + 0.5, (size, len(hits)))
-        return self._moved(shares)[0][:, index]
-
-    def _ends(self, rows):
-        return np.stack([rows.min(axis=1), rows.max(axis=1)], axis=1)
-
-    def sampled(self) -> Forecasts:
-        """Return the sample as a population, the forecasts for the curve."""
-        probability = self.probability
-        return Forecasts(probability, self.outcome, self.shares[None], lambda: probability[None])
-
-    def least(self, measure: Callable, prob: float) -> np.ndarray:
-        """Return a distance from calibration of the curve in the band nearest to it, (K,)."""
-        return least(self, measure, prob)
-
-    def band(
-        self,
-        places: np.ndarray,
-        prob: float,
-        *,
-        simultaneous: bool = True,
-        method: str | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """
-        Return band and estimate of each classifier's curve at probabilities (T,).
-
-        By one method, or the one that `methods` has. The binomial band is of the forecasts' values,
-        and NaN elsewhere.
-
-        Returns
-        -------
-        ends : ndarray, shape (K, T, 2)
-        estimate : ndarray, shape (K, T)
-        """
-        every = [
-            self._band(place, method or self.methods[place], places, prob, simultaneous)
-            for place in range(len(self.probability))
-        ]
-        ends, estimate = zip(*every, strict=True)
-        return np.stack(ends), np.stack(estimate)
-
-    def _band(self, place, method, places, prob, simultaneous):
-        """Return band (T, 2) and estimate (T,) of one classifier by one method."""
-        if method == "smooth":
-            return self._smooth_band(place, places, prob, simultaneous)
-        probability, hits, total = self.tally(place)
-        if method == "isotonic":
-            return self._moved(*calibration_bands.isotonic(probability, hits, total, places, prob))
-        if method == "grouped":
-            probability, hits, total = calibration_bands.in_groups(probability, hits, total)
-        ends, estimate = self._moved(*calibration_bands.binomial(hits, total, prob, simultaneous))
-        index = np.maximum(np.searchsorted(probability, places + 1e-9, side="right") - 1, 0)
-        ends, estimate = ends[index], estimate[index]
-        if method == "binomial":
-            elsewhere = ~np.isclose(probability[index], places, rtol=0, atol=1e-9)
-            ends, estimate = (np.where(elsewhere, np.nan, each.T).T for each in (ends, estimate))
-        return ends, estimate
-
-    def _moved(self, *shares):
-        """Return shares of the positive class in the sample as those in the population."""
-        return [expit(logit(each) + self._shift) for each in shares]
-
-    def _smooth_band(self, place, places, prob, simultaneous):
-        odds, drawn = self._departure(place, places)
-        low, high = around(drawn, prob, simultaneous)
-        ends = expit(odds[:, None] + np.stack([low, high], axis=1))
-        return ends, expit(odds + np.median(drawn, axis=0))
-
-    def tally(self, place: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the distinct forecasts of a classifier, and positives and examples of each."""
-        rows, outcome, weight = self._examples
-        probability, index = np.unique(rows[place].round(9), return_inverse=True)
-        return probability, np.bincount(index, weight * outcome), np.bincount(index, weight)
-
-    @cached_property
-    def methods(self) -> list[str]:
-        """
-        How the band of each classifier's curve is made.
-
-        ``binomial`` where forecasts take few values, each of which has limits of its own;
-        ``isotonic`` where a curve that never falls may have a step; ``grouped``, of means of groups
-        of neighbours, where a curve that falls is more probable to have one than not; ``smooth``
-        elsewhere. Whether a rising curve may have one is a matter of its Bayes factor and of what
-        the isotonic band costs in length.
-        """
-        return [self._method(place) for place in range(len(self.probability))]
-
-    @cached_property
-    def _log_step(self):
-        """The log Bayes factors of a rising and of a falling step, (K, 2); 0 of few values."""
-        found = np.zeros((len(self.probability), 2))
-        for place, smooth in enumerate(self._smooth):
-            probability, hits, total = self.tally(place)
-            if not calibration_bands.few_values(total):
-                odds = np.clip(logit(probability), smooth.odds.min(), smooth.odds.max())
-                found[place] = log_bayes_factors(smooth, odds, hits, total)
-        return found
-
-    def steps(self) -> list[str]:
-        """Say so where a curve seems to have a step, which the smooth one draws too soft."""
-        stepped = (self._log_step > _POSITIVE).any(axis=1)
-        if not stepped.any():
-            return []
-        return [
-            f"The calibration curve{self._of_those(stepped)} seems to have a step, which "
-            "the smooth one draws too soft: its distance from the diagonal is larger."
-        ]
-
-    def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws; warn where a measure of the curve misses a step."""
-        if isinstance(getattr(measure, "form", None), Curved):
-            for said in self.steps():
-                warnings.warn(f"{measure.__name__}: {said}", stacklevel=2)
-        return super().empirical(measure, draws)
-
-    def _method(self, place):
-        probability, _, total = self.tally(place)
-        if calibration_bands.few_values(total):
-            return "binomial"
-        reached = np.cumsum(total) / total.sum()
-        places = probability[np.searchsorted(reached, np.linspace(0.01, 0.99, 50))]
-        ends, middle = self._band(place, "smooth", places, _USUAL, True)
-        low, high = self._band(place, "isotonic", places, _USUAL, True)[0].T
-        rising, falling = self._log_step[place]
-        outside = ((middle < low) | (middle > high)).mean()
-        # Few examples seldom make it leave the band by much: then a fall has to be likelier too. Of
-        # many it is too soft next to a rising step as well, but a fall leaves no rising curve.
-        falls = outside > 0 and falling > rising
-        falls |= (low > high).any() or (outside > _OUTSIDE and total.sum() <= _MANY)
-        if falls:
-            return "grouped" if np.logaddexp(rising, falling) > np.log(2) else "smooth"
-        longer = (high - low).mean() / np.ptp(ends, axis=1).mean() - 1
-        return "isotonic" if longer <= 0 or rising > np.log(_DEARER * longer) else "smooth"
-
-    def departures(self, places: np.ndarray) -> np.ndarray:
-        """Draw the largest distance of each curve from the diagonal at probabilities, (S, K)."""
-        every = [self._largest(place, places) for place in range(len(self.probability))]
-        return np.stack(every, axis=1)
-
-    def _largest(self, place, places):
-        probability, hits, total = self.tally(place)
-        if self.methods[place] != "binomial":
-            odds, drawn = self._departure(place, places)
-            return np.abs(expit(odds + drawn) - places).max(axis=1)
-        # Jeffreys' prior of each value: the curve is that of the values, with nothing in between.
-        inside = (places.min() <= probability) & (probability <= places.max())
-        size = _DRAWS, int(inside.sum())
-        drawn = np.random.default_rng(0).beta(
-            hits[inside] + 0.5, (total - hits)[inside] + 0.5, size
-        )
-        return np.abs(self._moved(drawn)[0] - probability[inside]).max(axis=1)
-
-    def _departure(self, place, places):
-        """Return the log odds of probabilities and draws of the departure of a curve there."""
-        each = self._smooth[place]
-        odds = np.clip(logit(places), each.odds.min(), each.odds.max())
-        return odds, each.departure(*each.sample, odds)
-
-    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws of the variables of the PyMC model, of one classifier."""
-        if len(self.smooth) > 1:
-            todo = "select one: evidence.sel(classifier=...)"
-            raise fail("the model takes one classifier", self.names, "one", todo)
-        found, scale, _ = self.smooth[0].draw(size, rng)
-        return {"level": found[:, 0], "slope": found[:, 1], "spread": scale, "step": found[:, 2:]}
-
-    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the log of prior times likelihood of the variables of the PyMC model."""
-        straight = np.stack([variables["level"], variables["slope"]], axis=-1)
-        coefficients = np.concatenate([straight, variables["step"]], axis=-1)
-        return self.smooth[0].log_density(coefficients, variables["spread"])
-
-
-def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> Calibration:
-    """
-    Return the posterior of probabilities: proper scores, calibration curve and what follows.
-
-    Parameters
-    ----------
-    evidence : xarray.Dataset
-        From :func:`bayescm.from_probabilities`, of two classes. At the prevalence of
-        :func:`bayescm.at_prevalence` the examples of each class keep their forecasts, and the log
-        odds of the truth are higher or lower by the same for all.
-    spread : float, optional
-        Scale of the Rayleigh prior of the scale of the departure from a straight line, on the log
-        odds; by default 2.
-
-    Returns
-    -------
-    Calibration
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> evidence = bcm.from_probabilities([0, 0, 1, 1, 1], [0.1, 0.4, 0.3, 0.8, 0.9])
-    >>> float(calibration(evidence).point(bcm.measures.resolve("brier")).round(4))
-    0.142
-    """
-    evidence = as_probabilities(evidence)
-    spread = SCALE if spread is None else spread
-    if not spread > 0:
-        raise fail("spread must be positive", spread, "a number > 0", "pass spread=2")
-    return Calibration(evidence, float(spread))
-
-
 # Whether a curve has a step, which the smooth one draws too soft: a Bayes factor.
 
-_FORECASTS = 2000  # at most, ten between two places of a step
-_CUTS = 200  # places of a step: between them lies half a percent of the examples
+_FORECASTS = 2000  # at most, ten between two cuts
+_STEP_RANKS = 200  # cuts: between two of them lies half a percent of the examples
 # Prior standard deviation of a step's log odds. A step from .3 to .6 is 1.25 high, from .15 to .75
 # 2.8. In simulations 1.5 and 2 recognised these equally often.
-_HEIGHT = 1.5
+_STEP_SD = 1.5
 
 
 def log_bayes_factors(
-    smooth: Smooth, odds: np.ndarray, hits: np.ndarray, total: np.ndarray
+    smooth: SmoothCurve, odds: np.ndarray, hits: np.ndarray, total: np.ndarray
 ) -> tuple[float, float]:
     """
     Return the log Bayes factors of a curve with one rising, and with one falling step.
@@ -680,7 +692,7 @@ def log_bayes_factors(
 
     Parameters
     ----------
-    smooth : Smooth
+    smooth : SmoothCurve
     odds, hits, total : ndarray, shape (m,)
         Different log odds of forecasts in rising order, and positives and examples of each. The
         smooth curve may have put examples together by class, which would look like steps.
@@ -694,13 +706,13 @@ def log_bayes_factors(
     >>> rng = np.random.default_rng(1)
     >>> odds = np.sort(rng.normal(0, 1.5, 800))
     >>> hits, total = rng.random(800) < np.where(odds > 0, 0.8, 0.3), np.ones(800)
-    >>> rising, falling = log_bayes_factors(Smooth(odds, hits, total), odds, hits, total)
+    >>> rising, falling = log_bayes_factors(SmoothCurve(odds, hits, total), odds, hits, total)
     >>> bool(rising > 5), bool(falling < 1)
     (True, True)
     """
     odds, hits, total = _pooled(odds, hits, total)
     reached = np.cumsum(total) / total.sum()
-    ranks = (np.arange(_CUTS) + 0.5) / _CUTS
+    ranks = (np.arange(_STEP_RANKS) + 0.5) / _STEP_RANKS
     first = np.unique(np.searchsorted(reached, ranks))
     first = first[first > 0]  # a step lies below the forecast of this index
     share = np.diff(np.r_[0, (reached[first - 1][:-1] + reached[first - 1][1:]) / 2, 1])
@@ -711,49 +723,49 @@ def log_bayes_factors(
         columns = _columns(*design, scale)
         truth = expit(odds + columns @ mode)
         spread = total * truth * (1 - truth)
-        score = _above(hits - total * truth, first)
-        shared = _above(spread[:, None] * columns, first) @ factor
-        information = np.maximum(_above(spread, first) - (shared**2).sum(axis=1), 1e-12)
-        precision = information + _HEIGHT**-2
-        height = score**2 / precision / 2 - np.log(precision * _HEIGHT**2) / 2
-        best = int(np.argmax(height))
-        cut = (odds[first[best] - 1] + odds[first[best]]) / 2
+        score = _tail_sums(hits - total * truth, first)
+        shared = _tail_sums(spread[:, None] * columns, first) @ factor
+        information = np.maximum(_tail_sums(spread, first) - (shared**2).sum(axis=1), 1e-12)
+        precision = information + _STEP_SD**-2
+        log_factor = score**2 / precision / 2 - np.log(precision * _STEP_SD**2) / 2
+        peak = int(np.argmax(log_factor))
+        cut = (odds[first[peak] - 1] + odds[first[peak]]) / 2
         if cut not in at_cut:
-            places, number = nodes(odds, total, np.sort(np.r_[smooth.knots, cut]))
-            at_cut[cut] = places, number, smooth.design(places)
-        places, number, near = at_cut[cut]
-        rows = np.column_stack([_columns(*near, scale), places > cut])
+            points, mass = gauss_nodes(odds, total, np.sort(np.r_[smooth.knots, cut]))
+            at_cut[cut] = points, mass, smooth.design(points)
+        points, mass, point_design = at_cut[cut]
+        rows = np.column_stack([_columns(*point_design, scale), points > cut])
         sums = hits @ np.column_stack([columns, odds > cut])
-        fits = [
+        log_marginals = [
             _log_marginal(
-                np.r_[mode, 0.0][:size], places, number, rows[:, :size], sums[:size], each
+                np.r_[mode, 0.0][:size], points, mass, rows[:, :size], sums[:size], precision_of
             )
-            for size, each in (
+            for size, precision_of in (
                 (len(mode), smooth.precision),
-                (len(mode) + 1, np.r_[smooth.precision, _HEIGHT**-2]),
+                (len(mode) + 1, np.r_[smooth.precision, _STEP_SD**-2]),
             )
         ]
-        height = height + fits[1] - fits[0] - height[best]
-        own = weight - _log_prior(scale, smooth.spread)
-        plain.append(own)
+        log_factor = log_factor + log_marginals[1] - log_marginals[0] - log_factor[peak]
+        log_weight = weight - _log_prior(scale, smooth.spread)
+        plain.append(log_weight)
         # Half of the prior's steps rise and half fall.
         up, down = (log_ndtr(sign * score / np.sqrt(precision)) for sign in (1, -1))
-        rising.append(own + logsumexp(height + up, b=2 * share))
-        falling.append(own + logsumexp(height + down, b=2 * share))
+        rising.append(log_weight + logsumexp(log_factor + up, b=2 * share))
+        falling.append(log_weight + logsumexp(log_factor + down, b=2 * share))
     return logsumexp(rising) - logsumexp(plain), logsumexp(falling) - logsumexp(plain)
 
 
 def _pooled(odds, hits, total):
-    """Put neighbouring forecasts together where they are many."""
+    """Average neighbouring forecasts where there are many."""
     if len(odds) <= _FORECASTS:
         return odds, hits, total
-    place = np.arange(len(odds)) * _FORECASTS // len(odds)
-    sums = [np.bincount(place, each) for each in (odds * total, hits, total)]
+    group = np.arange(len(odds)) * _FORECASTS // len(odds)
+    sums = [np.bincount(group, values) for values in (odds * total, hits, total)]
     return sums[0] / sums[2], sums[1], sums[2]
 
 
-def _above(values, first):
-    """Return sums over the forecasts from each index on."""
+def _tail_sums(values, first):
+    """Return the sums over the forecasts from each index on."""
     between = np.add.reduceat(values, first, axis=0)
     return np.cumsum(between[::-1], axis=0)[::-1]
 
@@ -763,10 +775,10 @@ def _log_prior(scale, spread):
     return 2 * np.log(scale / spread) - (scale / spread) ** 2 / 2
 
 
-def _log_marginal(start, places, total, rows, sums, precision):
+def _log_marginal(start, points, total, rows, sums, precision):
     """Return the log marginal likelihood of a regression by Laplace, but for a constant."""
-    mode, hessian = mode_of(start, rows, places, sums, total, precision)
-    value = sums @ mode - np.logaddexp(0, places + rows @ mode) @ total - precision @ mode**2 / 2
+    mode, hessian = regression_mode(start, rows, points, sums, total, precision)
+    value = sums @ mode - np.logaddexp(0, points + rows @ mode) @ total - precision @ mode**2 / 2
     return value + (np.log(precision).sum() - np.linalg.slogdet(hessian)[1]) / 2
 
 
@@ -776,12 +788,12 @@ def _columns(straight, steps, scale):
 
 # The lower limit of a distance from calibration, and the ends of a band of draws.
 
-_PLACES, _GROUPS = 50, 400  # of a band; of neighbouring forecasts
-_CERTAIN, _CERTAIN_DRAWS = 2.0, 2000
-_TAIL = 10  # the same draws say where the curve departs, and by how much: a tenth of the tail
+_GRID, _GROUPS = 50, 400  # log odds of a band; groups of neighbouring forecasts
+_CERTAIN, _CERTAIN_DRAWS = 2.0, 2000  # standard deviations of a certain departure; draws of it
+_TAIL = 10  # the same draws tell where the curve departs, and by how much: a tenth of the tail
 
 
-def least(posterior: Any, measure: Callable, prob: float) -> np.ndarray:
+def lower_limit_of_distance(posterior: Any, measure: Callable, prob: float) -> np.ndarray:
     """
     Return the lower limit of a distance from calibration, (K,).
 
@@ -790,25 +802,25 @@ def least(posterior: Any, measure: Callable, prob: float) -> np.ndarray:
     and there on its side only. It is never less than the distance of the curve in the band that is
     nearest to the diagonal, and that is the limit (0) where the band holds the diagonal.
     """
-    found = []
-    for each, row in zip(posterior.smooth, posterior.probability, strict=True):
-        grid = np.quantile(each.odds, np.linspace(0.01, 0.99, _PLACES))
-        drawn = each.departure(*each.sample, grid)
-        low, high = around(drawn, prob, True)
-        value = partial(_distances, posterior.shares, each.odds, row, grid, measure)
+    limits = []
+    for smooth, row in zip(posterior.smooth, posterior.probability, strict=True):
+        grid = np.quantile(smooth.odds, np.linspace(0.01, 0.99, _GRID))
+        departure = smooth.departure(*smooth.sample, grid)
+        low, high = band_of_draws(departure, prob, True)
+        value = partial(_distances, posterior.shares, smooth.odds, row, grid, measure)
         nearest = value(np.clip(0.0, low, high)[None]).item()
         if ((low > 0) | (high < 0)).any():
-            sure = np.quantile(value(_beyond_doubt(drawn)), (1 - prob) / _TAIL)
+            sure = np.quantile(value(_certain_departures(departure)), (1 - prob) / _TAIL)
             nearest = max(nearest, float(sure))
-        found.append(nearest)
-    return np.array(found)
+        limits.append(nearest)
+    return np.array(limits)
 
 
-def _beyond_doubt(drawn):
+def _certain_departures(departure):
     """Return some of the departures (S, T) where they are certain, on that side; 0 elsewhere."""
-    mean, spread = drawn.mean(axis=0), drawn.std(axis=0)
+    mean, spread = departure.mean(axis=0), departure.std(axis=0)
     side = np.where(np.abs(mean) > _CERTAIN * spread, np.sign(mean), 0.0)
-    return side * np.maximum(side * drawn[:_CERTAIN_DRAWS], 0.0)
+    return side * np.maximum(side * departure[:_CERTAIN_DRAWS], 0.0)
 
 
 def _distances(shares, odds, row, grid, measure, gap):
@@ -821,18 +833,20 @@ def _distances(shares, odds, row, grid, measure, gap):
     middle, forecast = (
         np.bincount(code, shares[order] * values[order]) / share for values in (odds, row)
     )
-    near = np.array([np.interp(middle, grid, each) for each in np.eye(len(grid))])
-    between = gap @ near
+    interpolation = np.array([np.interp(middle, grid, hat) for hat in np.eye(len(grid))])
+    between = gap @ interpolation
     truth = np.where(between == 0, forecast, expit(middle + between))
     weight = np.broadcast_to(share, truth.shape)
-    seen = Forecasts(forecast[None], np.zeros(len(share)), weight, lambda: truth[:, None])
-    return measure(seen)[:, 0]
+    population = Forecasts(forecast[None], np.zeros(len(share)), weight, lambda: truth[:, None])
+    return measure(population)[:, 0]
 
 
-def around(drawn: np.ndarray, prob: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
+def band_of_draws(
+    draws: np.ndarray, prob: float, simultaneous: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of a band around draws (S, T)."""
     if not simultaneous:
-        return np.quantile(drawn, [(1 - prob) / 2, (1 + prob) / 2], axis=0)
-    mean, spread = drawn.mean(axis=0), drawn.std(axis=0)
-    reach = np.quantile(np.abs((drawn - mean) / spread).max(axis=1), prob)
+        return np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2], axis=0)
+    mean, spread = draws.mean(axis=0), draws.std(axis=0)
+    reach = np.quantile(np.abs((draws - mean) / spread).max(axis=1), prob)
     return mean - reach * spread, mean + reach * spread

@@ -16,20 +16,21 @@ for binary outcome predictions. Biometrika 110, 663-680. doi:10.1093/biomet/asac
 import numpy as np
 from scipy.special import betaincinv
 
-# Neighbouring forecasts are put together into so many groups, the pairs of which are looked at.
+# Neighbouring forecasts make so many groups, whose ranges bound a curve that never falls.
 # Simulated: of 10, 20, 30, 50, 100 and 400 groups 100 make the shortest band of 2,000 and 10,000
 # examples, at most 7 % longer than the shortest of 60 to 500; 400 make it 6 to 9 % longer from 500.
-_GROUPS = 100
+_ISOTONIC_GROUPS = 100
 # Forecasts take few values if there are at most so many, with so many examples each on average.
 # Chosen by hand: fewer examples leave limits of .5 on both sides, of which nothing is learned, and
 # more values a band of more than 2.5 times the length of the smooth one.
-_VALUES, _EACH = 20, 10
-_MEANS = 10  # groups whose means are bounded where a curve jumps and falls, of 10 examples or more
+_FEW_VALUES, _EXAMPLES_PER_VALUE = 20, 10
+_MEAN_GROUPS = 10  # whose means are bounded where a curve jumps and falls, of 10 examples or more
 
 
 def few_values(total: np.ndarray) -> bool:
     """Say whether forecasts take few values, from the number of examples of each."""
-    return len(total) < 3 or (len(total) <= _VALUES and bool(total.mean() >= _EACH))
+    few = len(total) <= _FEW_VALUES and bool(total.mean() >= _EXAMPLES_PER_VALUE)
+    return len(total) < 3 or few
 
 
 def clopper_pearson(hits: np.ndarray, total: np.ndarray, level: float) -> np.ndarray:
@@ -54,10 +55,10 @@ def clopper_pearson(hits: np.ndarray, total: np.ndarray, level: float) -> np.nda
 
 def _limit(hits, total, level):
     """Return the lower limit, solved once for each pair of numbers."""
-    pairs, place = np.unique(np.stack([hits, total]), axis=1, return_inverse=True)
-    some, of = pairs
-    limit = np.where(some > 0, betaincinv(np.maximum(some, 1e-9), of - some + 1, level), 0.0)
-    return limit[place.ravel()]
+    pairs, index = np.unique(np.stack([hits, total]), axis=1, return_inverse=True)
+    hits, total = pairs
+    limit = betaincinv(np.maximum(hits, 1e-9), total - hits + 1, level)
+    return np.where(hits > 0, limit, 0.0)[index.ravel()]
 
 
 def binomial(
@@ -73,14 +74,14 @@ def binomial(
     return clopper_pearson(hits, total, level), betaincinv(hits + 0.5, total - hits + 0.5, 0.5)
 
 
-def in_groups(
+def group_means(
     probability: np.ndarray, hits: np.ndarray, total: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return first forecast, positives and examples of ten groups of neighbours, or fewer."""
-    number = max(1, min(_MEANS, int(total.sum() // _EACH)))
+    number = max(1, min(_MEAN_GROUPS, int(total.sum() // _EXAMPLES_PER_VALUE)))
     middle = (np.cumsum(total) - total / 2) / total.sum()
     starts = np.flatnonzero(np.diff((middle * number).astype(int), prepend=-1))
-    hits, total = (np.add.reduceat(each, starts) for each in (hits, total))
+    hits, total = (np.add.reduceat(array, starts) for array in (hits, total))
     return probability[starts], hits, total
 
 
@@ -88,11 +89,11 @@ def isotonic(
     probability: np.ndarray,
     hits: np.ndarray,
     total: np.ndarray,
-    places: np.ndarray,
+    grid: np.ndarray,
     prob: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return limits (T, 2) and isotonic regression (T,) of a curve that never falls, at places (T,).
+    Return limits (T, 2) and isotonic regression (T,) of a curve that never falls, on a grid (T,).
 
     The curve at x is at least the mean of the curve over any forecasts below x, of which the
     binomial limit of Clopper and Pearson holds; the band takes the best of all ranges of forecasts,
@@ -108,28 +109,28 @@ def isotonic(
     from scipy.optimize import isotonic_regression  # it loads much that others need not wait for
 
     fitted = isotonic_regression(hits / total, weights=total).x
-    nearest = np.maximum(np.searchsorted(probability, places, side="right") - 1, 0)
+    nearest = np.maximum(np.searchsorted(probability, grid, side="right") - 1, 0)
     first, last, hits, total = _neighbours(probability, hits, total)
     level = (1 - prob) / (len(hits) ** 2 + len(hits))
-    before = [np.pad(np.cumsum(each), (1, 0)) for each in (hits, total)]
+    sums = [np.pad(np.cumsum(array), (1, 0)) for array in (hits, total)]
     start, stop = np.triu_indices(len(hits))
-    found, size = (each[stop + 1] - each[start] for each in before)
-    low, high = clopper_pearson(found, size, level).T
+    hits_between, total_between = (array[stop + 1] - array[start] for array in sums)
+    low, high = clopper_pearson(hits_between, total_between, level).T
     lower, upper = np.zeros(len(hits)), np.ones(len(hits))
     np.maximum.at(lower, stop, low)
     np.minimum.at(upper, start, high)
     lower = np.pad(np.maximum.accumulate(lower), (1, 0))
     upper = np.pad(np.minimum.accumulate(upper[::-1])[::-1], (0, 1), constant_values=1.0)
-    below = np.searchsorted(last, places, side="right")
-    above = np.searchsorted(first, places, side="left")
+    below = np.searchsorted(last, grid, side="right")
+    above = np.searchsorted(first, grid, side="left")
     return np.stack([lower[below], upper[above]], axis=1), fitted[nearest]
 
 
 def _neighbours(probability, hits, total):
     """Return first and last forecast, positives and totals of neighbours put together."""
     number = len(probability)
-    place = np.arange(number) * min(_GROUPS, number) // number
-    starts = np.flatnonzero(np.diff(place, prepend=-1))
+    group = np.arange(number) * min(_ISOTONIC_GROUPS, number) // number
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
     ends = np.append(starts[1:], number) - 1
-    hits, total = (np.add.reduceat(each, starts) for each in (hits, total))
+    hits, total = (np.add.reduceat(array, starts) for array in (hits, total))
     return probability[starts], probability[ends], hits, total

@@ -37,7 +37,7 @@ from scipy.special import softmax
 from bayescm.evidence.scores import as_forecasts, one_vs_rest, top_label
 from bayescm.inference import bayesian_bootstrap, laplace
 from bayescm.measures.probabilities import ClassForecasts, Forecasts, log_odds
-from bayescm.posteriors.calibration import Calibration, least
+from bayescm.posteriors.calibration import Calibration, lower_limit_of_distance
 from bayescm.posteriors.forecasts import OfForecasts, said_of_exact
 from bayescm.posteriors.roc.prevalence import class_weights
 from bayescm.validate import fail
@@ -391,8 +391,12 @@ class DirichletCalibration(OfForecasts):
             return np.array([self._least_whole(k, measure, prob) for k in range(len(self.linear))])
         formula = measure.formula
         if measure.average == "top_label":
-            return np.concatenate([least(each, formula, prob) for each in self.top])
-        values = np.stack([least(each, formula, prob) for each in self.rest], axis=-1)
+            return np.concatenate(
+                [lower_limit_of_distance(each, formula, prob) for each in self.top]
+            )
+        values = np.stack(
+            [lower_limit_of_distance(each, formula, prob) for each in self.rest], axis=-1
+        )
         if not measure.average:
             return values
         share = self._totals * self._each

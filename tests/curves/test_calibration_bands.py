@@ -7,7 +7,13 @@ from scipy.stats import beta, binomtest
 
 import bayescm as bcm
 from bayescm.posteriors import calibration_bands
-from bayescm.posteriors.calibration import SCALES, Smooth, calibration, log_bayes_factors, mode_of
+from bayescm.posteriors.calibration import (
+    SCALES,
+    SmoothCurve,
+    calibration,
+    log_bayes_factors,
+    regression_mode,
+)
 
 VALUES, TRUTH = np.array([0.2, 0.4, 0.6, 0.8]), np.array([0.35, 0.15, 0.75, 0.5])
 
@@ -139,7 +145,7 @@ def test_the_bayes_factor_is_that_of_laplace_at_every_place():
     rng = np.random.default_rng(9)
     odds = np.sort(rng.normal(0, 1.5, 40))
     hits, total = (rng.random(40) < up(expit(odds))).astype(float), np.ones(40)
-    smooth = Smooth(odds, hits, total)
+    smooth = SmoothCurve(odds, hits, total)
     straight, steps = smooth.design(odds)
     logs = []
     for scale in SCALES:
@@ -160,7 +166,9 @@ def test_the_bayes_factor_is_that_of_laplace_at_every_place():
 def laplace(columns, odds, hits, precision):
     """Return the log marginal likelihood, and the probability that the last column's is above 0."""
     start = np.zeros(columns.shape[1])
-    mode, hessian = mode_of(start, columns, odds, hits @ columns, np.ones(len(odds)), precision)
+    mode, hessian = regression_mode(
+        start, columns, odds, hits @ columns, np.ones(len(odds)), precision
+    )
     eta = odds + columns @ mode
     value = hits @ columns @ mode - np.logaddexp(0, eta).sum() - precision @ mode**2 / 2
     value += (np.log(precision).sum() - np.linalg.slogdet(hessian)[1]) / 2

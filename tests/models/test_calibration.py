@@ -6,7 +6,7 @@ from pymc.model.transform.conditioning import remove_value_transforms
 from scipy.stats import beta
 
 import bayescm as bcm
-from bayescm.posteriors.calibration import Smooth
+from bayescm.posteriors.calibration import SmoothCurve
 
 
 @pytest.mark.slow
@@ -34,7 +34,7 @@ def test_few_places_stand_for_many_forecasts(spread):
     odds = np.r_[rng.normal(-1, spread, 3000), 25.0]
     outcome = (rng.random(3001) < 1 / (1 + np.exp(-odds))).astype(float)
     weight = rng.integers(0, 4, 3001).astype(float)
-    smooth = Smooth(odds, outcome, weight)
+    smooth = SmoothCurve(odds, outcome, weight)
     coefficients, scale, _ = smooth.draw(50, rng)
     eta = odds + smooth.departure(coefficients, scale, odds)
     exact = (outcome * eta - np.logaddexp(0, eta)) @ weight

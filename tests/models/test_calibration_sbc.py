@@ -7,7 +7,7 @@ from scipy.special import expit, softmax
 from scipy.stats import kstest
 
 import bayescm as bcm
-from bayescm.posteriors.calibration import LEVEL, SCALE, SLOPE, Smooth
+from bayescm.posteriors.calibration import LEVEL, SCALE, SLOPE, SmoothCurve
 from bayescm.posteriors.dirichlet_calibration import SCALE as CROSS_SCALE
 from bayescm.posteriors.dirichlet_calibration import Linear
 from bayescm.posteriors.hierarchical_calibration import SPREAD, Sites
@@ -18,12 +18,12 @@ TIMES, DRAWS = 300, 199
 def of_two(rng):
     """Return the rank of the true departure at three forecasts among draws of the posterior."""
     odds = rng.normal(0, 1.3, 150)
-    blank = Smooth(odds, np.zeros(150), np.ones(150))
+    blank = SmoothCurve(odds, np.zeros(150), np.ones(150))
     sizes = np.sqrt(1 / blank.precision)
     truth = rng.normal(0, sizes)[None], rng.rayleigh(SCALE, 1)
     chance = expit(odds + blank.departure(*truth, odds)[0])
     seen = (rng.random(150) < chance).astype(float)
-    posterior = Smooth(odds, seen, np.ones(150))
+    posterior = SmoothCurve(odds, seen, np.ones(150))
     at = np.array([-1.0, 0.2, 1.5])
     drawn = posterior.departure(*posterior.draw(DRAWS, rng)[:2], at)
     return (drawn < blank.departure(*truth, at)[0]).sum(axis=0)
