@@ -42,400 +42,24 @@ from bayescm.posteriors.forecasts import OfForecasts, said_of_exact
 from bayescm.posteriors.roc.prevalence import class_weights
 from bayescm.validate import fail
 
-# Prior standard deviations: of the levels, of the slope, and of the scale (half-normal).
+# Prior standard deviations of the levels a, of the slope b and of the scale s (half-normal), as the
+# model has them.
 LEVEL, SLOPE, SCALE = 2.0, 2.0, 1.0
-_END = 0.5  # examples at each end of the forecasts: in all of the classes, or of one alone
+_END_EXAMPLES = 0.5  # examples at each end of the forecasts: in all of the classes, or of one alone
 # The same in all of the classes that a mean is taken over: half an example made intervals of the
 # mean area up to 2.2 times as long as the t interval of 100 examples of ten classes, an eighth 1.5.
-_AVERAGED = 0.125
-_LEAST = 0.1  # shape of a weight in classes of one or two examples, as a gamma's must be positive
-_MANY = 100  # examples of a class whose mean the plain Bayesian bootstrap spreads by 1 % too little
-_FEW = 20  # examples of a class from which on coverage was measured
-_MOST = 20  # classes of which the whole forecast is recalibrated
-
-
-# The Dirichlet calibration of one classifier: Laplace at each scale, then importance weights.
-
-_SCALES = np.geomspace(0.02, 3.0, 11)
-_AT_ONCE = 4e6
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """
-    The posterior of the departure of the chances from the forecasts of one classifier.
-
-    Attributes
-    ----------
-    logs : ndarray, shape (n, C)
-        Of the forecasts, finite.
-    code : ndarray of int, shape (n,)
-        The place of the class that came true.
-    weight : ndarray, shape (n,)
-        How many examples each one stands for.
-    spread : float
-        Prior standard deviation of the scale (half-normal).
-    shift : ndarray, shape (C,)
-        By how much the logs of the chances are higher in the population than in the sample.
-    """
-
-    logs: np.ndarray
-    code: np.ndarray
-    weight: np.ndarray
-    spread: float
-    shift: np.ndarray
-
-    @property
-    def classes(self) -> int:
-        """The number of classes."""
-        return self.logs.shape[1]
-
-    @cached_property
-    def _center(self):
-        clean = self.logs - self.logs.mean(axis=1, keepdims=True)
-        mean = clean.mean(axis=0)
-        spread = (clean - mean).std()
-        return mean, spread if spread > 1e-9 else 1.0  # forecasts may be all alike
-
-    def design(self, logs: np.ndarray) -> np.ndarray:
-        """Return 1 and the places of forecasts, (..., C + 1)."""
-        mean, spread = self._center
-        place = (logs - logs.mean(axis=-1, keepdims=True) - mean) / spread
-        return np.concatenate([np.ones((*place.shape[:-1], 1)), place], axis=-1)
-
-    def matrices(self, coefficients: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        """Return the departure's matrices (S, C, C + 1) of coefficients (S, p), scales (S,)."""
-        number = self.classes
-        level, slope = coefficients[:, :number], coefficients[:, number, None, None]
-        step = coefficients[:, number + 1 :].reshape(-1, number, number)
-        across = slope * np.eye(number) + scale[:, None, None] * step
-        return np.concatenate([level[..., None], across], axis=-1)
-
-    @cached_property
-    def precision(self) -> np.ndarray:
-        """The prior precision of levels, slope and steps, (p,)."""
-        number = self.classes
-        return np.r_[np.full(number, LEVEL**-2), SLOPE**-2, np.ones(number**2)]
-
-    def log_density(self, coefficients: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        """Return the log of prior times likelihood, as PyMC's, of coefficients and scales."""
-        design, matrices = self.design(self.logs), self.matrices(coefficients, scale)
-        step = max(1, int(_AT_ONCE / self.logs.size))
-        likelihood = [
-            self._log_likelihood(design, matrices[first : first + step])
-            for first in range(0, len(matrices), step)
-        ]
-        logs = np.log(self.precision / (2 * np.pi)).sum() / 2
-        prior = logs - (coefficients**2) @ self.precision / 2
-        half = np.log(2 / np.pi) / 2 - np.log(self.spread) - (scale / self.spread) ** 2 / 2
-        return np.concatenate(likelihood) + prior + half
-
-    def _log_likelihood(self, design, matrices):
-        eta = self.logs + design @ matrices.swapaxes(-1, -2)
-        came = np.take_along_axis(eta, np.broadcast_to(self.code, eta.shape[:2])[..., None], -1)
-        top = eta.max(axis=-1)
-        total = top + np.log(np.exp(eta - top[..., None]).sum(axis=-1))
-        return (came[..., 0] - total) @ self.weight
-
-    def _spread_out(self, scale):
-        """Return the matrix from coefficients to the departure's matrix, flattened."""
-        unit = np.eye(len(self.precision))
-        return self.matrices(unit, np.full(len(unit), scale)).reshape(len(unit), -1).T
-
-    @cached_property
-    def _laplace(self):
-        """Return mode and root of the covariance at each scale, and the logs of their weights."""
-        start = np.zeros(len(self.precision))
-        return laplace.at_scales(_SCALES, start, self._derivatives, self.log_density)
-
-    def _derivatives(self, scale):
-        """Return what gives the gradient and minus the Hessian of the log density at a scale."""
-        design, number, spread_out = self.design(self.logs), self.classes, self._spread_out(scale)
-        came = np.eye(number)[self.code]
-
-        def at(coefficients):
-            matrix = (spread_out @ coefficients).reshape(number, number + 1)
-            chance = softmax(self.logs + design @ matrix.T, axis=1)
-            rest = ((came - chance) * self.weight[:, None]).T @ design
-            score = spread_out.T @ rest.ravel() - self.precision * coefficients
-            hessian = spread_out.T @ self._curvature(chance, design) @ spread_out
-            hessian[np.diag_indices_from(hessian)] += self.precision
-            return score, hessian
-
-        return at
-
-    def _curvature(self, chance, design):
-        """Return minus the second derivative of the log likelihood by the departure's matrix."""
-        number, width = chance.shape[1], design.shape[1]
-        found = np.empty((number, width, number, width))
-        for one in range(number):
-            for two in range(one, number):
-                of = self.weight * chance[:, one] * ((one == two) - chance[:, two])
-                part = (design * of[:, None]).T @ design
-                found[one, :, two] = found[two, :, one] = part
-        return found.reshape(number * width, number * width)
-
-    def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
-        """Draw coefficients (size, p) and scales (size,), with the effective share of the draws."""
-        return laplace.draw(_SCALES, self._laplace, self.log_density, size, rng)
-
-    @cached_property
-    def sample(self) -> np.ndarray:
-        """Departure's matrices of 4,000 draws, always the same."""
-        found, scale, _ = self.draw(4000, np.random.default_rng(0))
-        return self.matrices(found, scale)
-
-    def chances(self, matrices: np.ndarray, logs: np.ndarray) -> np.ndarray:
-        """Return the chances (S, u, C) of the classes given the logs of forecasts (u, C)."""
-        departure = self.design(logs) @ matrices.swapaxes(-1, -2)
-        departure += logs + self.shift
-        departure -= departure.max(axis=-1, keepdims=True)
-        np.exp(departure, out=departure)
-        departure /= departure.sum(axis=-1, keepdims=True)
-        return departure
-
-    def nearest(self, prob: float) -> np.ndarray | None:
-        """
-        Return the matrix (C, C + 1) nearest to no departure in the region of a probability.
-
-        The region is that of the draws' distance from their mean by their own covariance, of
-        departures that differ in the chances. None where it holds no departure at all.
-        """
-        drawn = self.sample.copy()
-        drawn[..., 0] += self.shift
-        rows = _differing(drawn)
-        mean = rows.mean(axis=0)
-        factor = np.linalg.cholesky(np.cov(rows.T))
-        away = np.linalg.norm(np.linalg.solve(factor, (rows - mean).T), axis=0)
-        reach, own = np.quantile(away, prob), np.linalg.norm(np.linalg.solve(factor, mean))
-        if own <= reach:
-            return None
-        part = (mean * (1 - reach / own)).reshape(self.classes - 1, self.classes)
-        near = np.zeros((self.classes, self.classes + 1))
-        near[:-1, :-1], near[:-1, -1] = part, -part[:, 1:].sum(axis=1)
-        near[:, 0] -= self.shift
-        return near
-
-
-def logs_of(probability: np.ndarray) -> np.ndarray:
-    """Return the logs of probabilities (n, C), finite: a 0 lies below the smallest other one."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(probability)
-    finite = logs[np.isfinite(logs)]
-    return np.maximum(logs, finite.min() - finite.std())
-
-
-def _differing(matrices):
-    """
-    Return what of matrices (S, C, C + 1) tells in the chances, (S, C (C - 1)).
-
-    The same added to all rows tells nothing, nor the same to all columns but the first, since the
-    places of a forecast sum to 0.
-    """
-    rows = (matrices - matrices[:, -1:])[:, :-1]
-    across = rows[..., 1:] - rows[..., 1:].mean(axis=-1, keepdims=True)
-    return np.concatenate([rows[..., :1], across[..., :-1]], axis=-1).reshape(len(rows), -1)
-
-
-# The posterior of all classifiers.
-
-
-class DirichletCalibration(OfForecasts):
-    """
-    The posterior of the forecasts of more than two classes.
-
-    Attributes
-    ----------
-    labels : ndarray, shape (C,)
-    probability : ndarray, shape (K, n, C)
-    code : ndarray of int, shape (n,)
-        The place of the class that came true.
-    weight : ndarray, shape (n,)
-        How many examples each one stands for.
-    """
-
-    most = 2000
-
-    def __init__(self, evidence, spread=SCALE):
-        self.evidence, self.spread = evidence, spread
-        self.labels = evidence["class"].values
-        score = evidence["score"].transpose(..., "example", "class").values
-        self.probability = score.reshape(-1, *score.shape[-2:])
-        places = {label: place for place, label in enumerate(self.labels.tolist())}
-        self.code = np.array([places[each] for each in evidence["actual"].values.tolist()])
-        given = evidence["weight"].values if "weight" in evidence else np.ones(len(self.code))
-        self.weight = given.astype(float)
-        self._totals = np.bincount(self.code, self.weight, len(self.labels))
-        self._each = class_weights(evidence, self.weight, self.code, len(self.labels))
-
-    def caveats(self, of: str = "parameter") -> list[str]:
-        """Say so where a class has few examples, or forecasts have no log odds."""
-        few, exact = self._totals.argmin(), said_of_exact(self.evidence["score"].values)
-        if self._totals[few] >= _FEW:
-            return exact
-        said = f"{self._totals[few]:.3g} examples of class {self.labels[few]}"
-        return [f"{said} are few: the intervals may be too short.", *exact]
-
-    def classes_of(self, measure):
-        """Return the labels of a measure of each class against the rest, or None."""
-        return self.labels if getattr(measure, "one_class", False) else None
-
-    @cached_property
-    def rest(self) -> list[Calibration]:
-        """The posterior of each class against the rest."""
-        return [Calibration(one_vs_rest(self.evidence, each)) for each in self.labels.tolist()]
-
-    @cached_property
-    def top(self) -> list[Calibration]:
-        """The posterior of the highest probability of each classifier."""
-        several = "classifier" in self.evidence.dims
-        places = range(len(self.probability))
-        every = [self.evidence.isel(classifier=k) for k in places] if several else [self.evidence]
-        return [Calibration(top_label(each)) for each in every]
-
-    @cached_property
-    def linear(self) -> list[Linear]:
-        """The Dirichlet calibration of each classifier."""
-        if len(self.labels) > _MOST:
-            todo = "ask for the measure of each class, or of the highest probability (_top_label)"
-            what = "the whole forecast of so many classes is not recalibrated"
-            raise fail(what, len(self.labels), f"{_MOST} classes at most", todo)
-        shift = np.log(self._totals * self._each) - np.log(self._totals)
-        given = self.code, self.weight, self.spread, shift
-        return [Linear(logs_of(each), *given) for each in self.probability]
-
-    @cached_property
-    def _places(self):
-        """Return which examples the units of the population are, (K, n + 2 C)."""
-        ends = [self.probability.argmin(axis=1), self.probability.argmax(axis=1)]
-        every = np.broadcast_to(np.arange(len(self.code)), self.probability.shape[:2])
-        return np.concatenate([every, *ends], axis=1)
-
-    def _taken(self, values):
-        """Return values (K, n, ...) of the examples for the units of the population."""
-        return np.stack([row[at] for row, at in zip(values, self._places, strict=True)])
-
-    def population(self, size: int, rng: np.random.Generator) -> ClassForecasts:
-        """Draw the population of forecasts and outcomes."""
-        number = len(self.labels)
-        classes = np.arange(number)
-        code = np.concatenate([self.code, classes, classes])
-        total = self._totals[self.code]
-        shape = np.maximum(bayesian_bootstrap.unbiased_shape(total), _LEAST)
-        shape = np.where(total < _MANY, shape, 1.0)
-        gamma_weights = bayesian_bootstrap.gamma_weights
-        inside = gamma_weights(self.weight * shape, size, rng)  # of a class, seen by itself
-        example = inside + gamma_weights(self.weight * (1 - shape), size, rng)
-        pseudo = rng.standard_gamma(_END / number, (size, 2 * number))
-        weight = np.concatenate([example, pseudo], axis=1) * self._each[code]
-        weight /= weight.sum(axis=1, keepdims=True)
-        taken = self._taken(self.probability)
-
-        def one_vs_rest(place, *, averaged=False):
-            of_class = code == place
-            ends = rng.standard_gamma(_AVERAGED / number if averaged else _END, (size, 2))
-            own = np.concatenate([inside[:, self.code == place], ends], axis=1)
-            shares = weight.copy()
-            share = shares[:, of_class].sum(axis=1, keepdims=True)
-            shares[:, of_class] = own * (share / own.sum(axis=1, keepdims=True))
-            curve = partial(self._curve, size, rng, place)
-            return Forecasts(taken[..., place], of_class.astype(float), shares, curve, 2 * number)
-
-        top = self._of_highest(taken, code, weight, partial(self._top_curve, size, rng))
-        chances = partial(self._chances, size, rng)
-        return ClassForecasts(taken, code, weight, one_vs_rest, top, chances, 2 * number)
-
-    def sampled(self) -> ClassForecasts:
-        """Return the sample as a population, the forecasts for the curves."""
-        seen = self.probability
-        share = self.weight * self._each[self.code]
-        share = share[None] / share.sum()
-
-        def one_vs_rest(place, *, averaged=False):
-            outcome = (self.code == place).astype(float)
-            return Forecasts(seen[..., place], outcome, share, lambda: seen[None, ..., place])
-
-        top = self._of_highest(seen, self.code, share, lambda k: seen[None, [k]].max(axis=-1))
-        return ClassForecasts(seen, self.code, share, one_vs_rest, top, lambda: seen[None])
-
-    def _of_highest(self, forecast, code, weight, curve):
-        """Return the highest probability of each classifier, and whether that class came true."""
-        right = (forecast.argmax(axis=-1) == code).astype(float)
-        pseudo = forecast.shape[1] - len(self.code)
-        return tuple(
-            Forecasts(forecast[[k]].max(axis=-1), right[k], weight, partial(curve, k), pseudo)
-            for k in range(len(forecast))
-        )
-
-    def _curve(self, size, rng, place):
-        """Draw the curve of one class against the rest at the units, (size, K, u)."""
-        odds = log_odds(self.probability[..., place])
-        return self.rest[place].curves(self._taken(odds), size, rng)
-
-    def _top_curve(self, size, rng, place):
-        """Draw the curve of the highest probability of one classifier, (size, 1, u)."""
-        odds = log_odds(self.probability[place].max(axis=-1))
-        return self.top[place].curves(odds[None, self._places[place]], size, rng)
-
-    def _chances(self, size, rng):
-        """Draw the chances of all classes given the whole forecast, (size, K, u, C)."""
-        drawn = []
-        for each, places in zip(self.linear, self._places, strict=True):
-            chosen = rng.choice(len(each.sample), size, replace=size > len(each.sample))
-            drawn.append(each.chances(each.sample[chosen], each.logs[places]))
-        return np.stack(drawn, axis=1)
-
-    def least(self, measure: Any, prob: float) -> np.ndarray:
-        """Return a distance from calibration of the nearest of the probable curves, (K, [C])."""
-        if measure.form.whole:
-            return np.array([self._least_whole(k, measure, prob) for k in range(len(self.linear))])
-        formula = measure.formula
-        if measure.average == "top_label":
-            return np.concatenate(
-                [lower_limit_of_distance(each, formula, prob) for each in self.top]
-            )
-        values = np.stack(
-            [lower_limit_of_distance(each, formula, prob) for each in self.rest], axis=-1
-        )
-        if not measure.average:
-            return values
-        share = self._totals * self._each
-        weight = share / share.sum() if measure.average == "weighted" else 1 / len(share)
-        return (values * weight).sum(axis=-1)
-
-    def _least_whole(self, k, measure, prob):
-        nearest = self.linear[k].nearest(prob)
-        if nearest is None:
-            return 0.0
-        chance = self.linear[k].chances(nearest[None], self.linear[k].logs)
-        sample = replace(
-            self.sampled(),
-            probability=self.probability[[k]],
-            recalibrated=lambda: chance[:, None],
-        )
-        return float(measure(sample).item())
-
-    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws of the variables of the PyMC model, of one classifier."""
-        if len(self.probability) > 1:
-            todo = "select one: evidence.sel(classifier=...)"
-            raise fail("the model takes one classifier", self.names, "one", todo)
-        found, scale, _ = self.linear[0].draw(size, rng)
-        number = len(self.labels)
-        step = found[:, number + 1 :].reshape(-1, number, number)
-        level, slope = found[:, :number], found[:, number]
-        return {"level": level, "slope": slope, "spread": scale, "step": step}
-
-    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the log of prior times likelihood of the variables of the PyMC model."""
-        step = variables["step"].reshape(len(variables["step"]), -1)
-        parts = [variables["level"], variables["slope"][:, None], step]
-        return self.linear[0].log_density(np.concatenate(parts, axis=1), variables["spread"])
+_END_EXAMPLES_OF_MEAN = 0.125
+# Shape of a weight in classes of one or two examples: that of a gamma variate must be positive.
+_LEAST_SHAPE = 0.1
+# Examples of a class whose mean the plain Bayesian bootstrap spreads by 1 % too little.
+_MANY_EXAMPLES = 100
+_FEW_EXAMPLES = 20  # examples of a class from which on coverage was measured
+_MOST_CLASSES = 20  # classes of which the whole forecast is recalibrated
 
 
 def dirichlet_calibration(
     evidence: xr.Dataset, *, spread: float | None = None
-) -> DirichletCalibration:
+) -> "DirichletCalibration":
     """
     Return the posterior of probabilities of more than two classes.
 
@@ -467,3 +91,401 @@ def dirichlet_calibration(
     if not spread > 0:
         raise fail("spread must be positive", spread, "a number > 0", "pass spread=1")
     return DirichletCalibration(evidence, float(spread))
+
+
+class DirichletCalibration(OfForecasts):
+    """
+    The posterior of the forecasts of more than two classes.
+
+    Attributes
+    ----------
+    labels : ndarray, shape (C,)
+    probability : ndarray, shape (K, n, C)
+    code : ndarray of int, shape (n,)
+        The index of the class that came true.
+    weight : ndarray, shape (n,)
+        How many examples each one stands for.
+    """
+
+    most = 2000
+
+    def __init__(self, evidence, spread=SCALE):
+        self.evidence, self.spread = evidence, spread
+        self.labels = evidence["class"].values
+        score = evidence["score"].transpose(..., "example", "class").values
+        self.probability = score.reshape(-1, *score.shape[-2:])
+        codes = {label: code for code, label in enumerate(self.labels.tolist())}
+        self.code = np.array([codes[label] for label in evidence["actual"].values.tolist()])
+        weight = evidence["weight"].values if "weight" in evidence else np.ones(len(self.code))
+        self.weight = weight.astype(float)
+        self._totals = np.bincount(self.code, self.weight, len(self.labels))
+        self._class_weights = class_weights(evidence, self.weight, self.code, len(self.labels))
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Say so where a class has few examples, or forecasts have no log odds."""
+        rarest, exact = self._totals.argmin(), said_of_exact(self.evidence["score"].values)
+        if self._totals[rarest] >= _FEW_EXAMPLES:
+            return exact
+        examples = f"{self._totals[rarest]:.3g} examples of class {self.labels[rarest]}"
+        return [f"{examples} are few: the intervals may be too short.", *exact]
+
+    def classes_of(self, measure):
+        """Return the labels of a measure of each class against the rest, or None."""
+        return self.labels if getattr(measure, "one_class", False) else None
+
+    @cached_property
+    def rest(self) -> list[Calibration]:
+        """The posterior of each class against the rest."""
+        return [Calibration(one_vs_rest(self.evidence, label)) for label in self.labels.tolist()]
+
+    @cached_property
+    def top(self) -> list[Calibration]:
+        """The posterior of the highest probability of each classifier."""
+        if "classifier" not in self.evidence.dims:
+            return [Calibration(top_label(self.evidence))]
+        return [
+            Calibration(top_label(self.evidence.isel(classifier=k)))
+            for k in range(len(self.probability))
+        ]
+
+    @cached_property
+    def linear(self) -> list["LinearDeparture"]:
+        """The Dirichlet calibration of each classifier."""
+        if len(self.labels) > _MOST_CLASSES:
+            todo = "ask for the measure of each class, or of the highest probability (_top_label)"
+            what = "the whole forecast of so many classes is not recalibrated"
+            raise fail(what, len(self.labels), f"{_MOST_CLASSES} classes at most", todo)
+        shift = np.log(self._totals * self._class_weights) - np.log(self._totals)
+        return [
+            LinearDeparture(finite_log(row), self.code, self.weight, self.spread, shift)
+            for row in self.probability
+        ]
+
+    @cached_property
+    def _unit_examples(self):
+        """Return the indices of the examples that are the units of the population, (K, n + 2 C)."""
+        ends = [self.probability.argmin(axis=1), self.probability.argmax(axis=1)]
+        examples = np.broadcast_to(np.arange(len(self.code)), self.probability.shape[:2])
+        return np.concatenate([examples, *ends], axis=1)
+
+    def _at_units(self, values):
+        """Return values (K, n, ...) of the examples for the units of the population."""
+        return np.stack(
+            [row[index] for row, index in zip(values, self._unit_examples, strict=True)]
+        )
+
+    def population(self, size: int, rng: np.random.Generator) -> ClassForecasts:
+        """Draw the population of forecasts and outcomes."""
+        number = len(self.labels)
+        classes = np.arange(number)
+        code = np.concatenate([self.code, classes, classes])
+        total = self._totals[self.code]
+        shape = np.maximum(bayesian_bootstrap.unbiased_shape(total), _LEAST_SHAPE)
+        shape = np.where(total < _MANY_EXAMPLES, shape, 1.0)
+        gamma_weights = bayesian_bootstrap.gamma_weights
+        inside = gamma_weights(self.weight * shape, size, rng)  # of a class against the rest
+        example = inside + gamma_weights(self.weight * (1 - shape), size, rng)
+        pseudo = rng.standard_gamma(_END_EXAMPLES / number, (size, 2 * number))
+        weight = np.concatenate([example, pseudo], axis=1) * self._class_weights[code]
+        weight /= weight.sum(axis=1, keepdims=True)
+        forecast = self._at_units(self.probability)
+
+        def one_vs_rest(label, *, averaged=False):
+            of_class = code == label
+            ends = rng.standard_gamma(
+                _END_EXAMPLES_OF_MEAN / number if averaged else _END_EXAMPLES, (size, 2)
+            )
+            class_weight = np.concatenate([inside[:, self.code == label], ends], axis=1)
+            shares = weight.copy()
+            share = shares[:, of_class].sum(axis=1, keepdims=True)
+            shares[:, of_class] = class_weight * (share / class_weight.sum(axis=1, keepdims=True))
+            curve = partial(self._curve, size, rng, label)
+            return Forecasts(
+                forecast[..., label], of_class.astype(float), shares, curve, 2 * number
+            )
+
+        top = self._of_highest(forecast, code, weight, partial(self._top_curve, size, rng))
+        chances = partial(self._chances, size, rng)
+        return ClassForecasts(forecast, code, weight, one_vs_rest, top, chances, 2 * number)
+
+    def sampled(self) -> ClassForecasts:
+        """Return the sample as a population, the forecasts for the curves."""
+        forecast = self.probability
+        share = self.weight * self._class_weights[self.code]
+        share = share[None] / share.sum()
+
+        def one_vs_rest(label, *, averaged=False):
+            outcome = (self.code == label).astype(float)
+            return Forecasts(
+                forecast[..., label], outcome, share, lambda: forecast[None, ..., label]
+            )
+
+        top = self._of_highest(
+            forecast, self.code, share, lambda k: forecast[None, [k]].max(axis=-1)
+        )
+        return ClassForecasts(forecast, self.code, share, one_vs_rest, top, lambda: forecast[None])
+
+    def _of_highest(self, forecast, code, weight, curve):
+        """Return the highest probability of each classifier, and whether that class came true."""
+        correct = (forecast.argmax(axis=-1) == code).astype(float)
+        pseudo = forecast.shape[1] - len(self.code)
+        return tuple(
+            Forecasts(forecast[[k]].max(axis=-1), correct[k], weight, partial(curve, k), pseudo)
+            for k in range(len(forecast))
+        )
+
+    def _curve(self, size, rng, label):
+        """Draw the curve of one class against the rest at the units, (size, K, u)."""
+        odds = log_odds(self.probability[..., label])
+        return self.rest[label].curves(self._at_units(odds), size, rng)
+
+    def _top_curve(self, size, rng, classifier):
+        """Draw the curve of the highest probability of one classifier, (size, 1, u)."""
+        odds = log_odds(self.probability[classifier].max(axis=-1))
+        return self.top[classifier].curves(odds[None, self._unit_examples[classifier]], size, rng)
+
+    def _chances(self, size, rng):
+        """Draw the chances of all classes given the whole forecast, (size, K, u, C)."""
+        chances = []
+        for linear, units in zip(self.linear, self._unit_examples, strict=True):
+            draws = rng.choice(len(linear.sample), size, replace=size > len(linear.sample))
+            chances.append(linear.chances(linear.sample[draws], linear.logs[units]))
+        return np.stack(chances, axis=1)
+
+    def least(self, measure: Any, prob: float) -> np.ndarray:
+        """Return a distance from calibration of the nearest of the probable curves, (K, [C])."""
+        if measure.form.whole:
+            limits = [
+                self._limit_of_whole_forecast(k, measure, prob) for k in range(len(self.linear))
+            ]
+            return np.array(limits)
+        formula = measure.formula
+        if measure.average == "top_label":
+            return np.concatenate(
+                [lower_limit_of_distance(binary, formula, prob) for binary in self.top]
+            )
+        values = np.stack(
+            [lower_limit_of_distance(binary, formula, prob) for binary in self.rest], axis=-1
+        )
+        if not measure.average:
+            return values
+        share = self._totals * self._class_weights
+        weight = share / share.sum() if measure.average == "weighted" else 1 / len(share)
+        return (values * weight).sum(axis=-1)
+
+    def _limit_of_whole_forecast(self, k, measure, prob):
+        nearest = self.linear[k].nearest(prob)
+        if nearest is None:
+            return 0.0
+        chance = self.linear[k].chances(nearest[None], self.linear[k].logs)
+        sample = replace(
+            self.sampled(),
+            probability=self.probability[[k]],
+            recalibrated=lambda: chance[:, None],
+        )
+        return float(measure(sample).item())
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws of the variables of the PyMC model, of one classifier."""
+        if len(self.probability) > 1:
+            todo = "select one: evidence.sel(classifier=...)"
+            raise fail("the model takes one classifier", self.names, "one", todo)
+        coefficients, scale, _ = self.linear[0].draw(size, rng)
+        number = len(self.labels)
+        step = coefficients[:, number + 1 :].reshape(-1, number, number)
+        level, slope = coefficients[:, :number], coefficients[:, number]
+        return {"level": level, "slope": slope, "spread": scale, "step": step}
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log of prior times likelihood of the variables of the PyMC model."""
+        step = variables["step"].reshape(len(variables["step"]), -1)
+        parts = [variables["level"], variables["slope"][:, None], step]
+        return self.linear[0].log_density(np.concatenate(parts, axis=1), variables["spread"])
+
+
+# The Dirichlet calibration of one classifier: Laplace at each scale, then importance weights.
+
+_SCALES = np.geomspace(0.02, 3.0, 11)  # the grid of s
+_BLOCK = 4e6  # numbers of an array, at most
+
+
+@dataclass(frozen=True, eq=False)
+class LinearDeparture:
+    """
+    The posterior of the departure of the chances from the forecasts of one classifier.
+
+    Attributes
+    ----------
+    logs : ndarray, shape (n, C)
+        Of the forecasts, finite.
+    code : ndarray of int, shape (n,)
+        The index of the class that came true.
+    weight : ndarray, shape (n,)
+        How many examples each one stands for.
+    spread : float
+        Prior standard deviation of the scale (half-normal).
+    shift : ndarray, shape (C,)
+        By how much the logs of the chances are higher in the population than in the sample.
+    """
+
+    logs: np.ndarray
+    code: np.ndarray
+    weight: np.ndarray
+    spread: float
+    shift: np.ndarray
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return self.logs.shape[1]
+
+    @cached_property
+    def _center(self):
+        clean = self.logs - self.logs.mean(axis=1, keepdims=True)
+        mean = clean.mean(axis=0)
+        spread = (clean - mean).std()
+        return mean, spread if spread > 1e-9 else 1.0  # forecasts may be all alike
+
+    def design(self, logs: np.ndarray) -> np.ndarray:
+        """Return 1 and the standardised log forecasts z(p), (..., C + 1)."""
+        mean, spread = self._center
+        standardised = (logs - logs.mean(axis=-1, keepdims=True) - mean) / spread
+        return np.concatenate([np.ones((*standardised.shape[:-1], 1)), standardised], axis=-1)
+
+    def matrices(self, coefficients: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return the departure's matrices (S, C, C + 1) of coefficients (S, p), scales (S,)."""
+        number = self.classes
+        level, slope = coefficients[:, :number], coefficients[:, number, None, None]
+        step = coefficients[:, number + 1 :].reshape(-1, number, number)
+        across = slope * np.eye(number) + scale[:, None, None] * step
+        return np.concatenate([level[..., None], across], axis=-1)
+
+    @cached_property
+    def precision(self) -> np.ndarray:
+        """The prior precision of levels, slope and steps, (p,)."""
+        number = self.classes
+        return np.r_[np.full(number, LEVEL**-2), SLOPE**-2, np.ones(number**2)]
+
+    def log_density(self, coefficients: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return the log of prior times likelihood, as PyMC's, of coefficients and scales."""
+        design, matrices = self.design(self.logs), self.matrices(coefficients, scale)
+        step = max(1, int(_BLOCK / self.logs.size))
+        likelihood = [
+            self._log_likelihood(design, matrices[first : first + step])
+            for first in range(0, len(matrices), step)
+        ]
+        logs = np.log(self.precision / (2 * np.pi)).sum() / 2
+        prior = logs - (coefficients**2) @ self.precision / 2
+        half = np.log(2 / np.pi) / 2 - np.log(self.spread) - (scale / self.spread) ** 2 / 2
+        return np.concatenate(likelihood) + prior + half
+
+    def _log_likelihood(self, design, matrices):
+        eta = self.logs + design @ matrices.swapaxes(-1, -2)
+        eta_of_outcome = np.take_along_axis(
+            eta, np.broadcast_to(self.code, eta.shape[:2])[..., None], -1
+        )
+        top = eta.max(axis=-1)
+        total = top + np.log(np.exp(eta - top[..., None]).sum(axis=-1))
+        return (eta_of_outcome[..., 0] - total) @ self.weight
+
+    def _jacobian(self, scale):
+        """Return the matrix from coefficients to the departure's matrix, flattened."""
+        unit = np.eye(len(self.precision))
+        return self.matrices(unit, np.full(len(unit), scale)).reshape(len(unit), -1).T
+
+    @cached_property
+    def _laplace(self):
+        """Return mode and root of the covariance at each scale, and the logs of their weights."""
+        start = np.zeros(len(self.precision))
+        return laplace.at_scales(_SCALES, start, self._derivatives, self.log_density)
+
+    def _derivatives(self, scale):
+        """Return what gives the gradient and minus the Hessian of the log density at a scale."""
+        design, number, jacobian = self.design(self.logs), self.classes, self._jacobian(scale)
+        outcome = np.eye(number)[self.code]
+
+        def at(coefficients):
+            matrix = (jacobian @ coefficients).reshape(number, number + 1)
+            chance = softmax(self.logs + design @ matrix.T, axis=1)
+            residual = ((outcome - chance) * self.weight[:, None]).T @ design
+            score = jacobian.T @ residual.ravel() - self.precision * coefficients
+            hessian = jacobian.T @ self._curvature(chance, design) @ jacobian
+            hessian[np.diag_indices_from(hessian)] += self.precision
+            return score, hessian
+
+        return at
+
+    def _curvature(self, chance, design):
+        """Return minus the second derivative of the log likelihood by the departure's matrix."""
+        number, width = chance.shape[1], design.shape[1]
+        curvature = np.empty((number, width, number, width))
+        for row in range(number):
+            for column in range(row, number):
+                covariance = self.weight * chance[:, row] * ((row == column) - chance[:, column])
+                block = (design * covariance[:, None]).T @ design
+                curvature[row, :, column] = curvature[column, :, row] = block
+        return curvature.reshape(number * width, number * width)
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
+        """Draw coefficients (size, p) and scales (size,), with the effective share of the draws."""
+        return laplace.draw(_SCALES, self._laplace, self.log_density, size, rng)
+
+    @cached_property
+    def sample(self) -> np.ndarray:
+        """Departure's matrices of 4,000 draws, always the same."""
+        coefficients, scale, _ = self.draw(4000, np.random.default_rng(0))
+        return self.matrices(coefficients, scale)
+
+    def chances(self, matrices: np.ndarray, logs: np.ndarray) -> np.ndarray:
+        """Return the chances (S, u, C) of the classes given the logs of forecasts (u, C)."""
+        departure = self.design(logs) @ matrices.swapaxes(-1, -2)
+        departure += logs + self.shift
+        departure -= departure.max(axis=-1, keepdims=True)
+        np.exp(departure, out=departure)
+        departure /= departure.sum(axis=-1, keepdims=True)
+        return departure
+
+    def nearest(self, prob: float) -> np.ndarray | None:
+        """
+        Return the matrix (C, C + 1) nearest to no departure in the region of a probability.
+
+        The region is that of the draws' Mahalanobis distance from their mean, over the part of the
+        departure that the chances identify. None where it holds no departure at all.
+        """
+        matrices = self.sample.copy()
+        matrices[..., 0] += self.shift
+        rows = _identified(matrices)
+        mean = rows.mean(axis=0)
+        factor = np.linalg.cholesky(np.cov(rows.T))
+        distance = np.linalg.norm(np.linalg.solve(factor, (rows - mean).T), axis=0)
+        reach, distance_of_none = (
+            np.quantile(distance, prob),
+            np.linalg.norm(np.linalg.solve(factor, mean)),
+        )
+        if distance_of_none <= reach:
+            return None
+        block = (mean * (1 - reach / distance_of_none)).reshape(self.classes - 1, self.classes)
+        nearest = np.zeros((self.classes, self.classes + 1))
+        nearest[:-1, :-1], nearest[:-1, -1] = block, -block[:, 1:].sum(axis=1)
+        nearest[:, 0] -= self.shift
+        return nearest
+
+
+def finite_log(probability: np.ndarray) -> np.ndarray:
+    """Return the logs of probabilities (n, C), finite: a 0 lies below the smallest other one."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(probability)
+    finite = logs[np.isfinite(logs)]
+    return np.maximum(logs, finite.min() - finite.std())
+
+
+def _identified(matrices):
+    """
+    Return the part of matrices (S, C, C + 1) that the chances identify, (S, C (C - 1)).
+
+    The same added to all rows changes no chance, nor does the same added to all columns but the
+    first, since the standardised log forecasts sum to 0.
+    """
+    rows = (matrices - matrices[:, -1:])[:, :-1]
+    across = rows[..., 1:] - rows[..., 1:].mean(axis=-1, keepdims=True)
+    return np.concatenate([rows[..., :1], across[..., :-1]], axis=-1).reshape(len(rows), -1)

@@ -9,7 +9,7 @@ from scipy.stats import kstest
 import bayescm as bcm
 from bayescm.posteriors.calibration import LEVEL, SCALE, SLOPE, SmoothCurve
 from bayescm.posteriors.dirichlet_calibration import SCALE as CROSS_SCALE
-from bayescm.posteriors.dirichlet_calibration import Linear
+from bayescm.posteriors.dirichlet_calibration import LinearDeparture
 from bayescm.posteriors.hierarchical_calibration import SPREAD, Sites
 
 TIMES, DRAWS = 300, 199
@@ -32,12 +32,12 @@ def of_two(rng):
 def of_three(rng):
     """Return the rank of the true chances of a class at two forecasts of three classes."""
     logs = rng.normal(0, 1.3, (120, 3))
-    blank = Linear(logs, np.zeros(120, int), np.ones(120), CROSS_SCALE, np.zeros(3))
+    blank = LinearDeparture(logs, np.zeros(120, int), np.ones(120), CROSS_SCALE, np.zeros(3))
     sizes = np.sqrt(1 / blank.precision)
     truth = blank.matrices(rng.normal(0, sizes)[None], np.abs(rng.normal(0, CROSS_SCALE, 1)))
     chance = blank.chances(truth, logs)[0]
     code = (rng.random((120, 1)) > chance.cumsum(axis=1)).sum(axis=1).clip(max=2)
-    posterior = Linear(logs, code, np.ones(120), CROSS_SCALE, np.zeros(3))
+    posterior = LinearDeparture(logs, code, np.ones(120), CROSS_SCALE, np.zeros(3))
     drawn = posterior.matrices(*posterior.draw(DRAWS, rng)[:2])
     at = np.log(softmax([[1.0, 0.0, -1.0], [-0.5, 0.5, 0.5]], axis=1))
     own = blank.chances(truth, at)[0, :, 0]
