@@ -1,19 +1,29 @@
 """What the evidence says of the models themselves: marginal likelihoods and Bayes factors."""
 
+import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.trees import attribute_dims
-from bayescm.validate import fail
+from bayescm.validate import check_seed, check_whole, fail
+
+if TYPE_CHECKING:
+    from pymc import Model
 
 _KEY = "log_marginal_likelihood"
 
 
-def evidence_for(fits: Mapping[Any, xr.DataTree]) -> pd.DataFrame:
+def evidence_for(
+    models: "Mapping[Any, xr.DataTree | Model]",
+    *,
+    draws: int = 2000,
+    chains: int = 4,
+    random_seed: int = 0,
+) -> pd.DataFrame:
     """
     Compare models of the same evidence by their marginal likelihoods.
 
@@ -23,34 +33,52 @@ def evidence_for(fits: Mapping[Any, xr.DataTree]) -> pd.DataFrame:
 
     Parameters
     ----------
-    fits : mapping of name to DataTree
-        Two or more trees as `fit` returns them, all of the same evidence, of models whose direct
-        siblings know their marginal likelihood, with priors that are numbers.
+    models : mapping of name to DataTree or pymc.Model
+        Two or more models of the same evidence. A tree as `fit` returns it has its marginal
+        likelihood from its direct posterior. Any other model, or prior of another family, is given
+        as the model itself, such as
+        ``bcm.models.dirichlet_multinomial(counts, concentration=partial(pm.Gamma, ...))``, and
+        sampled by sequential Monte Carlo (`pymc.sample_smc`).
+    draws, chains : int, default 2000 and 4
+        The particles of each chain of sequential Monte Carlo, and the number of chains, 2 or more.
+    random_seed : int, default 0
+        The seed of sequential Monte Carlo.
 
     Returns
     -------
     DataFrame
         A row per model (and member of the batch): ``log_marginal_likelihood`` (natural logarithm),
-        ``difference`` from the best model, ``bayes_factor`` against the best model, and
-        ``probability`` of the model if all were equally probable before.
+        its ``standard_error`` (0 of a direct posterior, that of the mean of the chains' estimates
+        otherwise), ``difference`` from the best model, ``bayes_factor`` against the best model,
+        ``probability`` of the model if all were equally probable before, and ``how`` the marginal
+        likelihood was computed. Where a model is sampled, a batch counts as a whole.
 
     Raises
     ------
     TypeError
-        If this is not a mapping of fits.
+        If this is not a mapping of fits and models.
     ValueError
-        If there is one model only, a fit has no marginal likelihood, or the models are of different
-        evidence, or condition on different parts of it: ``fixed_totals`` is about the
+        If there is one model only, a model has no marginal likelihood, or the models are of
+        different evidence, or condition on different parts of it: ``fixed_totals`` is about the
         predictions given the class totals, ``dirichlet_multinomial`` about both.
 
     See Also
     --------
     bayescm.fit : The attribute ``log_marginal_likelihood`` of its trees.
 
+    Notes
+    -----
+    Each chain estimates the marginal likelihood without bias; the logarithm of their mean is
+    reported. Of a model of your own it is compared only whether the observed numbers are the same:
+    it must be their whole probability, the multinomial coefficient included.
+
     References
     ----------
     Kass, R. E. & Raftery, A. E. (1995). Bayes factors. Journal of the American Statistical
     Association 90, 773-795. doi:10.1080/01621459.1995.10476572
+
+    Del Moral, P., Doucet, A. & Jasra, A. (2006). Sequential Monte Carlo samplers. Journal of the
+    Royal Statistical Society B 68, 411-436. doi:10.1111/j.1467-9868.2006.00553.x
 
     Examples
     --------
@@ -64,54 +92,144 @@ def evidence_for(fits: Mapping[Any, xr.DataTree]) -> pd.DataFrame:
     >>> evidence_for(fits)["bayes_factor"].round(2).to_dict()
     {'flat': 0.56, 'better than chance': 1.0}
     """
-    named = isinstance(fits, Mapping) and not isinstance(fits, xr.DataTree)  # a tree is a mapping
-    if not named or not all(isinstance(each, xr.DataTree) for each in fits.values()):
+    named = isinstance(models, Mapping) and not isinstance(models, xr.DataTree)  # it is a mapping
+    if not named or not all(_is_fit(each) or _is_model(each) for each in models.values()):
         todo = "pass evidence_for({'flat': fit(counts, concentration=1.0), ...})"
-        raise fail("not fits by name", type(fits).__name__, "a mapping to trees", todo, TypeError)
-    if len(fits) < 2:
-        raise fail("nothing to compare", list(fits), "two or more fits", "fit another model")
-    names = list(fits)
+        allowed = "a mapping to trees and pymc.Models"
+        raise fail("not fits by name", type(models).__name__, allowed, todo, TypeError)
+    if len(models) < 2:
+        raise fail("nothing to compare", list(models), "two or more fits", "fit another model")
+    check_whole("draws", draws, 2, "particles", 2000)
+    check_whole("chains", chains, 2, "chains", 4)
+    check_seed(random_seed)
+    names = list(models)
     for name in names:
-        _check_known(name, fits[name])
-        _check_same(names[0], name, fits)
-    logs = xr.concat([_logs(each) for each in fits.values()], pd.Index(names, name="model"))
-    logs = logs.transpose("model", ...)
+        _check_marginal(name, models[name])
+        _check_same(names[0], name, models)
+    sampler = {"draws": draws, "chains": chains, "random_seed": random_seed}
+    as_whole = not all(map(_is_fit, models.values()))
+    marginals = [
+        _by_fit(model, as_whole=as_whole) if _is_fit(model) else _by_smc(name, model, **sampler)
+        for name, model in models.items()
+    ]
+    of_models, errors, how = zip(*marginals, strict=True)
+    logs = xr.concat(of_models, pd.Index(names, name="model")).transpose("model", ...)
     difference = logs - logs.max("model")
     factor = np.exp(difference)
-    columns = {_KEY: logs, "difference": difference, "bayes_factor": factor}
+    columns = {_KEY: logs, "standard_error": xr.DataArray([*errors], dims="model")}
+    columns |= {"difference": difference, "bayes_factor": factor}
     columns["probability"] = factor / factor.sum("model")
+    columns["how"] = xr.DataArray([*how], dims="model")
     return xr.Dataset(columns).to_dataframe(dim_order=list(logs.dims))
 
 
-def _logs(tree):
-    """Return the log marginal likelihoods over the batch, which the attribute has flat."""
+def _is_fit(model):
+    return isinstance(model, xr.DataTree)
+
+
+def _is_model(model):
+    """Say whether this is a model of PyMC, which need not be loaded to know."""
+    ours = ("pymc.model.core", "Model")
+    return any((each.__module__, each.__name__) == ours for each in type(model).__mro__)
+
+
+def _by_fit(tree, *, as_whole):
+    """Return the log marginal likelihoods over the batch, or of all of it, and how they came."""
     dims = attribute_dims(tree, "batch")
     sizes = tree["posterior"].sizes
-    values = np.reshape(tree.attrs[_KEY], [sizes[dim] for dim in dims])
+    values = np.reshape(tree.attrs[_KEY], [sizes[dim] for dim in dims])  # the attribute is flat
     coords = {dim: tree["posterior"][dim] for dim in dims if dim in tree["posterior"].coords}
-    return xr.DataArray(values, dims=dims, coords={k: v.values for k, v in coords.items()})
+    logs = xr.DataArray(values, dims=dims, coords={k: v.values for k, v in coords.items()})
+    return logs.sum() if as_whole else logs, 0.0, "direct posterior"
 
 
-def _check_known(name, tree):
-    if _KEY not in tree.attrs:
-        todo = "compare by az.loo where there are folds or groups, or take a proper prior"
-        got = (name, tree.attrs.get("model", "a tree"))
+def _by_smc(name, model, draws, chains, random_seed):
+    """
+    Return the log marginal likelihood, its standard error and how they came.
+
+    With the estimates Z_1, ..., Z_K of the chains it is the logarithm of their mean, and its error
+    by the delta method sd(Z) / (mean(Z) sqrt(K)).
+    """
+    import pymc as pm
+
+    from bayescm.fitting.nuts import watched
+
+    logger = logging.getLogger("pymc")
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        # In this process: another one would need the main module to be safe to import.
+        tree = pm.sample_smc(
+            draws,
+            model=model,
+            chains=chains,
+            cores=1,
+            random_seed=random_seed,
+            progressbar=watched(),
+            compute_convergence_checks=False,
+        )
+    finally:
+        logger.setLevel(level)
+    stages = tree["sample_stats"][_KEY].values  # of each chain; the last stage has the estimate
+    logs = np.array([np.asarray(each, float)[-1] for each in stages])
+    if not np.isfinite(logs).all():
+        todo = "look at the prior: the evidence must be possible under it, and the prior proper"
+        raise fail(f"no marginal likelihood of {name}", logs.tolist(), "finite numbers", todo)
+    estimates = np.exp(logs - logs.max())
+    error = estimates.std(ddof=1) / (estimates.mean() * np.sqrt(chains))
+    how = f"sequential Monte Carlo ({chains} chains of {draws:,} particles)"
+    return xr.DataArray(np.log(estimates.mean()) + logs.max()), float(error), how
+
+
+def _check_marginal(name, model):
+    """Raise where there is no probability of the evidence, or nobody knows it."""
+    if _is_fit(model):
+        if _KEY in model.attrs:
+            return
+        todo = "pass the pymc.Model itself, or compare by az.loo where there are folds or groups"
+        got = (name, model.attrs.get("model", "a tree"))
         raise fail("no marginal likelihood is known", got, "a fit whose attributes have it", todo)
+    from bayescm.fitting.tree import is_discounted, is_improper
+
+    if is_discounted(model):
+        todo = "pass omega=1.0"
+        raise fail("a discounted likelihood is no probability", name, "a likelihood as it is", todo)
+    if is_improper(model):
+        todo = "take a concentration above 0"
+        raise fail("an improper prior has no marginal likelihood", name, "a proper prior", todo)
 
 
-def _check_same(first, name, fits):
-    one, other = (_observed(fits[each]) for each in (first, name))
-    if not one.equals(other):
-        got = f"{first} and {name} observe {_said(one)} and {_said(other)}"
-        todo = "fit all of them to the same counts, with the same totals given"
-        raise fail("the models are of different evidence", got, "the same observations", todo)
+def _check_same(first, name, models):
+    one, other = (_observed(models[each]) for each in (first, name))
+    fits = _is_fit(models[first]) and _is_fit(models[name])
+    if one.equals(other) or (not fits and set(one) != set(other) and _same_numbers(one, other)):
+        return
+    got = f"{first} and {name} observe {_describe(one)} and {_describe(other)}"
+    todo = "fit all of them to the same counts, with the same totals given"
+    raise fail("the models are of different evidence", got, "the same observations", todo)
 
 
-def _observed(tree):
-    """Return what the model took for observed, without the scalars that came with the evidence."""
-    seen = tree["observed_data"].to_dataset()
-    return seen.drop_vars([key for key, each in seen.coords.items() if not each.ndim])
+def _same_numbers(one, other):
+    """Say whether the same numbers are observed, whatever names and shapes they have."""
+    first, second = (
+        np.sort(np.concatenate([each.values.ravel() for each in data.values()]))
+        for data in (one, other)
+    )
+    return np.array_equal(first, second)
 
 
-def _said(seen):
-    return {name: dict(each.sizes) for name, each in seen.data_vars.items()}
+def _observed(model):
+    """Return what a model takes for observed, without the scalars that came with the evidence."""
+    if _is_fit(model):
+        data = model["observed_data"].to_dataset()
+    else:
+        from pymc.backends.arviz import find_observations
+
+        from bayescm.fitting.forward import labelled
+
+        data = labelled(model, find_observations(model), {}, ())
+    return data.drop_vars([key for key, each in data.coords.items() if not each.ndim])
+
+
+def _describe(data):
+    return {name: dict(each.sizes) for name, each in data.data_vars.items()}

@@ -188,8 +188,8 @@ def _estimands(model, posterior, values):
 
 def _marginal(posterior, model):
     """Return the log marginal likelihood as an attribute, where there is one."""
-    if "omega" in model.named_vars and (model["omega"].get_value() != 1).any():
-        return {}  # a likelihood raised to a power is not the probability of anything
+    if tree.is_discounted(model):
+        return {}
     try:
         with np.errstate(invalid="ignore"):  # an improper prior
             found = np.asarray(posterior.log_marginal_likelihood(), float)

@@ -70,7 +70,7 @@ def build(
         groups = {**groups, "posterior": posterior}
         groups |= forward.predictive(model, posterior, predictive_seed)
         groups |= _logs(model, free)
-        if not _improper(model):
+        if not is_improper(model):
             numbers = sum(each.size for each in posterior.values()) // posterior.sizes["chain"]
             groups |= forward.prior(model, posterior.sizes["draw"], numbers, prior_seed)
     coords = {name: np.asarray(values) for name, values in model.coords.items()}
@@ -111,7 +111,12 @@ def _finish(group, coords, scalars):
     return xr.Dataset(group.data_vars.variables, coords, group.attrs)
 
 
-def _improper(model) -> bool:
+def is_discounted(model) -> bool:
+    """Say whether the likelihood is raised to a power, and no probability of anything."""
+    return "omega" in model.named_vars and bool((model["omega"].get_value() != 1).any())
+
+
+def is_improper(model) -> bool:
     """Say whether a Dirichlet prior has a parameter of 0."""
     names = ("concentration", "pseudo_count")
     weights = [each for each in model.data_vars if each.name in names]
@@ -151,7 +156,7 @@ def _densities(*parts):
 def _logs(model, free):
     """Return the log likelihood of every observation and the log prior of every free variable."""
     parts = {"log_likelihood": model.observed_RVs}
-    if not _improper(model):
+    if not is_improper(model):
         parts["log_prior"] = model.free_RVs
     groups = {}
     values = forward.evaluate(model, " ".join(parts), _densities(*parts), free)

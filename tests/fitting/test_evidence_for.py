@@ -1,6 +1,10 @@
 """Marginal likelihoods on the tree of a fit, and models compared by them."""
 
+from functools import partial
+
 import numpy as np
+import pandas as pd
+import pymc as pm
 import pytest
 import xarray as xr
 from scipy import special, stats
@@ -50,7 +54,7 @@ def test_models_of_one_matrix_are_compared(tmp_path, flat):
     assert table["probability"].sum() == pytest.approx(1)
     bcm.save(fits["flat"], tmp_path / "fit.nc")
     again = bcm.priors.evidence_for({**fits, "flat": bcm.load(tmp_path / "fit.nc")})
-    np.testing.assert_allclose(again, table)
+    pd.testing.assert_frame_equal(again, table)
 
 
 @pytest.mark.long
@@ -84,6 +88,51 @@ def test_what_cannot_be_compared_is_refused(flat, given):
     for words, other in refused.items():
         with pytest.raises(ValueError, match=words):
             bcm.priors.evidence_for({"one": flat, "other": other})
+
+
+@pytest.mark.slow
+def test_other_models_are_sampled_by_sequential_monte_carlo():
+    """Under a flat prior every table of so many examples is equally probable."""
+
+    def cells(counts, weight):
+        with pm.Model() as model:
+            theta = pm.Dirichlet("theta", weight)
+            pm.Multinomial("table", n=40, p=theta, observed=counts.values.ravel())
+        return model
+
+    narrow = partial(pm.Gamma, alpha=4000, beta=4000)  # as good as a concentration of 1
+    models = {
+        "fit": fit(COUNTS, concentration=1.0),
+        "own": cells(COUNTS, np.ones(4)),
+        "prior": bcm.models.dirichlet_multinomial(COUNTS, concentration=narrow),
+    }
+    table = bcm.priors.evidence_for(models, draws=500, random_seed=3)
+    error = table["standard_error"]
+    assert error["fit"] == 0
+    assert ((error[1:] > 0.005) & (error[1:] < 0.2)).all()
+    known = -np.log(special.comb(40 + 3, 3))
+    assert (np.abs(table["log_marginal_likelihood"] - known) <= 4 * error + 1e-9).all()
+    smc = "sequential Monte Carlo (4 chains of 500 particles)"
+    assert table["how"].tolist() == ["direct posterior", smc, smc]
+    batch = xr.concat([COUNTS, COUNTS], "site")
+    both = {"fit": fit(batch, concentration=1.0)}
+    both["sampled"] = bcm.models.dirichlet_multinomial(batch, concentration=1.0)
+    table = bcm.priors.evidence_for(both, draws=500)
+    error = table["standard_error"]
+    assert (np.abs(table["log_marginal_likelihood"] - 2 * known) <= 4 * error + 1e-9).all()
+    with pytest.raises(ValueError, match="of different evidence"):
+        bcm.priors.evidence_for({**models, "other": cells(COUNTS + 1, np.ones(4))})
+
+
+@pytest.mark.long
+def test_a_model_without_a_marginal_likelihood_is_refused(flat):
+    refused = {
+        "discounted likelihood.*pass omega=1": bcm.models.pooled_folds(FOLDS),
+        "improper prior": bcm.models.dirichlet_multinomial(COUNTS, concentration=0.0),
+    }
+    for words, model in refused.items():
+        with pytest.raises(ValueError, match=words):
+            bcm.priors.evidence_for({"flat": flat, "other": model})
 
 
 def test_bad_input(flat):
