@@ -67,8 +67,8 @@ class Stack(InTurn):
 
     @property
     def undefined(self) -> np.ndarray:
-        found = [np.asarray(each.undefined) for each in self.distributions.flat]
-        return np.reshape(found, self.shape)
+        fractions = [np.asarray(each.undefined) for each in self.distributions.flat]
+        return np.reshape(fractions, self.shape)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -80,8 +80,8 @@ class Stack(InTurn):
         return ends[:, 0].reshape(self.shape), ends[:, 1].reshape(self.shape)
 
     def take(self, index: Any) -> Distribution:
-        found = self.distributions.ravel()[index]
-        return Stack(found) if isinstance(found, np.ndarray) else found
+        members = self.distributions.ravel()[index]
+        return Stack(members) if isinstance(members, np.ndarray) else members
 
     def with_tolerance(self, accuracy: float) -> "Stack":
         members = np.empty(self.shape, object)
@@ -96,8 +96,8 @@ class Stack(InTurn):
     def _ask(self, name, *points):
         def ask(x):
             flat = zip(self.distributions.flat, np.broadcast_to(x, self.shape).flat, strict=True)
-            found = np.asarray([getattr(each, name)(*[at] * len(points)) for each, at in flat])
-            return found.reshape(*self.shape, *found.shape[1:])
+            answers = np.asarray([getattr(each, name)(*[at] * len(points)) for each, at in flat])
+            return answers.reshape(*self.shape, *answers.shape[1:])
 
         return one_by_one(ask, points[0], self.shape) if points else ask(np.nan)
 

@@ -198,11 +198,11 @@ class F1(_OfABeta):
         a, b = np.broadcast_arrays(np.asarray(self.a, float), np.asarray(self.b, float))
         if a.size == 1:  # plain numbers take a tenth of the time
             return np.reshape(_moments_of_f1(a.item(), b.item()), (3, *a.shape))
-        found = np.empty((3, a.size))
+        moments = np.empty((3, a.size))
         for start in range(0, a.size, _CHUNK):
             part = slice(start, start + _CHUNK)
-            found[:, part] = _moments_of_f1(a.flat[part], b.flat[part])
-        return [each.reshape(a.shape)[()] for each in found]
+            moments[:, part] = _moments_of_f1(a.flat[part], b.flat[part])
+        return [each.reshape(a.shape)[()] for each in moments]
 
     def mode(self) -> np.ndarray:
         a, b = np.asarray(self.a, float), np.asarray(self.b, float)
@@ -216,10 +216,10 @@ class F1(_OfABeta):
         finite_at_0 = (self._kind == INTERIOR) & (np.asarray(self.a) == 1)
         if not finite_at_0.any():
             return self._kind
-        chosen, kinds = np.flatnonzero(finite_at_0), np.array(self._kind)
-        some = self.take(chosen)
+        rising, kinds = np.flatnonzero(finite_at_0), np.array(self._kind)
+        some = self.take(rising)
         reaches_0 = some.pdf(0.0) >= some.pdf(some.quantile(prob))
-        kinds.reshape(-1)[chosen[reaches_0]] = LOWER
+        kinds.reshape(-1)[rising[reaches_0]] = LOWER
         return kinds
 
     @cached_property
@@ -294,10 +294,10 @@ def _moments_of_f1(a, b):
     two = 1 / (n + 1)
     for j in range(_TERMS):
         three = 1 / (n + (j + 2))
-        found, missed = a * one, (b + j) * one
-        shift = found * j * share  # of the mean of c
-        spread = found * missed * two
-        lean = 2 * spread * (found - missed) * three
+        hits, missed = a * one, (b + j) * one
+        shift = hits * j * share  # of the mean of c
+        spread = hits * missed * two
+        lean = 2 * spread * (hits - missed) * three
         first -= weight * shift
         term = (j + 1) * weight * (spread + shift**2)
         second += term
@@ -363,9 +363,9 @@ def _chunk(a, b, prob, power):
     """Solve in the variable v that is u or 1 - u, whichever is small: it keeps its digits."""
     swapped = a > b
     density = _Density(np.where(swapped, b, a), np.where(swapped, a, b), swapped, power)
-    low, high, lost = density.solve(prob)
-    if lost.any():
-        low[lost], high[lost] = density.take(lost).bracket(prob)
+    low, high, unsolved = density.solve(prob)
+    if unsolved.any():
+        low[unsolved], high[unsolved] = density.take(unsolved).bracket(prob)
     return np.stack([np.where(swapped, 1 - high, low), np.where(swapped, 1 - low, high)], -1)
 
 
@@ -433,17 +433,19 @@ class _Density:
         """Return both ends in v, and which of them did not converge."""
         low, high = self.equal_tailed((1 - prob) / 2)
         state = low, high, np.zeros_like(low), np.zeros(low.shape, bool), low
-        low, high, _, far, size = state = self.walk(*self.around_mode(state), steps=_STEPS)
+        low, high, _, overshot, size = state = self.walk(*self.around_mode(state), steps=_STEPS)
         rest = ~(size < _SETTLED)
         if rest.any():
             some = self if rest.all() else self.take(rest)
             moved = some.walk(*(each[rest] for each in state), steps=5)
             for each, new in zip(state, moved, strict=True):
                 each[rest] = new
-        lost = far | ~(size < _SETTLED)
-        if lost.any():
-            low[lost], high[lost], lost[lost] = self.take(lost).polish(low[lost], high[lost], prob)
-        return self.value(low), self.value(high), lost
+        unsolved = overshot | ~(size < _SETTLED)
+        if unsolved.any():
+            low[unsolved], high[unsolved], unsolved[unsolved] = self.take(unsolved).polish(
+                low[unsolved], high[unsolved], prob
+            )
+        return self.value(low), self.value(high), unsolved
 
     def equal_tailed(self, tail):
         """Return the points below and above which lies a mass, to 1e-11 of the spread."""
@@ -464,11 +466,11 @@ class _Density:
         return self.moved(state, new_low, new_high, size)
 
     def moved(self, state, new_low, new_high, size):
-        low, high, excess, far, _ = state
+        low, high, excess, overshot, _ = state
         moves = np.stack([low - new_low, new_high - high])
         excess = excess + self.between(np.stack([new_low, high]), moves).sum(axis=0)
-        far = far | (np.abs(moves) > 2).any(axis=0)
-        return new_low, new_high, excess, far, size
+        overshot = overshot | (np.abs(moves) > 2).any(axis=0)
+        return new_low, new_high, excess, overshot, size
 
     def walk(self, *state, steps):
         """Take some Newton steps, and keep account of the mass that they add."""
@@ -532,10 +534,10 @@ def highest_of(distribution, prob, kind, back, power):
     ends[inside] = back(beta_highest(a[inside], b[inside], prob, power))
     flat = ends.reshape(-1, 2)
     for name, q in [(LOWER, prob), (UPPER, 1 - prob)]:
-        chosen = np.flatnonzero(kind == name)
-        if len(chosen):
-            end = distribution.take(chosen).quantile(q)
-            flat[chosen] = np.stack([0 * end, end] if name == LOWER else [end, 0 * end + 1], -1)
+        members = np.flatnonzero(kind == name)
+        if len(members):
+            end = distribution.take(members).quantile(q)
+            flat[members] = np.stack([0 * end, end] if name == LOWER else [end, 0 * end + 1], -1)
     even = np.flatnonzero(kind == FLAT)
     if len(even):
         flat[even] = distribution.take(even).eti(prob)

@@ -111,9 +111,9 @@ def _of_every_class(form, weights):
     tp = np.einsum("...ii->...i", weights)
     other = 1 - np.eye(weights.shape[-1])
     fn, fp = (np.einsum(f"...ij,ij->...{axis}", weights, other) for axis in "ij")
-    known = {"tp": tp, "fn": fn, "fp": fp}
+    by_name = {"tp": tp, "fn": fn, "fp": fp}
     if isinstance(form.form, Proportion) and set(form.form) in ({"tp", "fn"}, {"tp", "fp"}):
-        return Beta(*(known[each] for each in form.form)), False
+        return Beta(*(by_name[each] for each in form.form)), False
     kinds = {Overlap(0.5, 0.5): F1, Overlap(1, 1): Beta}
     return (kinds[form.form](tp, fn + fp) if form.form in kinds else None), True
 
@@ -142,9 +142,9 @@ def distribution_of_rows(measure, weights):
     """Return the distribution of a measure of each class, (..., C), from its row alone, or None."""
     if measure.form not in (("tp", "fn"), ("fn", "tp")):
         return None
-    found = np.einsum("...ii->...i", weights)
+    right = np.einsum("...ii->...i", weights)
     missed = np.einsum("...ij,ij->...i", weights, 1 - np.eye(weights.shape[-1]))
-    return Beta(found, missed) if measure.form.part == "tp" else Beta(missed, found)
+    return Beta(right, missed) if measure.form.part == "tp" else Beta(missed, right)
 
 
 def distribution_at_prevalence(measure, weights, prevalence):
@@ -225,17 +225,17 @@ def _of_cost(measure, weights):
         for each in sorted(set(costs.values()), reverse=True)
     ]
     shares = []
-    for place, cells in enumerate(alike[:-1]):
-        rest = [cell for same in alike[place + 1 :] for cell in same]
+    for index, cells in enumerate(alike[:-1]):
+        rest = [cell for same in alike[index + 1 :] for cell in same]
         shares.append(_beta(weights, ("+".join(cells), "+".join(rest))))
 
     def made(*sticks):
         """Return the cells, all of those that cost the same in one."""
         cells, left = dict.fromkeys(_CELLS, 0.0), 1.0
-        for place, same in enumerate(alike):
-            last = place == len(sticks)
-            cells[same[0]] = left if last else left * sticks[place].v
-            left = left if last else left * sticks[place].c
+        for index, same in enumerate(alike):
+            last = index == len(sticks)
+            cells[same[0]] = left if last else left * sticks[index].v
+            left = left if last else left * sticks[index].c
         return cells["tp"], cells["fn"], cells["fp"], cells["tn"]
 
     log_odds = partial(_log_odds, odds=odds.cost(matrix), made=made)

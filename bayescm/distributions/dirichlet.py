@@ -56,7 +56,7 @@ def check_proper(weights, labels=None, *, abstains=False):
     empty = weights[..., : weights.shape[-1] - abstains, :] == 0
     if empty.any():
         names = range(weights.shape[-1]) if labels is None else labels
-        actual, predicted = (names[place] for place in np.argwhere(empty)[0][-2:])
+        actual, predicted = (names[index] for index in np.argwhere(empty)[0][-2:])
         raise fail(
             f"the posterior is improper: cell actual={actual!r}, predicted={predicted!r} is empty",
             ...,

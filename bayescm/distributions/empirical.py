@@ -62,13 +62,13 @@ class Discrete(Distribution):
         return np.minimum(np.cumsum(self.weights), 1)
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        near = np.asarray(x, float) + _SAME * np.maximum(1, np.abs(x))
-        return np.append(0, self._below)[np.searchsorted(self.values, near, side="right")]
+        rounded = np.asarray(x, float) + _SAME * np.maximum(1, np.abs(x))
+        return np.append(0, self._below)[np.searchsorted(self.values, rounded, side="right")]
 
     def sf(self, x: ArrayLike) -> np.ndarray:
-        near = np.asarray(x, float) + _SAME * np.maximum(1, np.abs(x))
+        rounded = np.asarray(x, float) + _SAME * np.maximum(1, np.abs(x))
         above = np.append(np.cumsum(self.weights[::-1])[::-1], 0)
-        return above[np.searchsorted(self.values, near, side="right")]
+        return above[np.searchsorted(self.values, rounded, side="right")]
 
     def mass_at(self, x: ArrayLike) -> np.ndarray:
         x = np.asarray(x, float)
@@ -214,11 +214,11 @@ class Empirical(Distribution):
 
     def _estimate(self, x):
         """Return a kernel density estimate at x, one number for each member of the batch."""
-        x, found = np.broadcast_to(x, self.shape), np.empty(self.shape)
+        x, estimates = np.broadcast_to(x, self.shape), np.empty(self.shape)
         for index in np.ndindex(self.shape):
             grid, density = self._kernels[index]
-            found[index] = np.interp(x[index], grid, density, left=0.0, right=0.0)
-        return found[()]
+            estimates[index] = np.interp(x[index], grid, density, left=0.0, right=0.0)
+        return estimates[()]
 
     @cached_property
     def _kernels(self):
@@ -257,11 +257,11 @@ class Empirical(Distribution):
 
     def _per_column(self, function, *shape):
         rows, valid = self._sorted
-        found = np.full((*valid.shape, *shape), np.nan)
+        answers = np.full((*valid.shape, *shape), np.nan)
         for index in np.ndindex(valid.shape):
             column = rows[index][: valid[index]]
-            found[index] = function(column) if len(column) > 1 else np.nan
-        return found
+            answers[index] = function(column) if len(column) > 1 else np.nan
+        return answers
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
         _, valid = self._sorted
@@ -276,11 +276,11 @@ class Empirical(Distribution):
             return np.minimum(valid, self.effective_draws)
         by_chain = self.draws.reshape(self.chains, -1, *self.draws.shape[1:])
         with np.errstate(invalid="ignore"):  # its quantiles may be infinite
-            found = _array_stats().ess(
+            effective = _array_stats().ess(
                 by_chain, chain_axis=0, draw_axis=1, method="tail", prob=0.95
             )
         # Among draws that are undefined in part there is no telling how chains move.
-        return np.where(np.isfinite(found), found, valid)
+        return np.where(np.isfinite(effective), effective, valid)
 
 
 def _half(low, high):

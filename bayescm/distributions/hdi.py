@@ -20,8 +20,8 @@ def remark(kind: str) -> str:
     """Return what is to be said of an interval of this kind, where it is not the only candidate."""
     if kind in ONE_INTERVAL:
         return ""
-    several = kind in (SEVERAL_MODES, U_SHAPED, NOT_UNIMODAL)
-    return f", {SEVERAL_MODES}" if several else f", equal tails: {kind}"
+    not_the_only = kind in (SEVERAL_MODES, U_SHAPED, NOT_UNIMODAL)
+    return f", {SEVERAL_MODES}" if not_the_only else f", equal tails: {kind}"
 
 
 _SHARES = np.array([1e-6, 1e-3, 0.1, 0.5, 0.9])
@@ -80,11 +80,11 @@ class Link:
 
     def step(self, y, q, below, density):
         """Return Newton's step towards the quantile in the normal scale, and where it is known."""
-        known = (below > 1e-100) & (below < 1 - 1e-15) & (density > 0)
-        z = special.ndtri(np.where(known, below, 0.5))
+        is_inner = (below > 1e-100) & (below < 1 - 1e-15) & (density > 0)
+        z = special.ndtri(np.where(is_inner, below, 0.5))
         with np.errstate(all="ignore"):
             rate = density * self.slope(y) * np.sqrt(2 * np.pi) * np.exp(z**2 / 2)
-            return np.where(known, (special.ndtri(q) - z) / rate, 0.0), known
+            return np.where(is_inner, (special.ndtri(q) - z) / rate, 0.0), is_inner
 
 
 class Members:
@@ -113,10 +113,10 @@ class Members:
 
     def _ask(self, function, points):
         """Ask the whole batch, the points of the members that are not meant filled up."""
-        every = np.broadcast_to(points[:1], (int(np.prod(self.shape)), points.shape[1])).copy()
-        every[self.index] = points
-        found = np.asarray(function(every.T.reshape(-1, *self.shape)))
-        return found.reshape(len(found), -1).T[self.index]
+        padded = np.broadcast_to(points[:1], (int(np.prod(self.shape)), points.shape[1])).copy()
+        padded[self.index] = points
+        answers = np.asarray(function(padded.T.reshape(-1, *self.shape)))
+        return answers.reshape(len(answers), -1).T[self.index]
 
 
 def highest(rows: Any, prob: float) -> tuple[np.ndarray, np.ndarray]:
@@ -147,9 +147,9 @@ def highest(rows: Any, prob: float) -> tuple[np.ndarray, np.ndarray]:
         if not len(open_):
             break
         some = rows.take(open_)
-        found = candidate(some, prob, central[open_])
-        right = _is_highest(some, found)
-        ends[open_[right]], kinds[open_[right]] = found[right], kind
+        solved = candidate(some, prob, central[open_])
+        right = _is_highest(some, solved)
+        ends[open_[right]], kinds[open_[right]] = solved[right], kind
         open_ = open_[~right]
     if len(open_):
         ends[open_] = shortest(rows.take(open_), prob)
@@ -231,8 +231,8 @@ def _equal_levels(rows, prob, start):
             moved, y = np.abs(new - y).max(axis=-1) / width, new
             if not (moved > tolerance).any():
                 break
-    lost = ~(moved < 1e-4)
-    return np.where(lost[:, None], np.nan, rows.link.to_x(y))
+    unsolved = ~(moved < 1e-4)
+    return np.where(unsolved[:, None], np.nan, rows.link.to_x(y))
 
 
 def _step(rows, y, prob, rough):
@@ -277,9 +277,9 @@ def _to_high(rows, prob, start):
 
 def _is_highest(rows, ends):
     """Say whether the density is higher everywhere inside the ends than outside, on a grid."""
-    known = np.isfinite(ends[:, 0]) & ~np.isnan(ends[:, 1]) & (ends[:, 0] < ends[:, 1])
+    defined = np.isfinite(ends[:, 0]) & ~np.isnan(ends[:, 1]) & (ends[:, 0] < ends[:, 1])
     low, high = rows.link.low, rows.link.high
-    left, right = np.where(known[:, None], ends, 0.5).T[..., None]
+    left, right = np.where(defined[:, None], ends, 0.5).T[..., None]
     inside = left + (np.minimum(right, 1e300) - left) * _INSIDE
     with np.errstate(invalid="ignore", over="ignore"):
         away = (np.minimum(right, 1e300) - left) * _AWAY
@@ -291,7 +291,7 @@ def _is_highest(rows, ends):
     at_left, at_right, inner, before, beyond = np.split(density, cuts, axis=-1)
     at_left = np.where((left > low) | ~rows.link.from_low, at_left, np.inf)
     at_right = np.where((right < high) | ~rows.link.to_high, at_right, np.inf)
-    known &= ((at_left > 0) & (at_right > 0)).all(axis=-1)  # else the density is not known there
+    defined &= ((at_left > 0) & (at_right > 0)).all(axis=-1)  # else the density is not known there
     higher = inner >= np.minimum(at_left, at_right) * (1 - _TOLERANCE)
     lower = [before <= at_left * (1 + _TOLERANCE), beyond <= at_right * (1 + _TOLERANCE)]
-    return known & higher.all(axis=-1) & np.concatenate(lower, axis=-1).all(axis=-1)
+    return defined & higher.all(axis=-1) & np.concatenate(lower, axis=-1).all(axis=-1)

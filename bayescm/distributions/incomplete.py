@@ -60,29 +60,29 @@ def _inverse(inverse, mass, complement, a, b, q):
     if smooth.ndim == 0 or not smooth.any():
         return _searched(inverse, mass, complement, a, b, q)
     a, b, q, smooth = np.broadcast_arrays(a, b, q, smooth)
-    found, rest = np.empty(a.shape), ~smooth
-    near, missed = _near_normal(a[smooth], b[smooth], q[smooth], mass is betainc)
-    found[smooth], rest[smooth] = near, missed
+    solutions, rest = np.empty(a.shape), ~smooth
+    approximation, missed = _near_normal(a[smooth], b[smooth], q[smooth], mass is betainc)
+    solutions[smooth], rest[smooth] = approximation, missed
     if rest.any():
-        found[rest] = _searched(inverse, mass, complement, a[rest], b[rest], q[rest])
-    return found
+        solutions[rest] = _searched(inverse, mass, complement, a[rest], b[rest], q[rest])
+    return solutions
 
 
 def _searched(inverse, mass, complement, a, b, q):
     """Invert `mass`, and check what came out where a parameter is large."""
-    found = inverse(a, b, q)
+    solutions = inverse(a, b, q)
     large = np.maximum(a, b) > _LARGE
     if not np.any(large):
-        return found
-    a, b, q, large, found = np.broadcast_arrays(a, b, q, large, found)
-    found = np.array(found)
-    for chosen, side in [(large & (a <= b), mass), (large & (a > b), complement)]:
+        return solutions
+    a, b, q, large, solutions = np.broadcast_arrays(a, b, q, large, solutions)
+    solutions = np.array(solutions)
+    for members, side in [(large & (a <= b), mass), (large & (a > b), complement)]:
         small, big = (a, b) if side is mass else (b, a)
-        small, big, goal = small[chosen], big[chosen], q[chosen]
-        start = found[chosen] if side is mass else _OTHER[inverse](small, big, goal)
-        near = _checked(start, side, small, big, goal)
-        found[chosen] = near if side is mass else 1 - near
-    return found[()]
+        small, big, goal = small[members], big[members], q[members]
+        start = solutions[members] if side is mass else _OTHER[inverse](small, big, goal)
+        improved = _checked(start, side, small, big, goal)
+        solutions[members] = improved if side is mass else 1 - improved
+    return solutions[()]
 
 
 def _near_normal(a, b, q, below):
@@ -104,12 +104,12 @@ def _near_normal(a, b, q, below):
         peak, moved = density_of_log_odds(p, r), np.inf
         for _ in range(_HALLEY):
             v = v0 * np.exp(d) / (1 + v0 * np.expm1(d))
-            found = np.empty(v.shape)
-            for side, chosen in ((betainc, lower), (betaincc, ~lower)):
-                if chosen.any():
-                    found[chosen] = side(p[chosen], r[chosen], v[chosen])
+            probabilities = np.empty(v.shape)
+            for side, members in ((betainc, lower), (betaincc, ~lower)):
+                if members.any():
+                    probabilities[members] = side(p[members], r[members], v[members])
             density = peak * np.exp(p * d - (p + r) * np.log1p(v0 * np.expm1(d)))
-            newton = sign * (found - q) / density
+            newton = sign * (probabilities - q) / density
             moved = newton / (1 - newton * (p - (p + r) * v) / 2)
             d = d - moved
         v = v0 * np.exp(d) / (1 + v0 * np.expm1(d))
@@ -167,13 +167,13 @@ def logpdf(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> np.ndarray:
     mean, rest = a / (a + b), b / (a + b)
     step = x - mean
     with np.errstate(divide="ignore", invalid="ignore"):
-        near = np.abs(step) < 1e-3 * np.minimum(mean, rest)
+        central = np.abs(step) < 1e-3 * np.minimum(mean, rest)
         close = a * _log1p_minus(step / mean) + b * _log1p_minus(-step / rest)
         close = close - np.log(x) - np.log1p(-x)
-        far = special.xlogy(a - 1, x) - a * np.where(a < b, np.log(mean), np.log1p(-rest))
-        far = far + special.xlog1py(b - 1, -x)
-        far = far - b * np.where(a < b, np.log1p(-mean), np.log(rest))
-        log = np.where(near, close, far) + np.log(density_of_log_odds(a, b))
+        log_density = special.xlogy(a - 1, x) - a * np.where(a < b, np.log(mean), np.log1p(-rest))
+        log_density = log_density + special.xlog1py(b - 1, -x)
+        log_density = log_density - b * np.where(a < b, np.log1p(-mean), np.log(rest))
+        log = np.where(central, close, log_density) + np.log(density_of_log_odds(a, b))
     return np.where((x < 0) | (x > 1), -np.inf, log)
 
 
@@ -228,10 +228,10 @@ def log_odds(a: ArrayLike, b: ArrayLike, z: ArrayLike) -> np.ndarray:
         log, rest = np.log(share.v), np.log(share.c)
     # Where a share underflows, only the first term of its series counts.
     for tiny, part, shape, side in [(share.v, log, a, z), (share.c, rest, b, -z)]:
-        lost = tiny < 1e-280
-        if lost.any():
-            beta = special.betaln(a[lost], b[lost]) + np.log(shape[lost])
-            part[lost] = (special.log_ndtr(side[lost]) + beta) / shape[lost]
+        underflowed = tiny < 1e-280
+        if underflowed.any():
+            beta = special.betaln(a[underflowed], b[underflowed]) + np.log(shape[underflowed])
+            part[underflowed] = (special.log_ndtr(side[underflowed]) + beta) / shape[underflowed]
     return log - rest
 
 
@@ -258,8 +258,8 @@ def near_log_odds(
     ndarray, shape (..., N)
     """
     smooth = np.minimum(a, b) >= _LEAST
-    found = np.empty((*a.shape, len(z)))
-    found[~smooth] = log_odds(a[~smooth][:, None], b[~smooth][:, None], z)
+    table = np.empty((*a.shape, len(z)))
+    table[~smooth] = log_odds(a[~smooth][:, None], b[~smooth][:, None], z)
     a, b = a[smooth], b[smooth]
     spread = np.sqrt(1 / a + 1 / b)
     along, across = (
@@ -267,8 +267,8 @@ def near_log_odds(
         for t, degree in zip((_WIDEST * spread - 1, 2 * b / (a + b) - 1), degrees, strict=True)
     )
     bent = (along @ _expansion(tuple(z), degrees)).reshape(*across.shape, len(z))
-    found[smooth] = np.log(a / b)[:, None] + spread[:, None] * np.einsum("ml,mln->mn", across, bent)
-    return found
+    table[smooth] = np.log(a / b)[:, None] + spread[:, None] * np.einsum("ml,mln->mn", across, bent)
+    return table
 
 
 @cache

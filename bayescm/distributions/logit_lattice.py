@@ -103,11 +103,11 @@ class LogitLattice(Distribution):
         """Return which cell points are in, and how far into it, both of shape (..., members)."""
         with np.errstate(divide="ignore"):
             logit = special.logit(np.clip(np.asarray(x, float) + np.zeros(self.shape), 0, 1))
-        place = (logit - self.logits[..., 0]) / self._spacing + 0.5
-        place = np.nan_to_num(np.clip(place, 0, self.masses.shape[-1]))
-        place = place.reshape(-1, self.masses[..., 0].size)
-        cell = np.minimum(place.astype(int), self.masses.shape[-1] - 1)
-        return cell, place - cell, logit.shape
+        position = (logit - self.logits[..., 0]) / self._spacing + 0.5
+        position = np.nan_to_num(np.clip(position, 0, self.masses.shape[-1]))
+        position = position.reshape(-1, self.masses[..., 0].size)
+        cell = np.minimum(position.astype(int), self.masses.shape[-1] - 1)
+        return cell, position - cell, logit.shape
 
     def _cubic(self, cell):
         """Return the coefficients of the distribution function in a cell, from the constant on."""

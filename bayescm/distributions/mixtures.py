@@ -237,8 +237,8 @@ class StudentMixture(Distribution):
         return np.asarray(self.location @ self.weight)
 
     def sd(self) -> np.ndarray:
-        own = self.scale**2 * self.freedom / (self.freedom - 2)
-        return np.sqrt((own + (self.location - self.mean()) ** 2) @ self.weight)
+        variances = self.scale**2 * self.freedom / (self.freedom - 2)
+        return np.sqrt((variances + (self.location - self.mean()) ** 2) @ self.weight)
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
         return np.full(np.shape(x), 1e-3 * float(self.sd()))
@@ -308,12 +308,12 @@ class Gridded(Distribution):
         return np.interp(np.asarray(q, float), below, grid)
 
     def mean(self) -> np.ndarray:
-        places, mass = self._places
-        return np.asarray(places @ mass)
+        points, mass = self._places
+        return np.asarray(points @ mass)
 
     def sd(self) -> np.ndarray:
-        places, mass = self._places
-        return np.sqrt((places - self.mean()) ** 2 @ mass)
+        points, mass = self._places
+        return np.sqrt((points - self.mean()) ** 2 @ mass)
 
     def expected_loss(self) -> np.ndarray:
         grid, _, mass = self._table

@@ -212,8 +212,8 @@ class MccDerivatives:
         weighted = weighted.reshape(flat)
         inner = form @ (weighted @ _transposed(basis.reshape(flat)))
         crossed = form * (weighted @ shared)
-        alone = np.einsum("mij,mji->m", inner, inner)
-        return alone + 2 * crossed.sum((1, 2)) + self._shared_twice()
+        square = np.einsum("mij,mji->m", inner, inner)
+        return square + 2 * crossed.sum((1, 2)) + self._shared_twice()
 
     def _form(self):
         root, value = self.root[:, 0, 0], self.value[:, 0, 0]
@@ -542,10 +542,10 @@ class MomentsOrDraws(InTurn):
 
     @property
     def how(self) -> str:  # type: ignore[override]
-        drawn = np.count_nonzero(~self.good)
-        if drawn in (0, self.good.size):
-            return "draws" if drawn else self.by_moments.how
-        return f"{self.by_moments.how}, draws for {drawn} of {self.good.size}"
+        n_drawn = np.count_nonzero(~self.good)
+        if n_drawn in (0, self.good.size):
+            return "draws" if n_drawn else self.by_moments.how
+        return f"{self.by_moments.how}, draws for {n_drawn} of {self.good.size}"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -567,9 +567,9 @@ class MomentsOrDraws(InTurn):
         return replace(self, accuracy=accuracy)
 
     def take(self, index: Any) -> Distribution:
-        places = np.arange(self.good.size)[index]
+        indices = np.arange(self.good.size)[index]
         return replace(
-            self, by_moments=self.by_moments.take(index), draws=lambda k: self.draws(places[k])
+            self, by_moments=self.by_moments.take(index), draws=lambda k: self.draws(indices[k])
         )
 
     @cached_property

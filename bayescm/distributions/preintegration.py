@@ -200,8 +200,8 @@ class FunctionOfDirichlet(Distribution):
     def _relative_error_on(self, lines):
         y, error = lines.quantiles(_SCORES_OF_95)
         with np.errstate(all="ignore"):
-            found = (error * self._link.slope(y)).max() / np.ptp(self._link.to_x(y))
-        return float(np.nan_to_num(found, nan=np.inf))
+            relative = (error * self._link.slope(y)).max() / np.ptp(self._link.to_x(y))
+        return float(np.nan_to_num(relative, nan=np.inf))
 
     @cached_property
     def _surface(self):
@@ -296,8 +296,8 @@ def joint_difference(first: Any, second: Any) -> Distribution | None:
         return None
     cells = sum(len(vector) for vector in first.parameters)
 
-    def function(both):
-        return first.function(both[:, :cells]) - second.function(both[:, cells:])
+    def function(joint_cells):
+        return first.function(joint_cells[:, :cells]) - second.function(joint_cells[:, cells:])
 
     vectors = [*first.parameters, *second.parameters]
     support = first.support[0] - second.support[1], first.support[1] - second.support[0]
@@ -309,8 +309,8 @@ def joint_difference(first: Any, second: Any) -> Distribution | None:
     return preintegrated(vectors, function, support, totals=np.array(totals))
 
 
-def _component(function, place):
-    return lambda cells: function(cells)[:, place]
+def _component(function, index):
+    return lambda cells: function(cells)[:, index]
 
 
 class UndefinedOnLine(ValueError):
@@ -353,9 +353,9 @@ class _Sticks:
         cells, k = np.zeros((self.size, size)), 0
         for order, total in zip(self.orders, self.totals, strict=True):
             rest = np.asarray(total)
-            for place in order[:-1]:
+            for cell in order[:-1]:
                 log = self._log_odds(k, scores(k))
-                cells[place] = np.maximum(rest * special.expit(log), _LEAST)
+                cells[cell] = np.maximum(rest * special.expit(log), _LEAST)
                 rest, k = rest * special.expit(-log), k + 1
             cells[order[-1]] = np.maximum(rest, _LEAST)
         return cells.T
@@ -539,13 +539,15 @@ class Lines:
             return np.stack(both_ends(gap, excess, pooled.density[0], slopes), axis=-1)
 
         y, error = self._newton(begin.ends[0], move)
-        near = np.abs(y - begin.ends[0]) < _ASTRAY * (begin.ends[0, 1] - begin.ends[0, 0])
-        if np.isfinite(error).all() and near.all():
+        is_near = np.abs(y - begin.ends[0]) < _ASTRAY * (begin.ends[0, 1] - begin.ends[0, 0])
+        if np.isfinite(error).all() and is_near.all():
             return y, error, name
         # Where the density is rough its slope is noise, and Newton's method goes astray.
         with np.errstate(all="ignore"):
-            every = shortest_candidate(self.rows.quantile_function(_NODES), self.link, prob).ends
-        return begin.ends[0], _CONFIDENCE * standard_error(every), name
+            candidates = shortest_candidate(
+                self.rows.quantile_function(_NODES), self.link, prob
+            ).ends
+        return begin.ends[0], _CONFIDENCE * standard_error(candidates), name
 
     def _newton(self, y, move):
         """

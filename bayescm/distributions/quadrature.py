@@ -306,10 +306,10 @@ def _with_powers(moments, powers):
         mean = np.where(np.isnan(first), moments[:, 0], first)
         sd = np.where(np.isinf(second), np.inf, moments[:, 1])
         skewness = np.where(np.isinf(third) | np.isinf(second), np.nan, moments[:, 2])
-        known = ~np.isnan(second) & ~np.isinf(second)
+        finite = ~np.isnan(second) & ~np.isinf(second)
         spread = np.sqrt(np.maximum(second - first**2, 0))
         # A difference of squares keeps its digits where the spread is not small beside the mean.
-        sd = np.where(known & (spread > 1e-3 * np.abs(first)), spread, sd)
+        sd = np.where(finite & (spread > 1e-3 * np.abs(first)), spread, sd)
     return np.stack([mean, sd, skewness], -1)
 
 
@@ -542,10 +542,10 @@ class _Values:
         s = lines.first[line] + lines.step * (start + middle + t)
         weight = self.weights[row if len(self.weights) > 1 else 0, line]
         sign = np.where(left <= 0, weight, -weight)
-        shape, place = y.shape, row * y.shape[1] + query
+        shape, flat_row = y.shape, row * y.shape[1] + query
 
         def total(terms):
-            return np.bincount(place, terms, y.size).reshape(shape)
+            return np.bincount(flat_row, terms, y.size).reshape(shape)
 
         density = sign * _bell(s) / slope
         ends = np.einsum("mqn,mn->mq", under[..., -1], self.weights + 0 * self.values[:, :, 0])
@@ -575,8 +575,8 @@ class _Values:
         mass = np.cumsum(weights, -1) - weights / 2
         goals = special.ndtr(nodes)
         y = np.stack([np.interp(goals, *each) for each in zip(mass, flat, strict=True)])
-        found = self.masses(y)
-        return _QuantileFunction(y, found)
+        masses = self.masses(y)
+        return _QuantileFunction(y, masses)
 
     def moments(self, link) -> np.ndarray:
         """Return mean, standard deviation and skewness, (m, 3)."""
@@ -609,11 +609,11 @@ class _QuantileFunction:
 
     def __init__(self, y, masses):
         score, rate = masses.score, masses.rate
-        known = np.isfinite(score) & np.isfinite(rate) & (rate >= 0)
+        valid = np.isfinite(score) & np.isfinite(rate) & (rate >= 0)
         # What is not known is at the ends, where it is pushed aside.
         wide = np.where(y <= np.take(y, y.shape[1] // 2, 1)[:, None], -40.0, 40.0)
-        self.score = np.maximum.accumulate(np.where(known, score, wide), 1)
-        self.y, self.rate = y, np.where(known, rate, 0.0)
+        self.score = np.maximum.accumulate(np.where(valid, score, wide), 1)
+        self.y, self.rate = y, np.where(valid, rate, 0.0)
 
     def _left(self, z):
         """Return the last points at or below scores (m, Q)."""
@@ -720,8 +720,8 @@ def shortest_candidate(curve: _QuantileFunction, link: Link, prob: float) -> Can
     infinite = np.full(size, np.inf)
     at = np.where((kind == _TWO_LOWER)[:, None], np.stack([-infinite, ends[:, 0]], -1), at)
     at = np.where((kind == _TWO_UPPER)[:, None], np.stack([ends[:, 1], infinite], -1), at)
-    lost = ~np.isfinite(lengths).any(0)
-    at[lost], kind[lost] = ends[lost][:, ::-1], 0
+    undefined = ~np.isfinite(lengths).any(0)
+    at[undefined], kind[undefined] = ends[undefined][:, ::-1], 0
     candidates = falls.sum(1) + np.isfinite(to_low) + np.isfinite(to_high)
     return Candidate(at, kind, (candidates > 1) | _has_valley(curve, link))
 
@@ -820,9 +820,9 @@ class _Rows:
 
     def points(self, level):
         """Return how many points the lattice of a level has for each row, 0 where there is none."""
-        found = self.lattice(level)
+        grid = self.lattice(level)
         halves = 1 if self.distribution.kinked is None else 2
-        return 0 if found is None else halves * found.place[0].size
+        return 0 if grid is None else halves * grid.place[0].size
 
     def evaluate(self, level):
         """Return a lattice, the values on it (m, N, P), and the weights of its lines."""
@@ -832,10 +832,10 @@ class _Rows:
         shares = self.distribution.shares
         logs, places = [np.zeros(0)] * len(shares), [np.zeros((1, 1), int)] * len(shares)
         if self.outer is not None:
-            nodes, place = np.unique(grid.outer, return_inverse=True)
+            nodes, node = np.unique(grid.outer, return_inverse=True)
             logs[self.outer], places[self.outer] = (
                 self._log_odds(shares[self.outer], nodes),
-                place[:, None],
+                node[:, None],
             )
         for position, i in enumerate(self.along):
             table = self._log_odds(shares[i], grid.grid)
@@ -850,13 +850,13 @@ class _Rows:
 
     def _evaluate_halves(self, level):
         """Return the same of a share below 1/2 and of the share above, one beside the other."""
-        whole, place = self.distribution, self.distribution.kinked
-        share = whole.shares[place]
+        distribution, kinked = self.distribution, self.distribution.kinked
+        share = distribution.shares[kinked]
         values, weights = [], []
         for upper, mass in ((False, share.cdf(0.5)), (True, share.sf(0.5))):
             half = HalfShare(share, upper)
-            shares = (*whole.shares[:place], half, *whole.shares[place + 1 :])
-            rows = _Rows(replace(whole, shares=shares, kinked=None, accuracy=self.accuracy))
+            shares = (*distribution.shares[:kinked], half, *distribution.shares[kinked + 1 :])
+            rows = _Rows(replace(distribution, shares=shares, kinked=None, accuracy=self.accuracy))
             grid, here, lines = rows.evaluate(level)
             values.append(here)
             weights.append(mass[:, None] * lines)
@@ -902,19 +902,19 @@ class _Rows:
         last, level = np.inf, 0
         while self.points(level) * self.size <= _POINTS * 8 and self.points(level):
             with np.errstate(all="ignore"):
-                found = self.values(level).quantile_function(_CLOSE_NODES)
-                y, rate = found(scores)
+                quantile_function = self.values(level).quantile_function(_CLOSE_NODES)
+                y, rate = quantile_function(scores)
                 if (np.abs(y - last) <= 1e-6 * rate).all():
                     break
             last, level = y, level + 1
-        return found
+        return quantile_function
 
     # Probabilities and moments, by two lattices that agree
 
     def probabilities(self, x):
         """Return below, above, density and the error of x as a quantile, (4, m, P)."""
         y = self._to_y(x)
-        found = np.empty((4, *x.shape))
+        answers = np.empty((4, *x.shape))
         open_ = np.arange(self.size)
         level = 0
         goal = max(1e-11, 1e-3 * self.accuracy**2) if not self.rough else 1e-5
@@ -932,21 +932,21 @@ class _Rows:
                     error = np.where(off[0] > 0, off[0] / density, 0.0) + np.spacing(
                         np.abs(x[part])
                     )
-                found[:, part] = np.stack([at.below, at.above, density, error])
+                answers[:, part] = np.stack([at.below, at.above, density, error])
                 before[:, part] = here
                 rest.append(part[~(off[0] < goal).all(-1)])
             open_ = np.concatenate(rest)
             level += 1
-        return self._at_ends(x, found)
+        return self._at_ends(x, answers)
 
     def _to_y(self, x):
         return np.where(
             x <= self.link.low, -np.inf, np.where(x >= self.link.high, np.inf, self.link.to_y(x))
         )
 
-    def _at_ends(self, x, found):
+    def _at_ends(self, x, answers):
         under, over = x <= self.link.low, x >= self.link.high
-        below, above, density, error = found
+        below, above, density, error = answers
         below = np.where(under, 0.0, np.where(over, 1.0, below))
         above = np.where(under, 1.0, np.where(over, 0.0, above))
         density = np.where(under | over, 0.0, density)
@@ -954,7 +954,7 @@ class _Rows:
 
     def moments(self):
         """Return mean, standard deviation and skewness, (m, 3)."""
-        found, open_, level = np.full((self.size, 3), np.nan), np.arange(self.size), 0
+        moments, open_, level = np.full((self.size, 3), np.nan), np.arange(self.size), 0
         goal = 1e-4 if self.rough else 1e-10
         while len(open_) and self.points(level):
             rest = []
@@ -962,15 +962,15 @@ class _Rows:
                 rows = self.take(part)
                 with np.errstate(all="ignore"):
                     new = rows.values(level).moments(rows.link)
-                    off = np.abs(new[:, :2] - found[part, :2]).max(-1)
+                    off = np.abs(new[:, :2] - moments[part, :2]).max(-1)
                     settled = off <= goal * np.where(new[:, 1] > 0, new[:, 1], 1.0)
-                found[part] = new
+                moments[part] = new
                 rest.append(part[~settled])
             open_ = np.concatenate(rest)
             level += 1
             if level > 5:
                 break
-        return found
+        return moments
 
     def _parts(self, index, level, queries):
         """Cut an index into parts whose temporary arrays are not large."""
@@ -986,24 +986,24 @@ class _Rows:
             z = np.where(
                 q <= 0.5, special.ndtri(np.clip(q, 0, 0.5)), -special.ndtri(np.clip(1 - q, 0, 0.5))
             )
-        found = self._refine_until_settled(_Quantiles(np.clip(z, -7.2, 7.2)))
+        state = self._refine_until_settled(_Quantiles(np.clip(z, -7.2, 7.2)))
         low, high = (end + np.zeros(q.shape) for end in (self.link.low, self.link.high))
         with np.errstate(over="ignore"):
-            x = np.where(q <= 0, low, np.where(q >= 1, high, self.link.to_x(found.y)))
-        return x, np.where((q <= 0) | (q >= 1), 0.0, found.error)
+            x = np.where(q <= 0, low, np.where(q >= 1, high, self.link.to_x(state.y)))
+        return x, np.where((q <= 0) | (q >= 1), 0.0, state.error)
 
     def interval(self, prob, kind):
         """Return intervals (m, 2), their errors (m, 2) and their kinds (m,)."""
         if kind == "eti":
             tail = special.ndtri((1 - prob) / 2)
             z = np.broadcast_to([tail, -tail], (self.size, 2))
-            found = self._refine_until_settled(_Quantiles(z), together=True)
+            state = self._refine_until_settled(_Quantiles(z), together=True)
         else:
-            found = self._refine_until_settled(_Highest(prob), together=True)
-        kinds = np.array([INTERIOR, LOWER, UPPER], dtype="<U18")[found.kind]
-        kinds = np.where(found.several, SEVERAL_MODES, kinds)
+            state = self._refine_until_settled(_Highest(prob), together=True)
+        kinds = np.array([INTERIOR, LOWER, UPPER], dtype="<U18")[state.kind]
+        kinds = np.where(state.several, SEVERAL_MODES, kinds)
         with np.errstate(over="ignore"):
-            return self.link.to_x(found.y), found.error, kinds
+            return self.link.to_x(state.y), state.error, kinds
 
     def _refine_until_settled(self, goal, together=False):
         """Return the ends, by the first lattice after which they no longer move."""
@@ -1021,12 +1021,12 @@ class _Rows:
                 rest.append(part[~good])
             open_ = np.concatenate(rest)
             level += 1
-        lost = open_[~np.isfinite(state.error[open_]).all(-1)] if len(open_) else open_
+        unsettled = open_[~np.isfinite(state.error[open_]).all(-1)] if len(open_) else open_
         if together and len(open_):
-            lost = open_[
+            unsettled = open_[
                 ~np.isfinite(state.error[open_]).all(-1) | (state.y[open_, 0] > state.y[open_, -1])
             ]
-        for row in lost:
+        for row in unsettled:
             here = state.take([row])
             self.take(np.array([row]))._read_off(goal.take([row]), here, level - 1)
             state.put([row], here)
@@ -1047,13 +1047,16 @@ class _Rows:
         """Move the ends on the lattice of one level; say which rows are good enough."""
         values = self.values(level)
         with np.errstate(all="ignore"):
-            lost, state.fresh = ~np.isfinite(state.last_move).all(-1), np.zeros(self.size, bool)
-            doubtful = lost | (level == 0)
+            unsettled, state.fresh = (
+                ~np.isfinite(state.last_move).all(-1),
+                np.zeros(self.size, bool),
+            )
+            doubtful = unsettled | (level == 0)
             if goal.is_shortest and level in _AGAIN:
                 doubtful = doubtful | (state.kind > 0) | state.several
                 doubtful = doubtful | (state.last_move > _SURE).any(-1)
             state.low[:], state.high[:] = -np.inf, np.inf
-            self._begin(goal, state, values, doubtful, lost | (level == 0))
+            self._begin(goal, state, values, doubtful, unsettled | (level == 0))
             moved, rate = self._newton(goal, state, values, level)
             last, state.last_move = (
                 state.last_move,
@@ -1075,7 +1078,7 @@ class _Rows:
         before = state.y.copy()
         most = _STEPS_AT_START if level == 0 else _STEPS_LATER
         few = self.size <= _FEW
-        for taken in range(_STEPS_OF_FEW if few else most):
+        for step_number in range(_STEPS_OF_FEW if few else most):
             move, rate = goal.step(state, values.masses(state.y), self.link)
             limit = 2 * rate
             move = np.clip(move, -limit, limit)
@@ -1085,7 +1088,7 @@ class _Rows:
             state.failed = (~np.isfinite(move) & np.isfinite(state.y)).any(-1)
             score = np.where(np.isfinite(state.y), np.abs(new - state.y) / rate, 0.0)
             state.y = new
-            settled = _SETTLED[self.rough] if taken < most else _NEARLY_SETTLED
+            settled = _SETTLED[self.rough] if step_number < most else _NEARLY_SETTLED
             if not (score > settled).any():
                 break
         # A last step that is large says that the net one is small by chance.
@@ -1117,9 +1120,9 @@ class _Rows:
         in_x = np.where(np.isnan(in_x), np.inf, in_x)
         floor = _FLOOR[self.rough] * (size if together else rate * slope)
         # What is rounded to an end of the support is there.
-        there = ((x <= self.link.low) | (x >= self.link.high)) & (in_x < np.spacing(1.0))
-        there |= np.isinf(x)
-        state.error = np.where(there | ~np.isfinite(state.y), 0.0, in_x + floor)
+        at_end = ((x <= self.link.low) | (x >= self.link.high)) & (in_x < np.spacing(1.0))
+        at_end |= np.isinf(x)
+        state.error = np.where(at_end | ~np.isfinite(state.y), 0.0, in_x + floor)
         good = (state.error <= self.accuracy * size) & ((error < _SMALL) | ~np.isfinite(state.y))
         state.error = np.where(state.error > 0, np.maximum(state.error, np.spacing(np.abs(x))), 0.0)
         return good.all(-1)
@@ -1163,13 +1166,13 @@ class _Quantiles:
     def take(self, index):
         return _Quantiles(self.z[index])
 
-    def begin(self, state, curve, link, chosen):
+    def begin(self, state, curve, link, rows):
         """Read them off the quantile function."""
-        state.y = np.where(chosen[:, None], curve(self.z)[0], state.y)
+        state.y = np.where(rows[:, None], curve(self.z)[0], state.y)
         low, high = curve.neighbours(self.z)
-        state.low = np.where(chosen[:, None], low, state.low)
-        state.high = np.where(chosen[:, None], high, state.high)
-        state.fresh = chosen.copy()
+        state.low = np.where(rows[:, None], low, state.low)
+        state.high = np.where(rows[:, None], high, state.high)
+        state.fresh = rows.copy()
 
     def step(self, state, masses, link):
         """Return Newton's step in the normal scale, and how far y moves with the score."""
@@ -1193,19 +1196,19 @@ class _Highest:
     def take(self, index):
         return self
 
-    def begin(self, state, curve, link, chosen):
+    def begin(self, state, curve, link, rows):
         """Choose a candidate: anew, or where another one is shorter than that at hand."""
-        found = shortest_candidate(curve, link, self.prob)
+        candidate = shortest_candidate(curve, link, self.prob)
         away = np.abs(
             np.where(np.isfinite(state.y), state.y, 0)
-            - np.where(np.isfinite(found.ends), found.ends, 0)
+            - np.where(np.isfinite(candidate.ends), candidate.ends, 0)
         )
         rate = curve(np.broadcast_to([-1.0, 1.0], state.y.shape))[1]
-        other = (found.kind != state.kind) | (away > _AHEAD * rate).any(-1)
-        state.fresh = chosen | other
-        state.y = np.where(state.fresh[:, None], found.ends, state.y)
-        state.kind = np.where(state.fresh, found.kind, state.kind)
-        state.several = found.several
+        other = (candidate.kind != state.kind) | (away > _AHEAD * rate).any(-1)
+        state.fresh = rows | other
+        state.y = np.where(state.fresh[:, None], candidate.ends, state.y)
+        state.kind = np.where(state.fresh, candidate.kind, state.kind)
+        state.several = candidate.several
 
     def step(self, state, masses, link):
         """Return Newton's step of both ends, and how far they move with their scores."""
@@ -1216,5 +1219,5 @@ class _Highest:
         slopes = masses.slope / masses.density - link.bend(state.y)
         excess = (1 - self.prob) - masses.below[:, 0] - masses.above[:, 1]
         gap = level[:, 1] - level[:, 0]
-        both = np.stack(both_ends(gap, excess, masses.density.T, slopes.T), -1)
-        return np.where((state.kind == 0)[:, None], both, one_sided), rate
+        ends = np.stack(both_ends(gap, excess, masses.density.T, slopes.T), -1)
+        return np.where((state.kind == 0)[:, None], ends, one_sided), rate
