@@ -53,8 +53,8 @@ def fit(
     method : {"auto", "direct", "nuts"}, default "auto"
         Direct, independent draws, or NUTS; "auto" uses direct draws if there are any.
     direct : callable, optional
-        The direct sibling of a model of your own: a function of the same evidence and keywords that
-        returns a `bayescm.posteriors.base.Posterior`.
+        The direct posterior of a model of your own: a function of the same evidence and keywords
+        that returns a `bayescm.posteriors.base.Posterior`.
     draws, chains : int
         Posterior draws of each chain, and the number of chains.
     tune : int, default 1000
@@ -79,7 +79,7 @@ def fit(
         keywords, the ``sampling_method`` ("conjugate", "quadrature", "importance", "gibbs" or
         "nuts") with its reason, and the estimands. An improper prior (concentration 0) has no
         groups of the prior, fractional counts have none of the likelihood; the log likelihood of
-        groups has their effects integrated out. Where the direct sibling knows it, the attribute
+        groups has their effects integrated out. Where the direct posterior knows it, the attribute
         ``log_marginal_likelihood`` of the root is a number, or a list over the flat batch
         (`evidence_for` compares models by it).
 
@@ -118,7 +118,7 @@ def fit(
     canonical, function, aligned = posterior_for.prepare(entry, evidence, model, keywords)
     values, whole = entry.values(canonical), entry.is_whole(canonical)
     _check_sizes(values, draws=draws, chains=chains, tune=tune)
-    # Models do not validate: the direct sibling judges the keywords for either road.
+    # Models do not validate: the direct posterior judges the keywords for either road.
     posterior = posterior_for.direct_posterior(function, evidence, keywords, direct)
     if posterior is not None and not posterior.has_model:
         todo = "ask interval(), compare() or curves of the evidence, which need no tree"
@@ -204,12 +204,11 @@ def _choose(method, obstacle):
     """Say whether to draw directly, and why."""
     if method == "direct" and obstacle:
         todo = "leave method out, or pass method='nuts'"
-        raise fail(
-            f"no direct draws: {obstacle}", ..., "a model and prior with a direct sibling", todo
-        )
+        allowed = "a model and prior with a direct posterior"
+        raise fail(f"no direct draws: {obstacle}", ..., allowed, todo)
     if method == "nuts":
         return False, "asked for"
-    return not obstacle, obstacle or "the model has a direct sibling"
+    return not obstacle, obstacle or "the model has a direct posterior"
 
 
 def _check_sizes(values, **sizes):

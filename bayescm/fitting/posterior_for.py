@@ -80,14 +80,17 @@ def posterior_of(
         keywords = {**design, **keywords}
     elif model == "correlated_t" and compared is not None:
         keywords = {"dim": compared, **keywords}
-    form: Any = _sibling(model) or _WITHOUT_MODEL.get(model, model)  # type: ignore[arg-type]
+    form: Any = _direct_form(model) or model
+    if isinstance(model, str) and form is model:
+        todo = suggest(model, posteriors.__all__)
+        raise fail("unknown model", model, posteriors.__all__, todo)
     if not callable(form):
-        todo = f"{suggest(model, posteriors.__all__)} for other models use fit"
-        raise fail("this model has no direct sibling", model, posteriors.__all__, todo)
+        todo = "pass the function itself"
+        raise fail("not a model", model, "a name, or a function of the evidence", todo, TypeError)
     sampler: dict[str, Any] = {k: keywords[k] for k in ("tune", "chains") if k in keywords}
     of_model = {name: value for name, value in keywords.items() if name not in sampler}
     sampler |= {"random_seed": random_seed} | ({} if draws is None else {"draws": draws})
-    if any(map(callable, of_model.values())) or _returns(form) == "Model":
+    if _is_for_pymc_alone(form, of_model) or _returns(form) == "Model":
         return _sampled(evidence, model, of_model, sampler)
     annotated = form is not model or _returns(form) == "Posterior"
     check_keywords(form, keywords if annotated else of_model)
@@ -111,6 +114,23 @@ def _sampled(evidence, model, keywords, sampler):
     from bayescm.fitting.sampled import sampled_posterior
 
     return sampled_posterior(evidence, model, keywords, **sampler)
+
+
+def _is_for_pymc_alone(form, keywords) -> bool:
+    """Say whether keywords are a PyMC model's and not its direct posterior's."""
+    if form in _WITHOUT_MODEL.values():
+        return False
+    if any(map(callable, keywords.values())):  # priors of another family
+        return True
+    name = getattr(form, "__name__", "")
+    if name not in posteriors.__all__ or form is not getattr(posteriors, name):
+        return False
+    further = keywords.keys() - inspect.signature(form).parameters.keys()
+    if not further:
+        return False
+    import bayescm.models as models
+
+    return further <= inspect.signature(getattr(models, name)).parameters.keys()
 
 
 def _returns(function) -> str:
@@ -190,28 +210,43 @@ def _aligned(evidence, counts, model, keywords):
 
 
 def direct_posterior(
-    model: Callable, evidence: Any, keywords: dict[str, Any], sibling: Callable | None = None
+    model: Callable, evidence: Any, keywords: dict[str, Any], direct: Callable | None = None
 ) -> Posterior | None:
     """
-    Return the posterior of the direct sibling of a model, or None where it has no sibling.
+    Return the direct posterior of a model, or None where it has none.
+
+    Parameters
+    ----------
+    model : callable
+    evidence : DataArray or Dataset
+    keywords : dict
+        The model's.
+    direct : callable, optional
+        The function that returns the direct posterior of a model that is not of the catalogue.
 
     Raises
     ------
     ValueError
         If a keyword is out of range, whether or not the draws will be direct.
+    TypeError
+        If ``direct`` returns no posterior.
     """
-    form = sibling or _sibling(model)
+    form = direct or _direct_form(model)
     if form is None:
         return None
     taken = inspect.signature(form).parameters
     known = {k: value for k, value in keywords.items() if k in taken and not callable(value)}
-    return form(evidence, **known)
+    posterior = form(evidence, **known)
+    if not isinstance(posterior, Posterior):
+        todo = "return a bayescm.posteriors.base.Posterior from direct, or leave it out"
+        raise fail("not a direct posterior", posterior, "a Posterior", todo, TypeError)
+    return posterior
 
 
-def _sibling(model) -> Callable | None:
-    """Return the direct sibling of a model of the catalogue, given by name or itself, or None."""
-    name = model if isinstance(model, str) else model.__name__ if _is_ours(model) else None
-    return getattr(posteriors, name) if name in posteriors.__all__ else None
+def _direct_form(model) -> Callable | None:
+    """Return the function of the direct posterior of a model, given by name or itself, or None."""
+    name = model if isinstance(model, str) else model.__name__ if _is_ours(model) else ""
+    return getattr(posteriors, name) if name in posteriors.__all__ else _WITHOUT_MODEL.get(name)
 
 
 def _is_ours(model):
@@ -220,16 +255,16 @@ def _is_ours(model):
     return name in posteriors.__all__ and module == f"bayescm.models.{name}"
 
 
-def obstacle(model: Callable, keywords: dict[str, Any], sibling: Callable | None = None) -> str:
+def obstacle(model: Callable, keywords: dict[str, Any], direct: Callable | None = None) -> str:
     """Say why there are no direct draws, or nothing where there are."""
-    form = sibling or _sibling(model)
+    form = direct or _direct_form(model)
     if form is None:
-        return f"{name_of(model)} has no direct sibling"
+        return f"{name_of(model)} has no direct posterior"
     for name, value in keywords.items():
         if callable(value):
             return f"{name} has a prior of another family"
         if name not in inspect.signature(form).parameters:
-            return f"the direct draws take no {name}"
+            return f"the direct posterior takes no {name}"
     return ""
 
 

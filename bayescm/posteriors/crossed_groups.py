@@ -116,7 +116,7 @@ def crossed_groups(
         raise fail("concentration must be positive", concentration, "numbers > 0", todo)
     for name, scale in {"spread": spread, "interaction": interaction}.items():
         if not isinstance(scale, (int, float, np.number)) or not 0 < scale < np.inf:
-            todo = f"pass e.g. {name}=0.5, or a function through fit"
+            todo = f"pass e.g. {name}=0.5, or a function from a name to a PyMC variable"
             raise fail(f"{name} must be a positive scale", scale, "a number > 0", todo)
     shares = shares_of(prevalence, counts, table)
     shares = None if shares is None else class_shares(shares, len(weight))

@@ -96,7 +96,7 @@ def drifting(
         )
     scale = DRIFT if drift is None else drift
     if not isinstance(scale, int | float | np.number) or not 0 < scale < np.inf:
-        todo = "pass drift=0.2, or a function through fit(..., method='nuts')"
+        todo = "pass drift=0.2, or a function from a name to a PyMC variable"
         raise fail("drift must be a positive scale", drift, "a finite number > 0", todo)
     return Drifting(series, prior, float(scale), bool(filtered))
 

@@ -85,7 +85,7 @@ def hierarchical_calibration(
     evidence = as_sites(evidence)
     spread = 1.0 if spread is None else spread
     if not isinstance(spread, (int, float, np.number)) or not 0 < spread < np.inf:
-        todo = "pass e.g. spread=1.0, or a function through fit"
+        todo = "pass e.g. spread=1.0, or a function from a name to a PyMC variable"
         raise fail("spread must be a positive scale", spread, "a number > 0", todo)
     return SiteForecasts(evidence, float(spread))
 

@@ -162,8 +162,8 @@ def groups_and_prior(
 
 def _check_spread(spread):
     if not isinstance(spread, (int, float, np.number)) or not 0 < spread < np.inf:
-        allowed = "a number > 0, or a function from a name to a PyMC variable"
-        raise fail("spread must be a positive scale", spread, allowed, "pass e.g. spread=1.0")
+        todo = "pass e.g. spread=1.0, or a function from a name to a PyMC variable"
+        raise fail("spread must be a positive scale", spread, "a number > 0", todo)
 
 
 def check_prevalence(prevalence: Any) -> None:

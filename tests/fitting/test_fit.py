@@ -239,7 +239,7 @@ def test_a_model_of_the_users_own(monkeypatch):
     fitted = fit(COUNTS, float_total, chains=2)
     assert fitted["posterior"]["theta_cell"].shape == (2, 500, 4)
     assert fitted["posterior_predictive"]["y"].sum("y_dim_0").values.min() == 145
-    assert fitted.attrs["sampling_reason"].endswith("float_total has no direct sibling")
+    assert fitted.attrs["sampling_reason"].endswith("float_total has no direct posterior")
 
 
 def test_the_samplers_keywords_reach_it(monkeypatch):
@@ -282,7 +282,7 @@ def test_a_prior_of_another_family_goes_to_nuts():
 def test_exact_where_there_is_no_exact_form():
     with pytest.raises(ValueError, match=r"no direct draws.*prior of another family"):
         fit(COUNTS, concentration=lambda name: pm.HalfNormal(name, 1), method="direct")
-    with pytest.raises(ValueError, match=r"baked_in has no direct sibling"):
+    with pytest.raises(ValueError, match=r"baked_in has no direct posterior"):
         fit(COUNTS, baked_in, method="direct")
 
 

@@ -102,5 +102,5 @@ def test_a_function_of_the_same_name_is_not_ours():
     def dirichlet_multinomial(counts):
         return None
 
-    assert "no direct sibling" in posterior_for.obstacle(dirichlet_multinomial, {})
+    assert "no direct posterior" in posterior_for.obstacle(dirichlet_multinomial, {})
     assert posterior_for.direct_posterior(dirichlet_multinomial, COUNTS, {}) is None

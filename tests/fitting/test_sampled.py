@@ -8,6 +8,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm.fitting import sampled
+from bayescm.fitting.posterior_for import posterior_of
 from bayescm.posteriors import dirichlet_multinomial
 from bayescm.posteriors.base import Posterior
 
@@ -71,6 +72,37 @@ def test_a_function_that_returns_a_posterior_is_not_sampled():
 def test_a_function_that_returns_neither_is_refused():
     with pytest.raises(ValueError, match=r"not a model.*return a pymc\.Model"):
         bcm.interval(COUNTS, "f1", model=lambda counts: counts)
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "words"),
+    [
+        ("dirichlet", ValueError, "unknown model: 'dirichlet'. Did you mean"),
+        (3, TypeError, "not a model: 3.*pass the function itself"),
+        (["scores"], TypeError, "not a model"),
+    ],
+)
+def test_what_is_no_model_is_refused(model, error, words):
+    with pytest.raises(error, match=words):
+        bcm.interval(COUNTS, "f1", model=model)
+
+
+def test_a_keyword_of_the_model_alone_has_it_sampled(monkeypatch):
+    def further(counts, *, concentration=None, weight=1.0):
+        raise NotImplementedError
+
+    calls: list = []
+    monkeypatch.setattr(bcm.models, "dirichlet_multinomial", further)
+    monkeypatch.setattr(sampled, "sampled_posterior", lambda *call, **_: calls.append(call))
+    posterior_of(COUNTS, weight=0.5)
+    assert calls[0][1:] == ("dirichlet_multinomial", {"weight": 0.5})
+    with pytest.raises(TypeError, match="no such keyword: 'heft'"):
+        posterior_of(COUNTS, heft=0.5)
+
+
+def test_a_direct_posterior_of_ones_own_is_a_posterior():
+    with pytest.raises(TypeError, match=r"not a direct posterior.*or leave it out"):
+        bcm.fit(COUNTS, flat, direct=lambda counts: counts)
 
 
 def test_a_sampler_that_is_not_needed_is_refused():
