@@ -110,10 +110,10 @@ def classification_report(
     support = counts.sum("predicted").to_series()
     parts = [rows.assign(support=support[label]) for label, rows in _classes(counts, options)]
     names = ["accuracy", *(f"{each}_{over}" for over in _AVERAGES for each in _COLUMNS)]
-    whole = summary(counts, names, **options)
-    whole["name"] = [_AVERAGES.get(each.partition("_")[2], each) for each in whole["measure"]]
-    whole["measure"] = [each.partition("_")[0] for each in whole["measure"]]
-    parts.append(whole.assign(support=support.sum()))
+    averages = summary(counts, names, **options)
+    averages["name"] = [_AVERAGES.get(each.partition("_")[2], each) for each in averages["measure"]]
+    averages["measure"] = [each.partition("_")[0] for each in averages["measure"]]
+    parts.append(averages.assign(support=support.sum()))
     columns = ["name", "measure", "point", "lower", "upper", "support"]
     return ClassificationReport(pd.concat(parts, ignore_index=True)[columns], digits)
 

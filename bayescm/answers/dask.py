@@ -42,9 +42,9 @@ def lazily(ask: Callable[[xr.DataArray], xr.DataArray], counts: xr.DataArray) ->
     """
     _check(counts)
     one = _tried(ask, counts)
-    kept = [dim for dim in one.dims if dim in counts.dims and dim not in CELLS]
-    blocks = counts.chunk({dim: -1 for dim in counts.dims if dim not in kept})
-    return xr.map_blocks(_plain, blocks, args=[ask], template=_template(one, blocks, kept))
+    batch_dims = [dim for dim in one.dims if dim in counts.dims and dim not in CELLS]
+    blocks = counts.chunk({dim: -1 for dim in counts.dims if dim not in batch_dims})
+    return xr.map_blocks(_plain, blocks, args=[ask], template=_template(one, blocks, batch_dims))
 
 
 def _plain(block, ask):
@@ -63,18 +63,20 @@ def _tried(ask, counts):
         return ask(few.copy(data=ones))
 
 
-def _template(one, blocks, kept):
+def _template(one, blocks, batch_dims):
     import dask.array as lazy
 
-    sizes = {dim: blocks.sizes[dim] if dim in kept else one.sizes[dim] for dim in one.dims}
-    own = dict(zip(blocks.dims, blocks.chunks, strict=True))
-    chunks = tuple(own[dim] if dim in kept else (one.sizes[dim],) for dim in one.dims)
+    sizes = {dim: blocks.sizes[dim] if dim in batch_dims else one.sizes[dim] for dim in one.dims}
+    chunk_sizes = dict(zip(blocks.dims, blocks.chunks, strict=True))
+    chunks = tuple(chunk_sizes[dim] if dim in batch_dims else (one.sizes[dim],) for dim in one.dims)
     data = lazy.empty(tuple(sizes.values()), chunks=chunks, dtype=one.dtype)
-    coords = {name: each for name, each in one.coords.items() if not set(each.dims) & set(kept)}
+    coords = {
+        name: each for name, each in one.coords.items() if not set(each.dims) & set(batch_dims)
+    }
     coords |= {
         name: each
         for name, each in blocks.coords.items()
-        if each.dims and set(each.dims) <= set(kept) and name in one.coords
+        if each.dims and set(each.dims) <= set(batch_dims) and name in one.coords
     }
     attrs = {name: each for name, each in one.attrs.items() if name not in _OF_NUMBERS}
     return xr.DataArray(data, coords, one.dims, one.name, attrs)
@@ -99,8 +101,8 @@ def in_blocks(ask: Callable[[xr.DataArray], pd.DataFrame], counts: xr.DataArray)
     import dask
 
     _check(counts)
-    kept = set(_tried(ask, counts).columns)
-    split = [dim for dim in counts.dims if dim in kept][:1]
+    columns = set(_tried(ask, counts).columns)
+    split = [dim for dim in counts.dims if dim in columns][:1]
     blocks = counts.chunk({dim: -1 for dim in counts.dims if dim not in split})
     if not split:
         return ask(blocks.compute())
@@ -114,9 +116,9 @@ def in_blocks(ask: Callable[[xr.DataArray], pd.DataFrame], counts: xr.DataArray)
         start += size
     tables = dask.compute(*parts)
     table = pd.concat(tables, ignore_index=True)
-    order = {name: place for place, name in enumerate(dict.fromkeys(tables[0]["measure"]))}
-    place = np.argsort(table["measure"].map(order).to_numpy(), kind="stable")
-    return table.iloc[place].reset_index(drop=True)
+    order = {name: rank for rank, name in enumerate(dict.fromkeys(tables[0]["measure"]))}
+    rank = np.argsort(table["measure"].map(order).to_numpy(), kind="stable")
+    return table.iloc[rank].reset_index(drop=True)
 
 
 def _asked(counts, ask):

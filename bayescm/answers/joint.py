@@ -83,20 +83,21 @@ def joint_interval(
     check_levels(posterior)
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     todo = "ask for fewer classifiers or measures at a time, or pass draws=1000"
-    whole, one = count_values(posterior, kernels), count_values(posterior, kernels, "batch")
-    check_memory("draws that are ranked need", size * (2 * whole + _COPIES * one), todo)
+    n_values = count_values(posterior, kernels)
+    n_per_member = count_values(posterior, kernels, "batch")
+    check_memory("draws that are ranked need", size * (2 * n_values + _COPIES * n_per_member), todo)
     rng = np.random.default_rng(check_seed(random_seed))
     values = draw_labelled(posterior, kernels, size, rng, of=of, n=n)
     values = values if pairs is None else _only(values, kernels, pairs)
     batches = values.sizes["batch"] if "batch" in values.dims else None
     parts = [values] if batches is None else [values.isel(batch=each) for each in range(batches)]
-    found = [_envelope(part, prob) for part in parts]
-    for each, kernel in product(found, kernels):
+    envelopes = [_envelope(part, prob) for part in parts]
+    for each, kernel in product(envelopes, kernels):
         each[kernel.__name__] = each[kernel.__name__].clip(*kernel.range)
     if batches is None:
-        return found[0]
+        return envelopes[0]
     # By name: xarray would join the probabilities of all into one where they are equal.
-    return xr.concat(found, "batch", coords=["prob_all"]).transpose("batch", ...)
+    return xr.concat(envelopes, "batch", coords=["prob_all"]).transpose("batch", ...)
 
 
 def _only(values, kernels, pairs):
@@ -108,8 +109,8 @@ def _only(values, kernels, pairs):
     selected = xr.DataArray(check_pairs(pairs, names, kernels), dims=("classifier", "measure"))
     return values.assign(
         {
-            kernel.__name__: values[kernel.__name__].where(selected.isel(measure=place))
-            for place, kernel in enumerate(kernels)
+            kernel.__name__: values[kernel.__name__].where(selected.isel(measure=index))
+            for index, kernel in enumerate(kernels)
         }
     )
 
@@ -148,11 +149,11 @@ def envelope(draws: np.ndarray, prob: float) -> tuple[np.ndarray, float]:
         The share of the draws inside all intervals, at least ``prob``.
     """
     ends = np.full((draws.shape[1], 2), np.nan)
-    used = ~np.isnan(draws).all(axis=0)
-    inside = draws[:, used]
+    defined = ~np.isnan(draws).all(axis=0)
+    inside = draws[:, defined]
     inside = inside[~np.isnan(inside).any(axis=1)]
     size = len(inside)
-    if size == 0 or not used.any():
+    if size == 0 or not defined.any():
         return ends, float("nan")
     order = np.argsort(inside, axis=0)
     ranks = np.empty_like(order)
@@ -161,7 +162,7 @@ def envelope(draws: np.ndarray, prob: float) -> tuple[np.ndarray, float]:
     # The deepest share `prob` of the draws decides how far out the intervals must reach.
     cut = np.sort(depth)[size - int(np.ceil(prob * size))]
     rows = np.take_along_axis(inside, order[[cut, size - 1 - cut]], axis=0)
-    ends[used] = rows.T
+    ends[defined] = rows.T
     return ends, float((depth >= cut).mean())
 
 
@@ -196,13 +197,13 @@ def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> 
     check_is(joint, xr.Dataset, "joint intervals", allowed, todo)
     if "bound" not in joint.dims:
         raise fail("not joint intervals", tuple(joint.dims), allowed, todo)
-    found = []
+    rows = []
     for name in joint.data_vars:
         for where, ends in _by_place(joint[name]):
-            found += _orders(f"{name}{where}", ends)
+            rows += _orders(f"{name}{where}", ends)
             limit = (above or {}).get(str(name))
-            found += [] if limit is None else _against(f"{name}{where}", ends, limit)
-    return found
+            rows += [] if limit is None else _against(f"{name}{where}", ends, limit)
+    return rows
 
 
 def _by_place(ends):
@@ -221,34 +222,34 @@ def _by_place(ends):
 
 
 def _orders(name, ends):
-    known = {who: pair for who, pair in ends.items() if not np.isnan(pair).any()}
-    said: list[str] = []
-    better: dict[str, set[str]] = {who: set() for who in known}
-    for one, two in combinations(known, 2):
+    defined = {who: pair for who, pair in ends.items() if not np.isnan(pair).any()}
+    sentences: list[str] = []
+    better: dict[str, set[str]] = {who: set() for who in defined}
+    for one, two in combinations(defined, 2):
         for high, low in ((one, two), (two, one)):
-            gap = known[high][0] - known[low][1]
+            gap = defined[high][0] - defined[low][1]
             if gap > 0:
                 better[high].add(low)
-                said.append(f"{high} beats {low} in {name} by at least {_down(gap)}")
-            elif known[high][0] > known[low][0] and known[high][1] < known[low][1]:
-                said.append(f"the interval of {high} in {name} lies inside that of {low}")
-    if len(known) > 2:
-        for who in known:
-            if len(better[who]) == len(known) - 1:
-                said.append(f"{who} is the best of all in {name}")
+                sentences.append(f"{high} beats {low} in {name} by at least {_down(gap)}")
+            elif defined[high][0] > defined[low][0] and defined[high][1] < defined[low][1]:
+                sentences.append(f"the interval of {high} in {name} lies inside that of {low}")
+    if len(defined) > 2:
+        for who in defined:
+            if len(better[who]) == len(defined) - 1:
+                sentences.append(f"{who} is the best of all in {name}")
             if all(who in each for other, each in better.items() if other != who):
-                said.append(f"{who} is the worst of all in {name}")
-    return said
+                sentences.append(f"{who} is the worst of all in {name}")
+    return sentences
 
 
 def _against(name, ends, limit):
-    said = []
+    sentences = []
     for who, (lower, upper) in ends.items():
         if lower > limit:
-            said.append(f"{name} of {who} is above {limit:g}")
+            sentences.append(f"{name} of {who} is above {limit:g}")
         elif upper < limit:
-            said.append(f"{name} of {who} is below {limit:g}")
-    return said
+            sentences.append(f"{name} of {who} is below {limit:g}")
+    return sentences
 
 
 def _down(gap):

@@ -119,9 +119,9 @@ def _rank_probabilities(values):
     shares = np.cumsum(steps.reshape(number, -1), axis=1)[:, :-1].clip(0)
     shares = shares / max(size, 1) + (0 if size else np.nan)
     loss = (values.max(axis=1, keepdims=True) - values).mean(axis=0) if size else shares[:, 0]
-    place = np.arange(number) + 1
-    numbers = {"p_best": shares[:, 0], "expected_rank": shares @ place, "expected_loss": loss}
-    return numbers | {f"rank_{each}": shares[:, each - 1] for each in place}
+    rank = np.arange(number) + 1
+    numbers = {"p_best": shares[:, 0], "expected_rank": shares @ rank, "expected_loss": loss}
+    return numbers | {f"rank_{each}": shares[:, each - 1] for each in rank}
 
 
 def _steps(values):
@@ -133,14 +133,14 @@ def _steps(values):
     codes = codes & ~last_bits | np.arange(number)
     codes.view(float).sort(axis=1)
     rows, codes = (codes & last_bits) * (number + 1), codes & ~last_bits
-    other, place = codes[:, 1:] != codes[:, :-1], np.arange(number)
+    other, index = codes[:, 1:] != codes[:, :-1], np.arange(number)
     size = number * (number + 1)
     if other.all():
-        alone = np.bincount((rows + place).ravel(), minlength=size)
-        return alone - np.roll(alone, 1)
+        single = np.bincount((rows + index).ravel(), minlength=size)
+        return single - np.roll(single, 1)
     first, last = np.zeros(values.shape, int), np.full(values.shape, number)
-    first[:, 1:] = np.maximum.accumulate(np.where(other, place[1:], 0), axis=1)
-    ends = np.where(other, place[1:], number)
+    first[:, 1:] = np.maximum.accumulate(np.where(other, index[1:], 0), axis=1)
+    ends = np.where(other, index[1:], number)
     last[:, :-1] = np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
     share = 1 / (last - first).ravel()
     rise = np.bincount((rows + first).ravel(), share, size)
@@ -205,14 +205,14 @@ def told_apart(
     variance = np.diag(covariance)
     spread = np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0))
     spread[spread <= 1e-12 * np.sqrt(variance.max())] = 0
-    used = int(np.clip(_PAIRS_AT_ONCE // number**2, _FEWEST_DRAWS, _MOST_DRAWS))
-    reach = np.sort(_furthest(values[:: max(1, size // used)] - mean, spread))
+    n_draws = int(np.clip(_PAIRS_AT_ONCE // number**2, _FEWEST_DRAWS, _MOST_DRAWS))
+    reach = np.sort(_furthest(values[:: max(1, size // n_draws)] - mean, spread))
     bound = reach[min(len(reach) - 1, int(np.ceil(prob * len(reach))))]
     if scores is None:
         with np.errstate(divide="ignore", invalid="ignore"):
             scores = (mean[:, None] - mean) / spread
     else:
-        bound = max(bound, _range_of_independent(number, used, prob))
+        bound = max(bound, _range_of_independent(number, n_draws, prob))
     return _closed(np.nan_to_num(scores, posinf=np.inf, neginf=-np.inf) > bound)
 
 
@@ -220,18 +220,18 @@ def _furthest(moved, spread):
     """Return how many standard deviations the furthest difference of each draw is off its mean."""
     with np.errstate(divide="ignore"):
         scale = np.where(spread > 0, 1 / spread, 0).astype(np.float32)
-    moved, found = moved.astype(np.float32), np.zeros(len(moved), np.float32)
+    moved, furthest = moved.astype(np.float32), np.zeros(len(moved), np.float32)
     for one in range(len(spread) - 1):
         gaps = moved[:, one + 1 :] - moved[:, one : one + 1]
         gaps *= scale[one, one + 1 :]
-        np.maximum(found, np.maximum(gaps.max(axis=1), -gaps.min(axis=1)), out=found)
-    return found
+        np.maximum(furthest, np.maximum(gaps.max(axis=1), -gaps.min(axis=1)), out=furthest)
+    return furthest
 
 
 def _range_of_independent(number, size, prob):
     """Return how far apart independent members lie at most, in standard deviations of a pair."""
-    drawn = np.random.default_rng(0).standard_normal((size, number))
-    return np.quantile(np.ptp(drawn, axis=1), prob) / np.sqrt(2)
+    normals = np.random.default_rng(0).standard_normal((size, number))
+    return np.quantile(np.ptp(normals, axis=1), prob) / np.sqrt(2)
 
 
 def _closed(above):
@@ -262,12 +262,12 @@ def tiers(above: np.ndarray, order: np.ndarray) -> list[np.ndarray]:
     """
     above = above[np.ix_(order, order)]
     together = ~(above | above.T)
-    missing, found = np.triu(together), []
+    missing, cliques = np.triu(together), []
     while missing.any():
         pair = np.unravel_index(missing.argmax(), missing.shape)
-        found.append(_grown(pair, together))
-        missing[np.ix_(found[-1], found[-1])] = False
-    return [order[each] for each in _needed(found, len(order))]
+        cliques.append(_grown(pair, together))
+        missing[np.ix_(cliques[-1], cliques[-1])] = False
+    return [order[each] for each in _needed(cliques, len(order))]
 
 
 def _grown(pair, together):
@@ -279,15 +279,15 @@ def _grown(pair, together):
     return np.flatnonzero(open_)
 
 
-def _needed(found, number):
+def _needed(cliques, number):
     """Leave out the tiers whose every pair shares another one."""
-    within = np.zeros((len(found), number), np.float32)
-    for row, each in zip(within, found, strict=True):
+    within = np.zeros((len(cliques), number), np.float32)
+    for row, each in zip(within, cliques, strict=True):
         row[each] = 1
     times = within.T @ within
-    needed = ((within @ (times == 1)) * within).any(axis=1)  # for good: times only fall
-    for place in np.flatnonzero(~needed):
-        pairs = np.ix_(found[place], found[place])
-        needed[place] = (times[pairs] == 1).any()
-        times[pairs] -= not needed[place]
-    return [each for each, stays in zip(found, needed, strict=True) if stays]
+    required = ((within @ (times == 1)) * within).any(axis=1)  # for good: times only fall
+    for index in np.flatnonzero(~required):
+        pairs = np.ix_(cliques[index], cliques[index])
+        required[index] = (times[pairs] == 1).any()
+        times[pairs] -= not required[index]
+    return [each for each, stays in zip(cliques, required, strict=True) if stays]

@@ -139,11 +139,11 @@ def _highest(draws, grids, prob):
     bandwidth += np.diag([(step / 2) ** 2 for step in steps])
     density = _smooth(counts, np.linalg.inv(bandwidth), steps)
     density /= density.sum() * np.prod(steps)
-    place = [
+    cells = [
         np.clip(np.rint((each - grid[0]) / step).astype(int), 0, len(grid) - 1)
         for each, grid, step in zip(draws, grids, steps, strict=True)
     ]
-    return density, np.quantile(density[place[0], place[1]], 1 - prob)
+    return density, np.quantile(density[cells[0], cells[1]], 1 - prob)
 
 
 def _smooth(counts, precision, steps):
@@ -207,17 +207,19 @@ def correlation(
         raise fail(
             "a correlation needs several measures", names, "two or more", "add another measure"
         )
-    drawn = xr.concat([values[name] for name in names], "measure", coords="minimal")
-    drawn = drawn.transpose(..., "measure", "draw")
+    stacked = xr.concat([values[name] for name in names], "measure", coords="minimal")
+    stacked = stacked.transpose(..., "measure", "draw")
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.apply_along_axis(lambda flat: _corr(flat, len(names)), -1, _flat(drawn.values))
-        found = found.reshape(*drawn.shape[:-2], len(names), len(names))
-        reach = ndtri((1 + prob) / 2) / np.sqrt(drawn.sizes["draw"] - 3)
-        middle = np.arctanh(found)
+        correlations = np.apply_along_axis(
+            lambda flat: _corr(flat, len(names)), -1, _flat(stacked.values)
+        )
+        correlations = correlations.reshape(*stacked.shape[:-2], len(names), len(names))
+        reach = ndtri((1 + prob) / 2) / np.sqrt(stacked.sizes["draw"] - 3)
+        middle = np.arctanh(correlations)
         ends = np.tanh(middle - reach), np.tanh(middle + reach)
-    dims = (*drawn.dims[:-2], "measure", "other")
-    coords = {dim: values.coords[dim] for dim in drawn.dims[:-2] if dim in values.coords}
-    parts = {"correlation": found, "lower": ends[0], "upper": ends[1]}
+    dims = (*stacked.dims[:-2], "measure", "other")
+    coords = {dim: values.coords[dim] for dim in stacked.dims[:-2] if dim in values.coords}
+    parts = {"correlation": correlations, "lower": ends[0], "upper": ends[1]}
     return xr.Dataset(
         {name: (dims, array) for name, array in parts.items()},
         coords={**coords, "measure": names, "other": names},

@@ -126,10 +126,10 @@ def great_table(
         raise fail(what, ..., "the extra tables", todo, ImportError) from None
     shown = with_bars(frame, digits, technical)
     numbers = list(shown.select_dtypes("number").columns)
-    made = GT(shown).fmt(text_of(digits), columns=numbers).sub_missing(missing_text="–")
-    made = made.fmt_passthrough("interval", escape=False)
-    made = made.cols_align("left").cols_align("right", numbers)
-    return made if caption is None else made.tab_header(caption)
+    formatted = GT(shown).fmt(text_of(digits), columns=numbers).sub_missing(missing_text="–")
+    formatted = formatted.fmt_passthrough("interval", escape=False)
+    formatted = formatted.cols_align("left").cols_align("right", numbers)
+    return formatted if caption is None else formatted.tab_header(caption)
 
 
 class Intervals(pd.DataFrame):
@@ -152,17 +152,17 @@ class Intervals(pd.DataFrame):
             shown = table(pd.DataFrame(self), technical=True).to_html()
         except ImportError:
             return super()._repr_html_()
-        said = self.attrs.get("caution")
-        return shown + f"<p>Caution: {escape(said)}</p>" if said else shown
+        caution = self.attrs.get("caution")
+        return shown + f"<p>Caution: {escape(caution)}</p>" if caution else shown
 
 
 def _plain(frame: pd.DataFrame, most: int | None) -> bool:
     """Say whether a frame is small, has intervals, and rows without names."""
     columns = frame.columns
-    known = columns.nlevels == 1 and columns.is_unique and {"lower", "upper"} <= set(columns)
+    is_plain = columns.nlevels == 1 and columns.is_unique and {"lower", "upper"} <= set(columns)
     numbered = frame.index.name is None and pd.api.types.is_integer_dtype(frame.index)
     few = 0 < len(frame) <= (most or len(frame))
-    return known and "interval" not in columns and numbered and few
+    return is_plain and "interval" not in columns and numbered and few
 
 
 # What stands in the cells: numbers, escaped text, and the bars.
@@ -218,14 +218,14 @@ def _bars(frame):
 
 def _scale(ends):
     """Return both ends of the scale that all bars have."""
-    known = ends[np.isfinite(ends)]
-    if not known.size or (known.min() >= 0 and known.max() <= 1):
+    finite = ends[np.isfinite(ends)]
+    if not finite.size or (finite.min() >= 0 and finite.max() <= 1):
         return 0.0, 1.0
-    if known.min() >= -1 and known.max() <= 1:
-        most = float(np.abs(known).max()) * 1.05
+    if finite.min() >= -1 and finite.max() <= 1:
+        most = float(np.abs(finite).max()) * 1.05
         return -most, most
-    edge = 0.05 * float(np.ptp(known) or 1.0)
-    return min(0.0, known.min() - edge), max(0.0, known.max() + edge)
+    edge = 0.05 * float(np.ptp(finite) or 1.0)
+    return min(0.0, finite.min() - edge), max(0.0, finite.max() + edge)
 
 
 def _bar(x, row, zero):
@@ -239,11 +239,11 @@ def _bar(x, row, zero):
         parts.append(_rect(zero - 0.5, 0, 1, _HEIGHT, _LINE))
     if np.isfinite(middle):
         parts.append(_rect(x(middle) - 1, 1, 2, _HEIGHT - 2, _TICK))
-    said = f"from {lower:.3f} to {upper:.3f}"
+    text = f"from {lower:.3f} to {upper:.3f}"
     size = f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
-    return f'<svg {size} role="img" aria-label="{said}">{"".join(parts)}</svg>'
+    return f'<svg {size} role="img" aria-label="{text}">{"".join(parts)}</svg>'
 
 
 def _rect(x, y, width, height, fill, more=""):
-    place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
-    return f'<rect {place} fill="{fill}" {more}/>'
+    geometry = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    return f'<rect {geometry} fill="{fill}" {more}/>'
