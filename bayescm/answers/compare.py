@@ -459,7 +459,7 @@ def places(
         template = posterior.measure_template(kernel)
         if dim not in template.dims:
             having = ", ".join(map(str, template.dims)) or "none"
-            todo = "pass outcomes or counts with this dim, or a mapping from names to evidence"
+            todo = "pass evidence with this dim, or a mapping from names to evidence"
             raise fail("no such dim to compare over", dim, having, todo)
         names = template.coords[dim].values.tolist() if dim in template.coords else None
         names = names or list(range(template.sizes[dim]))

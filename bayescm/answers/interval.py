@@ -609,16 +609,9 @@ def resolve_measures(posterior: Posterior, measures: Wanted | None, of: str) -> 
         return _measured(posterior.measured, measures), posterior.resolve_estimand(of)
     if measures is None:
         raise fail("no measures", ..., "one or more", 'pass e.g. "f1"', TypeError)
-    if posterior.measured_variable == "curve":
-        todo = (
-            "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores); "
-            "if they are chances, pass them through from_probabilities"
-        )
-        raise fail(
-            "these are scores, not counts", type(posterior).__name__, "counts", todo, TypeError
-        )
     if posterior.measured_variable != "cells":
-        return of_variable(measures, posterior.measured_variable), posterior.resolve_estimand(of)
+        resolved = of_variable(measures, posterior.measured_variable)
+        return [posterior.bound(kernel) for kernel in resolved], posterior.resolve_estimand(of)
     return kernels(measures, posterior.counts), posterior.resolve_estimand(of)
 
 

@@ -50,8 +50,8 @@ def summary(
         See `bayescm.interval`. Counts that are an array of Dask are answered by its workers, block
         by block.
     measures : str, callable or a sequence of these, optional
-        The measures, one row each; by default the usual ones of the type of evidence. Scores,
-        results and fits have none.
+        The measures, one row each; by default the usual ones of the type of evidence. Results
+        and fits have none.
 
     Returns
     -------

@@ -20,13 +20,12 @@ import xarray as xr
 from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
 from bayescm.classical.intervals import proportion
-from bayescm.curves.draws import interval_of, resolve
-from bayescm.curves.roc import labels, points, samples
-from bayescm.evidence.scores import as_scores
-from bayescm.evidence.slices import slice_name
-from bayescm.posteriors.roc.curve import Curve
+from bayescm.curves.roc import interval_of, points
+from bayescm.evidence.scores import as_scores, score_arrays
+from bayescm.evidence.slices import samples, slice_labels, slice_name
+from bayescm.measures.catalogue import resolve
+from bayescm.measures.curves import Curve
 from bayescm.posteriors.roc.paired_areas import placement_covariance
-from bayescm.posteriors.scores import arrays
 from bayescm.validate import (
     check_choice,
     check_is,
@@ -78,11 +77,12 @@ def delong(evidence: xr.Dataset, *, prob: float = 0.95, transform: str = "logit"
     z = ndtri((1 + prob) / 2)
     bounds = []
     for sample in samples(evidence):
-        areas, covariance = areas_and_covariance(*arrays(sample))
+        areas, covariance = areas_and_covariance(*score_arrays(sample))
         half = z * np.sqrt(np.diag(covariance))
         bounds.append(_around(areas, half, transform))
-    dims, all_coords = labels(evidence, pooled=False)
-    coords: dict[str, Any] = {dim: all_coords[dim] for dim in dims}
+    coords: dict[str, Any] = slice_labels(evidence)
+    if "classifier" in evidence.dims:
+        coords["classifier"] = evidence["classifier"].values
     shape = [len(coord) for coord in coords.values()]
     coords |= {"bound": ["lower", "upper"]}
     return xr.DataArray(np.stack(bounds).reshape(*shape, 2), coords, tuple(coords), "auc")
@@ -136,7 +136,7 @@ def delong_compare(
         scores = _as_two_classes(evidence)
         names = scores["classifier"].values.tolist() if "classifier" in scores.dims else []
         _check_compared(names, scores)
-        areas, covariance = areas_and_covariance(*arrays(scores))
+        areas, covariance = areas_and_covariance(*score_arrays(scores))
     quantile = ndtri((1 + prob) / 2)
     rows = []
     for i, j in combinations(range(len(names)), 2):
@@ -159,7 +159,9 @@ def _of_separate_samples(evidence):
             todo = "take one: scores.sel(classifier=...)"
             names = one["classifier"].values.tolist()
             raise fail(f"{name} holds several classifiers", names, "one each", todo)
-    areas, covariances = zip(*(areas_and_covariance(*arrays(one)) for one in scores), strict=True)
+    areas, covariances = zip(
+        *(areas_and_covariance(*score_arrays(one)) for one in scores), strict=True
+    )
     variances = [covariance[0, 0] for covariance in covariances]
     return list(evidence), np.concatenate(areas), np.diag(variances)
 
@@ -276,7 +278,7 @@ def precision_recall_bands(
 def _counts_at_thresholds(evidence):
     """Return false and true positives at each threshold, the totals, and the thresholds."""
     curve = points(evidence)
-    _, weights, actual = arrays(as_scores(evidence))
+    _, weights, actual = score_arrays(as_scores(evidence))
     negatives, positives = np.bincount(actual, weights, 2)
     fp, tp = curve["fpr"].values * negatives, curve["tpr"].values * positives
     return fp, tp, negatives, positives, curve["threshold"].values
@@ -386,7 +388,7 @@ def curve_bootstrap(
     """
     check_prob(prob)
     evidence = as_scores(evidence)
-    name, kernel = resolve(measure)
+    kernel = resolve(measure, "curve")
     structure = [
         part for part in ("fold", "group", "weight", "class") if part in {*evidence.dims, *evidence}
     ]
@@ -396,7 +398,7 @@ def curve_bootstrap(
             "the bootstrap needs a single plain sample", structure, "two classes, unweighted", todo
         )
     check_whole("resamples", resamples, 2, "resamples", 1000)
-    scores, _, actual = arrays(evidence)
+    scores, _, actual = score_arrays(evidence)
     rng = np.random.default_rng(check_seed(random_seed))
     block = max(1, int(_BLOCK / len(actual)))
     blocks = []
@@ -405,7 +407,7 @@ def curve_bootstrap(
         blocks.append(
             np.stack([kernel(resampled_curve(row, actual, counts)) for row in scores], axis=1)
         )
-    values = xr.DataArray(np.concatenate(blocks), dims=("draw", "classifier"), name=name)
+    values = xr.DataArray(np.concatenate(blocks), dims=("draw", "classifier"), name=kernel.__name__)
     if "classifier" in evidence.dims:
         values = values.assign_coords(classifier=evidence["classifier"].values)
     else:

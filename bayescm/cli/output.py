@@ -211,15 +211,15 @@ def header_of_counts(evidence: Any, prob: float, kind: str) -> str:
     return f"{number}, {len(labels)} classes: {shown}{positive}; {prob:.4g} {kind}"
 
 
-def header_of_scores(evidence: xr.Dataset, prob: float) -> str:
+def header_of_scores(evidence: xr.Dataset, prob: float, kind: str = "eti") -> str:
     """Return one line that says of which scores or probabilities a table is."""
     number = evidence.sizes["example"]
     folds = f", {len(set(evidence['fold'].values.tolist()))} folds" if "fold" in evidence else ""
     if "class" in evidence.dims:
-        return f"{number} examples of {evidence.sizes['class']} classes{folds}; {prob:.4g} eti"
+        return f"{number} examples of {evidence.sizes['class']} classes{folds}; {prob:.4g} {kind}"
     label = evidence["positive"].item()
     positive = int((evidence["actual"] == label).sum())
-    return f"{number} examples, {positive} positive ({label}){folds}; {prob:.4g} eti"
+    return f"{number} examples, {positive} positive ({label}){folds}; {prob:.4g} {kind}"
 
 
 def header_of_results(evidence: xr.Dataset, prob: float, kind: str) -> str:

@@ -79,33 +79,29 @@ def curve(
         draw = partial(plots.plot_precision_recall, data)
     else:
         frame, draw = _areas(data, "auc", prob), partial(plots.plot_roc, data)
-    facts = {"prob": prob, "kind": "eti", "of": "parameter", "n": data.sizes["example"]}
+    kind = "eti" if question.kind == "threshold" else "hdi"
+    facts = {"prob": prob, "kind": kind, "of": "parameter", "n": data.sizes["example"]}
     facts |= {"positive": data["positive"].item(), "model": "scores"}
 
     def picture():
         return draw(prob=prob, simultaneous=not question.pointwise)
 
-    show(frame, output, header_of_scores(data, prob), facts=facts, picture=picture)
+    show(frame, output, header_of_scores(data, prob, kind), facts=facts, picture=picture)
 
 
 def _areas(evidence, measure, prob):
     """Return the area under a curve of each classifier, and the differences of the areas."""
     import pandas as pd
 
-    from bayescm import curves
-    from bayescm.cli.output import bounds, rows
+    from bayescm.answers.compare import compare
+    from bayescm.answers.summary import summary
 
-    area = {"auc": curves.auc, "average_precision": curves.average_precision}[measure]
-    columns = {
-        "estimate": curves.estimate(evidence, measure),
-        "mean": curves.number_draws(evidence, measure).mean("draw"),
-        **bounds(area(evidence, prob=prob)),
-    }
-    frame = rows(columns)
-    frame.insert(frame.columns.get_loc("estimate"), "measure", measure)
+    table = summary(evidence, measure, prob=prob).rename(columns={"point": "estimate"})
+    dims = list(table)[1 : table.columns.get_loc("estimate")]
+    frame = table[[*dims, "measure", "estimate", "mean", "lower", "upper"]]
     if "classifier" not in evidence.dims:
         return frame
-    pairs = curves.compare(evidence, measure, prob=prob)
+    pairs = compare(evidence, measure, prob=prob)
     pairs["classifier"] = pairs["first"] + " - " + pairs["second"]
     shared = [*frame.columns.drop("estimate"), "p_better"]
     return pd.concat([frame, pairs[shared]], ignore_index=True)

@@ -1,11 +1,17 @@
 """Curves: ROC and precision-recall with bands, summaries of them, and thresholds."""
 
 from bayescm.curves import calibration
-from bayescm.curves.comparing import compare
+from bayescm.curves.areas import (
+    auc,
+    average_precision,
+    compare,
+    estimate,
+    fold_auc,
+    max_f1,
+    number_draws,
+    partial_auc,
+)
 from bayescm.curves.decisions import decision_curve, expected_cost
-from bayescm.curves.draws import estimate, number_draws
-from bayescm.curves.folds import fold_auc
-from bayescm.curves.intervals import auc, average_precision, max_f1, partial_auc
 from bayescm.curves.roc import (
     band,
     points,

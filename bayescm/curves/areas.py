@@ -1,46 +1,432 @@
-"""Intervals of areas by their moments, and by draws where these are not enough."""
+"""
+Areas under curves and the other measures of them, of scores: intervals, comparisons, draws.
+
+They are questions to the posterior of the curves (`bayescm.posteriors.roc.curve_posterior`) as any
+measure is: `auc(scores)` is `bayescm.interval(scores, "auc")`. The measures themselves are in
+`bayescm.measures.curves`.
+"""
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
-from bayescm.curves.roc import NUMBER_DRAWS, DrawnCurves, labels, samples
-from bayescm.distributions.moments import CornishFisherBeta
-from bayescm.evidence.scores import as_scores
-from bayescm.posteriors.scores import areas
-from bayescm.validate import check_kind, check_prob
+from bayescm.answers import compare as comparison
+from bayescm.answers.compare import draw_labelled
+from bayescm.answers.interval import interval, resolve_measures
+from bayescm.curves.roc import interval_of
+from bayescm.fitting.posterior_for import posterior_of
+from bayescm.measures import curves as measures
+from bayescm.measures.catalogue import resolve
+from bayescm.posteriors.roc.curve_posterior import DRAWS
+from bayescm.validate import check_choice, check_seed, check_whole, fail
 
-_LEAST = 2.7 / NUMBER_DRAWS**0.5  # the Monte Carlo error of a bound of 95 %, in standard deviations
 
-
-def interval(
-    evidence: xr.Dataset, prob: float, kind: str, drawn: Callable[[], xr.DataArray]
+def auc(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    average: str | None = None,
+    model: str | None = None,
+    draws: int | None = None,
+    random_seed: int = 0,
 ) -> xr.DataArray:
     """
-    Return the intervals of the areas under all curves.
+    Return the posterior interval of the area under the ROC curve.
+
+    The area is the probability that a random positive example scores higher than a random negative
+    one, with ties counting one half. It is `bayescm.interval` of the scores and ``"auc"``.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        From :func:`bayescm.from_scores`.
+    prob : float, default 0.95
+        Mass of the interval.
+    kind : {"hdi", "eti"}
+        Highest-density or equal-tailed. Both reach 1 where the classes are told apart without a
+        mistake.
+    average : {"macro", "weighted", "micro"}, optional
+        For more than two classes: the mean over classes, the mean weighted by prevalence, or the
+        area of all (example, class) pairs pooled. By default each class against the rest.
+    model : {"scores", "binormal"}, optional
+        By default the first, which uses only the order of the scores; the second takes them to be
+        normal in each class.
+    draws : int, optional
+        By default the bounds follow from the moments of the area, which are known, where these tell
+        as much as 4,000 draws do; elsewhere, and of averages, these are drawn.
+    random_seed : int, default 0
+
+    Returns
+    -------
+    DataArray, dims ([fold | group], [classifier], [class], bound)
+        With the attributes of `bayescm.interval`.
+
+    Notes
+    -----
+    Simulated over 60 settings of 50 to 1,000 examples, areas of 0.8 to 0.99 and four populations,
+    95 % intervals of highest density cover the area in 97 % of the cases on average and in 90 % at
+    least, equal-tailed ones, which are a tenth longer, in 97 % and 92 %
+    (``docs/results/curves_coverage.csv``). Of average precision it is 95 % and 83 % (equal-tailed
+    96 % and 89 %), of the best F1 93 % and 88 % (95 % and 90 %).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> actual = rng.random(200) < 0.3
+    >>> evidence = bcm.from_scores(actual, rng.normal(actual, 1))
+    >>> auc(evidence).values.round(2)
+    array([0.72, 0.85])
+    """
+    return interval(
+        evidence,
+        _of_classes("auc", average),
+        prob=prob,
+        kind=kind,
+        model=_checked(model),
+        draws=draws,
+        random_seed=random_seed,
+    )
+
+
+def average_precision(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    average: str | None = None,
+    model: str | None = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+) -> xr.DataArray:
+    """
+    Return the posterior interval of the average precision, the area under the PR curve.
+
+    This is the population's integral of precision over recall. What scikit-learn computes from the
+    sample, a sum of steps, is an estimate of it that is biased upwards when positives are few.
+
+    Parameters
+    ----------
+    evidence, prob, kind, average, model, draws, random_seed
+        See `auc`. The prevalence is estimated from the sample, or set by `at_prevalence`.
+
+    Returns
+    -------
+    DataArray, dims ([fold | group], [classifier], [class], bound)
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> average_precision(evidence, draws=4000).values.round(1)
+    array([0.3, 1. ])
+    """
+    return interval(
+        evidence,
+        _of_classes("average_precision", average),
+        prob=prob,
+        kind=kind,
+        model=_checked(model),
+        draws=draws,
+        random_seed=random_seed,
+    )
+
+
+def partial_auc(
+    evidence: xr.Dataset,
+    *,
+    max_fpr: float,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    model: str | None = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+) -> xr.DataArray:
+    """
+    Return the posterior interval of the area under the ROC curve up to a false positive rate.
+
+    Standardised after McClish, as scikit-learn does: 0.5 for chance, 1 for a perfect classifier.
+
+    Parameters
+    ----------
+    evidence, prob, kind, model, draws, random_seed
+        See `auc`.
+    max_fpr : float
+        Upper limit of the area, in (0, 1].
+
+    References
+    ----------
+    McClish, D. K. (1989). Analyzing a portion of the ROC curve. Medical Decision Making 9,
+    190-195. doi:10.1177/0272989X8900900307
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> partial_auc(evidence, max_fpr=0.5, draws=4000).values.round(1)
+    array([0.3, 0.9])
+    """
+    return interval(
+        evidence,
+        measures.partial_auc(max_fpr),
+        prob=prob,
+        kind=kind,
+        model=_checked(model),
+        draws=draws,
+        random_seed=random_seed,
+    )
+
+
+def max_f1(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    model: str | None = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+) -> xr.DataArray:
+    """
+    Return the posterior interval of F1 at its best threshold.
+
+    This is what the scores could achieve, not what a threshold chosen on these data will achieve;
+    for that, see `best_threshold`.
+
+    Parameters
+    ----------
+    evidence, prob, kind, model, draws, random_seed
+        See `auc`.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> max_f1(evidence, draws=4000).values.round(1)
+    array([0.4, 0.9])
+    """
+    return interval(
+        evidence,
+        "max_f1",
+        prob=prob,
+        kind=kind,
+        model=_checked(model),
+        draws=draws,
+        random_seed=random_seed,
+    )
+
+
+def compare(
+    evidence: xr.Dataset,
+    measure: str | Callable = "auc",
+    *,
+    prob: float = 0.95,
+    kind: Literal["hdi", "eti"] = "hdi",
+    rope: float | tuple[float, float] = 0.0,
+    reference: str | None = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+) -> pd.DataFrame:
+    """
+    Compare classifiers scored on the same examples, pairwise.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores of two or more classifiers.
+    measure
+        See `number_draws`.
+    prob, kind, rope, reference
+        See :func:`bayescm.compare`.
+    draws, random_seed
+        See `auc`.
+
+    Returns
+    -------
+    DataFrame
+        The columns of :func:`bayescm.compare`.
+
+    Notes
+    -----
+    Curves are drawn jointly: each example has the same weight for all classifiers. Areas are tied
+    more closely, by the correlation that the examples show between them
+    (`bayescm.posteriors.roc.paired_areas`): where DeLong's intervals cover, these are about as
+    long.
+    Either way each classifier keeps the interval it has by itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> actual = rng.random(300) < 0.4
+    >>> good = rng.normal(2 * actual, 1)
+    >>> evidence = bcm.from_scores(actual, {"good": good, "worse": good + rng.normal(size=300)})
+    >>> compare(evidence, "auc")[["first", "second", "p_better"]].values.tolist()
+    [['good', 'worse', 1.0]]
+    """
+    return comparison.compare(
+        evidence,
+        measure,
+        prob=prob,
+        kind=kind,
+        rope=rope,
+        reference=reference,
+        model="scores",
+        draws=draws,
+        random_seed=random_seed,
+    )
+
+
+def fold_auc(
+    evidence: xr.Dataset,
+    *,
+    rho: float | None = None,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    draws: int = DRAWS,
+    random_seed: int = 0,
+) -> xr.DataArray:
+    """
+    Return the posterior interval of the mean AUC over the folds of a cross-validation.
+
+    Given the data, the folds' areas are independent except for the training examples they share:
+    that correlation widens the distribution of the mean, as in the model `averaged_folds`.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores with folds.
+    rho : float, optional
+        Correlation between folds in [0, 1); by default Nadeau and Bengio's, test over test and
+        training examples: by the coords ``test_share`` and ``train_size`` of
+        `bayescm.learners.cross_scores`, else one over the number of folds.
+    prob, kind, draws, random_seed
+        See `auc`.
+
+    Returns
+    -------
+    DataArray, dims ([classifier], [class], bound)
+
+    References
+    ----------
+    Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52,
+    239-281. doi:10.1023/A:1024068626366
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> halves = bcm.from_scores([0, 1, 0, 1] * 4, range(16), fold=[0] * 8 + [1] * 8)
+    >>> fold_auc(halves, draws=500).dims
+    ('bound',)
+    """
+    values = number_draws(evidence, "auc", draws=draws, random_seed=random_seed)
+    number = values.sizes.get("fold", 1)
+    if number < 2:
+        allowed, todo = "two or more folds", "pass from_scores(..., fold=)"
+        raise fail("no folds", values.dims, allowed, todo)
+    if rho is None:
+        share = float(evidence.coords.get("test_share", 1 / number))
+        rho = share / (share + float(evidence.coords.get("train_size", 1 - share)))
+    if not 0 <= rho < 1:
+        raise fail("rho must be a correlation", rho, "0 <= rho < 1", "leave it out")
+    mean = values.mean("fold")
+    centre = mean.mean("draw")
+    # Correlated by rho, the mean of K has 1 + K rho / (1 - rho) times the variance.
+    wide = centre + (mean - centre) * np.sqrt(1 + number * rho / (1 - rho))
+    return interval_of(wide.clip(0, 1), prob, kind)
+
+
+def number_draws(
+    evidence: xr.Dataset,
+    measure: str | Callable = "auc",
+    *,
+    average: str | None = None,
+    model: str | None = None,
+    draws: int = DRAWS,
+    random_seed: int = 0,
+) -> xr.DataArray:
+    """
+    Return posterior draws of a summary of each curve.
+
+    Curves of classifiers on the same examples, and of the classes, are drawn jointly: differences
+    of these draws are draws of the difference.
 
     Parameters
     ----------
     evidence : Dataset
         Scores.
-    prob, kind
+    measure : str or callable
+        ``"auc"``, ``"average_precision"``, ``"max_f1"``, ``"partial_auc(0.1)"``, or a function of
+        a `bayescm.measures.curves.Curve`.
+    average, model, draws, random_seed
         See `bayescm.curves.auc`.
-    drawn : callable
-        Returns the intervals by draws; asked where the moments tell less than these.
 
     Returns
     -------
-    DataArray, dims ([fold | group], [classifier], [class], bound)
+    DataArray, dims (draw, [fold | group], [classifier], [class])
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> scores = {"a": [1, 2, 4, 3, 5, 6], "b": [1, 3, 2, 4, 5, 6]}
+    >>> both = bcm.from_scores([0, 0, 1, 0, 1, 1], scores)
+    >>> drawn = number_draws(both, "auc", draws=500)
+    >>> drawn.dims
+    ('draw', 'classifier')
     """
-    check_prob(prob), check_kind(kind)
-    evidence = as_scores(evidence)
-    every = [each for part in samples(evidence) for each in areas(part)]
-    found = CornishFisherBeta(
-        *np.array([(x.unit_mean, x.unit_sd, x.skew, x.excess) for x in every]).T
-    )
-    labelled = DrawnCurves([], [], *labels(evidence, False))
-    ends = labelled.label(list(getattr(found, kind)(prob)), "auc")
-    ends = ends.rename(draw="bound").transpose(..., "bound").assign_coords(bound=["lower", "upper"])
-    good = (found.error_of(1.96) <= _LEAST * found.unit_sd).reshape(ends.shape[:-1])
-    return ends if good.all() else ends.where(xr.DataArray(good, dims=ends.dims[:-1]), drawn())
+    check_whole("draws", draws, 2, "draws", DRAWS)
+    posterior, kernel = _posterior_and_measure(evidence, measure, average, model)
+    rng = np.random.default_rng(check_seed(random_seed))
+    return draw_labelled(posterior, [kernel], draws, rng)[kernel.__name__]
+
+
+def estimate(
+    evidence: xr.Dataset, measure: str | Callable = "auc", *, average: str | None = None
+) -> xr.DataArray:
+    """
+    Return the value in the sample.
+
+    Equivalent to ``sklearn.metrics.roc_auc_score`` (also its ``max_fpr`` and averages),
+    ``average_precision_score``, and the largest F1 along ``precision_recall_curve``.
+
+    Parameters
+    ----------
+    evidence, measure, average
+        See `number_draws`.
+
+    Returns
+    -------
+    DataArray, dims ([fold | group], [classifier], [class])
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> estimate(evidence).item(), round(estimate(evidence, "average_precision").item(), 4)
+    (0.75, 0.8333)
+    """
+    posterior, kernel = _posterior_and_measure(evidence, measure, average, "scores")
+    return posterior.measure_template(kernel).to_dataarray(posterior.point(kernel))
+
+
+def _posterior_and_measure(evidence, measure, average, model):
+    posterior = posterior_of(evidence, _checked(model))
+    ((kernel,), _) = resolve_measures(posterior, _of_classes(measure, average), "parameter")
+    return posterior, kernel
+
+
+def _checked(model: str | None) -> str:
+    return check_choice("model", model or "scores", ["scores", "binormal"])
+
+
+def _of_classes(measure: str | Callable, average: str | None) -> str | Callable:
+    """Return a measure, or its average over the classes."""
+    if average is None:
+        return measure
+    check_choice("average", average, ["macro", "weighted", "micro"])
+    return measures.averaged(resolve(measure, "curve"), average)

@@ -21,16 +21,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.curves.draws import interval_of
-from bayescm.curves.roc import NUMBER_DRAWS, band
+from bayescm.curves.roc import band, interval_of
 from bayescm.curves.thresholds import two_classes
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import align, make_counts
 from bayescm.evidence.labels import is_default_index
-from bayescm.evidence.scores import at_prevalence, check_chances
+from bayescm.evidence.scores import at_prevalence, check_chances, score_arrays
 from bayescm.evidence.slices import check_one_sample
+from bayescm.posteriors.roc.curve_posterior import DRAWS
 from bayescm.posteriors.roc.prevalence import class_weights, known_prevalence
-from bayescm.posteriors.scores import arrays
 from bayescm.validate import check_number, check_prob, check_seed, check_whole, fail
 
 _BENEFIT_THRESHOLDS = np.arange(1, 100) / 100
@@ -53,7 +52,7 @@ def decision_curve(
     prob: float = 0.95,
     simultaneous: bool = False,
     concentration: float = 0.5,
-    draws: int = NUMBER_DRAWS,
+    draws: int = DRAWS,
     random_seed: int = 0,
 ) -> xr.Dataset:
     """
@@ -126,7 +125,7 @@ def decision_curve(
     known = checked(evidence, prevalence)
     odds = at / (1 - at)
     concentration = check_number("concentration", concentration, 0, usual=0.5)
-    check_whole("draws", draws, 2, "draws", NUMBER_DRAWS)
+    check_whole("draws", draws, 2, "draws", DRAWS)
     size = {"draws": draws, "random_seed": check_seed(random_seed)}
     drawn = rates_at(known, at, concentration=concentration, **size)
     seen = rates_seen(known, at)
@@ -223,7 +222,7 @@ def expected_cost(
     *,
     thresholds: Any = None,
     prob: float = 0.95,
-    draws: int = NUMBER_DRAWS,
+    draws: int = DRAWS,
     random_seed: int = 0,
 ) -> xr.Dataset:
     """
@@ -390,7 +389,7 @@ def rates_at(
 ) -> xr.Dataset:
     """Draw ``tpr`` and ``fpr``, dims (draw, [classifier], threshold), and ``prevalence``."""
     evidence = two_classes(evidence)
-    matrix, weights, codes = arrays(evidence)
+    matrix, weights, codes = score_arrays(evidence)
     rng = np.random.default_rng(random_seed)
     order = np.argsort(thresholds)
     places = np.searchsorted(thresholds[order], matrix, side="right")
@@ -438,7 +437,7 @@ def _distinct(places, size):
 def rates_seen(evidence: xr.Dataset, thresholds: np.ndarray) -> xr.Dataset:
     """Return the same in the sample: a score at the threshold is predicted positive."""
     evidence = two_classes(evidence)
-    matrix, weights, codes = arrays(evidence)
+    matrix, weights, codes = score_arrays(evidence)
     sides = [weights * (codes == side) for side in (0, 1)]
     order, last = np.argsort(thresholds), len(thresholds)
     fpr, tpr = np.empty((2, len(matrix), last))

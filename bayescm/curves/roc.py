@@ -6,30 +6,37 @@ classifier and class has its own, those of the same examples from the same draws
 pointwise, or the hull of the deepest draws, which holds the whole curve.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.scores import as_scores
-from bayescm.evidence.slices import slice_name
+from bayescm.distributions.empirical import Empirical
+from bayescm.evidence.scores import as_scores, score_arrays
+from bayescm.evidence.slices import samples
+from bayescm.measures.curves import (
+    ClassCurves,
+    Curve,
+    empirical,
+    lowest,
+    on_the_axes,
+    precision_at,
+    tpr_at,
+)
 from bayescm.posteriors.binormal import binormal
-from bayescm.posteriors.roc import curve
-from bayescm.posteriors.roc.curve import Curve, empirical, lowest, on_the_axes
+from bayescm.posteriors.roc.curve_posterior import CurvePosterior, empirical_curves
 from bayescm.posteriors.roc.prevalence import known_prevalence
 from bayescm.posteriors.roc.slots import View
-from bayescm.posteriors.scores import arrays, micro, scores
-from bayescm.validate import check_choice, check_prob, check_seed, check_whole, fail
+from bayescm.posteriors.scores import scores
+from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
 
 _RESOLUTION = 256  # blocks, where the examples make more slots
 # Dense where curves turn: towards both ends.
 _ENDS = np.array([0.001, 0.002, 0.005])
 GRID = np.concatenate([_ENDS, np.linspace(0, 1, 101)[1:-1], 1 - _ENDS[::-1]])
-# Draws of a curve, and of numbers that follow from it.
-CURVE_DRAWS, NUMBER_DRAWS = 2000, 4000
+CURVE_DRAWS = 2000
 
 
 def roc(
@@ -88,7 +95,7 @@ def roc(
     """
     grid = _grid(fpr, "fpr", np.concatenate([[0.0], GRID, [1.0]]), 0.0)
     drawn = draw_curves(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
-    label = (partial(curve.tpr_at, fpr=grid), "tpr", {"fpr": grid})
+    label = (partial(tpr_at, fpr=grid), "tpr", {"fpr": grid})
     answer = _with_band(evidence, drawn, label, prob, simultaneous)
     return answer.assign(tpr=_at_the_axes(answer, drawn, prob))
 
@@ -134,7 +141,7 @@ def precision_recall(
     """
     grid = _grid(recall, "recall", np.concatenate([GRID[GRID >= 0.01], [1.0]]), 1e-12)
     drawn = draw_curves(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
-    label = (partial(curve.precision_at, recall=grid), "precision", {"recall": grid})
+    label = (partial(precision_at, recall=grid), "precision", {"recall": grid})
     return _with_band(evidence, drawn, label, prob, simultaneous)
 
 
@@ -170,7 +177,7 @@ def roc_draws(
     """
     grid = _grid(fpr, "fpr", np.concatenate([[0.0], GRID, [1.0]]), 0.0)
     drawn = draw_curves(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
-    return drawn.map(partial(curve.tpr_at, fpr=grid), "tpr", {"fpr": grid})
+    return drawn.map(partial(tpr_at, fpr=grid), "tpr", {"fpr": grid})
 
 
 def precision_recall_draws(
@@ -202,7 +209,7 @@ def precision_recall_draws(
     """
     grid = _grid(recall, "recall", np.concatenate([GRID[GRID >= 0.01], [1.0]]), 1e-12)
     drawn = draw_curves(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
-    return drawn.map(partial(curve.precision_at, recall=grid), "precision", {"recall": grid})
+    return drawn.map(partial(precision_at, recall=grid), "precision", {"recall": grid})
 
 
 def points(evidence: xr.Dataset) -> xr.Dataset:
@@ -236,9 +243,9 @@ def points(evidence: xr.Dataset) -> xr.Dataset:
     if extra:
         todo = "select one: evidence.sel(classifier=...), one_vs_rest(...), pool_folds(...)"
         raise fail("more than one curve", extra, "a single curve", todo)
-    matrix, weights, codes = arrays(evidence)
-    known = known_prevalence(evidence, codes == 1)
-    observed, thresholds = empirical(matrix[0], codes == 1, weights, known)
+    matrix, weights, codes = score_arrays(evidence)
+    prevalence = known_prevalence(evidence, codes == 1)
+    observed, thresholds = empirical(matrix[0], codes == 1, weights, prevalence)
     share, fpr, tpr = observed.prevalence[0], observed.fpr[0], observed.tpr[0]
     with np.errstate(invalid="ignore"):
         precision = share * tpr / (share * tpr + (1 - share) * fpr)
@@ -370,6 +377,18 @@ def band(
     return xr.DataArray(ends, coords, (*ordered.dims[1:], "bound"), draws.name)
 
 
+def interval_of(values: xr.DataArray, prob: float, kind: str) -> xr.DataArray:
+    """Return the interval of draws, dims (draw, ...)."""
+    check_prob(prob), check_kind(kind)
+    distribution = Empirical(values.transpose("draw", ...).values)
+    ends = getattr(distribution, kind)(prob)
+    dims = [dim for dim in values.dims if dim != "draw"]
+    coords = {k: v for k, v in values.coords.items() if "draw" not in v.dims}
+    return xr.DataArray(
+        ends, {**coords, "bound": ["lower", "upper"]}, (*dims, "bound"), values.name
+    )
+
+
 def _pointwise(curves, prob):
     """Return equal-tailed intervals, (T, 2), of curves (S, T)."""
     return np.quantile(curves, [(1 - prob) / 2, (1 + prob) / 2], axis=0).T
@@ -467,7 +486,6 @@ def draw_curves(
     *,
     resolution: int | None = None,
     thresholds: np.ndarray | None = None,
-    pooled: bool = False,
     model: str | None = None,
 ) -> DrawnCurves:
     """
@@ -483,77 +501,37 @@ def draw_curves(
         The number of slots above which neighbours are merged.
     thresholds : ndarray, optional
         Scores at which the curves need a point.
-    pooled : bool, default False
-        For many classes, whether to pool all (example, class) pairs instead of a curve per class.
     model : {"scores", "binormal"}, optional
         By default the first, which relies on the order of the scores alone.
     """
-    check_whole("draws", draws, 2, "draws", NUMBER_DRAWS)
-    if check_choice("model", model or "scores", ["scores", "binormal"]) == "binormal":
-        return _draw_binormal(as_scores(evidence), draws, random_seed)
-    evidence = as_scores(evidence)
-    curves: list[Curve] = []
-    views: list[View] = []
+    check_whole("draws", draws, 2, "draws", 4000)
+    normal = check_choice("model", model or "scores", ["scores", "binormal"]) == "binormal"
     rng = np.random.default_rng(check_seed(random_seed))
-    for part in samples(evidence):
-        posterior = micro(part) if pooled else scores(part)
-        first = [posterior.views[index] for index in posterior.first]
-        keep = None if thresholds is None else [each.place(thresholds) for each in first]
-        curves += posterior.curves(draws, rng, resolution=resolution, keep=keep)
-        views += first
-    return DrawnCurves(curves, views, *labels(evidence, pooled))
+    if normal:
+        posterior = binormal(evidence)
+        curves = [each for sample in posterior.samples for each in sample.curves(draws, rng)]
+        return DrawnCurves(curves, [], *_labels(posterior))
+    posterior, curves, views = scores(evidence), [], []
+    for sample in posterior.samples:
+        places = None if thresholds is None else [each.place(thresholds) for each in sample.views]
+        curves += sample.curves(draws, rng, resolution=resolution, keep=places)
+        views += sample.views
+    return DrawnCurves(curves, views, *_labels(posterior))
 
 
-def _draw_binormal(evidence, draws, random_seed):
-    rng = np.random.default_rng(check_seed(random_seed))
-    parts = [binormal(part).curves(draws, rng) for part in samples(evidence)]
-    return DrawnCurves([each for part in parts for each in part], [], *labels(evidence, False))
-
-
-def observed_curves(evidence: xr.Dataset, *, pooled: bool = False) -> DrawnCurves:
+def observed_curves(evidence: xr.Dataset) -> DrawnCurves:
     """Return the curves that the examples themselves draw, each as a single draw."""
-    evidence = as_scores(evidence)
-    curves = []
-    for part in samples(evidence):
-        matrix, weights, codes = arrays(part)
-        for row in matrix:
-            if row.ndim == 1:
-                pairs = [(row, codes == 1, weights)]
-            elif pooled:
-                member = codes == np.arange(len(row))[:, None]
-                pairs = [(row.ravel(), member.ravel(), np.tile(weights, len(row)))]
-            else:
-                pairs = [(each, codes == index, weights) for index, each in enumerate(row)]
-            curves += [_empirical(part, *pair) for pair in pairs]
-    return DrawnCurves(curves, [], *labels(evidence, pooled))
+    posterior = scores(evidence)
+    curves: list[Curve] = []
+    for sample in samples(posterior.evidence):
+        for each in empirical_curves(sample):
+            curves += each.one_vs_rest() if isinstance(each, ClassCurves) else [each]
+    return DrawnCurves(curves, [], *_labels(posterior))
 
 
-def _empirical(part, scores, positive, weights):
-    every = len(positive) == part.sizes["example"]  # else pooled pairs, of which one in C is
-    known = known_prevalence(part, positive) if every else None
-    return empirical(scores, positive, weights, known)[0]
-
-
-def samples(evidence: xr.Dataset) -> Iterable[xr.Dataset]:
-    """Give the examples fold by fold, or group by group, or all at once where there are neither."""
-    part = slice_name(evidence)
-    if part is None:
-        yield evidence
-        return
-    place = evidence[part].values
-    for each in _slice_labels(evidence, part):
-        yield evidence.isel(example=place == each).drop_vars(part)
-
-
-def _slice_labels(evidence, part):
-    return sorted(pd.unique(evidence[part].values).tolist())
-
-
-def labels(evidence: xr.Dataset, pooled: bool) -> tuple[tuple[str, ...], dict[str, Any]]:
+def _labels(posterior: CurvePosterior) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Return the dims of curves, and their coords with the scalar ones."""
-    part = slice_name(evidence)
-    coords: dict[str, Any] = {} if part is None else {part: _slice_labels(evidence, part)}
-    names = ("classifier",) if pooled else ("classifier", "class")
-    coords |= {dim: evidence[dim].values for dim in names if dim in evidence.dims}
-    scalars = {str(key): each.values for key, each in evidence.coords.items() if each.ndim == 0}
-    return tuple(coords), {**scalars, **coords}
+    template = posterior.template
+    if posterior.classes:
+        template = template.append_dim("class", posterior.classes)
+    return template.dims, {name: each.values for name, each in template.coords.items()}

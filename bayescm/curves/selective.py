@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.curves.roc import NUMBER_DRAWS, band
+from bayescm.curves.roc import band
 from bayescm.evidence.scores import as_scores
+from bayescm.posteriors.roc.curve_posterior import DRAWS
 from bayescm.validate import check_prob, check_seed, fail
 
 _PLACES = 200  # thresholds at most
@@ -142,7 +143,7 @@ def _drawn(confidence, wrong, weight, at, rng):
     places, flags = np.concatenate([places, ends], 1), np.concatenate([wrong, flags], 1)
     keys, cell = np.unique(2 * places + flags, axis=1, return_inverse=True)
     shape = np.bincount(cell.ravel(), np.concatenate([weight, [_PRIOR] * 4]))
-    mass = rng.standard_gamma(shape, (NUMBER_DRAWS, len(shape)))
+    mass = rng.standard_gamma(shape, (DRAWS, len(shape)))
     return _above(keys // 2, keys % 2, mass, len(at))
 
 

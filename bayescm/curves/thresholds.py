@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from bayescm.curves.draws import interval_of
-from bayescm.curves.roc import CURVE_DRAWS, NUMBER_DRAWS, band, draw_curves, observed_curves
+from bayescm.curves.roc import CURVE_DRAWS, band, draw_curves, interval_of, observed_curves
 from bayescm.evidence.outcomes import from_classifiers
 from bayescm.evidence.scores import as_scores
+from bayescm.measures.curves import Curve, cells_at
 from bayescm.measures.labelled import one_number, several
-from bayescm.posteriors.roc.curve import Curve, cells_at
+from bayescm.posteriors.roc.curve_posterior import DRAWS
 from bayescm.posteriors.roc.slots import View
 from bayescm.validate import check_kind, check_prob, check_seed, fail
 
@@ -131,7 +131,7 @@ def at_threshold(
     *,
     prob: float = 0.95,
     kind: str = "hdi",
-    draws: int = NUMBER_DRAWS,
+    draws: int = DRAWS,
     random_seed: int = 0,
 ) -> xr.Dataset:
     """

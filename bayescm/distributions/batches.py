@@ -63,7 +63,7 @@ class Stack(InTurn):
 
     @property
     def how(self) -> str:  # type: ignore[override]
-        return self.distributions.flat[0].how
+        return "; ".join(dict.fromkeys(each.how for each in self.distributions.flat))
 
     @property
     def undefined(self) -> np.ndarray:

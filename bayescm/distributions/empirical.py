@@ -283,6 +283,57 @@ class Empirical(Distribution):
         return np.where(np.isfinite(effective), effective, valid)
 
 
+@dataclass(frozen=True, eq=False)
+class AttainedEnds(Empirical):
+    """
+    Draws of a measure, whose interval reaches the end of the scale where the sample does.
+
+    Classes that are told apart without a mistake may be so in the population: an interval that cuts
+    off a tail at 1 leaves out just what was observed, and covers none of the populations whose area
+    is next to 1. As of Jeffreys' interval of n successes in n trials the upper limit is then 1, and
+    as of none the lower one is 0 (Brown, Cai & DasGupta, 2001, section 4.1.3).
+
+    Attributes
+    ----------
+    least, most : float
+        The ends of the scale.
+    value : ndarray, shape (...)
+        The measure in the sample.
+
+    References
+    ----------
+    Brown, L. D., Cai, T. T. & DasGupta, A. (2001). Interval estimation for a binomial proportion.
+    Statistical Science 16, 101-133. doi:10.1214/ss/1009213286
+
+    Examples
+    --------
+    >>> AttainedEnds(np.linspace(0.5, 0.9, 1001), value=1.0).eti(0.9)
+    array([0.52, 1.  ])
+    """
+
+    least: float = 0.0
+    most: float = 1.0
+    value: np.ndarray | float = np.nan
+
+    @classmethod
+    def concatenate(cls, members: Sequence) -> None:
+        return None
+
+    def take(self, index: Any) -> "AttainedEnds":
+        return replace(super().take(index), value=np.ravel(self.value)[index])  # type: ignore
+
+    def eti(self, prob: float) -> np.ndarray:
+        return self._closed(super().eti(prob))
+
+    def hdi(self, prob: float) -> np.ndarray:
+        return self._closed(super().hdi(prob))
+
+    def _closed(self, ends):
+        low = np.where(self.value <= self.least, self.least, ends[..., 0])
+        high = np.where(self.value >= self.most, self.most, ends[..., 1])
+        return np.stack([low, high], axis=-1)
+
+
 def _half(low, high):
     """Return half a distance; none between equal infinite values."""
     with np.errstate(invalid="ignore"):

@@ -380,7 +380,9 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
     ('actual', 'predicted')
     """
     if isinstance(evidence, xr.Dataset) and "score" in evidence:
-        todo = "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores)"
+        todo = (
+            "ask for a measure of curves, interval(scores, 'auc'), or curves.at_threshold(scores)"
+        )
         raise fail("these are scores, not counts", dict(evidence.sizes), "counts", todo, TypeError)
     if not isinstance(evidence, xr.DataArray):
         raise not_counts(evidence)

@@ -219,7 +219,7 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
     if not is_outcomes(evidence):
         got = dict(getattr(evidence, "sizes", {})) or type(evidence).__name__
         scores = isinstance(evidence, xr.Dataset) and "score" in evidence
-        todo = "compare scores with curves.compare" if scores else "use from_classifiers"
+        todo = "ask compare(scores, 'auc')" if scores else "use from_classifiers"
         raise fail("not outcomes of classifiers", got, allowed, todo, TypeError)
     for part in ("counts", "actual", "predicted", "label"):
         if part not in evidence.variables:

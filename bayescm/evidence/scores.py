@@ -648,6 +648,29 @@ def _check_two(evidence):
         raise fail("more than two classes", evidence["class"].values, "two classes", todo)
 
 
+def score_arrays(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """
+    Return scores as arrays.
+
+    Returns
+    -------
+    matrix : ndarray, shape (V, n), or (V, C, n) for more than two classes
+    weights : ndarray, shape (n,)
+    codes : ndarray of int, shape (n,)
+        The class of each example; of two classes 1 is the positive one.
+    """
+    truth = evidence["actual"].values
+    score = evidence["score"]
+    score = score if "classifier" in score.dims else score.expand_dims("classifier")
+    matrix = score.transpose("classifier", "class", "example", missing_dims="ignore").values
+    weights = evidence["weight"].values if "weight" in evidence else np.ones(len(truth))
+    if "class" in score.dims:
+        codes = (truth[:, None] == evidence["class"].values).argmax(axis=1)
+    else:
+        codes = (truth == evidence["positive"].values).astype(int)
+    return matrix, weights.astype(float), codes
+
+
 # Scores seen differently: at another prevalence, one class against the rest, folds as one
 
 
@@ -906,6 +929,7 @@ SCORES = EvidenceType(
     matches=lambda evidence: isinstance(evidence, xr.Dataset) and "score" in evidence,
     canonical=as_scores,
     default_model=always("scores"),
+    default_measures=lambda scores: ["auc", "average_precision"],
     size=_number_of_examples,
     values=lambda scores: scores["score"],
     has_cells=False,

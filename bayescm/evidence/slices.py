@@ -1,6 +1,6 @@
 """The fold or the group of every example, of evidence in which one of the two has a place."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,21 @@ def _column(name, values, size):
 def slice_name(evidence: xr.Dataset) -> str | None:
     """Return what examples are parted by, ``"fold"`` or ``"group"``, or None."""
     return next((name for name in PLACES if name in evidence), None)
+
+
+def slice_labels(evidence: xr.Dataset) -> dict[str, list]:
+    """Return the labels of the folds or groups in order, by the name of the dim they make."""
+    name = slice_name(evidence)
+    return {} if name is None else {name: sorted(pd.unique(evidence[name].values).tolist())}
+
+
+def samples(evidence: xr.Dataset) -> Iterator[xr.Dataset]:
+    """Give the examples fold by fold, or group by group, or all at once where there are neither."""
+    if not (labels := slice_labels(evidence)):
+        yield evidence
+    for name, members in labels.items():
+        for label in members:
+            yield evidence.isel(example=evidence[name].values == label).drop_vars(name)
 
 
 def check_classes(evidence: xr.Dataset) -> None:

@@ -100,7 +100,7 @@ class Scorer:
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Return the score of a fitted estimator on a test set."""
         kernel = bcm.measures.resolve(self.measure)
-        as_evidence = _probabilities if kernel.takes == "probabilities" else _counts
+        as_evidence = _counts if kernel.takes == "cells" else _probabilities
         evidence = as_evidence(estimator, X, y, self.positive)
         value = self._point(evidence, lower_is_better=kernel.lower_is_better)
         if value.size != 1:

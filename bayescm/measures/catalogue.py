@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayescm.measures import attempts, odds, probabilities
+from bayescm.measures import attempts, curves, odds, probabilities
 from bayescm.measures.measure import (
     AVERAGES,
     Cost,
@@ -450,10 +450,11 @@ def _expected_cost(cells, matrix):
 _FACTORIES: dict[str, Callable[..., Measure]] = {
     **{"fbeta": fbeta, "tversky": tversky, "cost": cost},
     **attempts.FACTORIES,
+    **curves.FACTORIES,
     **probabilities.FACTORIES,
 }
 # Measures of other variables of a posterior than the cells: a file for each variable.
-_FURTHER: tuple[ModuleType, ...] = (attempts, probabilities)
+_FURTHER: tuple[ModuleType, ...] = (attempts, curves, probabilities)
 _CATALOGUE = {
     name: each
     for entries in (globals(), *map(vars, _FURTHER))
@@ -467,8 +468,12 @@ _NAMED = (
         for each in _CATALOGUE.values()
         for name in (each.canonical, *each.aliases)
     }
+    | curves.NAMED
     | probabilities.AVERAGES
 )
+
+
+_VARIABLES = {"curve": "curves"}  # what a variable is called in messages
 
 
 def names(variable: str = "cells") -> list[str]:
@@ -496,7 +501,7 @@ def is_loss(name: str) -> bool | None:
     return entry.lower_is_better
 
 
-def resolve(measure: str | Callable, variable: str | None = None) -> Measure:
+def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = None) -> Measure:
     """
     Return the measure with a given name, or turn a function of the cells into one.
 
@@ -509,9 +514,9 @@ def resolve(measure: str | Callable, variable: str | None = None) -> Measure:
         ``"cost([[0,1],[5,0]])"``), or a function from cells (..., C, C) to values (...). A function
         gets the cells in label order, with the positive one of two classes last; higher is taken to
         be better. Pass it through `measure` to say otherwise.
-    variable : str, optional
-        The variable of a posterior that it must be a measure of; any by default. A bare function is
-        a measure of this variable.
+    variable : str or tuple of str, optional
+        The variable of a posterior that it must be a measure of, or several; any by default. A bare
+        function is a measure of this variable, of several of the first.
 
     Returns
     -------
@@ -529,16 +534,26 @@ def resolve(measure: str | Callable, variable: str | None = None) -> Measure:
     >>> resolve("ppv").__name__, resolve("ppv").same_as(precision)
     ('ppv', True)
     """
+    variables = (variable,) if isinstance(variable, str) else variable or ()
     if callable(measure):
-        entry = own(measure, variable or "cells")
+        entry = own(measure, variables[0] if variables else "cells")
     elif isinstance(measure, str):
         entry = _NAMED.get(measure) or _read(measure)
     else:
         allowed, todo = "a name or a function of cells", 'pass e.g. "f1"'
         raise fail("not a measure", measure, allowed, todo, TypeError)
-    if entry.takes != (variable or entry.takes):
-        what = f"not a measure of {variable}, but of {entry.takes}"
-        raise fail(what, entry.__name__, names(str(variable)), "ask evidence that has it")
+    if variables and entry.takes not in variables:
+        of = [_VARIABLES.get(each, each) for each in (*variables, entry.takes)]
+        what = f"not a measure of {' or '.join(of[:-1])}, but of {of[-1]}"
+        todo = "ask evidence that has it"
+        if entry.takes == "curve":
+            todo = "it needs the scores of the examples: from_scores(actual, scores)"
+        if entry.takes == "cells" and "curve" in variables:
+            todo = f"choose a threshold: curves.at_threshold(scores, {entry.__name__!r}, 0.5)"
+        if entry.takes == "probabilities":
+            todo = "if the scores are probabilities, pass them through from_probabilities"
+        allowed = [name for each in variables for name in names(each)]
+        raise fail(what, entry.__name__, allowed, todo)
     return entry
 
 
@@ -559,6 +574,8 @@ def _read(text):
     if (match[1] not in _FACTORIES) if match else (name not in _NAMED):
         raise _unknown(text)
     entry = _made(text, *match.groups()) if match else _NAMED[name]
+    if how and match and entry.takes == "curve":
+        return curves.averaged(entry, how).called(text)
     if how and match and entry.one_class and entry.takes == "probabilities" and how != "micro":
         return probabilities.averaged(entry, how).called(text)
     if how == "top_label":
@@ -669,8 +686,12 @@ def measure(
         raise fail("not a function of cells", function, "a function", "pass a function", TypeError)
     one = getattr(function, "one_class", False) if one_class is None else one_class
     needs = getattr(function, "needs_positive", None) if needs_positive is None else needs_positive
+    compute = partial(_checked if takes == "cells" else _tried, function=function)
+    if takes == "curve":
+        one = True
+        compute = partial(curves.per_class, formula=partial(curves.checked, function=function))
     return Measure(
-        partial(_checked if takes == "cells" else _tried, function=function),
+        compute,
         function,
         name or str(getattr(function, "__name__", type(function).__name__)),
         one_class=bool(one),

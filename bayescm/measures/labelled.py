@@ -152,8 +152,10 @@ def _symmetric(kernel):
     return np.allclose(kernel(cells), kernel(cells[..., ::-1, ::-1]), equal_nan=True)
 
 
-def of_variable(measures: str | Callable | Sequence[str | Callable], variable: str) -> list:
-    """Return measures that are functions of one variable of a posterior, or raise."""
+def of_variable(
+    measures: str | Callable | Sequence[str | Callable], variable: str | tuple[str, ...]
+) -> list:
+    """Return measures that are functions of a variable of a posterior, or of several, or raise."""
     resolved = [resolve(each, variable) for each in several(measures)]
     called = [kernel.__name__ for kernel in resolved]
     if len(set(called)) < len(called):

@@ -432,9 +432,10 @@ def of_classes(measure: Measure, chosen: Sequence[str]) -> Measure:
         mean = f", or average: {measure.__name__}_macro[{','.join(chosen)}]"
         todo = f"name one{mean if measure.one_class else ', which is then taken against the rest'}"
         raise fail("several classes of a measure that is no average", chosen, "one class", todo)
-    if measure.takes != "cells":
-        todo = "ask for the measure and select the class of the answer"
-        raise fail("classes by name are of counts", measure.__name__, "a measure of cells", todo)
+    if measure.takes not in ("cells", "curve") or (measure.takes == "curve" and measure.average):
+        todo = "ask for the measure of each class and select from the answer"
+        allowed = "a measure of cells, or of the curve of one class"
+        raise fail("this measure has no classes by name", measure.__name__, allowed, todo)
     if measure.abstentions != "left out":
         todo = "take the measure of the answered examples"
         raise fail("a measure of all examples has no chosen classes", measure.__name__, "", todo)

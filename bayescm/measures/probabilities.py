@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, rel_entr
 
+from bayescm.measures.curves import Curve
 from bayescm.measures.measure import Curved, Measure
 from bayescm.validate import fail
 
@@ -68,6 +69,22 @@ class Forecasts:
         if values.ndim == 2:
             return self.weight @ values.T
         return np.einsum("su,sku->sk", self.weight, values)
+
+    def roc_curves(self) -> list[Curve]:
+        """Return the ROC curves of the population, one for each classifier."""
+        return [self._roc_curve(row) for row in self.probability]
+
+    def _roc_curve(self, row):
+        order = np.argsort(-row, kind="stable")
+        starts = np.flatnonzero(np.diff(-row[order], prepend=-np.inf))
+        weight, outcome = self.weight[:, order], self.outcome[order]
+        rates = np.zeros((2, len(weight), len(starts) + 1))
+        for rate, side in zip(rates, (1 - outcome, outcome), strict=True):
+            np.cumsum(np.add.reduceat(weight * side, starts, axis=1), axis=1, out=rate[:, 1:])
+            rate /= rate[:, -1:]
+        half, tied = np.full(len(starts), 0.5), np.ones(len(starts), bool)
+        at = np.arange(len(starts) + 1)
+        return Curve(rates[0], rates[1], self.prevalence[:, 0], half, tied, at)
 
     def mean_score(self, score: np.ndarray) -> np.ndarray:
         """Return the mean (S, K) of a proper score (K, u) of single forecasts."""
@@ -122,6 +139,14 @@ class ClassForecasts:
             )
 
         return tuple(map(to_average, range(self.probability.shape[-1])))
+
+    def average_of_curves(self, formula: Callable, how: str) -> np.ndarray:
+        """Return a formula of the ROC curves averaged over the classes, (S, K)."""
+        curves = [one.roc_curves() for one in self.averaged]
+        values = np.stack([np.stack(list(map(formula, each)), axis=-1) for each in curves], -1)
+        if how == "macro":
+            return values.mean(axis=-1)
+        return (values * self.prevalence[:, None]).sum(axis=-1)
 
     @cached_property
     def truth(self) -> np.ndarray:
@@ -263,12 +288,6 @@ def log_loss(forecasts):
 def brier_skill(forecasts):
     """Share of the Brier score of forecasting the prevalence that the forecasts do away with."""
     return 1 - brier(forecasts) / uncertainty(forecasts)
-
-
-@_measure(aliases=("roc_auc", "c_statistic"))
-def auc(forecasts):
-    """Probability that a random positive example has the higher forecast; ties count one half."""
-    return np.stack([area(forecasts, row) for row in forecasts.probability], axis=-1)
 
 
 @_measure(range=(-1.0, 1.0), ideal=0.0)
@@ -420,36 +439,19 @@ def averaged(measure: Measure, how: str) -> Measure:
 def _averages():
     """Return the means over the classes, and the measures of the highest probability, by name."""
     of_one_class = [each for each in globals().values() if getattr(each, "one_class", False)]
-    means = {
+    return {
         f"{each.canonical}_{how}": averaged(each, how) for each in of_one_class for how in _WAYS
     }
-    return means | {"roc_auc_ovr": means["auc_macro"].called("roc_auc_ovr")}
 
 
 AVERAGES = _averages()
 FACTORIES = {"ece_binned": of_bins}
 
-# The area under the ROC curve, and the logistic regression of outcomes on the forecasts' log odds
+# The logistic regression of outcomes on the forecasts' log odds
 
 _CACHED = 30_000  # numbers that a processor's cache holds several arrays of
 _STEPS = 12  # of a logistic regression before it is looked after
 _HALVINGS = 12  # of one of its steps at most
-
-
-def area(forecasts: Forecasts, row: np.ndarray) -> np.ndarray:
-    """Return the area under the ROC curve of one classifier with forecasts (u,), (S,)."""
-    order = np.argsort(row)
-    starts = np.flatnonzero(np.diff(row[order], prepend=-1))
-    outcome = forecasts.outcome[order]
-
-    def of(weight):
-        sides = [weight[:, order] * each for each in (1 - outcome, outcome)]
-        negative, positive = (np.add.reduceat(each, starts, axis=1) for each in sides)
-        below = np.cumsum(negative, axis=1)
-        pairs = below[:, -1] * positive.sum(axis=1)
-        return (positive * (below - negative / 2)).sum(axis=1) / pairs
-
-    return in_blocks(of, forecasts.weight, len(row))
 
 
 def recalibration(forecasts: Forecasts, *, fixed: bool) -> np.ndarray:

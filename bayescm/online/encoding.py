@@ -30,6 +30,7 @@ from bayescm.online.chain import digest
 from bayescm.validate import fail
 
 COUNTS, FORECASTS, PAIRED_OUTCOMES = "counts", "forecasts", "paired_outcomes"
+OF_FORECASTS = ("probabilities", "curve")  # the variables of measures of binned forecasts
 VERSION = 1  # of the encodings of today
 # What the batches of a classifier share beside labels and positive class, as attributes of a table.
 _SHARED: dict[str, tuple[str, ...]] = {
@@ -80,6 +81,11 @@ def encoding_of(table: xr.DataArray) -> str:
 def is_binned(tables: xr.DataArray) -> bool:
     """Say whether tables, with whatever leading dims, are of binned forecasts."""
     return "bin" in tables.dims
+
+
+def variables_of(tables: xr.DataArray) -> tuple[str, ...]:
+    """Return the variables that measures of tables are functions of (their ``takes``)."""
+    return OF_FORECASTS if is_binned(tables) else ("cells",)
 
 
 def describe(classifier: str, evidence: xr.DataArray) -> Description:

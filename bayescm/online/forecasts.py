@@ -32,7 +32,7 @@ from bayescm.evidence.scores import as_scores
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import Curved
 from bayescm.measures.probabilities import Forecasts
-from bayescm.online.encoding import zero_forecasts
+from bayescm.online.encoding import OF_FORECASTS, zero_forecasts
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import check_choice, check_reals, check_row_order, fail, unmasked
 
@@ -142,7 +142,7 @@ def monitored_measures(measures: Any, table: xr.DataArray) -> list:
     chances = table.attrs["chances"]
     if measures is None:
         measures = _DEFAULT if chances else _OF_SCORES
-    resolved = of_variable(measures, "probabilities")
+    resolved = of_variable(measures, OF_FORECASTS)
     for measure in resolved:
         name = measure.__name__
         if isinstance(measure.form, Curved) or (not measure.one_class and measure.average):
@@ -202,7 +202,7 @@ class BinnedForecasts(Posterior):
     array([0.09, 0.17])
     """
 
-    measured_variable = "probabilities"
+    measured_variable = OF_FORECASTS
     estimands = {"parameter": "theta"}  # noqa: RUF012
     has_model = cell_prior = False
     how = "linearized"

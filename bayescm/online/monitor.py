@@ -29,6 +29,7 @@ from bayescm.online.encoding import (
     encoding_of,
     is_binned,
     timestamp,
+    variables_of,
 )
 from bayescm.online.ledger import ORDERS, Entries, Ledger, LedgerClient
 from bayescm.validate import check_choice, check_keywords, check_kind, check_prob, check_whole, fail
@@ -535,35 +536,30 @@ def monitor_of(ledger: Ledger, classifier: str, settings: Mapping[str, Any]) -> 
         of the other type of batches are left out.
     """
     applicable = {name: value for name, value in settings.items() if value is not None}
-    variable = _variable(ledger.empty(classifier))
-    if variable != "cells":
+    table = ledger.empty(classifier)
+    if is_binned(table):
         applicable.pop("concentration", None)
     if "measures" in applicable:
-        measures = [m for m in applicable["measures"] if _is_of(m, variable)]
+        measures = [m for m in applicable["measures"] if _applies(m, table)]
         applicable["measures"] = measures or None
     return Monitor(ledger, classifier, **applicable)
 
 
 def applicable_rules(monitor: Monitor, rules: Mapping[str, Any]) -> dict[str, Any]:
     """Return those rules for all classifiers that a monitor has, with limits of its measures."""
-    variable = _variable(monitor.ledger.empty(monitor.classifier))
+    table = monitor.ledger.empty(monitor.classifier)
     applicable = {name: rule for name, rule in rules.items() if name in monitor.rules}
     for name, rule in applicable.items():
         if isinstance(rule, Mapping):
-            limits = {measure: size for measure, size in rule.items() if _is_of(measure, variable)}
+            limits = {measure: size for measure, size in rule.items() if _applies(measure, table)}
             applicable[name] = limits
     return applicable
 
 
-def _variable(table):
-    """Return the variable of a posterior that measures of a table are functions of."""
-    return "probabilities" if is_binned(table) else "cells"
-
-
-def _is_of(measure, variable):
-    """Say whether a measure is of a variable, or unknown, which `Monitor` says."""
+def _applies(measure, table):
+    """Say whether a measure is one of such tables, or unknown, which `Monitor` says."""
     try:
         takes = resolve(measure).takes
     except (ValueError, TypeError):
         return True
-    return callable(measure) or takes == variable
+    return callable(measure) or takes in variables_of(table)

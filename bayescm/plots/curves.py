@@ -8,8 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm import curves
-from bayescm.curves.draws import interval_of
-from bayescm.curves.roc import observed_curves
+from bayescm.curves.roc import interval_of, observed_curves
 from bayescm.distributions.empirical import Empirical
 from bayescm.measures.labelled import several
 from bayescm.plots import interactive, style

@@ -165,8 +165,8 @@ class Posterior:
 
     Attributes
     ----------
-    measured_variable : str
-        The variable that its measures are functions of (their ``takes``): the cells.
+    measured_variable : str or tuple of str
+        The variable that its measures are functions of (their ``takes``), or several: the cells.
     measured : tuple of Measure
         Of evidence that holds nothing but the values of measures, these.
     pooled_dims : tuple of str
@@ -190,7 +190,7 @@ class Posterior:
         The counts of the evidence, where it has any; of outcomes, the matrix of every classifier.
     """
 
-    measured_variable: str = "cells"
+    measured_variable: str | tuple[str, ...] = "cells"
     measured: tuple = ()
     pooled_dims: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
@@ -228,6 +228,10 @@ class Posterior:
     def classes_of(self, measure: Callable) -> np.ndarray | None:
         """Return the labels of the classes that a measure has a value for each of, or None."""
         return None
+
+    def bound(self, measure: Any) -> Any:
+        """Return a measure whose chosen classes, if it has some, are those of the evidence."""
+        return measure
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the plug-in estimate of the same estimand, (..., [C])."""

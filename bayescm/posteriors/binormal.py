@@ -5,15 +5,15 @@ Conjugate: a normal-gamma distribution of each class's mean and precision, indep
 and of the prevalence.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import betaln, gammaln, ndtr, ndtri
 
-from bayescm.evidence.scores import as_scores
-from bayescm.posteriors.base import Posterior
-from bayescm.posteriors.roc.curve import Curve
+from bayescm.measures.curves import Curve
+from bayescm.posteriors.roc.curve_posterior import CurvePosterior
 from bayescm.posteriors.roc.prevalence import prevalence_distribution
 from bayescm.validate import fail
 
@@ -21,8 +21,92 @@ from bayescm.validate import fail
 _LEVELS = ndtr(np.linspace(-8, 8, 257))
 
 
+def binormal(
+    evidence,
+    *,
+    concentration: float | None = None,
+    prevalence: float | tuple[float, float] | None = None,
+) -> CurvePosterior:
+    """
+    Return the posterior of the curves of scores that are normal in each of two classes.
+
+    Parameters
+    ----------
+    evidence : xarray.Dataset
+        From :func:`bayescm.from_scores`: one classifier, two classes, finite scores, no weights.
+        Each fold or group has a curve of its own.
+    concentration : float, optional
+        How many examples the prior of each class weighs, > 0; by default 0.1.
+    prevalence : float or tuple, optional
+        See `bayescm.posteriors.scores`.
+
+    Returns
+    -------
+    CurvePosterior
+
+    Raises
+    ------
+    ValueError
+        If the evidence is of another kind, or the scores of a class do not vary.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> posterior = binormal(bcm.from_scores([0, 0, 0, 1, 1], [1, 2, 4, 3, 5]))
+    >>> posterior.samples[0].centre.round(2)
+    array([2.36, 3.96])
+    """
+    model = partial(_normal_curves, concentration=concentration, prevalence=prevalence)
+    return CurvePosterior(evidence, model)
+
+
+def _normal_curves(evidence, concentration, prevalence):
+    """Return the curve of one sample by the conjugate update of both classes."""
+    sides = _sides(evidence)
+    weight = 0.1 if concentration is None else concentration
+    if not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:
+        raise fail("concentration must be positive", concentration, "a number > 0", "leave it out")
+    totals = np.array([len(side) for side in sides], float)
+    means = np.array([side.mean() for side in sides])
+    squares = np.array(
+        [((side - mean) ** 2).sum() for side, mean in zip(sides, means, strict=True)]
+    )
+    if totals.sum() < 3 or not squares.sum() > 0:
+        todo = "use the model scores, which uses only their order"
+        raise fail("the scores do not vary within classes", means, "some spread", todo)
+    centre, spread = means.mean(), squares.sum() / (totals.sum() - 2)
+    shape, rate = weight / 2, weight / 2 * spread
+    known, prior = prevalence_distribution(evidence, prevalence, 2)
+    return NormalCurves(
+        centre=(weight * centre + totals * means) / (weight + totals),
+        weight=weight + totals,
+        shape=shape + totals / 2,
+        rate=rate + squares / 2 + weight * totals / (weight + totals) * (means - centre) ** 2 / 2,
+        prior=(float(weight), float(shape), float(rate)),
+        totals=totals,
+        shares=prior + totals,
+        known_prevalence=known,
+    )
+
+
+def _sides(evidence):
+    extra = [name for name in ("classifier", "class") if name in evidence.dims]
+    extra += [name for name in ("fold", "group", "weight") if name in evidence]
+    if extra:
+        todo = "select one classifier, class or fold, repeat weighted rows, or use the model scores"
+        raise fail(
+            "binormal takes a single plain sample", extra, "scores over examples alone", todo
+        )
+    score = evidence["score"].values.astype(float)
+    if not np.isfinite(score).all():
+        todo = "clip them, or use the model scores, which uses only their order"
+        raise fail("a score is infinite", ..., "finite scores", todo)
+    positive = evidence["actual"].values == evidence["positive"].values
+    return score[~positive], score[positive]
+
+
 @dataclass(frozen=True, eq=False)
-class Binormal(Posterior):
+class NormalCurves:
     """
     The posterior of both classes' mean and precision.
 
@@ -38,13 +122,12 @@ class Binormal(Posterior):
         Number of examples.
     shares : ndarray, shape (2,)
         The parameters of the beta distribution of the classes' shares.
-    known : float or None
+    known_prevalence : float or None
         The prevalence where it is known.
     """
 
-    measured_variable = "curve"
-    cell_prior = False
-    estimands = {"parameter": "curve"}  # noqa: RUF012
+    classes = 2
+    classifiers = 1
     centre: np.ndarray
     weight: np.ndarray
     shape: np.ndarray
@@ -52,7 +135,7 @@ class Binormal(Posterior):
     prior: tuple[float, float, float]
     totals: np.ndarray
     shares: np.ndarray
-    known: float | None
+    known_prevalence: float | None
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
@@ -60,7 +143,9 @@ class Binormal(Posterior):
         spread = 1 / np.sqrt(self.weight * precision)
         mean = self.centre + spread * rng.standard_normal((size, 2))
         share = rng.beta(self.shares[1], self.shares[0], size)
-        prevalence = share if self.known is None else np.full(size, self.known)
+        prevalence = (
+            share if self.known_prevalence is None else np.full(size, self.known_prevalence)
+        )
         return {"prevalence": prevalence, "precision": precision, "mean": mean}
 
     def curves(
@@ -79,12 +164,8 @@ class Binormal(Posterior):
         place = np.arange(len(at) + 2)
         return [Curve(rates[0], rates[1], drawn["prevalence"], inner, tied, place)]
 
-    def draw(  # type: ignore[override]
-        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
-    ) -> list[np.ndarray]:
-        """Return draws (size, 1) of functions of a curve, all from the same curves."""
-        (curve,) = self.curves(size, rng)
-        return [kernel(curve)[:, None] for kernel in measures]
+    def areas(self) -> None:
+        """Return None: areas are drawn."""
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log posterior density of the variables of the PyMC model."""
@@ -109,81 +190,3 @@ class Binormal(Posterior):
         ways = gammaln(self.totals.sum() + 1) - gammaln(self.totals + 1).sum()
         labels = betaln(share, rest) - betaln(share - self.totals[1], rest - self.totals[0])
         return np.asarray(scores.sum() + ways + labels)
-
-
-def binormal(
-    evidence,
-    *,
-    concentration: float | None = None,
-    prevalence: float | tuple[float, float] | None = None,
-) -> Binormal:
-    """
-    Return the posterior of normal scores in two classes.
-
-    Parameters
-    ----------
-    evidence : xarray.Dataset
-        From :func:`bayescm.from_scores`: one classifier, two classes, finite scores, no weights.
-    concentration : float, optional
-        How many examples the prior of each class weighs, > 0; by default 0.1.
-    prevalence : float or tuple, optional
-        See `bayescm.posteriors.scores`.
-
-    Returns
-    -------
-    Binormal
-
-    Raises
-    ------
-    ValueError
-        If the evidence is of another kind, or the scores of a class do not vary.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> posterior = binormal(bcm.from_scores([0, 0, 0, 1, 1], [1, 2, 4, 3, 5]))
-    >>> posterior.centre.round(2)
-    array([2.36, 3.96])
-    """
-    evidence = as_scores(evidence)
-    sides = _sides(evidence)
-    weight = 0.1 if concentration is None else concentration
-    if not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:
-        raise fail("concentration must be positive", concentration, "a number > 0", "leave it out")
-    totals = np.array([len(side) for side in sides], float)
-    means = np.array([side.mean() for side in sides])
-    squares = np.array(
-        [((side - mean) ** 2).sum() for side, mean in zip(sides, means, strict=True)]
-    )
-    if totals.sum() < 3 or not squares.sum() > 0:
-        todo = "use the model scores, which uses only their order"
-        raise fail("the scores do not vary within classes", means, "some spread", todo)
-    centre, spread = means.mean(), squares.sum() / (totals.sum() - 2)
-    shape, rate = weight / 2, weight / 2 * spread
-    known, prior = prevalence_distribution(evidence, prevalence, 2)
-    return Binormal(
-        centre=(weight * centre + totals * means) / (weight + totals),
-        weight=weight + totals,
-        shape=shape + totals / 2,
-        rate=rate + squares / 2 + weight * totals / (weight + totals) * (means - centre) ** 2 / 2,
-        prior=(weight, shape, rate),
-        totals=totals,
-        shares=prior + totals,
-        known=known,
-    )
-
-
-def _sides(evidence):
-    extra = [name for name in ("classifier", "class") if name in evidence.dims]
-    extra += [name for name in ("fold", "group", "weight") if name in evidence]
-    if extra:
-        todo = "select one classifier, class or fold, repeat weighted rows, or use the model scores"
-        raise fail(
-            "binormal takes a single plain sample", extra, "scores over examples alone", todo
-        )
-    score = evidence["score"].values.astype(float)
-    if not np.isfinite(score).all():
-        todo = "clip them, or use the model scores, which uses only their order"
-        raise fail("a score is infinite", ..., "finite scores", todo)
-    positive = evidence["actual"].values == evidence["positive"].values
-    return score[~positive], score[positive]

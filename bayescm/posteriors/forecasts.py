@@ -17,6 +17,8 @@ import xarray as xr
 from bayescm.distributions.empirical import Empirical
 from bayescm.measures.measure import Curved
 from bayescm.posteriors.base import LabelTemplate, Posterior
+from bayescm.posteriors.roc.curve_posterior import CurvePosterior
+from bayescm.posteriors.scores import scores
 from bayescm.validate import fail
 
 _SOME = 500  # draws that tell whether the sample's value is one
@@ -36,7 +38,7 @@ class OfForecasts(Posterior):
     population is.
     """
 
-    measured_variable = "probabilities"
+    measured_variable = ("probabilities", "curve")
     pairs: tuple[str, ...] = ("classifier",)
     cell_prior = False
     estimands = {"parameter": "curve"}  # noqa: RUF012
@@ -58,6 +60,31 @@ class OfForecasts(Posterior):
     def least(self, measure: Any, prob: float) -> np.ndarray:
         """Return a distance from calibration of the nearest of the probable curves, (K, [C])."""
         raise NotImplementedError
+
+    @cached_property
+    def curve_posterior(self) -> CurvePosterior | None:
+        """The posterior of the ROC curves, which measures of curves are of."""
+        return scores(self.evidence)
+
+    def _curves_for(self, measure):
+        """
+        Return the posterior of the curves if the measure is of a curve, else None.
+
+        Means over many classes are of the population: the curves of every class are drawn a little
+        towards chance, together further than the mean is uncertain.
+        """
+        of_curves = measure.takes == "curve" and measure.average not in ("macro", "weighted")
+        return self.curve_posterior if of_curves else None
+
+    def bound(self, measure: Any) -> Any:
+        """Return the measure of a class that it names (``auc[cat]``) against the rest."""
+        curves = self._curves_for(measure)
+        return measure if curves is None else curves.bound(measure)
+
+    def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return the distribution of an area by its moments, None of what is drawn."""
+        curves = self._curves_for(measure)
+        return None if curves is None else curves.exact_distribution(measure)
 
     @property
     def names(self) -> list | None:
@@ -120,7 +147,18 @@ class OfForecasts(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, [K], [C])."""
+        """Draw measures of forecasts jointly, and of curves jointly, (size, [K], [C])."""
+        posterior = self.curve_posterior
+        of_curves = [each for each in measures if self._curves_for(each) is not None]
+        others = [each for each in measures if each not in of_curves]
+        drawn = dict(zip(others, self._draw_forecasts(others, size, rng), strict=True))
+        if posterior is not None and of_curves:
+            drawn |= dict(zip(of_curves, posterior.draw(of_curves, size, rng), strict=True))
+        return [drawn[each] for each in measures]
+
+    def _draw_forecasts(self, measures, size, rng):
+        if not measures:
+            return []
         step = max(1, int(_AT_ONCE / self.values_per_draw))
         sizes = np.diff([*range(0, size, step), size])
         parts = []
@@ -150,6 +188,8 @@ class OfForecasts(Posterior):
         apart without a mistake is infinite.
         """
         self.resolve_estimand(of)
+        if (curves := self._curves_for(measure)) is not None:
+            return curves.point(measure)
         form = getattr(measure, "form", None)
         if isinstance(form, Curved):
             drawn = self.draw([measure], self.draws_by_default(of), np.random.default_rng(0))
@@ -163,6 +203,8 @@ class OfForecasts(Posterior):
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws; of a distance from calibration with its own limits."""
+        if (curves := self._curves_for(measure)) is not None:
+            return curves.empirical(measure, draws)
         form = getattr(measure, "form", None)
         if not isinstance(form, Curved) or not form.zero:
             return super().empirical(measure, draws)

@@ -110,6 +110,7 @@ class SiteForecasts(OfForecasts):
     how = "draws by importance sampling"
     _by_site = False
     most = 2000
+    curve_posterior = None  # measures of curves are of the pooled sites too
 
     def __init__(self, evidence: xr.Dataset, spread: float = 1.0):
         self.evidence = evidence

@@ -1,35 +1,214 @@
 """
-The direct posterior of `bayescm.models.scores`: the joint posterior of ROC curves.
+The direct posterior of `bayescm.models.scores`: ROC curves from the order of the scores.
 
-The weights of a class on its slots are the parameters of a Dirichlet distribution, and so are those
-on the common cells of several classifiers (or of each class against the rest); the prevalence is a
-beta, independent of both. How much weighs where is in `bayescm.posteriors.roc.slots`. The areas of
-several classifiers are tied more closely than their curves, in
-`bayescm.posteriors.roc.paired_areas`; the area of one has its moments in closed form (`area`).
+The weights of a class on its slots (`bayescm.posteriors.roc.slots`) are the parameters of a
+Dirichlet distribution, and so are those on the common cells of several classifiers, or of each
+class against the rest; the prevalence is a beta, independent of both. With p and q the weights of
+the positives and the negatives on the slots, the highest first, the area under a curve is
+
+    A = p' W q,   W = 1 above the diagonal and 1/2 on it,
+
+whose moments are sums over the slots (`area`). Of two classifiers the areas are tied more closely
+than the curves, in `bayescm.posteriors.roc.paired_areas`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
+import xarray as xr
 from scipy.special import betaln, gammaln
 
 from bayescm.distributions import dirichlet
 from bayescm.distributions.moments import CornishFisherBeta, beta_of, excess_kurtosis
-from bayescm.evidence.scores import as_scores
-from bayescm.evidence.slices import check_one_sample
-from bayescm.posteriors.base import Posterior
+from bayescm.evidence.scores import score_arrays
+from bayescm.measures.curves import Curve
 from bayescm.posteriors.roc import slots
-from bayescm.posteriors.roc.curve import Curve
+from bayescm.posteriors.roc.curve_posterior import CurvePosterior, top_scores
 from bayescm.posteriors.roc.prevalence import class_weights, prevalence_distribution
-from bayescm.validate import fail
 
 # Gammas held at once: 160 MB.
 _AT_ONCE = 2e7
 
 
+def scores(
+    evidence: xr.Dataset, *, prevalence: float | tuple[float, float] | None = None
+) -> CurvePosterior:
+    """
+    Return the posterior of the curves of all classifiers, or of each class against the rest.
+
+    Parameters
+    ----------
+    evidence : xarray.Dataset
+        From :func:`bayescm.from_scores` or :func:`bayescm.from_probabilities`. Each fold or group
+        has curves of its own.
+    prevalence : float or tuple, optional
+        Of two classes: a known share of the positive class, or the parameters (a, b) of a beta
+        prior to which the sample adds its counts; (0.5, 0.5) by default. More classes have a
+        Dirichlet prior of the same total weight. The coord ``prevalence`` of the evidence is a
+        known share.
+
+    Returns
+    -------
+    CurvePosterior
+
+    Raises
+    ------
+    ValueError
+        If the prevalence is not a share or a beta prior, or of more than two classes.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 1, 1], [1, 2, 3, 4, 5])
+    >>> scores(evidence).point(bcm.measures.resolve("auc"))
+    array(1.)
+    """
+    return CurvePosterior(evidence, partial(SampleOfScores, prevalence=prevalence))
+
+
+class SampleOfScores:
+    """
+    The curves of one sample by the order of its scores.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Checked scores, without folds and groups.
+    prevalence
+        See `scores`.
+    """
+
+    def __init__(
+        self, evidence: xr.Dataset, prevalence: float | tuple[float, float] | None = None
+    ) -> None:
+        matrix, self.weights, self.codes = score_arrays(evidence)
+        self.matrix = matrix if matrix.ndim == 3 else matrix[:, None]  # (K, C or 1, n)
+        self.classifiers = len(matrix)
+        self.classes = matrix.shape[1] if matrix.ndim == 3 else 2
+        self.class_totals = np.bincount(self.codes, self.weights, self.classes)
+        self.prevalence, prior = prevalence_distribution(evidence, prevalence, self.classes)
+        self.shares = prior + self.class_totals
+        self.scale = class_weights(evidence, self.weights, self.codes, self.classes)
+        # The class that is positive in each view: of two classes the second.
+        each = np.arange(self.classes) if self.classes > 2 else np.ones(1, int)
+        self.target = np.tile(each, self.classifiers)
+
+    @property
+    def _views(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The scores and the positives of each view."""
+        rows = self.matrix.reshape(-1, len(self.weights))
+        for row, target in zip(rows, self.target, strict=True):
+            yield row, self.codes == target
+
+    @cached_property
+    def dirichlet(self) -> "DirichletCurves":
+        """The joint posterior of the curves."""
+        views = tuple(slots.view(*view, self.weights) for view in self._views)
+        return DirichletCurves(
+            views, self.weights, self.target, self.shares, self.prevalence, self.scale
+        )
+
+    @property
+    def views(self) -> list[slots.View]:
+        """The slots of each curve."""
+        return list(self.dirichlet.views)
+
+    def areas(self) -> list[CornishFisherBeta]:
+        """Return the areas under the curves by their moments."""
+        return [area(slots.outline(*view, self.weights)) for view in self._views]
+
+    def curves(
+        self,
+        size: int,
+        rng: np.random.Generator,
+        *,
+        resolution: int | None = None,
+        keep: Sequence[np.ndarray] | None = None,
+    ) -> list[Curve]:
+        """Draw the curves of all views jointly; parameters as of `DirichletCurves.curves`."""
+        return self.dirichlet.curves(size, rng, resolution=resolution, keep=keep)
+
+    def pooled_curves(
+        self, size: int, rng: np.random.Generator, *, resolution: int | None = None
+    ) -> list[Curve]:
+        """
+        Draw the curve of all (example, class) pairs of each classifier.
+
+        The pairs of an example share its weight, so that they count as one observation, not as C.
+        One pair in C is positive, which is certain.
+        """
+        return self.pooled.curves(size, rng, resolution=resolution)
+
+    @cached_property
+    def pooled(self) -> "DirichletCurves":
+        """The joint posterior of the pooled curves of the classifiers: a view for each class."""
+        positive = self.codes == np.arange(self.classes)[:, None]
+        views = []
+        for scores in self.matrix:
+            whole = slots.view(
+                scores.ravel(), positive.ravel(), np.tile(self.weights, self.classes)
+            )
+            for start, members in zip(whole.start.reshape(scores.shape), positive, strict=True):
+                views.append(replace(whole, start=start, positive=members))
+        group = np.repeat(np.arange(self.classifiers), self.classes)
+        return DirichletCurves(
+            tuple(views), self.weights, group, self.shares, 1 / self.classes, group=group
+        )
+
+    def top_curves(
+        self, size: int, rng: np.random.Generator, *, resolution: int | None = None
+    ) -> list[Curve]:
+        """Draw the curve of the highest score of each example: positive where it was right."""
+        pairs = [top_scores(scores, self.codes) for scores in self.matrix]
+        views = tuple(slots.view(*pair, self.weights) for pair in pairs)
+        target = np.ones(len(views), int)
+        joint = DirichletCurves(views, self.weights, target, self.shares, 0.5)
+        curves = []
+        for curve, (_, right) in zip(
+            joint.curves(size, rng, resolution=resolution), pairs, strict=True
+        ):
+            hits, all_ = self.weights[right].sum(), self.weights.sum()
+            share = rng.beta(hits + 0.5, all_ - hits + 0.5, size)
+            curves.append(replace(curve, prevalence=share))
+        return curves
+
+    # The variables of the PyMC model, of two classes.
+
+    def concentration(self) -> dict[str, np.ndarray]:
+        """Return the Dirichlet parameters of both classes' cells."""
+        negative, positive = self.dirichlet.concentration()
+        return {"negative_mass": negative, "positive_mass": positive}
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        share = dirichlet.draw(self.shares, size, rng)[:, self.target[0]]
+        prevalence = share if self.prevalence is None else np.full(size, self.prevalence)
+        cells = self.concentration()
+        drawn = {name: dirichlet.draw(shape, size, rng) for name, shape in cells.items()}
+        return {"prevalence": prevalence, **drawn}
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log posterior density of the variables of the PyMC model."""
+        cells, prevalence = self.concentration(), variables["prevalence"]
+        total = sum(dirichlet.logpdf(variables[name], cells[name]) for name in cells)
+        rest, share = self.shares
+        beta = (share - 1) * np.log(prevalence) + (rest - 1) * np.log1p(-prevalence)
+        return np.asarray(total + beta - betaln(share, rest))
+
+    def log_marginal_likelihood(self) -> np.ndarray:
+        """Return the log probability of the number of positives, all that is observed as such."""
+        totals, (rest, share) = self.class_totals, self.shares
+        ways = gammaln(totals.sum() + 1) - gammaln(totals + 1).sum()
+        return ways + betaln(share, rest) - betaln(share - totals[1], rest - totals[0])
+
+
+# Joint draws of curves: gamma variates on the cells, added up into the slots of each view.
+
+
 @dataclass(frozen=True, eq=False)
-class Scores(Posterior):
+class DirichletCurves:
     """
     The joint posterior of the curves of one or more views of the same examples.
 
@@ -38,41 +217,35 @@ class Scores(Posterior):
     views : tuple of View
     weights : ndarray, shape (n,)
         How many examples each one stands for.
-    codes : ndarray of int, shape (n,)
-        The class of each example.
     target : ndarray of int, shape (V,)
         The class that is positive in each view.
-    shares : ndarray, shape (C,), or None
+    shares : ndarray, shape (C,)
         The parameters of the Dirichlet distribution of the classes' shares.
-    known : float or None
+    known_prevalence : float or None
         The prevalence of the positive class where it is known.
-    group : ndarray of int, shape (V,)
-        The curve that a view belongs to; the views of one curve share its slots.
     scale : ndarray, shape (C,)
         How much an example of each class counts in the population: 1, but for importance weights.
+    group : ndarray of int, shape (V,), optional
+        The curve that a view belongs to, where the views of one curve share its slots; by default
+        each has its own.
     """
 
-    measured_variable = "curve"
-    cell_prior = False
-    estimands = {"parameter": "curve"}  # noqa: RUF012
     views: tuple[slots.View, ...]
     weights: np.ndarray
-    codes: np.ndarray
     target: np.ndarray
     shares: np.ndarray
-    known: float | None
-    group: np.ndarray
+    known_prevalence: float | None
     scale: np.ndarray | float = 1.0
-
-    @property
-    def has_model(self) -> bool:  # type: ignore[override]
-        """Whether there is a PyMC model: of two classes."""
-        return len(self.shares) == 2
+    group: np.ndarray | None = None
 
     @property
     def first(self) -> np.ndarray:
         """The first view of each curve."""
-        return np.unique(self.group, return_index=True)[1]
+        return np.unique(self._group, return_index=True)[1]
+
+    @property
+    def _group(self):
+        return np.arange(len(self.views)) if self.group is None else self.group
 
     def curves(
         self,
@@ -111,8 +284,8 @@ class Scores(Posterior):
 
     def prevalence(self, size: int, rng: np.random.Generator) -> np.ndarray:
         """Draw the share of the positive class of each view, shape (V, size)."""
-        if self.known is not None:
-            return np.full((len(self.views), size), self.known)
+        if self.known_prevalence is not None:
+            return np.full((len(self.views), size), self.known_prevalence)
         shares = dirichlet.draw(self.shares, size, rng) * self.scale
         return (shares / shares.sum(axis=1, keepdims=True)).T[self.target]
 
@@ -131,7 +304,7 @@ class Scores(Posterior):
         for first in range(0, size, step):
             rows = slice(first, min(first + step, size))
             gammas = rng.standard_gamma(shape, (rows.stop - first, len(shape)))
-            for group, key in zip(self.group, keys, strict=True):
+            for group, key in zip(self._group, keys, strict=True):
                 _pour(gammas, key, masses[group][:, rows])
         return masses
 
@@ -139,48 +312,17 @@ class Scores(Posterior):
         """Return the weights of the cells, and side * blocks + block of each view."""
         shape, example, slot = slots.cells(self.views, self.weights)
         keys = np.empty_like(slot)
-        for key, view, group, row in zip(keys, self.views, self.group, slot, strict=True):
+        for key, view, group, row in zip(keys, self.views, self._group, slot, strict=True):
             block = np.searchsorted(cuts[group], row, "right") - 1
             key[:] = view.positive[example] * (len(cuts[group]) - 1) + block
         keys, inverse = np.unique(keys, axis=1, return_inverse=True)
         return np.bincount(inverse.ravel(), shape), keys
 
-    def draw(  # type: ignore[override]
-        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
-    ) -> list[np.ndarray]:
-        """Return draws (size, V) of functions of a curve, all from the same curves."""
-        curves = self.curves(size, rng)
-        return [np.stack([kernel(each) for each in curves], axis=1) for kernel in measures]
-
-    def concentration(self) -> dict[str, np.ndarray]:
-        """Return the Dirichlet parameters of both classes' cells; for two classes."""
+    def concentration(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the Dirichlet parameters of the negatives' and the positives' cells."""
         shape, keys = self._cells([np.arange(len(each.tied) + 1) for each in self.views])
         positive = keys[0] >= len(self.views[0].tied)
-        return {"negative_mass": shape[~positive], "positive_mass": shape[positive]}
-
-    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
-        known = self.known is not None
-        share = dirichlet.draw(self.shares, size, rng)[:, self.target[0]]
-        prevalence = np.full(size, self.known) if known else share
-        both = self.concentration()
-        drawn = {name: dirichlet.draw(shape, size, rng) for name, shape in both.items()}
-        return {"prevalence": prevalence, **drawn}
-
-    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the log posterior density of the variables of the PyMC model."""
-        both, prevalence = self.concentration(), variables["prevalence"]
-        total = sum(dirichlet.logpdf(variables[name], both[name]) for name in both)
-        rest, share = self.shares
-        beta = (share - 1) * np.log(prevalence) + (rest - 1) * np.log1p(-prevalence)
-        return np.asarray(total + beta - betaln(share, rest))
-
-    def log_marginal_likelihood(self) -> np.ndarray:
-        """Return the log probability of the number of positives, all that is observed as such."""
-        totals = np.bincount(self.codes, self.weights, 2)
-        rest, share = self.shares
-        ways = gammaln(totals.sum() + 1) - gammaln(totals + 1).sum()
-        return ways + betaln(share, rest) - betaln(share - totals[1], rest - totals[0])
+        return shape[~positive], shape[positive]
 
 
 def _pour(gammas, key, out):
@@ -210,128 +352,7 @@ def _inner(view, cuts):
     return np.divide(above, weight, out=np.full(len(weight), 0.5), where=weight > 0)
 
 
-def scores(evidence, *, prevalence: float | tuple[float, float] | None = None) -> Scores:
-    """
-    Return the joint posterior of the curves of all classifiers, or of each class against the rest.
-
-    Parameters
-    ----------
-    evidence : xarray.Dataset
-        From :func:`bayescm.from_scores`, one sample: without folds.
-    prevalence : float or tuple, optional
-        Of two classes: a known share of the positive class, or the parameters (a, b) of a beta
-        prior to which the sample adds its counts; (0.5, 0.5) by default. More classes have a
-        Dirichlet prior of the same total weight. The coord ``prevalence`` of the evidence is a
-        known share.
-
-    Returns
-    -------
-    Scores
-        Its curves run over classifiers and, inside these, over classes.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> from bayescm.posteriors.roc.curve import auc
-    >>> evidence = bcm.from_scores([0, 0, 1, 1, 1], [1, 2, 3, 4, 5])
-    >>> (draws,) = scores(evidence).draw([auc], 1000, np.random.default_rng(1))
-    >>> draws.shape
-    (1000, 1)
-    """
-    evidence = as_scores(evidence)
-    rows, target, weights, codes, classes = _curves_of(evidence)
-    views = tuple(
-        slots.view(row, codes == each, weights) for row, each in zip(rows, target, strict=True)
-    )
-    known, prior = prevalence_distribution(evidence, prevalence, classes)
-    shares = prior + np.bincount(codes, weights, classes)
-    scale = class_weights(evidence, weights, codes, classes)
-    return Scores(views, weights, codes, target, shares, known, np.arange(len(views)), scale)
-
-
-def _curves_of(evidence):
-    """Return scores (V, n), which class is positive in each (V,), and what `arrays` returns."""
-    if "fold" in evidence:
-        todo = "go fold by fold, or pool them: pool_folds(evidence, ranks=True)"
-        raise fail("scores of several folds have no common curve", ..., "a single sample", todo)
-    check_one_sample(evidence, "scores")
-    matrix, weights, codes = arrays(evidence)
-    classes = len(matrix[0]) if matrix.ndim == 3 else 2
-    rows = matrix.reshape(-1, len(weights))
-    target = np.arange(len(rows)) % classes if matrix.ndim == 3 else np.ones(len(rows), int)
-    return rows, target, weights, codes, classes
-
-
-def arrays(evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """
-    Return scores as arrays.
-
-    Returns
-    -------
-    matrix : ndarray, shape (V, n), or (V, C, n) for more than two classes
-    weights : ndarray, shape (n,)
-    codes : ndarray of int, shape (n,)
-        The class of each example; of two classes 1 is the positive one.
-    """
-    truth = evidence["actual"].values
-    score = evidence["score"]
-    score = score if "classifier" in score.dims else score.expand_dims("classifier")
-    matrix = score.transpose("classifier", "class", "example", missing_dims="ignore").values
-    weights = evidence["weight"].values if "weight" in evidence else np.ones(len(truth))
-    if "class" in score.dims:
-        codes = (truth[:, None] == evidence["class"].values).argmax(axis=1)
-    else:
-        codes = (truth == evidence["positive"].values).astype(int)
-    return matrix, weights.astype(float), codes
-
-
-# Curves of all (example, class) pairs pooled: the micro average over the classes.
-
-
-def micro(evidence) -> Scores:
-    """
-    Return the joint posterior of each classifier's pooled curve.
-
-    Every example is C pairs of its score for a class and whether it is of that class. The pairs of
-    an example share its weight, so that they count as one observation, not as C.
-
-    Parameters
-    ----------
-    evidence : xarray.Dataset
-        Scores of more than two classes, without folds.
-
-    Returns
-    -------
-    Scores
-        One curve per classifier. One pair in C is positive, which is certain.
-    """
-    matrix, weights, codes = arrays(evidence)
-    classes = matrix.shape[1]
-    positive = codes == np.arange(classes)[:, None]
-    pooled = [view for scores in matrix for view in _pooled(scores, positive, weights)]
-    group = np.repeat(np.arange(len(matrix)), classes)
-    shares = np.bincount(codes, weights, classes)
-    return Scores(
-        tuple(pooled), weights, codes, np.zeros(len(pooled), int), shares, 1 / classes, group
-    )
-
-
-def _pooled(scores, positive, weights):
-    """Return one view per class, all on the slots of the pairs pooled."""
-    whole = slots.view(scores.ravel(), positive.ravel(), np.tile(weights, len(scores)))
-    for start, own in zip(whole.start.reshape(scores.shape), positive, strict=True):
-        yield replace(whole, start=start, positive=own)
-
-
-# The area under one curve by its moments: what `roc.curve.auc` draws, without draws.
-
-
-def areas(evidence) -> list[CornishFisherBeta]:
-    """Return the areas under the curves of checked scores by moments, in the order of `scores`."""
-    rows, target, weights, codes, _ = _curves_of(evidence)
-    pairs = zip(rows, target, strict=True)
-    return [area(slots.outline(row, codes == each, weights)) for row, each in pairs]
-
+# The area under one curve by its moments: what `measures.curves.auc` draws, without draws.
 
 _BEND = 1.5  # of the excess kurtosis on the squared skewness, as of gamma distributions
 

@@ -9,51 +9,59 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.answers.summary import by_site
-from bayescm.evidence.scores import PROBABILITIES
+from bayescm.evidence.scores import PROBABILITIES, SCORES
 from bayescm.evidence.slices import slice_name
 from bayescm.reporting import cautions, methods, sections
 from bayescm.reporting.progress import progress
 from bayescm.reporting.sections import Picture, Section, Table
 
-_AREAS = {"auc": "AUC", "average_precision": "average precision"}
 _PANELS = 11  # classes of a picture
 _THRESHOLDS = (0.1, 0.2, 0.5)
 
 
 def of_scores(
-    scores: xr.Dataset, measures: None, settings: dict[str, Any], keywords: dict[str, Any]
+    scores: xr.Dataset,
+    measures: Sequence | None,
+    settings: dict[str, Any],
+    keywords: dict[str, Any],
 ) -> list[Section]:
     """Return the whole report of scores."""
     totals = _class_totals(scores)
     facts = {
         "Model": "scores, which uses only the order of the scores",
-        "Draws": "4000 per curve",
+        "Draws": "4000 per curve, where the moments say less",
         "Seed": settings["random_seed"],
         **methods.versions(),
     }
     return [
         Section("What was evaluated", _evaluated_scores(scores, totals)),
-        *beside(scores, settings),
+        *beside(scores, settings, measures),
         Section("How it was computed", [f"{name}: {value}." for name, value in facts.items()]),
         cautions.section(cautions.few(totals)),
     ]
 
 
-def beside(scores: xr.Dataset, settings: dict[str, Any]) -> list[Section]:
+def beside(
+    scores: xr.Dataset, settings: dict[str, Any], measures: Sequence | None = None
+) -> list[Section]:
     """Return the sections of curves, which stand beside those of answers too."""
     progress("curves")
-    areas = _areas(scores, settings)
+    measures = list(measures or SCORES.default_measures(scores))
+    prob, kind, rope = settings["prob"], settings["kind"], settings["rope"]
+    asked = {"prob": prob, "kind": kind, "random_seed": settings["random_seed"]}
+    table = bcm.summary(scores, measures, model="scores", **asked)
+    areas = sections.posterior_summary(table, prob, kind, title="Curves: what is known")
     parts = [areas]
     if scores.sizes.get("classifier", 1) > 1:
-        parts.append(_compare_areas(scores, settings))
-    frame = areas.tables[0].frame
-    row = frame.loc[(frame["upper"] - frame["lower"]).idxmax()]
+        comparison = bcm.compare(scores, measures, model="scores", rope=rope, **asked)
+        parts.append(sections.differences(comparison, rope, prob))
+        parts[-1].title = "Curves: which is better"
+    row = table.loc[(table["upper"] - table["lower"]).idxmax()]
     areas.sentences.append(
-        f"The least certain is {row['area']}{_where(row)}, {row['upper'] - row['lower']:.3f} wide; "
-        f"halving that takes about four times as many examples."
+        f"The least certain is {row['measure']}{_where(row)}, {row['upper'] - row['lower']:.3f} "
+        "wide; halving that takes about four times as many examples."
     )
     progress("pictures of curves")
-    prob = settings["prob"]
     band = f"curve with its {100 * prob:.4g}% simultaneous band"
     areas.pictures = [
         Picture("roc", f"ROC {band}.", bcm.plot_roc(scores, prob=prob)),
@@ -96,41 +104,9 @@ def _classifiers(evidence):
     return f"{evidence.sizes['classifier']} classifiers on the same examples: {names}."
 
 
-def _areas(scores, settings):
-    # Equal tails, as in the pictures: near the end of the scale the others cover worse.
-    prob, kind = settings["prob"], "eti"
-    frames = []
-    for name, words in _AREAS.items():
-        ends = getattr(bcm.curves, name)(scores, prob=prob, kind=kind)
-        data = ends.to_dataset(dim="bound").reset_coords(drop=True)
-        if data.sizes:
-            frame = data.to_dataframe().reset_index()
-        else:
-            frame = pd.DataFrame([{end: values.item() for end, values in data.items()}])
-        frame.insert(0, "area", words)
-        frames.append(frame)
-    table = pd.concat(frames, ignore_index=True)
-    lines = [
-        f"{row['area']}{_where(row)} lies between {row['lower']:.3f} and {row['upper']:.3f} with "
-        f"probability {100 * prob:.4g}%."
-        for row in table.to_dict("records")
-    ]
-    caption = f"Areas under the curves, {100 * prob:.4g}% equal-tailed intervals"
-    lines = sections.shortened(lines, "The table has the others.")
-    return Section("Curves: what is known", lines, [Table(caption, table)])
-
-
 def _where(row):
-    labels = [str(row[name]) for name in ("classifier", "class", "fold") if name in row]
+    labels = [str(row[name]) for name in ("classifier", "class", "fold", "group") if name in row]
     return f" of {', '.join(labels)}" if labels else ""
-
-
-def _compare_areas(scores, settings):
-    prob, rope = settings["prob"], settings["rope"]
-    tables = [bcm.curves.compare(scores, name, prob=prob, kind="eti", rope=rope) for name in _AREAS]
-    section = sections.differences(pd.concat(tables, ignore_index=True), rope, prob)
-    section.title = "Curves: which is better"
-    return section
 
 
 def of_probabilities(

@@ -12,11 +12,10 @@ from scipy.special import ndtr, ndtri
 
 from bayescm import curves
 from bayescm.classical.curves import delong, delong_compare
-from bayescm.curves.draws import interval_of
-from bayescm.curves.roc import GRID, draw_curves
+from bayescm.curves.roc import GRID, draw_curves, interval_of
 from bayescm.evidence.scores import from_scores
 from bayescm.measures.catalogue import cost, resolve
-from bayescm.posteriors.roc import curve
+from bayescm.measures.curves import Curve, auc, average_precision, max_f1, precision_at, tpr_at
 from bayescm.simulation import Experiment, Method
 
 DRAWS = 1000
@@ -50,7 +49,7 @@ def observed_score(population: str, latent: np.ndarray) -> np.ndarray:
 
 
 @cache
-def population_curve(population: str, shift: float, prevalence: float) -> curve.Curve:
+def population_curve(population: str, shift: float, prevalence: float) -> Curve:
     """Return the curve of a population, as a single draw."""
     if population == "discrete":
         latent = (np.arange(7, -3, -1) - 0.3) / 1.5  # where the rounded score changes
@@ -65,7 +64,7 @@ def population_curve(population: str, shift: float, prevalence: float) -> curve.
     tied = np.full(len(latent) + 1, population == "discrete")
     tied[-1] = population in ("discrete", "tied")
     half, order = np.full(len(tied), 0.5), np.arange(len(tied) + 1)
-    return curve.Curve(fpr_tpr[:1], fpr_tpr[1:], np.array([prevalence]), half, tied, order)
+    return Curve(fpr_tpr[:1], fpr_tpr[1:], np.array([prevalence]), half, tied, order)
 
 
 @cache
@@ -73,7 +72,7 @@ def shift_of_area(population: str, area: float) -> float:
     """Return how far the positive class is shifted where the curve has this area."""
 
     def excess(shift):
-        return curve.auc(population_curve(population, shift, 0.5))[0] - area
+        return auc(population_curve(population, shift, 0.5))[0] - area
 
     return brentq(excess, 0, 100)
 
@@ -115,9 +114,9 @@ COVERAGE = {
 FPR = np.concatenate([GRID, [1.0]])
 RECALL = np.concatenate([GRID[GRID >= 0.01], [1.0]])
 NUMBERS = {
-    "auc": curve.auc,
-    "average_precision": curve.average_precision,
-    "max_f1": curve.max_f1,
+    "auc": auc,
+    "average_precision": average_precision,
+    "max_f1": max_f1,
 }
 
 
@@ -130,8 +129,8 @@ def scores_of_population(
     latent = quantile(population, rng.random(n)) + shift * actual
     evidence = from_scores(actual, observed_score(population, latent))
     true_curve = population_curve(population, shift, prevalence)
-    evidence.attrs["tpr"] = curve.tpr_at(true_curve, FPR)[0]
-    evidence.attrs["precision"] = curve.precision_at(true_curve, RECALL)[0]
+    evidence.attrs["tpr"] = tpr_at(true_curve, FPR)[0]
+    evidence.attrs["precision"] = precision_at(true_curve, RECALL)[0]
     truth = {name: kernel(true_curve)[0] for name, kernel in NUMBERS.items()}
     truth |= {f"{name} hdi": value for name, value in truth.items()}
     return evidence, truth | dict.fromkeys(["roc band", "roc pointwise", "pr band"], 0.0)
@@ -141,8 +140,8 @@ def curve_intervals(evidence: xr.Dataset, draws: int = DRAWS) -> Mapping[str, An
     """Return the intervals of numbers and bands, all from the same draws."""
     posterior = draw_curves(evidence, draws, 0, resolution=512)
     numbers = {name: posterior.map(kernel, name) for name, kernel in NUMBERS.items()}
-    roc = (partial(curve.tpr_at, fpr=FPR), "tpr", {"fpr": FPR})
-    pr = (partial(curve.precision_at, recall=RECALL), "precision", {"recall": RECALL})
+    roc = (partial(tpr_at, fpr=FPR), "tpr", {"fpr": FPR})
+    pr = (partial(precision_at, recall=RECALL), "precision", {"recall": RECALL})
     lowest = posterior.lowest()
     roc_band = curves.band(posterior.map(*roc), lowest=lowest.map(*roc)).values
     pr_band = curves.band(posterior.map(*pr), lowest=lowest.map(*pr)).values
@@ -212,7 +211,7 @@ def scores_of_pair(
     noise = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * specific
     first, second = noise + shifts[:, None] * actual
     precisions = [
-        curve.average_precision(population_curve("binormal", float(shift), prevalence))[0]
+        average_precision(population_curve("binormal", float(shift), prevalence))[0]
         for shift in shifts
     ]
     evidence = from_scores(actual, {"first": first, "second": second})
@@ -226,7 +225,7 @@ def difference_intervals(evidence: xr.Dataset, draws: int = DRAWS) -> Mapping[st
     """Return the intervals of the differences."""
     seed, intervals = evidence.attrs["seed"], {}
     for name in DIFFERENCES:
-        row = curves.compare(evidence, name, draws=draws, random_seed=seed).iloc[0]
+        row = curves.compare(evidence, name, kind="eti", draws=draws, random_seed=seed).iloc[0]
         intervals[name] = (row["lower"], row["upper"])
     return intervals
 
@@ -325,10 +324,10 @@ def weighted_intervals(examples: Any, *, weighted: bool) -> Mapping[str, Any]:
     actual, score, weight = examples
     options: dict[str, Any] = {"weights": weight, "weights_are": "importance"} if weighted else {}
     posterior = draw_curves(from_scores(actual, score, **options), DRAWS, 0, resolution=512)
-    sensitivity = partial(curve.tpr_at, fpr=np.array([FALSE_ALARMS]))
+    sensitivity = partial(tpr_at, fpr=np.array([FALSE_ALARMS]))
     values = posterior.map(sensitivity, "tpr", {"fpr": [FALSE_ALARMS]})
     return {
-        "auc": interval_of(posterior.map(curve.auc, "auc"), 0.95, "eti").values,
+        "auc": interval_of(posterior.map(auc, "auc"), 0.95, "eti").values,
         "sensitivity": interval_of(values, 0.95, "eti").values.ravel(),
     }
 

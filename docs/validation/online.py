@@ -433,7 +433,7 @@ def true_measures(mean: float, slope: float, level: float) -> Mapping[str, tuple
             float(measure(population)[0, 0]),
             float(evaluate(measure, cells, MIDDLES)[0]),
         )
-        for measure in of_variable(list(BINNED_MEASURES), "probabilities")
+        for measure in of_variable(list(BINNED_MEASURES), ("probabilities", "curve"))
     }
 
 
@@ -460,7 +460,7 @@ def binned_coverage(
         table = zero_forecasts([0, 1], 1, EDGES, True)
         samples = xr.DataArray(cells, dims=("sample", *table.dims), attrs=table.attrs)
         posterior = BinnedForecasts(samples)
-        for measure in of_variable(list(BINNED_MEASURES), "probabilities"):
+        for measure in of_variable(list(BINNED_MEASURES), ("probabilities", "curve")):
             truth, binned_truth = truths[measure.__name__]
             lower, upper = posterior.distribution(measure).eti(0.95).T
             yield {

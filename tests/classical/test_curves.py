@@ -17,7 +17,7 @@ from bayescm.classical import (
     roc_bands,
 )
 from bayescm.classical.curves import resampled_curve
-from bayescm.posteriors.roc import curve
+from bayescm.measures.curves import auc, average_precision
 
 
 def sample(size=40, ties=False, seed=1):
@@ -165,11 +165,11 @@ ROUNDED = np.round(RANDOM.normal(CLASSES, 1), 1)
 def test_a_resample_is_scored_as_scikit_learn_does():
     counts = RANDOM.multinomial(150, np.full(150, 1 / 150), 3).astype(float)
     result = resampled_curve(ROUNDED, CLASSES, counts)
-    for row, area in zip(counts, curve.auc(result), strict=True):
+    for row, area in zip(counts, auc(result), strict=True):
         assert area == pytest.approx(roc_auc_score(CLASSES, ROUNDED, sample_weight=row))
     ones = resampled_curve(ROUNDED, CLASSES, np.ones((1, 150)))
     expected = average_precision_score(CLASSES, ROUNDED)
-    assert curve.average_precision(ones)[0] == pytest.approx(expected)
+    assert average_precision(ones)[0] == pytest.approx(expected)
 
 
 def test_intervals_are_near_the_posterior_where_examples_are_many():

@@ -5,8 +5,8 @@ import pytest
 
 import bayescm as bcm
 from bayescm import curves
+from bayescm.measures.curves import auc
 from bayescm.posteriors.roc import slots
-from bayescm.posteriors.roc.curve import auc
 from bayescm.posteriors.scores import area, scores
 
 
@@ -22,8 +22,8 @@ def evidence(size, shift, positive, ties=None):
 )
 def test_the_moments_are_those_of_draws(case):
     posterior = scores(evidence(*case))
-    found = area(posterior.views[0].concentration)
-    drawn = posterior.draw([auc], 20_000, np.random.default_rng(1))[0][:, 0]
+    found = area(posterior.samples[0].views[0].concentration)
+    drawn = auc(posterior.samples[0].curves(20_000, np.random.default_rng(1))[0])
     error = drawn.std() / np.sqrt(len(drawn))
     assert found.mean() == pytest.approx(drawn.mean(), abs=4 * error)
     assert found.sd() == pytest.approx(drawn.std(), rel=0.05)

@@ -135,9 +135,9 @@ def test_binormal_is_a_model_too():
         (lambda e: curves.auc(e, kind="sd"), "kind"),
         (lambda e: curves.auc(e, draws=1), "draws"),
         (lambda e: curves.auc(e, average="macro"), "average is for three classes or more"),
-        (lambda e: curves.estimate(e, "aucs"), "unknown measure of a curve"),
+        (lambda e: curves.estimate(e, "aucs"), "unknown measure"),
         (lambda e: curves.partial_auc(e, max_fpr=0), "max_fpr"),
-        (lambda e: curves.estimate(e, "partial_auc(x)"), "max_fpr"),
+        (lambda e: curves.estimate(e, "partial_auc(x)"), "parameters of a measure"),
     ],
 )
 def test_bad_arguments_are_refused(call, words):

@@ -20,7 +20,7 @@ def test_the_mean_area_lies_inside_and_correlation_widens_it():
     evidence = folds()
     mean = curves.estimate(evidence).mean("fold")
     free, default, strong = (
-        curves.fold_auc(evidence, rho=rho, draws=1000) for rho in (0, None, 0.5)
+        curves.fold_auc(evidence, rho=rho, kind="eti", draws=1000) for rho in (0, None, 0.5)
     )
     assert free.dims == ("classifier", "bound")
     assert ((free[:, 0] < mean) & (mean < free[:, 1])).all()

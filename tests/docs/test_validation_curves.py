@@ -19,15 +19,15 @@ from validation.curves import (
 
 from bayescm import simulation
 from bayescm.curves import band, estimate
-from bayescm.posteriors.roc import curve
-from bayescm.posteriors.scores import arrays
+from bayescm.evidence.scores import score_arrays
+from bayescm.measures.curves import Curve, auc, tpr_at
 
 
 @pytest.mark.parametrize("population", POPULATIONS)
 @pytest.mark.parametrize("area", [0.8, 0.96, 0.99])
 def test_populations_have_the_area_of_their_setting(population, area):
     shift = shift_of_area(population, area)
-    exact = curve.auc(population_curve(population, shift, 0.3))[0]
+    exact = auc(population_curve(population, shift, 0.3))[0]
     assert exact == pytest.approx(area, abs=1e-8)
     rng = np.random.default_rng(1)
     evidence, truth = scores_of_population(rng, population, area, 20_000, 0.3)
@@ -43,7 +43,7 @@ def test_all_cases_have_a_setting_of_their_own(table, size):
 
 def plain_bootstrap(evidence):
     """Return the band of the Bayesian bootstrap of the examples: no open ends, no gaps."""
-    matrix, _, codes = arrays(evidence)
+    matrix, _, codes = score_arrays(evidence)
     rng, order = np.random.default_rng(1), np.argsort(-matrix[0])
     rates = []
     for side in (0, 1):
@@ -51,7 +51,7 @@ def plain_bootstrap(evidence):
         total = np.pad(np.cumsum(mass, axis=1), ((0, 0), (1, 0)))
         rates.append(total / total[:, -1:])
     pieces = np.full(len(codes), 0.5), np.zeros(len(codes), bool), np.arange(len(codes) + 1)
-    tpr = curve.tpr_at(curve.Curve(*rates, np.full(500, 0.3), *pieces), FPR)
+    tpr = tpr_at(Curve(*rates, np.full(500, 0.3), *pieces), FPR)
     bounds = band(xr.DataArray(tpr, dims=("draw", "fpr"))).values
     return {"roc band": band_as_interval(bounds, evidence.attrs["tpr"])}
 

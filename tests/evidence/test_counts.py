@@ -242,12 +242,12 @@ def test_a_design_that_is_given_is_kept():
     assert (again.test_share.item(), again.fixed_totals.item()) == (0.3, False)
 
 
-def test_scores_are_told_where_to_go():
+def test_scores_have_no_cells_without_a_threshold():
     scores = bcm.from_scores([0, 1, 1], [0.1, 0.4, 0.3], positive=1)
-    with pytest.raises(TypeError, match=r"curves\.auc"):
-        bcm.interval(scores, "auc")
-    with pytest.raises(TypeError, match=r"curves\.compare"):
-        bcm.compare(scores, "auc")
+    with pytest.raises(ValueError, match=r"curves\.at_threshold\(scores, 'f1', 0\.5\)"):
+        bcm.interval(scores, "f1")
+    with pytest.raises(TypeError, match=r"interval\(scores, 'auc'\)"):
+        bcm.evidence.as_counts(scores)
 
 
 @pytest.mark.parametrize("labels", [[False, True], [0, 1], ["no", "yes"]])

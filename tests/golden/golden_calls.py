@@ -187,23 +187,33 @@ CALLS: dict[str, Call] = {
     "ranks on data sets": _drawn(lambda seed: bcm.ranks(e.results(), random_seed=seed)),
     "best": _drawn(lambda seed: bcm.learners.best(e.many_outcomes(), "accuracy", random_seed=seed)),
     # scores and probabilities
-    "area": _exact(lambda: bcm.curves.auc(e.scores())),
+    "area": _exact(lambda: bcm.curves.auc(e.scores(), kind="eti")),
+    "area, highest density": _exact(lambda: bcm.interval(e.scores(), "auc")),
+    "areas summed up": _drawn(
+        lambda seed: bcm.summary(e.scores(), ["auc", "ap", "partial_auc(0.2)"], random_seed=seed)
+    ),
     "area of ties and weights": _drawn(
-        lambda seed: bcm.curves.auc(e.tied_scores(), random_seed=seed)
+        lambda seed: bcm.curves.auc(e.tied_scores(), kind="eti", random_seed=seed)
     ),
     "area, binormal": _drawn(
-        lambda seed: bcm.curves.auc(e.scores(), model="binormal", random_seed=seed)
+        lambda seed: bcm.curves.auc(e.scores(), model="binormal", kind="eti", random_seed=seed)
     ),
     "areas of three classes": _drawn(
-        lambda seed: bcm.curves.auc(e.scores_of_three(), average="macro", random_seed=seed)
+        lambda seed: bcm.curves.auc(
+            e.scores_of_three(), average="macro", kind="eti", random_seed=seed
+        )
     ),
-    "area of folds": _drawn(lambda seed: bcm.curves.auc(e.scores_of_folds(), random_seed=seed)),
-    "areas compared": _drawn(lambda seed: bcm.curves.compare(e.scores_of_two(), random_seed=seed)),
+    "area of folds": _drawn(
+        lambda seed: bcm.curves.auc(e.scores_of_folds(), kind="eti", random_seed=seed)
+    ),
+    "areas compared": _drawn(
+        lambda seed: bcm.curves.compare(e.scores_of_two(), kind="eti", random_seed=seed)
+    ),
     "average precision": _drawn(
-        lambda seed: bcm.curves.average_precision(e.scores(), random_seed=seed)
+        lambda seed: bcm.curves.average_precision(e.scores(), kind="eti", random_seed=seed)
     ),
     "partial area": _drawn(
-        lambda seed: bcm.curves.partial_auc(e.scores(), max_fpr=0.2, random_seed=seed)
+        lambda seed: bcm.curves.partial_auc(e.scores(), max_fpr=0.2, kind="eti", random_seed=seed)
     ),
     "roc curve": _drawn(lambda seed: bcm.curves.roc(e.scores(), random_seed=seed)),
     "precision-recall curve": _drawn(

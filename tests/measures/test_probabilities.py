@@ -99,7 +99,7 @@ def test_bad_bins_are_refused(given):
 
 
 def test_measures_of_cells_are_refused(sample):
-    with pytest.raises(ValueError, match="not a measure of probabilities, but of cells"):
+    with pytest.raises(ValueError, match="not a measure of probabilities or curves, but of cells"):
         bcm.interval(bcm.from_probabilities(*sample), "f1")
     with pytest.raises(ValueError, match="not a measure of cells, but of probabilities"):
         bcm.interval(bcm.from_cells(tp=5, fn=2, fp=3, tn=9), "brier")

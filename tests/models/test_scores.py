@@ -52,8 +52,8 @@ def test_nuts_refuses_concentrations_it_gets_wrong():
         bcm.fit(evidence, method="nuts")
 
 
-def test_fits_go_fold_by_fold():
-    with pytest.raises(ValueError, match="no common curve"):
+def test_folds_have_no_pymc_model():
+    with pytest.raises(ValueError, match="no PyMC model"):
         bcm.fit(bcm.from_scores(ACTUAL, SCORE, fold=np.arange(10) % 2))
 
 

@@ -1,0 +1,404 @@
+"""
+Measures of ROC curves: the areas, average precision and the best F1, each a formula of a curve.
+
+With t the true and f the false positive rate along the curve, and q the share of positives,
+
+    auc               = integral of t df  =  P(positive above negative) + P(tie) / 2
+    average precision = integral of q t / (q t + (1 - q) f) dt
+    max F1            = max over thresholds of 2 q t / (q + q t + (1 - q) f)
+
+They are functions of draws of a curve (`Curve`), (S,): a value for each draw. Of more than two
+classes (`ClassCurves`) they have a value for each class against the rest, (S, C); ``_macro`` is
+the mean over the classes, ``_weighted`` that by the classes' shares, ``_micro`` the measure of the
+curve of all (example, class) pairs, and ``_top_label`` that of the highest score of each example.
+
+Between its points a curve is a straight line in ROC space, as if the score were uniform between two
+thresholds; a score that several examples share is a threshold that cannot be split. The curve that
+the examples themselves draw is a single draw (`empirical`).
+
+References
+----------
+McClish, D. K. (1989). Analyzing a portion of the ROC curve. Medical Decision Making 9, 190-195.
+doi:10.1177/0272989X8900900307
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bayescm.measures.measure import Measure
+from bayescm.validate import fail, suggest
+
+# Curves of two classes, and of more.
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """
+    Draws of a ROC curve at the ends of the slots, the highest score first.
+
+    Attributes
+    ----------
+    fpr, tpr : ndarray, shape (S, J + 1)
+        From 0 to 1.
+    prevalence : ndarray, shape (S,)
+        Share of the positive class.
+    inner : ndarray, shape (J,)
+        Probability that of a positive and a negative in the same slot the positive is higher.
+    tied : ndarray of bool, shape (J,)
+        Whether the slot is one score.
+    at : ndarray of int, shape (J + 1,)
+        The number of the view's own slots at or above each point.
+    """
+
+    fpr: np.ndarray
+    tpr: np.ndarray
+    prevalence: np.ndarray
+    inner: np.ndarray
+    tied: np.ndarray
+    at: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCurves:
+    """
+    Draws of the ROC curves of more than two classes, which are drawn when a measure asks for them.
+
+    Attributes
+    ----------
+    one_vs_rest : callable
+        Returns the C curves of each class against the rest.
+    shares : ndarray, shape (C,)
+        The classes' shares of the sample.
+    pooled : callable
+        Returns the curve of all (example, class) pairs.
+    top : callable
+        Returns the curve of the highest score of each example: whether that class came true.
+    """
+
+    one_vs_rest: Callable[[], list[Curve]]
+    shares: np.ndarray
+    pooled: Callable[[], Curve]
+    top: Callable[[], Curve]
+
+
+# From a formula of a curve to a measure of one class, and to its averages over the classes.
+
+
+def _measure(**facts: Any) -> Callable[[Callable], Measure]:
+    """Make a measure of a formula of one curve."""
+
+    def make(formula):
+        name = formula.__name__
+        formula.__qualname__ = f"{name}.formula"
+        fixed = {"canonical": name, "takes": "curve", "needs_positive": True, "one_class": True}
+        return Measure(partial(per_class, formula=formula), formula, name, **fixed, **facts)
+
+    return make
+
+
+def per_class(curves: Any, formula: Callable) -> np.ndarray:
+    """
+    Return a formula of the curve of two classes, (S,), or of each against the rest, (S, C).
+
+    Of a population of forecasts (`bayescm.measures.probabilities.Forecasts`) it is that of the
+    curve of every classifier, (S, K).
+    """
+    if isinstance(curves, Curve):
+        return formula(curves)
+    several = curves.one_vs_rest() if isinstance(curves, ClassCurves) else curves.roc_curves()
+    return np.stack([formula(curve) for curve in several], axis=-1)
+
+
+def _macro(curves, formula):
+    if not isinstance(curves, ClassCurves):
+        return curves.average_of_curves(formula, "macro")
+    return per_class(curves, formula).mean(axis=-1)
+
+
+def _weighted(curves, formula):
+    if not isinstance(curves, ClassCurves):
+        return curves.average_of_curves(formula, "weighted")
+    return per_class(curves, formula) @ (curves.shares / curves.shares.sum())
+
+
+def _micro(curves, formula):
+    return formula(curves.pooled())
+
+
+def _top_label(curves, formula):
+    return formula(curves.top())
+
+
+AVERAGES = {"macro": _macro, "weighted": _weighted, "micro": _micro, "top_label": _top_label}
+
+
+def averaged(measure: Measure, how: str) -> Measure:
+    """Return the average over the classes of a measure of one curve, or that of the top label."""
+    name = f"{measure.canonical}_{how}"
+    compute = partial(_average, formula=measure.formula, how=how)
+    facts: Any = {"canonical": name, "average": how, "one_class": False, "aliases": ()}
+    return replace(measure, compute=compute, **facts).called(f"{measure.__name__}_{how}")
+
+
+def _average(curves, formula, how):
+    if not isinstance(curves, ClassCurves) and not hasattr(curves, "average_of_curves"):
+        name = formula.__name__
+        allowed, todo = f"{name} for two classes", f"ask for {name}"
+        what = "an average is for three classes or more"
+        raise fail(what, f"{name}_{how}", allowed, todo)
+    return AVERAGES[how](curves, formula)
+
+
+def bound(measure: Measure, classes: list, positive: Any) -> Measure:
+    """
+    Return the measure of the class that it names (``auc[cat]``) against the rest.
+
+    Parameters
+    ----------
+    measure : Measure
+    classes : list
+        The labels of more than two classes; of two there are none, and the positive one has a name.
+    positive : label
+    """
+    if not measure.chosen:
+        return measure
+    (name,), labels = measure.chosen, classes or [np.asarray(positive).item()]
+    names = [str(label) for label in labels]
+    if name not in names:
+        raise fail("no such class", name, names, suggest(name, names))
+    formula = measure.formula
+    if not classes:
+        return replace(measure, compute=partial(per_class, formula=formula))
+    return replace(measure, compute=partial(_one_class, formula=formula, place=names.index(name)))
+
+
+def _one_class(curves, formula, place):
+    return formula(curves.one_vs_rest()[place])
+
+
+# The measures.
+
+
+@_measure(aliases=("roc_auc", "roc_auc_score", "c_statistic"))
+def auc(curve):
+    """Probability that a random positive example scores higher; ties count one half."""
+    mean = curve.tpr[:, :-1] + curve.inner * np.diff(curve.tpr, axis=1)
+    return np.einsum("sj,sj->s", np.diff(curve.fpr, axis=1), mean)
+
+
+@_measure(aliases=("ap", "average_precision_score"))
+def average_precision(curve):
+    """Mean precision over all recalls: the area under the precision-recall curve."""
+    # On a straight piece of the ROC curve the integral has a closed form. At a score that several
+    # examples share they are found at once, with the precision behind it: scikit-learn's sum of
+    # steps.
+    share, other = curve.prevalence[:, None], 1 - curve.prevalence[:, None]
+    rise, run = np.diff(curve.tpr, axis=1), np.diff(curve.fpr, axis=1)
+    predicted = share * curve.tpr + other * curve.fpr
+    before, after = predicted[:, :-1], predicted[:, 1:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = share + other * run / rise
+        offset = other * (curve.fpr[:, :-1] - curve.tpr[:, :-1] * run / rise)
+        # The log is infinite only where the piece begins at the origin and the offset is 0.
+        bend = np.where(before > 0, offset / slope * np.log1p((after - before) / before), 0.0)
+        piece = share / slope * (rise - bend)
+        step = rise * share * curve.tpr[:, 1:] / after
+    piece = np.where(curve.tied, step, piece)
+    return np.where(rise > 1e-15, piece, 0.0).sum(axis=1)  # slopes overflow below
+
+
+@_measure(aliases=("best_f1",))
+def max_f1(curve):
+    """F1 at the best threshold, without what the best of many thresholds gains by chance."""
+    # The largest value along a noisy curve is too high, and so is that of the mean curve, which has
+    # the noise of the data. A draw's noise is like it: by the mean excess of the draws' largest
+    # values over their mean curve's, the score at the threshold best for that one is lowered.
+    share = curve.prevalence[:, None]
+    hits = 2 * share * curve.tpr
+    f1 = hits / (hits + share * (1 - curve.tpr) + (1 - share) * curve.fpr)
+    best = f1[:, f1.mean(axis=0).argmax()]
+    excess = f1.max(axis=1).mean() - best.mean()
+    return np.clip(best - excess, 0, 1)
+
+
+def partial_auc(max_fpr: float) -> Measure:
+    """
+    Return the area under the ROC curve up to a false positive rate, standardised after McClish.
+
+    With A the area up to the rate m, it is (1 + (A - m^2/2) / (m - m^2/2)) / 2: 0.5 for chance, 1
+    for a perfect classifier, as in scikit-learn.
+
+    Parameters
+    ----------
+    max_fpr : float
+        In (0, 1].
+
+    Examples
+    --------
+    >>> partial_auc(0.1).__name__
+    'partial_auc(0.1)'
+    """
+    number = isinstance(max_fpr, (int, float, np.number)) and not isinstance(max_fpr, bool)
+    if not number or not 0 < max_fpr <= 1:
+        raise fail("max_fpr must be a rate", max_fpr, "0 < max_fpr <= 1", "pass e.g. max_fpr=0.1")
+
+    def formula(curve):
+        fpr = np.minimum(curve.fpr, max_fpr)
+        tpr = np.minimum(curve.tpr, tpr_at(curve, np.array([max_fpr])))
+        area = ((tpr[:, 1:] + tpr[:, :-1]) / 2 * np.diff(fpr, axis=1)).sum(axis=1)
+        return standardised(area, max_fpr)
+
+    formula.__name__ = f"partial_auc({max_fpr:.12g})"
+    formula.__doc__ = "Area under the ROC curve up to a false positive rate; 0.5 for chance."
+    return _measure()(formula)
+
+
+def standardised(area: np.ndarray, max_fpr: float) -> np.ndarray:
+    """Return McClish's correction of a partial area."""
+    chance = max_fpr**2 / 2
+    return (1 + (area - chance) / (max_fpr - chance)) / 2
+
+
+def checked(curve: Curve, function: Callable) -> np.ndarray:
+    """Return the values of a user's function of a curve, one for each draw, or raise."""
+    name = getattr(function, "__name__", type(function).__name__)
+    try:
+        values = np.asarray(function(curve))
+    except Exception as problem:
+        todo = "write it for the fields of a Curve: fpr and tpr (S, J + 1), prevalence (S,)"
+        what = f"the measure {name} failed with {type(problem).__name__}: {problem}"
+        raise fail(what, ..., "", todo) from problem
+    if values.dtype.kind not in "biuf" or values.shape != curve.prevalence.shape:
+        got, todo = (values.dtype.name, values.shape), "reduce over the last axis of fpr and tpr"
+        raise fail(f"the measure {name} of a curve is no number per draw", got, "shape (S,)", todo)
+    return values
+
+
+NAMED = {
+    f"{name}_{how}": averaged(each.called(name), how)
+    for each in (auc, average_precision, max_f1)
+    for name in (each.canonical, *each.aliases)
+    for how in AVERAGES
+}
+NAMED["roc_auc_ovr"] = NAMED["auc_macro"].called("roc_auc_ovr")
+FACTORIES = {"partial_auc": partial_auc}
+
+# Curves that the examples draw, and what is read off a curve.
+
+
+def empirical(
+    scores: np.ndarray,
+    positive: np.ndarray,
+    weights: np.ndarray,
+    prevalence: float | None = None,
+) -> tuple[Curve, np.ndarray]:
+    """
+    Return the observed curve with one point per distinct score, and these scores.
+
+    Parameters
+    ----------
+    scores, positive, weights : ndarray, shape (n,)
+    prevalence : float, optional
+        Share of the positives; by default the sample's.
+
+    Returns
+    -------
+    curve : Curve
+        As a single draw. Its area, average precision, ... are equivalent to scikit-learn's.
+    thresholds : ndarray, shape (J,)
+        The highest first; the j-th takes the examples of the first j + 1 points.
+    """
+    values, place = np.unique(-scores, return_inverse=True)
+    size = len(values)
+    weight = np.bincount(place + size * positive, weights, 2 * size).reshape(2, size)
+    rates = np.zeros((2, 1, size + 1))
+    np.cumsum(weight, axis=1, out=rates[:, 0, 1:])
+    total = rates[:, :, -1:].copy()
+    rates /= total
+    share = total[1, 0] / total[:, 0].sum() if prevalence is None else np.array([prevalence])
+    half, tied = np.full(size, 0.5), np.ones(size, bool)
+    return Curve(rates[0], rates[1], share, half, tied, np.arange(size + 1)), -values
+
+
+def lowest(curve: Curve, inner: tuple[int, int]) -> Curve:
+    """
+    Return the curves as low as the open ends allow.
+
+    How much weighs beyond the highest negative and the lowest positive is known by its
+    distribution, but not where: here it lies furthest out, above all and below all others.
+
+    Parameters
+    ----------
+    curve : Curve
+    inner : tuple of int
+        See `bayescm.posteriors.roc.slots.View`.
+    """
+    top = np.searchsorted(curve.at, inner[0], "right") - 1
+    bottom = np.searchsorted(curve.at, inner[1], "left")
+    fpr, tpr = curve.fpr.copy(), curve.tpr.copy()
+    fpr[:, 1:top] = fpr[:, [top]]
+    tpr[:, bottom + 1 : -1] = tpr[:, [bottom]]
+    return replace(curve, fpr=fpr, tpr=tpr)
+
+
+def on_the_axes(curve: Curve, inner: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return how high a curve may rise at once, (S,), and from where on it may be done, (S,).
+
+    The true positive rate where no negative is above the highest, and the false positive rate where
+    no positive is below the lowest: the other extreme of what `lowest` takes open ends to be.
+    """
+    top = np.searchsorted(curve.at, inner[0], "right") - 1
+    bottom = np.searchsorted(curve.at, inner[1], "left")
+    return curve.tpr[:, top], curve.fpr[:, bottom]
+
+
+def tpr_at(curve: Curve, fpr: np.ndarray) -> np.ndarray:
+    """Return each curve's true positive rate at false positive rates (T,), shape (S, T)."""
+    return _rows(fpr, curve.fpr, curve.tpr)
+
+
+def fpr_at(curve: Curve, recall: np.ndarray) -> np.ndarray:
+    """Return each curve's false positive rate at recalls (T,), shape (S, T)."""
+    return _rows(recall, curve.tpr, curve.fpr)
+
+
+def precision_at(curve: Curve, recall: np.ndarray) -> np.ndarray:
+    """Return each curve's precision at recalls (T,) > 0, shape (S, T)."""
+    hits = curve.prevalence[:, None] * recall
+    return hits / (hits + (1 - curve.prevalence[:, None]) * fpr_at(curve, recall))
+
+
+def _rows(at, x, y):
+    # All draws in one call: rates lie in [0, 1], so that rows 2 apart do not overlap.
+    place = 2.0 * np.arange(len(x))[:, None]
+    return np.interp(at + place, (x + place).ravel(), np.ravel(y))
+
+
+def cells_at(curve: Curve, place: np.ndarray) -> np.ndarray:
+    """
+    Return the cell probabilities at thresholds.
+
+    Parameters
+    ----------
+    curve : Curve
+    place : ndarray, shape (T,)
+        Number of slots at or above each threshold; a fraction is inside a slot.
+
+    Returns
+    -------
+    ndarray, shape (S, T, 2, 2)
+        Rows are actual, columns predicted, the positive class last.
+    """
+    low = np.clip(np.searchsorted(curve.at, place, side="right") - 1, 0, len(curve.at) - 2)
+    part = (place - curve.at[low]) / np.diff(curve.at)[low]
+    fpr, tpr = (
+        rate[:, low] + part * (rate[:, low + 1] - rate[:, low]) for rate in (curve.fpr, curve.tpr)
+    )
+    share = curve.prevalence[:, None]
+    cells = [(1 - share) * (1 - fpr), (1 - share) * fpr, share * (1 - tpr), share * tpr]
+    return np.stack(cells, axis=-1).reshape(*fpr.shape, 2, 2)

@@ -1,0 +1,325 @@
+"""
+The posterior of ROC curves: of every fold or group, classifier and class.
+
+The models of scores (`bayescm.posteriors.scores`, `bayescm.posteriors.binormal`) say what the
+curves of one sample are. Here these are put together, with their labels, and measured by the
+measures of curves (`bayescm.measures.curves`): areas by their moments where the model has them and
+they say enough, everything else by draws. Folds and groups are independent of each other.
+Classifiers on the same examples, and the classes, are drawn jointly; the areas of classifiers are
+tied more closely (`bayescm.posteriors.roc.paired_areas`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from functools import cache, cached_property, partial
+from typing import Any, Protocol
+
+import numpy as np
+import xarray as xr
+
+from bayescm.distributions.batches import Stack
+from bayescm.distributions.empirical import AttainedEnds, Empirical
+from bayescm.distributions.moments import CornishFisherBeta
+from bayescm.evidence.scores import as_scores, score_arrays
+from bayescm.evidence.slices import samples, slice_labels
+from bayescm.measures.curves import ClassCurves, Curve, auc, bound, empirical
+from bayescm.posteriors.base import LabelTemplate, Posterior
+from bayescm.posteriors.roc.paired_areas import couple
+from bayescm.posteriors.roc.prevalence import known_prevalence
+from bayescm.validate import fail
+
+DRAWS = 4000
+# Blocks of slots that a measure needs; the area corrects for what is inside a block, the others do
+# not.
+_BLOCKS_OF_AREAS, _BLOCKS = 256, 512
+_DRAWS_AT_ONCE = 20_000  # of all curves of a sample: 160 MB of the rates of one
+# The Monte Carlo error of a bound of 95 % by 4,000 draws, in standard deviations: moments that are
+# wrong by less say more than draws do.
+_MONTE_CARLO_ERROR = 2.7 / DRAWS**0.5
+
+
+class SampleCurves(Protocol):
+    """
+    What a model says of the curves of one sample.
+
+    Curves run over classifiers and, of more than two classes, inside these over the classes.
+    """
+
+    classes: int
+    classifiers: int
+    class_totals: np.ndarray
+
+    def curves(
+        self, size: int, rng: np.random.Generator, *, resolution: int | None = None
+    ) -> list[Curve]:
+        """Draw the curves jointly."""
+
+    def pooled_curves(
+        self, size: int, rng: np.random.Generator, *, resolution: int | None = None
+    ) -> list[Curve]:
+        """Draw the curve of all (example, class) pairs of each classifier."""
+
+    def top_curves(
+        self, size: int, rng: np.random.Generator, *, resolution: int | None = None
+    ) -> list[Curve]:
+        """Draw the curve of the highest score of each example, of each classifier."""
+
+    def areas(self) -> list[CornishFisherBeta] | None:
+        """Return the areas by their moments, or None where these are not known."""
+
+
+class CurvePosterior(Posterior):
+    """
+    The posterior of the curves of scores.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        From :func:`bayescm.from_scores` or :func:`bayescm.from_probabilities`.
+    model : callable
+        From the evidence of one sample to its `SampleCurves`.
+    """
+
+    measured_variable = "curve"
+    pairs = ("classifier",)
+    cell_prior = False
+    estimands = {"parameter": "curve"}  # noqa: RUF012
+
+    def __init__(self, evidence: xr.Dataset, model: Callable[[xr.Dataset], Any]):
+        self.evidence = as_scores(evidence)
+        self.model = model
+        self.samples = [model(sample) for sample in samples(self.evidence)]
+
+    @property
+    def classes(self) -> list:
+        """The labels of more than two classes; of two there are none."""
+        return self.evidence["class"].values.tolist() if "class" in self.evidence.dims else []
+
+    @property
+    def has_model(self) -> bool:  # type: ignore[override]
+        """Whether there is a PyMC model: of one sample of two classes."""
+        return len(self.samples) == 1 and not self.classes
+
+    @property
+    def observed(self) -> xr.DataArray:
+        """The scores."""
+        return self.evidence["score"]
+
+    @cached_property
+    def template(self) -> LabelTemplate:
+        """The folds or groups, and the classifiers."""
+        coords = self.evidence.coords.variables
+        template = LabelTemplate({name: each for name, each in coords.items() if each.ndim == 0})
+        dims: dict[str, Any] = dict(slice_labels(self.evidence))
+        if "classifier" in self.evidence.dims:
+            dims["classifier"] = self.evidence["classifier"].values
+        for dim, labels in dims.items():
+            template = template.append_dim(dim, labels)
+        return template
+
+    @cached_property
+    def batch(self) -> xr.DataArray:
+        """The number of examples of every member of the batch."""
+        totals = [score_arrays(sample)[1].sum() for sample in samples(self.evidence)]
+        number = self.template.size // len(totals)
+        return self.template.to_dataarray(np.repeat(totals, number).reshape(self.template.shape))
+
+    @property
+    def values_per_draw(self) -> int:
+        """The numbers of one draw, of one measure; curves are drawn sample by sample."""
+        return self.template.size * max(1, len(self.classes))
+
+    def bound(self, measure: Any) -> Any:
+        """Return the measure of a class that it names (``auc[cat]``) against the rest."""
+        return bound(measure, self.classes, self.evidence.coords.get("positive"))
+
+    def classes_of(self, measure: Any) -> np.ndarray | None:
+        """Return the labels of a measure of each class against the rest, or None."""
+        return np.array(self.classes) if self.classes and measure.one_class else None
+
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return how many draws are made where nothing else is asked for."""
+        return DRAWS
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the value in the sample."""
+        self.resolve_estimand(of)
+        curves = [each for sample in samples(self.evidence) for each in empirical_curves(sample)]
+        values = np.stack([measure(each)[0] for each in curves])
+        return values.reshape((*self.template.shape, *values.shape[1:]))
+
+    def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
+        """
+        Return the distribution of areas by their moments, None where these say less than draws do.
+
+        Where they say enough of some members only, the others are drawn, each as if it were alone.
+        """
+        self.resolve_estimand(of)
+        areas = [sample.areas() for sample in self.samples] if measure.canonical == "auc" else []
+        if not areas or areas[0] is None:
+            return None
+        alone = np.array([area for sample in areas for area in sample], object)
+        enough = np.array([_moments_suffice(area) for area in alone])
+        shape = (*self.template.shape, *([len(self.classes)] if self.classes else []))
+        if not enough.any():
+            return None
+        if enough.all():
+            names = ("unit_mean", "unit_sd", "skew", "excess")
+            moments = [[getattr(each, name) for each in alone] for name in names]
+            mean, sd, skew, excess = (np.reshape(each, shape) for each in moments)
+            return CornishFisherBeta(mean, sd, skew, excess)
+        (values,) = self.draw([measure], DRAWS, np.random.default_rng(0))
+        drawn = self.empirical(measure, values)
+        for place in np.flatnonzero(~enough):
+            alone[place] = drawn.take(np.asarray(place))
+        return Stack(alone.reshape(shape))
+
+    def empirical(self, measure: Any, draws: np.ndarray) -> Empirical:
+        """Return the distribution of draws; its intervals reach an end that the sample attains."""
+        value, (low, high) = self.point(measure), measure.range
+        if not ((value <= low) | (value >= high)).any():
+            return super().empirical(measure, draws)
+        return AttainedEnds(draws, how=self.how, least=low, most=high, value=value)
+
+    # Draws.
+
+    def draw(
+        self,
+        measures: Sequence[Any],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw several measures of the curves, (size, ..., [C])."""
+        self.resolve_estimand(of)
+        tied = [each for each in measures if each.canonical == "auc" and self._pairs_areas]
+        others = [each for each in measures if each not in tied]
+        values = {each: self._draw_paired_areas(each, size, rng) for each in tied}
+        if others:
+            values |= dict(zip(others, self._draw_measures(others, size, rng), strict=True))
+        return [values[each] for each in measures]
+
+    @property
+    def _pairs_areas(self):
+        return "classifier" in self.evidence.dims and not self.classes
+
+    def _draw_measures(self, measures, size, rng):
+        """Draw measures of the same curves, (size, ..., [C])."""
+        drawn = [_draw_sample(each, measures, size, rng) for each in self.samples]
+        stacked = [np.stack(each, axis=1) for each in zip(*drawn, strict=True)]
+        further = [each.shape[3:] for each in stacked]
+        pairs = zip(stacked, further, strict=True)
+        return [each.reshape(size, *self.template.shape, *tail) for each, tail in pairs]
+
+    def _draw_paired_areas(self, measure, size, rng):
+        """Draw the area of each classifier as if it were alone, and tie those of one sample."""
+        start, coupling = rng.bit_generator.state, deepcopy(rng)
+        columns = []
+        for place in range(self.evidence.sizes["classifier"]):
+            rng.bit_generator.state = start
+            columns.append(
+                [
+                    _draw_sample(self.model(one), [measure], size, rng)
+                    for one in samples(self.evidence.isel(classifier=[place]))
+                ]
+            )
+        tied = []
+        for sample, areas in zip(samples(self.evidence), zip(*columns, strict=True), strict=True):
+            together = np.concatenate([values for (values,) in areas], axis=1)
+            tied.append(couple(together, *score_arrays(sample), coupling))
+        return np.stack(tied, axis=1).reshape(size, *self.template.shape)
+
+    # What `bayescm.fit` asks of the one sample that it takes.
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        (sample,) = self.samples
+        return sample.variables(size, rng)
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log posterior density of the variables of the PyMC model."""
+        (sample,) = self.samples
+        return sample.log_density(variables)
+
+    def log_marginal_likelihood(self) -> np.ndarray:
+        """Return the log marginal likelihood of the PyMC model."""
+        (sample,) = self.samples
+        return sample.log_marginal_likelihood()
+
+
+def _draw_sample(sample, measures, size, rng):
+    """Draw measures of the curves of one sample, (size, K, [C])."""
+    areas_alone = all(each.formula is auc.formula for each in measures)
+    blocks = _BLOCKS_OF_AREAS if areas_alone else _BLOCKS
+    parts = []
+    for first in range(0, size, _DRAWS_AT_ONCE):
+        number = min(_DRAWS_AT_ONCE, size - first)
+        curves = _draw_curves(sample, number, rng, blocks)
+        parts.append([np.stack([each(one) for one in curves], axis=1) for each in measures])
+    return [np.concatenate(values) for values in zip(*parts, strict=True)]
+
+
+def _draw_curves(sample, size, rng, blocks):
+    """Return the curve of each classifier or, of more than two classes, those of its classes."""
+    if sample.classes == 2:
+        return sample.curves(size, rng, resolution=blocks)
+    sources = (sample.curves, sample.pooled_curves, sample.top_curves)
+    drawn = [cache(partial(source, size, rng, resolution=blocks)) for source in sources]
+    return _by_classifier(sample.classifiers, sample.class_totals, *drawn)
+
+
+def _by_classifier(classifiers, totals, one_vs_rest, pooled, top):
+    """Give each classifier its curves; each kind is made for all of them when it is asked for."""
+
+    def curves_of(place):
+        first, last = place * len(totals), (place + 1) * len(totals)
+        return ClassCurves(
+            lambda: one_vs_rest()[first:last], totals, lambda: pooled()[place], lambda: top()[place]
+        )
+
+    return [curves_of(place) for place in range(classifiers)]
+
+
+def empirical_curves(sample: xr.Dataset) -> list[Curve | ClassCurves]:
+    """Return what the examples of one sample draw, each as a single draw, of each classifier."""
+    matrix, weights, codes = score_arrays(sample)
+    if matrix.ndim == 2:
+        prevalence = known_prevalence(sample, codes == 1)
+        return [empirical(row, codes == 1, weights, prevalence)[0] for row in matrix]
+    classes = matrix.shape[1]
+    members = codes == np.arange(classes)[:, None]
+
+    def one_vs_rest():
+        shares = [known_prevalence(sample, member) for member in members]
+        return [
+            empirical(row, member, weights, share)[0]
+            for rows in matrix
+            for row, member, share in zip(rows, members, shares, strict=True)
+        ]
+
+    def pooled():  # of these pairs one in C is positive
+        pairs = np.tile(weights, classes)
+        return [empirical(rows.ravel(), members.ravel(), pairs)[0] for rows in matrix]
+
+    def top():
+        return [empirical(*top_scores(rows, codes), weights)[0] for rows in matrix]
+
+    totals = np.bincount(codes, weights, classes)
+    return _by_classifier(len(matrix), totals, cache(one_vs_rest), cache(pooled), cache(top))
+
+
+def top_scores(scores: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the highest score of each example (n,) of scores (C, n), and whether it was right."""
+    right = scores.argmax(axis=0) == codes
+    if right.all() or not right.any():
+        got = f"{'right' if right.all() else 'wrong'} in all {len(right)} examples"
+        todo = "ask for measures of each class, or collect more examples"
+        raise fail("nothing to tell the highest scores by", got, "some of both", todo)
+    return scores.max(axis=0), right
+
+
+def _moments_suffice(area):
+    """Return whether what the moments leave open is less than the Monte Carlo error of draws."""
+    return bool(area.error_of(1.96) <= _MONTE_CARLO_ERROR * area.unit_sd)
