@@ -148,7 +148,7 @@ def _draw_shares(simulated, mixture, of, rng):
     patterns = [each.patterns(mixture)[0] for each in simulated]
     prior = simulated[0].concentration * mixture.prior
     finite = of == "finite"
-    return mixture.draw_shares(patterns, prior, _DRAWS, rng, finite=finite, chains=_CHAINS)
+    return mixture.gibbs_shares(patterns, prior, _DRAWS, rng, finite=finite, chains=_CHAINS)
 
 
 def _simulate(
