@@ -418,3 +418,51 @@ class StudentT(Distribution):
     def _standard(self, z):
         nu = self.freedom
         return (1 + z**2 / nu) ** (-(nu + 1) / 2) / (nu**0.5 * beta_function(0.5, nu / 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Truncated(Distribution):
+    """
+    A distribution of one number within bounds: what its density is between them, over its mass.
+
+    Attributes
+    ----------
+    distribution : Distribution
+    support : pair of float
+        The bounds, infinite where there is none.
+
+    Examples
+    --------
+    >>> Truncated(StudentT(0.9, 0.1, 4), (0.0, 1.0)).eti(0.95).round(3)
+    array([0.604, 0.991])
+    """
+
+    distribution: Any
+    support: tuple[float, float] = (-np.inf, np.inf)
+    shape = ()
+
+    @property
+    def how(self) -> str:  # type: ignore[override]
+        return self.distribution.how
+
+    @cached_property
+    def _mass(self):
+        """The mass below the lower bound, and below the upper one."""
+        low, high = self.support
+        outside = self.distribution.cdf(low) - self.distribution.mass_at(low)
+        return float(outside), float(self.distribution.cdf(high))
+
+    def cdf(self, x: ArrayLike) -> np.ndarray:
+        below, until = self._mass
+        return np.clip((self.distribution.cdf(x) - below) / (until - below), 0, 1)
+
+    def quantile(self, q: ArrayLike) -> np.ndarray:
+        below, until = self._mass
+        inside = self.distribution.quantile(below + np.asarray(q) * (until - below))
+        return np.clip(inside, *self.support)
+
+    def pdf(self, x: ArrayLike) -> np.ndarray:
+        (below, until), (low, high) = self._mass, self.support
+        x = np.asarray(x, float)
+        inside = (x >= low) & (x <= high)
+        return np.where(inside, self.distribution.pdf(x) / (until - below), 0.0)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.distributions.differences import StudentT
+from bayescm.distributions.differences import StudentT, Truncated
 from bayescm.measures.measure import Curved
 from bayescm.posteriors.calibration import calibration
 from bayescm.posteriors.correlated_t import correlated_draws
@@ -88,13 +88,15 @@ class FoldForecasts(OfForecasts):
         self.resolve_estimand(of)
         return self.values(measure).mean(axis=0)
 
-    def exact_distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return the t distribution of one number, None of several."""
+    def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return the t distribution of one number within the measure's range, None of several."""
         values = self.values(measure)
         if values.ndim > 1:
             return None
         scale = np.sqrt(values.var(ddof=1) * self._share)
-        return StudentT(float(values.mean()), float(scale), len(values) - 1)
+        mean = StudentT(float(values.mean()), float(scale), len(values) - 1)
+        bounded = scale > 0 and np.isfinite(measure.range).any()
+        return Truncated(mean, measure.range) if bounded else mean
 
     @property
     def _share(self):
@@ -118,6 +120,6 @@ class FoldForecasts(OfForecasts):
             found.append(drawn.reshape(size, *values.shape[1:]))
         return found
 
-    def empirical(self, measure: Callable, draws: np.ndarray) -> Any:
-        """Return the distribution of draws."""
-        return super(OfForecasts, self).empirical(measure, draws)
+    def empirical(self, measure: Any, draws: np.ndarray) -> Any:
+        """Return the distribution of draws; those beyond the measure's range are at its end."""
+        return super(OfForecasts, self).empirical(measure, np.clip(draws, *measure.range))

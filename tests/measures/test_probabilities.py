@@ -113,3 +113,15 @@ def test_the_area_is_scikit_learns_with_ties(sample):
     evidence = bcm.from_probabilities(actual, coarse)
     ends = bcm.interval(evidence, "roc_auc", kind="eti").values
     assert ends == pytest.approx(bcm.curves.auc(evidence).values, abs=0.01)
+
+
+@pytest.mark.parametrize("kind", ["eti", "hdi"])
+def test_a_mean_over_folds_stays_within_the_range_of_its_measure(kind):
+    rng = np.random.default_rng(0)
+    actual, share = np.arange(90) % 3, rng.dirichlet(np.ones(3), 90)
+    share[np.arange(90), actual] += 1.2 * rng.random(90)
+    share /= share.sum(axis=1, keepdims=True)
+    evidence = bcm.from_probabilities(actual, share, fold=np.arange(90) // 30)
+    for draws in (None, 500):
+        lower, upper = bcm.interval(evidence, "auc_macro", kind=kind, draws=draws).values
+        assert 0 < lower < upper <= 1
