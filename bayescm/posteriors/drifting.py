@@ -1,10 +1,19 @@
-"""
-The deterministic sibling of `bayescm.models.drifting`: a lattice filter and smoother.
+r"""
+The direct posterior of `bayescm.models.drifting`: a lattice filter and smoother.
 
-Given the tables, prevalence, recall and specificity are three independent random walks
-(`bayescm.inference.random_walk`). A measure has a distribution at every step. Draws are independent
-from step to step, each from its own posterior, but where steps are compared: these are of whole
-paths.
+Prevalence, recall and specificity of step t are three random walks on the logit scale, independent
+beforehand and, given the tables, afterwards,
+
+.. math::
+
+    \operatorname{logit} r_{t+1} \mid r_t \sim N(\operatorname{logit} r_t, d^2), \qquad
+    \mathrm{hits}_t \sim \mathrm{Binomial}(\mathrm{hits}_t + \mathrm{misses}_t, \; r_t),
+
+each with a drift d of its own, half-normal, and a beta distribution at the first step. The filter
+and the smoother of each walk are those of `bayescm.inference.random_walk`; the distribution of a
+measure at a step follows from the three rates (`bayescm.distributions.closed_forms`). Draws are
+independent from step to step, each from the posterior of its step; where steps are compared, whole
+paths are drawn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,14 +42,15 @@ from bayescm.validate import fail
 
 DRIFT = 0.2  # as in the model, where it is explained
 
-# By the form of a measure: of which walk it is the rate, and whether it is the complement.
-_RATES: dict[Any, tuple[int, bool]] = {
-    ("tp+fn", "fp+tn"): (0, False),
-    ("tp", "fn"): (1, False),
-    ("tn", "fp"): (2, False),
-    ("fn", "tp"): (1, True),
-    ("fp", "tn"): (2, True),
+PREVALENCE, RECALL, SPECIFICITY = range(3)  # the walks, in the order of their variables
+
+# Measures that are the rate of a walk, by their form, and those that are the complement of one.
+_RATES: dict[Any, int] = {
+    ("tp+fn", "fp+tn"): PREVALENCE,
+    ("tp", "fn"): RECALL,
+    ("tn", "fp"): SPECIFICITY,
 }
+_COMPLEMENTS: dict[Any, int] = {("fn", "tp"): RECALL, ("fp", "tn"): SPECIFICITY}
 
 
 def drifting(
@@ -63,8 +73,8 @@ def drifting(
         Scale of the half-normal distribution of a step's standard deviation on the logit scale, >
         0; 0.2 by default.
     filtered : bool, default False
-        Whether each step is judged by what was seen up to it only, as when it was seen; by default
-        by all the steps.
+        Whether each step is judged by the steps up to it only, as at its time; by default by all
+        the steps.
 
     Returns
     -------
@@ -84,9 +94,9 @@ def drifting(
     """
     series = as_labelled_counts(counts, "step")
     check_series(series)
-    given = prior_of(concentration, counts, series.dims[:-2])
-    given = default_concentration(2) if given is None else given
-    prior = np.broadcast_to(np.asarray(given, float), (2, 2))
+    prior_counts = prior_of(concentration, counts, series.dims[:-2])
+    prior_counts = default_concentration(2) if prior_counts is None else prior_counts
+    prior = np.broadcast_to(np.asarray(prior_counts, float), (2, 2))
     if not ((prior > 0) & (prior < np.inf)).all():
         raise fail(
             "drifting needs a proper prior for the first step",
@@ -148,26 +158,27 @@ class Drifting(CountsPosterior):
         return walks
 
     @cached_property
-    def _known(self):
-        return {}
+    def _rates(self):
+        return {}  # distributions of the rates that have been asked for
 
     def _rate(self, rate):
         """Return the distribution of one of the three rates at every step, (..., T)."""
-        if rate not in self._known:
+        if rate not in self._rates:
             walks = self._walks[..., rate].ravel()
-            every = [walk.filtered() if self.only_past else walk.smoothed() for walk in walks]
-            self._known[rate] = concatenate(every).reshaped(self._cells.shape[:-2])
-        return self._known[rate]
+            lattices = [walk.filtered() if self.only_past else walk.smoothed() for walk in walks]
+            self._rates[rate] = concatenate(lattices).reshaped(self._cells.shape[:-2])
+        return self._rates[rate]
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure at every step, (..., T), or None."""
         if of != "parameter":
             return None
-        if measure.form not in _RATES:
-            prevalence, recall, specificity = (self._rate(rate) for rate in range(3))
-            return distribution_of_rates(measure, prevalence, recall, specificity.complement())
-        rate, complement = _RATES[measure.form]
-        return self._rate(rate).complement() if complement else self._rate(rate)
+        if measure.form in _RATES:
+            return self._rate(_RATES[measure.form])
+        if measure.form in _COMPLEMENTS:
+            return self._rate(_COMPLEMENTS[measure.form]).complement()
+        prevalence, recall, specificity = (self._rate(rate) for rate in range(3))
+        return distribution_of_rates(measure, prevalence, recall, specificity.complement())
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., T, 2, 2) of the cell probabilities; see ``joint``."""
@@ -185,13 +196,15 @@ class Drifting(CountsPosterior):
         return replace(self, joint=True)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made where nothing else is asked for; paths are slow."""
+        """Return the default number of draws; paths are slow."""
         return LARGE_DRAWS if self.joint else super().draws_by_default(of, joint=joint)
 
     def isel_batch(self, index: np.ndarray) -> Posterior:
         """Return some steps, each by itself."""
         flat = self.pooled.reshape(-1, 2, 2)[index]
-        return Steps(as_labelled_counts(flat), [self._rate(rate).take(index) for rate in range(3)])
+        return SelectedSteps(
+            as_labelled_counts(flat), [self._rate(rate).take(index) for rate in range(3)]
+        )
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model, of one series, smoothed."""
@@ -208,8 +221,8 @@ class Drifting(CountsPosterior):
 
     def _paths(self, size, rng):
         """Draw the drifts (size, ..., 3) and the paths of the logits (size, ..., T, 3)."""
-        drawn = [walk.paths(size, rng) for walk in self._walks.flat]
-        drifts, paths = (np.stack(each, axis=1) for each in zip(*drawn, strict=True))
+        draws = [walk.paths(size, rng) for walk in self._walks.flat]
+        drifts, paths = (np.stack(values, axis=1) for values in zip(*draws, strict=True))
         steps, shape = self._cells.shape[-3], self._walks.shape
         paths = paths.reshape(size, *shape, steps)
         return drifts.reshape(size, *shape), np.moveaxis(paths, -1, -2)
@@ -237,7 +250,7 @@ class Drifting(CountsPosterior):
 
 
 @dataclass(frozen=True, eq=False)
-class Steps(CountsPosterior):
+class SelectedSteps(CountsPosterior):
     """
     Some steps of a series, each by itself.
 
@@ -254,11 +267,11 @@ class Steps(CountsPosterior):
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the cell probabilities."""
-        return {"theta": table([each.draw(size, rng) for each in self.rates])}
+        return {"theta": table([rate.draw(size, rng) for rate in self.rates])}
 
 
 def _split(cells):
-    """Return what speaks for and against prevalence, recall and specificity."""
+    """Return hits and misses of prevalence, recall and specificity."""
     (tn, fp), (fn, tp) = np.moveaxis(cells, (-2, -1), (0, 1))
     return [(tp + fn, tn + fp), (tp, fn), (tn, fp)]
 

@@ -9,7 +9,7 @@ from scipy import special, stats
 import bayescm as bcm
 from bayescm import posteriors
 from bayescm.distributions.beta import Beta
-from bayescm.inference.random_walk import Walk, halved
+from bayescm.inference.random_walk import Walk, refine
 from bayescm.measures import resolve
 
 TABLES = np.array([[[30, 35], [15, 65]], [[35, 30], [25, 55]], [[36, 29], [24, 56]]])
@@ -113,16 +113,19 @@ def test_windows_leave_nothing_out(shape, monkeypatch):
     hits = rng.binomial(trials.astype(int), special.expit(level))
     ours = walk(hits, trials)
     found = ours.filtered(), ours.smoothed()
-    whole = [replace(ours._forward, whole=True), replace(ours._whole[-1], whole=True)]
+    whole = [
+        replace(ours._forward, full_lattice=True),
+        replace(ours._posterior[-1], full_lattice=True),
+    ]
     want = whole[0].filtered(), whole[1].smoothed()
     for one, other in zip(found, want, strict=True):
         np.testing.assert_allclose(one.eti(0.99), other.eti(0.99), atol=3e-3 * other.sd().min())
-    np.testing.assert_allclose(ours._whole[-1].log_weights, whole[1].log_weights, atol=1e-6)
-    sizes = [each.right - each.left for each in ours._whole[-1]._forward[0]]
-    assert min(sizes) < (0.7 if shape == "walks" else 1.01) * len(ours._whole[-1].lattice)
-    monkeypatch.setattr("bayescm.inference.random_walk._KEPT", 0)  # all worked out again
+    np.testing.assert_allclose(ours._posterior[-1].log_weights, whole[1].log_weights, atol=1e-6)
+    sizes = [each.right - each.left for each in ours._posterior[-1]._forward[0]]
+    assert min(sizes) < (0.7 if shape == "walks" else 1.01) * len(ours._posterior[-1].lattice)
+    monkeypatch.setattr("bayescm.inference.random_walk._STORED", 0)  # all worked out again
     again = walk(hits, trials).smoothed()
-    # They are kept in single precision.
+    # They are stored in single precision.
     np.testing.assert_allclose(again.masses, found[1].masses, rtol=1e-4, atol=1e-9)
 
 
@@ -132,7 +135,7 @@ def test_nodes_of_the_drift_hold_its_posterior_where_the_approximation_is_off():
     level = 3 + np.cumsum(rng.normal(0, 0.3, 150))
     trials = np.full(150, 100)
     ours = walk(rng.binomial(trials, special.expit(level)), trials)
-    drift, weight, passes = ours._whole
+    drift, weight, passes = ours._posterior
     logs = passes.log_weights
     assert max(logs[0], logs[-1]) < logs.max() - 7
     assert drift[0] < 0.01
@@ -145,12 +148,12 @@ def test_nodes_of_the_drift_hold_its_posterior_where_the_approximation_is_off():
 
 def test_points_in_the_middle_are_those_of_a_cubic():
     x = np.linspace(-2, 2, 9)
-    fine = halved(x**3 - x)
+    fine = refine(x**3 - x)
     np.testing.assert_allclose(
         fine[2:-2], (np.linspace(-2, 2, 17) ** 3)[2:-2] - np.linspace(-2, 2, 17)[2:-2], atol=1e-12
     )
     np.testing.assert_array_equal(fine[::2], x**3 - x)
-    steep = halved(np.array([0.0, -1, -500, -501]), 0.1)
+    steep = refine(np.array([0.0, -1, -500, -501]), 0.1)
     assert -251 < steep[3] < -250  # a line, but for so much
 
 
@@ -236,8 +239,8 @@ def test_paths_have_the_smoothed_distributions(trials, drift, steps):
     # Given the path the drift is that of its moves: a posterior sd near 1 / sqrt(2 steps).
     moves = np.diff(paths, axis=1) / drifts[:, None]
     assert np.abs(np.median((moves**2).mean(1)) - 1) < 0.3
-    weights = special.softmax(ours._whole[-1].log_weights)
-    assert drifts.mean() == pytest.approx(weights @ ours._whole[-1].drifts, rel=0.04)
+    weights = special.softmax(ours._posterior[-1].log_weights)
+    assert drifts.mean() == pytest.approx(weights @ ours._posterior[-1].drifts, rel=0.04)
 
 
 @pytest.mark.long
