@@ -1,10 +1,21 @@
-"""
-The direct sibling of `bayescm.models.averaged_folds`: independent Dirichlets, averaged afterwards.
+r"""
+The direct posterior of `bayescm.models.averaged_folds`: independent Dirichlets, then averaged.
 
 Every fold has its own posterior, and the estimand is the mean of the measure over the folds. Three
 readings of its distribution are offered: that of Wang and Li, whose variance is inflated for a
 correlation between the folds, and the two that the words of an earlier thesis allow, the mean of
-independent variables and the mixture of the folds' posteriors.
+independent variables and the mixture of the folds' posteriors. With :math:`\mu_i` and
+:math:`\sigma_i^2` the mean and the variance of the measure in fold i of M and the correlation
+:math:`\rho` of any two folds, the mean over the folds has
+
+.. math::
+
+    \mu = \frac{1}{M} \sum_i \mu_i, \qquad
+    \sigma^2 = \bigl(1 + (M - 1) \rho\bigr) \, \frac{1}{M^2} \sum_i \sigma_i^2,
+
+and is Beta(mu t, (1 - mu) t) with :math:`t = \mu (1 - \mu) / \sigma^2 - 1` where the folds'
+distributions are beta (proposition 2), or else the mean of independent variables
+(`bayescm.distributions.mixtures`) stretched about its own mean.
 
 References
 ----------
@@ -30,7 +41,7 @@ from bayescm.posteriors.base import CountsPosterior, as_labelled_counts, prior_o
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial, dirichlet_multinomial
 from bayescm.validate import check_choice, fail
 
-_TOO_MUCH = 1 / 3  # of the examples, of the priors of all folds together
+_HEAVY_PRIOR = 1 / 3  # of the examples: priors of all folds that weigh more are warned of
 AVERAGES = ("correlated", "independent", "mixture")
 
 
@@ -83,7 +94,7 @@ def averaged_folds(
     array([0.381, 0.772])
     """
     table = as_labelled_counts(counts, "fold")
-    rho = _overlap(design(table)) if rho is None else rho
+    rho = _fold_correlation(design(table)) if rho is None else rho
     number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
     if not number or not 0 <= rho < 1:
         raise fail("rho must be a correlation", rho, "one number, 0 <= rho < 1", "leave it out")
@@ -98,22 +109,22 @@ def averaged_folds(
 
 def _check_prior(folds):
     """Warn where the priors of all the folds together are worth too many examples."""
-    seen = folds.counts.values.sum((-3, -2, -1))
-    prior = folds.weights.sum((-3, -2, -1)) - seen
-    if (prior > _TOO_MUCH * seen).any():
+    tested = folds.counts.values.sum((-3, -2, -1))
+    prior = folds.weights.sum((-3, -2, -1)) - tested
+    if (prior > _HEAVY_PRIOR * tested).any():
         warnings.warn(
             f"Every fold has a prior of its own: together they weigh {np.max(prior):.3g} examples "
-            f"beside the {np.min(seen):.4g} that were tested, and draw the answer to chance. Use "
+            f"beside the {np.min(tested):.4g} that were tested, and draw the answer to chance. Use "
             "hierarchical_folds or pooled_folds, or a smaller concentration.",
             UserWarning,
             stacklevel=3,
         )
 
 
-def _overlap(known):
+def _fold_correlation(facts):
     """Return test over test and training examples: 1/K, but where training is not all the rest."""
-    test = 1 / known["n_folds"]
-    return test / (test + (1 - test) * known["train_size"] / (1 - known["test_share"]))
+    test = 1 / facts["n_folds"]
+    return test / (test + (1 - test) * facts["train_size"] / (1 - facts["test_share"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +171,7 @@ class AveragedFolds(CountsPosterior):
         # Distributions by quadrature take too long to average: draws answer in their place.
         if parts is None or parts.how != "closed form":
             return None
-        parts = _folds_last(parts, self.folds.weights)
+        parts = _move_folds_last(parts, self.folds.weights)
         if self.average == "mixture":
             return MixtureOfFolds(parts)
         if self.average == "correlated" and isinstance(parts, Beta):
@@ -178,33 +189,33 @@ class AveragedFolds(CountsPosterior):
         """Return draws (size, ..., [C]) of the averages, all from the same matrices."""
         axis = self.folds.weights.ndim - 2  # of the folds: after the draws and the batch
         values = self.folds.draw(measures, size, rng)
-        return [average_draws(each, axis, self.stretch) for each in values]
+        return [average_draws(draws, axis, self.stretch) for draws in values]
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
-        drawn = self.folds.variables(size, rng)
-        return {"theta_fold_cell": drawn["theta_cell"], "theta_fold": drawn["theta"]}
+        draws = self.folds.variables(size, rng)
+        return {"theta_fold_cell": draws["theta_cell"], "theta_fold": draws["theta"]}
 
     def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
         """Return the log posterior density at theta_fold_cell (..., M, C**2)."""
-        own = {"theta_cell": variables["theta_fold_cell"]}
-        return self.folds.log_density(own).sum(axis=-1)
+        cells = {"theta_cell": variables["theta_fold_cell"]}
+        return self.folds.log_density(cells).sum(axis=-1)
 
     def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log marginal likelihood of each cross-validation."""
         return self.folds.log_marginal_likelihood().sum(axis=-1)
 
 
-def _folds_last(distribution, cells):
+def _move_folds_last(distribution, cells):
     """Return the distribution with the axis of the folds last in its batch."""
     if distribution.mean().ndim < cells.ndim - 1:
         return distribution
-    moved = {
-        each.name: np.moveaxis(value, -2, -1) if np.ndim(value) > 1 else value
-        for each in fields(distribution)
-        for value in [getattr(distribution, each.name)]
+    parameters = {
+        field.name: np.moveaxis(value, -2, -1) if np.ndim(value) > 1 else value
+        for field in fields(distribution)
+        for value in [getattr(distribution, field.name)]
     }
-    return replace(distribution, **moved)
+    return replace(distribution, **parameters)
 
 
 def _matching_beta(parts, stretch):

@@ -1,4 +1,25 @@
-"""The correlated t: mean measures over the folds of one cross-validation, members paired."""
+r"""
+The correlated t: mean measures over the folds of one cross-validation, members paired.
+
+Of the differences :math:`x_1, \dots, x_n` of the folds, with the mean :math:`\bar x` and the
+variance :math:`s^2`, and the correlation :math:`\rho` of any two folds, the mean difference is
+
+.. math::
+
+    \delta \sim t\Bigl(n - 1, \; \bar x, \;
+    s^2 \bigl(\tfrac{1}{n} + \tfrac{\rho}{1 - \rho}\bigr)\Bigr),
+
+and the means of several members together are a multivariate t with the covariance of the folds in
+place of the variance. :math:`\rho / (1 - \rho)` is Nadeau and Bengio's test over training examples.
+
+References
+----------
+Corani, G. & Benavoli, A. (2015). A Bayesian approach for comparing cross-validated algorithms on
+multiple data sets. Machine Learning 100, 285-304. doi:10.1007/s10994-015-5486-z
+
+Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52,
+239-281. doi:10.1023/A:1024068626366
+"""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -52,11 +73,6 @@ class CorrelatedT(CountsPosterior):
     counts : DataArray, dims (..., [repeat,] fold, actual, predicted)
     dim : str
         The dim whose members are paired, being tested on the same folds.
-
-    References
-    ----------
-    Corani, G. & Benavoli, A. (2015). A Bayesian approach for comparing cross-validated algorithms
-    on multiple data sets. Machine Learning 100, 285-304. doi:10.1007/s10994-015-5486-z
     """
 
     pooled_dims = FOLDS
@@ -78,36 +94,37 @@ class CorrelatedT(CountsPosterior):
         """Return the distribution of the mean difference of two members."""
         values = measure(self._rows)
         dims = self.batch.dims
-        places = [tuple(at[dim] for dim in dims) for at in (first, second)]
-        one, two = (values[place] for place in places)
+        indices = [tuple(labels[dim] for dim in dims) for labels in (first, second)]
+        minuend, subtrahend = (values[index] for index in indices)
         if "class" in first:
-            one, two = one[:, first["class"]], two[:, second["class"]]
-        _warn_if_sure(np.stack([one, two]), np.stack([self._rows[place] for place in places]))
-        return mean_difference(one - two, self.rho)
+            minuend, subtrahend = minuend[:, first["class"]], subtrahend[:, second["class"]]
+        tables = np.stack([self._rows[index] for index in indices])
+        _warn_of_certainty(np.stack([minuend, subtrahend]), tables)
+        return mean_difference(minuend - subtrahend, self.rho)
 
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Return draws (size, ..., [C]) of the members' means, joint along the dim compared."""
-        return [self._drawn(measure(self._rows), size, rng) for measure in measures]
+        return [self._draw_means(measure(self._rows), size, rng) for measure in measures]
 
-    def _drawn(self, values, size, rng):
+    def _draw_means(self, values, size, rng):
         lead = self.batch.ndim - 1
         values = np.moveaxis(values, (lead, lead + 1), (-2, -1))
-        drawn = np.empty((size, *values.shape[:-1]))
+        draws = np.empty((size, *values.shape[:-1]))
         for index in np.ndindex(values.shape[:-2]):
-            _warn_if_sure(values[index], self._rows[index[:lead]])
-            drawn[(slice(None), *index)] = correlated_draws(values[index], self.rho, size, rng)
-        return np.moveaxis(drawn, -1, 1 + lead)
+            _warn_of_certainty(values[index], self._rows[index[:lead]])
+            draws[(slice(None), *index)] = correlated_draws(values[index], self.rho, size, rng)
+        return np.moveaxis(draws, -1, 1 + lead)
 
 
-def _warn_if_sure(values, tables):
-    """Warn where members (J, folds) differ by the same in every fold: the t is sure then."""
+def _warn_of_certainty(values, tables):
+    """Warn where members (J, folds) differ by the same in every fold: the t has no spread then."""
     values = values[:, np.isfinite(values).all(axis=0)]
     if values.shape[1] < 2:
         return
-    apart = (values - values.mean(axis=1, keepdims=True)).round(12) + 0.0
-    if len(np.unique(apart, axis=0)) < len(np.unique(tables, axis=0)):
+    deviations = (values - values.mean(axis=1, keepdims=True)).round(12) + 0.0
+    if len(np.unique(deviations, axis=0)) < len(np.unique(tables, axis=0)):
         warnings.warn(
             "Two members differ by the same number in every fold, or in none, which the correlated "
             't takes for certainty. Pass model="paired_folds", or more folds.',

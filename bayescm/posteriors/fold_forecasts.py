@@ -1,4 +1,8 @@
-"""Out-of-fold probabilities: the mean of a measure over the folds, by the correlated t."""
+"""
+Out-of-fold probabilities: the mean of a measure over the folds, by the correlated t.
+
+The formula stands in `bayescm.posteriors.correlated_t`.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -16,7 +20,7 @@ from bayescm.posteriors.dirichlet_calibration import dirichlet_calibration
 from bayescm.posteriors.forecasts import OfForecasts, said_of_exact
 from bayescm.validate import fail
 
-_FEW = 20  # examples of a class in a fold
+_FEW_EXAMPLES = 20  # examples of a class in a fold
 
 
 class FoldForecasts(OfForecasts):
@@ -51,21 +55,21 @@ class FoldForecasts(OfForecasts):
     @cached_property
     def parts(self) -> list[OfForecasts]:
         """The posterior of each fold by itself."""
-        door = dirichlet_calibration if "class" in self.evidence.dims else calibration
+        posterior = dirichlet_calibration if "class" in self.evidence.dims else calibration
         fold = self.evidence["fold"].values
-        plain = self.evidence.drop_vars("fold")
-        return [door(plain.isel(example=fold == each)) for each in self.folds]
+        evidence = self.evidence.drop_vars("fold")
+        return [posterior(evidence.isel(example=fold == label)) for label in self.folds]
 
     def caveats(self, of: str = "parameter") -> list[str]:
         """Say so where a fold has so few examples of a class that its slope says little."""
         truth, fold = self.evidence["actual"].values, self.evidence["fold"].values
-        given = self.evidence["weight"].values if "weight" in self.evidence else np.ones(len(fold))
-        few = pd.crosstab(fold, truth, given, aggfunc="sum").fillna(0).to_numpy().min()
+        weight = self.evidence["weight"].values if "weight" in self.evidence else np.ones(len(fold))
+        fewest = pd.crosstab(fold, truth, weight, aggfunc="sum").fillna(0).to_numpy().min()
         exact = said_of_exact(self.evidence["score"].values)
-        if few >= _FEW:
+        if fewest >= _FEW_EXAMPLES:
             return exact
-        said = f"A fold has {few:.3g} examples of a class"
-        return [f"{said}: slopes and intercepts of single folds say little.", *exact]
+        examples = f"A fold has {fewest:.3g} examples of a class"
+        return [f"{examples}: slopes and intercepts of single folds say little.", *exact]
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
         """Return the labels of a measure of each class against the rest, or None."""
@@ -77,11 +81,11 @@ class FoldForecasts(OfForecasts):
             name = measure.__name__
             todo = "take the folds for one sample: curves.pool_folds(evidence, ranks=False)"
             raise fail(f"{name} is of one sample, not of folds", ..., "a proper score", todo)
-        found = np.stack([each.point(measure) for each in self.parts])
-        if not np.isfinite(found).all():
+        values = np.stack([part.point(measure) for part in self.parts])
+        if not np.isfinite(values).all():
             todo = "use fewer folds, clip=, or take them for one sample: drop_vars('fold')"
             raise fail(f"{measure.__name__} is infinite or 0/0 in a fold", ..., "numbers", todo)
-        return found
+        return values
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the mean over the folds."""
@@ -93,13 +97,13 @@ class FoldForecasts(OfForecasts):
         values = self.values(measure)
         if values.ndim > 1:
             return None
-        scale = np.sqrt(values.var(ddof=1) * self._share)
+        scale = np.sqrt(values.var(ddof=1) * self._variance_factor)
         mean = StudentT(float(values.mean()), float(scale), len(values) - 1)
         bounded = scale > 0 and np.isfinite(measure.range).any()
         return Truncated(mean, measure.range) if bounded else mean
 
     @property
-    def _share(self):
+    def _variance_factor(self):
         """The variance of the mean over folds, as a share of that between folds."""
         return 1 / len(self.folds) + self.rho / (1 - self.rho)
 
@@ -113,12 +117,12 @@ class FoldForecasts(OfForecasts):
         n: Any = None,
     ) -> list[np.ndarray]:
         """Draw the means of measures, joint over classifiers, (size, [K], [C])."""
-        found = []
+        draws = []
         for values in map(self.values, measures):
             flat = values.reshape(len(values), -1).T
-            drawn = correlated_draws(flat, self.rho, size, rng)
-            found.append(drawn.reshape(size, *values.shape[1:]))
-        return found
+            means = correlated_draws(flat, self.rho, size, rng)
+            draws.append(means.reshape(size, *values.shape[1:]))
+        return draws
 
     def empirical(self, measure: Any, draws: np.ndarray) -> Any:
         """Return the distribution of draws; those beyond the measure's range are at its end."""

@@ -1,7 +1,20 @@
-"""The direct sibling of `bayescm.models.hierarchical_rows`: what the classes share, on grids.
+r"""
+The direct posterior of `bayescm.models.hierarchical_rows`: what the classes share, on grids.
 
-Given the common accuracy and its spread the rows are conjugate, given the weight of the class
-shares so are these; both are summed over a grid, and what comes out are independent draws.
+Row i has :math:`h_i` hits of :math:`n_i` examples. Given the common accuracy m and the spread
+:math:`\tau` of the classes' accuracies :math:`a_i \sim \mathrm{Beta}(w m, w (1 - m))` with
+:math:`w = 4 / \tau^2`, and given the weight v of the class shares
+:math:`\pi \sim \mathrm{Dirichlet}(v, \dots, v)`, everything is conjugate, and integrated out
+
+.. math::
+
+    p(m, \tau \mid h) &\propto p(m, \tau) \prod_i
+        \frac{B(h_i + w m, \; n_i - h_i + w (1 - m))}{B(w m, \; w (1 - m))}, \\
+    p(v \mid n) &\propto p(v) \, \frac{\Gamma(C v)}{\Gamma(C v + \sum_i n_i)}
+        \prod_i \frac{\Gamma(v + n_i)}{\Gamma(v)}.
+
+Both are summed over a grid, and the draws are independent: a cell of the grid, a point uniform in
+it, and the conjugate rows given that.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,9 +30,9 @@ from bayescm.distributions import dirichlet
 from bayescm.posteriors.base import CountsPosterior, as_labelled_counts
 from bayescm.validate import fail
 
-_LOGITS = np.linspace(-8, 10, 145)
-_EVEN = (np.arange(240) + 0.5) / 240
-_NUMBERS = 2**17  # of all cells of a few draws: they stay in the processor's cache
+_LOGIT_GRID = np.linspace(-8, 10, 145)  # of the common accuracy
+_UNIFORM_GRID = (np.arange(240) + 0.5) / 240  # of v / (1 + v)
+_BLOCK = 2**17  # cells of some draws at a time, so that they stay in the processor's cache
 _OF_ANSWERS = ("right", "wrong"), ("wrong", "right")  # forms
 
 
@@ -65,8 +78,8 @@ def hierarchical_rows(
     if table.sizes["actual"] < 3:
         todo = "use dirichlet_multinomial for two classes"
         raise fail("too few classes to pool", table.shape, "three or more", todo)
-    given = {"concentration": concentration, "spread": spread, "errors": errors}
-    for name, value in given.items():
+    scales = {"concentration": concentration, "spread": spread, "errors": errors}
+    for name, value in scales.items():
         if not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
             raise fail(f"{name} must be positive", value, "one number > 0", f"correct {name}")
     return HierarchicalRows(table, float(concentration), float(spread), float(errors))
@@ -97,42 +110,45 @@ class HierarchicalRows(CountsPosterior):
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
-        parts = [each.draws(size, rng) for each in self._each]
-        return {name: self._joined([part[name] for part in parts]) for name in parts[0]}
+        parts = [matrix.draws(size, rng) for matrix in self._matrices]
+        return {name: self._as_batch([part[name] for part in parts]) for name in parts[0]}
 
-    def _joined(self, parts):
-        """Return draws (size, ..., *own) of the batch from those of each matrix, (size, *own)."""
-        every = parts[0][:, None] if len(parts) == 1 else np.stack(parts, axis=1)
-        return every.reshape(len(every), *self.batch.shape, *every.shape[2:])
+    def _as_batch(self, parts):
+        """Return draws (size, ..., *shape) of the batch from each matrix's (size, *shape)."""
+        draws = parts[0][:, None] if len(parts) == 1 else np.stack(parts, axis=1)
+        return draws.reshape(len(draws), *self.batch.shape, *draws.shape[2:])
 
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Draw the parameter of measures jointly, a few draws at a time: they stay in the cache."""
-        found = [each.rates(size, rng) for each in self._each]
-        if all(getattr(each, "form", None) in _OF_ANSWERS for each in measures):
+        rates = [matrix.rates(size, rng) for matrix in self._matrices]
+        if all(getattr(measure, "form", None) in _OF_ANSWERS for measure in measures):
             # Where the errors go does not matter.
-            parts = [(each["accuracy"][..., 0] * each["shares"]).sum(-1) for each in found]
-            right = self._joined(parts)
-            cells = np.stack([right, 1 - right, np.zeros_like(right), np.zeros_like(right)], -1)
-            return [measure(cells.reshape(*right.shape, 2, 2)) for measure in measures]
-        few, values = max(1, _NUMBERS // self.counts.size), []
-        for start in range(0, size, few):
-            matrices = []
-            for one, rates in zip(self._each, found, strict=True):
-                some = {name: each[start : start + few] for name, each in rates.items()}
-                matrices.append(one.completed(some, rng)["theta"])
-            theta = self._joined(matrices)
+            parts = [(draws["accuracy"][..., 0] * draws["shares"]).sum(-1) for draws in rates]
+            accuracy = self._as_batch(parts)
+            error, zero = 1 - accuracy, np.zeros_like(accuracy)
+            cells = np.stack([accuracy, error, zero, zero], -1).reshape(*accuracy.shape, 2, 2)
+            return [measure(cells) for measure in measures]
+        block, values = max(1, _BLOCK // self.counts.size), []
+        for start in range(0, size, block):
+            parts = []
+            for matrix, draws in zip(self._matrices, rates, strict=True):
+                rates_of_block = {name: draw[start : start + block] for name, draw in draws.items()}
+                parts.append(matrix.completed(rates_of_block, rng)["theta"])
+            theta = self._as_batch(parts)
             values.append([measure(theta) for measure in measures])
-        return [np.concatenate(each) for each in zip(*values, strict=True)]
+        return [np.concatenate(blocks) for blocks in zip(*values, strict=True)]
 
     @cached_property
-    def _each(self):
+    def _matrices(self):
         flat = self.pooled.astype(float).reshape(-1, *self.pooled.shape[-2:])
-        return [_One(each, self.concentration, self.spread, self.errors) for each in flat]
+        return [
+            _MatrixPosterior(cells, self.concentration, self.spread, self.errors) for cells in flat
+        ]
 
 
-class _One:
+class _MatrixPosterior:
     """The posterior of one matrix."""
 
     def __init__(self, cells, concentration, spread, errors):
@@ -142,30 +158,30 @@ class _One:
         self._shares()
 
     def _rows(self, concentration, spread):
-        """Weigh a grid over the common accuracy and the spread of the classes' own."""
+        """Weight a grid over the common accuracy and the spread of those of the classes."""
         logs = np.log(spread) + np.linspace(np.log(0.02), np.log(5), 60)
-        logit, log_spread = (each.ravel() for each in np.meshgrid(_LOGITS, logs, indexing="ij"))
+        logit, log_spread = (each.ravel() for each in np.meshgrid(_LOGIT_GRID, logs, indexing="ij"))
         weight = 4 / np.exp(2 * log_spread)
         hits, misses = weight * expit(logit), weight * expit(-logit)
         heights = concentration * (log_expit(logit) + log_expit(-logit))
         heights += log_spread - np.exp(2 * (log_spread - np.log(spread))) / 2
         for right, total in zip(self.right, self.totals, strict=True):
             heights += betaln(right + hits, total - right + misses) - betaln(hits, misses)
-        self.grid, self.mass = (logit, log_spread), _normalised(heights)
-        self.steps = (_LOGITS[1] - _LOGITS[0], logs[1] - logs[0])
+        self.grid, self.mass = (logit, log_spread), _normalise(heights)
+        self.steps = (_LOGIT_GRID[1] - _LOGIT_GRID[0], logs[1] - logs[0])
 
     def _shares(self):
         """Weigh a grid over the prior weight of each class, w / (1 + w) uniform."""
-        weight = _EVEN / (1 - _EVEN)
+        weight = _UNIFORM_GRID / (1 - _UNIFORM_GRID)
         heights = gammaln(self.classes * weight) - gammaln(
             self.classes * weight + self.totals.sum()
         )
         heights += (gammaln(weight[:, None] + self.totals) - gammaln(weight)[:, None]).sum(1)
-        self.even = _normalised(heights)
+        self.even = _normalise(heights)
 
     def draws(self, size, rng):
-        found = self.completed(self.rates(size, rng), rng)
-        return found | {"accuracy": found["accuracy"][..., 0]}
+        variables = self.completed(self.rates(size, rng), rng)
+        return variables | {"accuracy": variables["accuracy"][..., 0]}
 
     def completed(self, rates, rng):
         """Draw where errors go, and what comes of it."""
@@ -175,49 +191,49 @@ class _One:
 
     def rates(self, size, rng):
         """Draw everything but where errors go; accuracies (size, C, 2) with their complements."""
-        place = rng.choice(len(self.mass), size, p=self.mass)
+        cell = rng.choice(len(self.mass), size, p=self.mass)
         # Uniform within its cell: a draw must not sit on the grid.
         logit, log_spread = (
-            each[place] + step * (rng.random(size) - 0.5)
-            for each, step in zip(self.grid, self.steps, strict=True)
+            axis[cell] + step * (rng.random(size) - 0.5)
+            for axis, step in zip(self.grid, self.steps, strict=True)
         )
         common, spread = expit(logit), np.exp(log_spread)
         weight = 4 / spread**2
-        right = self.right + (weight * common)[:, None]
-        wrong = (self.totals - self.right) + (weight * expit(-logit))[:, None]
-        even = _EVEN[rng.choice(len(_EVEN), size, p=self.even)]
-        even = even + (rng.random(size) - 0.5) / len(_EVEN)
+        hits = self.right + (weight * common)[:, None]
+        misses = (self.totals - self.right) + (weight * expit(-logit))[:, None]
+        even = _UNIFORM_GRID[rng.choice(len(_UNIFORM_GRID), size, p=self.even)]
+        even = even + (rng.random(size) - 0.5) / len(_UNIFORM_GRID)
         return {
             "common": common,
             "spread": spread,
-            "accuracy": dirichlet.draw(np.stack([right, wrong], axis=-1), 1, rng)[0],
+            "accuracy": dirichlet.draw(np.stack([hits, misses], axis=-1), 1, rng)[0],
             "evenness": even,
             "shares": dirichlet.draw(self.totals + (even / (1 - even))[:, None], 1, rng)[0],
         }
 
     def _draw_mistakes(self, size, rng):
-        drawn = dirichlet.draw_sparse if self.errors >= 1 else dirichlet.draw
-        return drawn(self._mistakes, size, rng)
+        draw = dirichlet.draw_sparse if self.errors >= 1 else dirichlet.draw
+        return draw(self._mistakes, size, rng)
 
     @cached_property
     def _mistakes(self):
         """Dirichlet parameters of where each row's errors go, shape (C, C - 1)."""
-        off = ~np.eye(self.classes, dtype=bool)
-        seen = self.cells[off].reshape(self.classes, self.classes - 1)
-        return seen + self.errors / (self.classes - 1)
+        off_diagonal = ~np.eye(self.classes, dtype=bool)
+        errors = self.cells[off_diagonal].reshape(self.classes, self.classes - 1)
+        return errors + self.errors / (self.classes - 1)
 
     def _theta(self, shares, accuracy, mistakes):
         size, classes = len(shares), self.classes
         theta = np.empty((size, classes, classes))
         flat = theta.reshape(size, -1)
         # Row by row, what is between two cells of the diagonal are as many as there are classes.
-        between = flat[:, 1:].reshape(size, classes - 1, classes + 1)[..., :-1]
-        wrong = mistakes * (accuracy[..., 1:] * shares[..., None])
-        between[...] = wrong.reshape(size, classes - 1, classes)
+        errors = flat[:, 1:].reshape(size, classes - 1, classes + 1)[..., :-1]
+        probabilities = mistakes * (accuracy[..., 1:] * shares[..., None])
+        errors[...] = probabilities.reshape(size, classes - 1, classes)
         flat[:, :: classes + 1] = accuracy[..., 0] * shares
         return theta
 
 
-def _normalised(heights):
+def _normalise(heights):
     mass = np.exp(heights - heights.max())
     return mass / mass.sum()

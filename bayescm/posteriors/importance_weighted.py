@@ -1,8 +1,12 @@
-"""
-The direct sibling of `bayescm.models.importance_weighted`: a Dirichlet posterior, reweighted.
+r"""
+The direct posterior of `bayescm.models.importance_weighted`: a Dirichlet posterior, reweighted.
 
-The cells of the sample have a Dirichlet distribution; those of the population are the same times
-the mean weight of the examples in each. Measures are drawn.
+The cells p of the sample have a Dirichlet distribution, prior plus effective counts; those of the
+population are p times the mean weight :math:`\bar w_{ij}` of the examples in each,
+
+.. math:: \theta_{ij} = \frac{p_{ij} \bar w_{ij}}{\sum_{kl} p_{kl} \bar w_{kl}}.
+
+Measures are drawn.
 
 References
 ----------
@@ -25,55 +29,7 @@ from bayescm.posteriors.dirichlet_multinomial import possible, squared
 from bayescm.validate import check_counts, fail
 
 
-@dataclass(frozen=True, eq=False)
-class ImportanceWeighted(CountsPosterior):
-    """
-    The posterior of the cells of the sample and of the population.
-
-    Attributes
-    ----------
-    counts : DataArray, dims (..., actual, predicted)
-        The sums of the weights.
-    effective : ndarray, shape (..., C, C)
-        How many examples each cell is worth.
-    weights : ndarray, shape (..., C, C)
-        Prior pseudo-counts plus effective counts.
-    """
-
-    how = "draws"
-    counts: xr.DataArray
-    effective: np.ndarray
-    weights: np.ndarray
-
-    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
-        cells = dirichlet.draw(possible(self.weights, self.counts), size, rng)
-        theta = squared(cells, self.counts) * self.mean_weights
-        return {"theta_cell": cells, "theta": theta / theta.sum((-2, -1), keepdims=True)}
-
-    @property
-    def mean_weights(self) -> np.ndarray:
-        """The mean weight of the examples of each cell; of an empty one, that of its row."""
-        counts, size = self.counts.values.astype(float), self.effective
-        found = counts.sum((-2, -1), keepdims=True) / size.sum((-2, -1), keepdims=True)
-        found = np.broadcast_to(found, counts.shape).copy()
-        for sums in ([each.sum(-1, keepdims=True) for each in (counts, size)], (counts, size)):
-            total, number = (np.broadcast_to(each, counts.shape) for each in sums)
-            np.divide(total, number, out=found, where=number > 0)
-        return found
-
-    def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
-        """Return the log posterior density at theta_cell (..., cells)."""
-        theta = np.asarray(variables["theta_cell"])
-        return dirichlet.logpdf(theta, possible(self.weights, self.counts))
-
-    def log_marginal_likelihood(self) -> np.ndarray:
-        """Return the log marginal likelihood of the effective counts of each matrix."""
-        both = (possible(each, self.counts) for each in (self.effective, self.weights))
-        return dirichlet.log_marginal(*both)
-
-
-def importance_weighted(counts: xr.DataArray, *, concentration: Any = None) -> ImportanceWeighted:
+def importance_weighted(counts: xr.DataArray, *, concentration: Any = None) -> "ImportanceWeighted":
     """
     Return the posterior of the cell probabilities of weighted samples.
 
@@ -114,3 +70,54 @@ def importance_weighted(counts: xr.DataArray, *, concentration: Any = None) -> I
     weights = dirichlet.pseudo_counts(effective, prior_of(concentration, counts), abstains=silent)
     dirichlet.check_proper(weights, labels, abstains=silent)
     return ImportanceWeighted(cells, effective, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class ImportanceWeighted(CountsPosterior):
+    """
+    The posterior of the cells of the sample and of the population.
+
+    Attributes
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+        The sums of the weights.
+    effective : ndarray, shape (..., C, C)
+        How many examples each cell is worth.
+    weights : ndarray, shape (..., C, C)
+        Prior pseudo-counts plus effective counts.
+    """
+
+    how = "draws"
+    counts: xr.DataArray
+    effective: np.ndarray
+    weights: np.ndarray
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        cells = dirichlet.draw(possible(self.weights, self.counts), size, rng)
+        theta = squared(cells, self.counts) * self.mean_weights
+        return {"theta_cell": cells, "theta": theta / theta.sum((-2, -1), keepdims=True)}
+
+    @property
+    def mean_weights(self) -> np.ndarray:
+        """The mean weight of the examples of each cell; of an empty one, that of its row."""
+        counts, effective = self.counts.values.astype(float), self.effective
+        means = counts.sum((-2, -1), keepdims=True) / effective.sum((-2, -1), keepdims=True)
+        means = np.broadcast_to(means, counts.shape).copy()
+        for sums in (
+            [array.sum(-1, keepdims=True) for array in (counts, effective)],
+            (counts, effective),
+        ):
+            total, number = (np.broadcast_to(array, counts.shape) for array in sums)
+            np.divide(total, number, out=means, where=number > 0)
+        return means
+
+    def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
+        """Return the log posterior density at theta_cell (..., cells)."""
+        theta = np.asarray(variables["theta_cell"])
+        return dirichlet.logpdf(theta, possible(self.weights, self.counts))
+
+    def log_marginal_likelihood(self) -> np.ndarray:
+        """Return the log marginal likelihood of the effective counts of each matrix."""
+        cells = (possible(matrix, self.counts) for matrix in (self.effective, self.weights))
+        return dirichlet.log_marginal(*cells)

@@ -159,7 +159,7 @@ class Mislabelled(Strata):
     shares: np.ndarray | None
 
     @cached_property
-    def _several(self):
+    def _has_classifiers(self):
         # Matrices of several classifiers have the dim too, but no answers that go together.
         return self.counts.ndim > self.by_label.ndim
 
@@ -173,7 +173,7 @@ class Mislabelled(Strata):
     @cached_property
     def batch(self) -> xr.DataArray:
         """The number of examples of every member of the batch."""
-        size = self.each(self.by_label.sum((-2, -1)))
+        size = self.append_classifier(self.by_label.sum((-2, -1)))
         return self.template.to_dataarray(np.broadcast_to(size, self.template.shape))
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:

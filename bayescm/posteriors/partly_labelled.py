@@ -107,7 +107,9 @@ class PartlyLabelled(Strata):
     def batch(self) -> xr.DataArray:
         """The number of examples, labelled or not, of every member of the batch."""
         size = self.sizes.sum(-1)
-        return self.template.to_dataarray(np.broadcast_to(self.each(size), self.template.shape))
+        return self.template.to_dataarray(
+            np.broadcast_to(self.append_classifier(size), self.template.shape)
+        )
 
     @property
     def sizes(self) -> np.ndarray:

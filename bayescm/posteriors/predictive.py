@@ -1,9 +1,16 @@
-"""
+r"""
 Measures of the next test set, by enumeration of all that it may be.
 
-The next n examples have a share of positives, and a share of right answers among the positives and
-among the negatives, that are unknown: each is a beta variable, so that each count of the next
-confusion matrix is beta-binomial given the ones before.
+The share of positives among the next n examples, and the shares of right answers among positives
+and among negatives, are beta variables, so that the counts of the next confusion matrix are
+
+.. math::
+
+    P &\sim \mathrm{BetaBinomial}(n, a, b), \\
+    \mathrm{TP} \mid P &\sim \mathrm{BetaBinomial}(P, w_{11}, w_{10}), \\
+    \mathrm{TN} \mid P &\sim \mathrm{BetaBinomial}(n - P, w_{00}, w_{01}),
+
+with the Dirichlet parameters w of the rows; P is binomial where the share of positives is known.
 
 References
 ----------
@@ -21,8 +28,8 @@ from scipy import special
 from bayescm.distributions.batches import Stack
 from bayescm.distributions.empirical import Discrete
 
-# Confusion matrices that are enumerated, for the whole batch: 200 examples make 1.4 million.
-_MOST = 1_500_000
+# Confusion matrices that are enumerated, in the batch together: 200 examples make 1.4 million.
+_MOST_TABLES = 1_500_000
 
 
 def enumerated(measure: Callable, weights: np.ndarray, share: np.ndarray, n: ArrayLike) -> Any:
@@ -46,19 +53,19 @@ def enumerated(measure: Callable, weights: np.ndarray, share: np.ndarray, n: Arr
     """
     sizes = np.broadcast_to(np.asarray(n, int), weights.shape[:-2])
     one_number = np.ndim(measure(np.ones(weights.shape[-2:]))) == 0
-    if weights.shape[-1] > 2 or not one_number or special.comb(sizes + 3, 3).sum() > _MOST:
+    if weights.shape[-1] > 2 or not one_number or special.comb(sizes + 3, 3).sum() > _MOST_TABLES:
         return None
-    found = np.empty(sizes.shape, dtype=object)
+    distributions = np.empty(sizes.shape, dtype=object)
     for index in np.ndindex(sizes.shape):
-        tables = _every_table(measure, int(sizes[index]), weights[index], share[index])
-        found[index] = Discrete.of(*tables)
-    return found[()] if not sizes.shape else Stack(found)
+        tables = _enumerate_tables(measure, int(sizes[index]), weights[index], share[index])
+        distributions[index] = Discrete.of(*tables)
+    return distributions[()] if not sizes.shape else Stack(distributions)
 
 
-def _every_table(kernel, n, weights, share):
+def _enumerate_tables(kernel, n, weights, share):
     """Return the measure of every confusion matrix of n examples, and its probability."""
     positives = np.arange(n + 1)
-    log_share = _log_share(positives, n, share)
+    log_positives = _log_positives(positives, n, share)
     values, logs = [], []
     for k in positives:
         tp, tn = np.arange(k + 1)[:, None], np.arange(n - k + 1)[None, :]
@@ -66,20 +73,20 @@ def _every_table(kernel, n, weights, share):
         rejections = _log_beta_binomial(tn, n - k, weights[0, 0], weights[0, 1])
         cells = np.broadcast_arrays(tn, n - k - tn, k - tp, tp)
         values.append(np.stack(cells, axis=-1).reshape(-1, 2, 2))
-        logs.append((log_share[k] + hits + rejections).ravel())
+        logs.append((log_positives[k] + hits + rejections).ravel())
     return kernel(np.concatenate(values)), np.exp(np.concatenate(logs))
 
 
-def _log_share(k, n, share):
+def _log_positives(k, n, share):
     a, b = share
     if np.isnan(b):
-        return _log_ways(k, n) + special.xlogy(k, a) + special.xlog1py(n - k, -a)
+        return _log_binomial(k, n) + special.xlogy(k, a) + special.xlog1py(n - k, -a)
     return _log_beta_binomial(k, n, a, b)
 
 
 def _log_beta_binomial(k, n, a, b):
-    return _log_ways(k, n) + special.betaln(k + a, n - k + b) - special.betaln(a, b)
+    return _log_binomial(k, n) + special.betaln(k + a, n - k + b) - special.betaln(a, b)
 
 
-def _log_ways(k, n):
+def _log_binomial(k, n):
     return -np.log(n + 1) - special.betaln(k + 1, n - k + 1)

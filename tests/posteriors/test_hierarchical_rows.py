@@ -125,7 +125,7 @@ def test_right_answers_do_not_ask_where_errors_go(monkeypatch):
     both = [*kernels, resolve("f1_macro")]
     right, wrong, _ = posterior.draw(both, 4000, np.random.default_rng(2))
     theta = posterior.cells("parameter", 4000, np.random.default_rng(3))
-    monkeypatch.delattr(type(posterior._each[0]), "completed")
+    monkeypatch.delattr(type(posterior._matrices[0]), "completed")
     alone, rest = posterior.draw(kernels, 4000, np.random.default_rng(2))
     np.testing.assert_allclose(alone, right)  # the same draws
     np.testing.assert_allclose(alone + rest, 1)
