@@ -105,15 +105,15 @@ def plan_labels(
     posterior = _stratified_posterior(evidence, keywords)
     total = check_whole("budget", budget, 1, "labels", 50)
     now = total if batch is None else min(total, check_whole("batch", batch, 1, "labels", 50))
-    if not posterior.others.any():
+    if not posterior.unlabelled.any():
         todo = "there is nothing to plan; ask for the measure"
         raise fail("nothing is left to label", 0, "unlabelled examples", todo)
     (kernel,) = as_kernels([measure], posterior.counts)
     check_prob(prob)
     rng = np.random.default_rng(check_seed(random_seed))
-    variance, remainder = posterior.tellings(kernel, _VARIANCE_DRAWS, rng)
-    labelled, unlabelled = posterior.known.sum(-1), posterior.others
-    weight = (posterior.known + posterior.prior).sum(-1)
+    variance, remainder = posterior.variance_by_stratum(kernel, _VARIANCE_DRAWS, rng)
+    labelled, unlabelled = posterior.labelled.sum(-1), posterior.unlabelled
+    weight = (posterior.labelled + posterior.prior).sum(-1)
     label_next, label_in_all = (
         allocate(variance, weight, labelled, unlabelled, number) for number in (now, total)
     )
@@ -137,16 +137,16 @@ def _stratified_posterior(evidence, keywords) -> PartlyLabelled:
         todo = "make it with from_partly_labelled(actual, predicted, judge)"
         raise fail("this evidence has no strata of a judge", ..., "partly labelled", todo)
     posterior = partly_labelled(evidence, **keywords)
-    if posterior.others.ndim > 1:
+    if posterior.unlabelled.ndim > 1:
         todo = "plan for each member by itself"
-        raise fail("several sets of examples", posterior.others.shape[:-1], "one", todo)
+        raise fail("several sets of examples", posterior.unlabelled.shape[:-1], "one", todo)
     return posterior
 
 
 def _strata(posterior):
     """Return what the judge and the classifiers answered in each stratum."""
     counts = posterior.counts
-    columns = {"judge": counts["judge"].values[posterior.judged]}
+    columns = {"judge": counts["judge"].values[posterior.verdicts]}
     names = ["predicted"]
     if "classifier" in counts.dims:
         names = [f"predicted_{name}" for name in counts["classifier"].values.tolist()]

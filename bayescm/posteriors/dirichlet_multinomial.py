@@ -1,10 +1,15 @@
-"""
-The direct sibling of `bayescm.models.dirichlet_multinomial`: a Dirichlet posterior of the cells.
+r"""
+The direct posterior of `bayescm.models.dirichlet_multinomial`: a Dirichlet posterior of the cells.
 
-With two classes it is three independent betas (prevalence, recall, specificity), and so is each
-class against the rest of many: one-class measures have a distribution in closed form or by
-quadrature for any number of classes. Where a label is an abstention its row is empty by
-definition, and the Dirichlet distribution is of the other cells.
+.. math:: \theta \mid n \sim \mathrm{Dirichlet}(a + n),
+
+with the counts n and the prior pseudo-counts a of the cells. With two classes it is three
+independent betas (prevalence, recall, specificity), and so is each class against the rest of many:
+one-class measures have a distribution in closed form or by quadrature for any number of classes
+(`bayescm.distributions.closed_forms`); other functions of few cells are integrated along lines
+(`bayescm.distributions.preintegration`), numbers of many classes have their moments
+(`bayescm.distributions.moments`), and what is left is drawn. Where a label is an abstention its row
+is empty by definition, and the Dirichlet distribution is of the other cells.
 
 References
 ----------
@@ -29,8 +34,45 @@ from bayescm.measures.measure import one_vs_rest
 from bayescm.posteriors.base import DRAWS, CountsPosterior, Posterior, as_labelled_counts, prior_of
 from bayescm.posteriors.predictive import enumerated
 
-_COARSE = 1e-3  # the accuracy that may be asked for
+_COARSE = 1e-3  # the coarsest accuracy that may be asked for
 _TAIL = 2.7 / DRAWS**0.5  # the Monte Carlo error of a bound of 95 %, in standard deviations
+
+
+def dirichlet_multinomial(
+    counts: xr.DataArray | ArrayLike, *, concentration: Any = None
+) -> "DirichletMultinomial":
+    """
+    Return the posterior of the cell probabilities of confusion matrices.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
+        Counts >= 0, fractional ones too. Of an array with two classes index 1 is the positive one.
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default, for C
+        classes. 0 is allowed; measures that depend on an empty cell are then refused.
+
+    Returns
+    -------
+    DirichletMultinomial
+
+    Raises
+    ------
+    ValueError
+        If a concentration is negative; when asked for a measure whose distribution is improper, the
+        message names the cell.
+
+    Examples
+    --------
+    >>> from bayescm.measures import resolve
+    >>> posterior = dirichlet_multinomial([[30, 35], [15, 65]], concentration=0.5)
+    >>> posterior.distribution(resolve("f1")).eti(0.95).round(4)
+    array([0.641 , 0.7884])
+    """
+    cells = as_labelled_counts(counts, abstention=True)
+    prior = prior_of(concentration, counts)
+    weights = dirichlet.pseudo_counts(cells.values, prior, abstains=abstains(cells))
+    return DirichletMultinomial(cells, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,25 +100,25 @@ class DirichletMultinomial(CountsPosterior):
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure, shape (...) or (..., C), or None."""
-        weights, asked = self.weights, measure
+        weights, reduced = self.weights, measure
         if measure.part is not None:
-            reduce, measure = measure.part
+            reduce, reduced = measure.part
             weights = reduce(weights)
         if of == "predictive" and abstains(self.counts):
             return None
-        apart = weights.shape[-1] > 2 and measure.one_class
-        weights = one_vs_rest(weights) if apart else weights
+        if weights.shape[-1] > 2 and reduced.one_class:
+            weights = one_vs_rest(weights)
         if of == "predictive" or not (
-            self.weights.all() or closed_forms.is_proper(measure, weights)
+            self.weights.all() or closed_forms.is_proper(reduced, weights)
         ):
             self.check_proper()
         if of == "predictive":
             share = self.weights.sum(axis=-1)[..., ::-1]
-            return enumerated(measure, self.weights, share, self.batch.values if n is None else n)
-        distribution = closed_forms.distribution(measure, weights)
+            return enumerated(reduced, self.weights, share, self.batch.values if n is None else n)
+        distribution = closed_forms.distribution(reduced, weights)
         if distribution is None:
-            distribution = self._preintegrated(asked)
-        return self._by_moments(asked, measure, weights) if distribution is None else distribution
+            distribution = self._preintegrated(measure)
+        return self._by_moments(measure, reduced, weights) if distribution is None else distribution
 
     def _preintegrated(self, measure):
         """Return the distribution of a function of a few tables of few cells, or None."""
@@ -88,15 +130,15 @@ class DirichletMultinomial(CountsPosterior):
         classes = None if labels is None else len(labels)
         return preintegrated([self.parameters], function, measure.range, classes=classes)
 
-    def _by_moments(self, asked, measure, weights):
+    def _by_moments(self, measure, reduced, weights):
         """Return the distribution of a number of many classes by moments, or None."""
-        moments = closed_forms.by_moments(measure, weights)
+        moments = closed_forms.by_moments(reduced, weights)
         if moments is None:
             return None
-        either = MomentsOrDraws(
-            moments, lambda k: LazyDraws(self.isel_batch(k), asked, DRAWS, 0), _TAIL
+        distribution = MomentsOrDraws(
+            moments, lambda k: LazyDraws(self.isel_batch(k), measure, DRAWS, 0), _TAIL
         )
-        return either if either.with_tolerance(_COARSE).good.any() else None
+        return distribution if distribution.with_tolerance(_COARSE).good.any() else None
 
     def check_proper(self) -> None:
         """Raise where the posterior is improper: a cell has neither counts nor prior."""
@@ -138,40 +180,3 @@ def squared(flat: np.ndarray, counts: xr.DataArray) -> np.ndarray:
     cells = np.zeros((*flat.shape[:-1], size, size))
     cells[..., :-1, :] = flat.reshape(*flat.shape[:-1], size - 1, size)
     return cells
-
-
-def dirichlet_multinomial(
-    counts: xr.DataArray | ArrayLike, *, concentration: Any = None
-) -> DirichletMultinomial:
-    """
-    Return the posterior of the cell probabilities of confusion matrices.
-
-    Parameters
-    ----------
-    counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
-        Counts >= 0, fractional ones too. Of an array with two classes index 1 is the positive one.
-    concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default, for C
-        classes. 0 is allowed; measures that depend on an empty cell are then refused.
-
-    Returns
-    -------
-    DirichletMultinomial
-
-    Raises
-    ------
-    ValueError
-        If a concentration is negative; when asked for a measure whose distribution is improper, the
-        message names the cell.
-
-    Examples
-    --------
-    >>> from bayescm.measures import resolve
-    >>> posterior = dirichlet_multinomial([[30, 35], [15, 65]], concentration=0.5)
-    >>> posterior.distribution(resolve("f1")).eti(0.95).round(4)
-    array([0.641 , 0.7884])
-    """
-    cells = as_labelled_counts(counts, abstention=True)
-    prior = prior_of(concentration, counts)
-    weights = dirichlet.pseudo_counts(cells.values, prior, abstains=abstains(cells))
-    return DirichletMultinomial(cells, weights)
