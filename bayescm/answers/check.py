@@ -21,6 +21,7 @@ from bayescm.evidence.counts import CELLS
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.sampled import SampledPosterior, several_fits
 from bayescm.measures.catalogue import resolve
 from bayescm.validate import check_prob, check_seed, fail, suggest
 
@@ -61,9 +62,9 @@ def check(
     level : float, default 0.95
         The probability asked for where a requirement names none.
     random_seed : int, default 0
-        Seed of the draws, which differences are made of.
+        Seed of the draws, which differences are made of, and of a sampled model.
     **keywords
-        ``model`` and the model's own keywords; see `bayescm.interval`.
+        ``model``, ``draws`` and the model's own keywords; see `bayescm.interval`.
 
     Returns
     -------
@@ -95,17 +96,30 @@ def check(
     parsed = [parse(text, level) for text in texts]
     type_of(evidence).canonical(evidence)  # says what is wrong with it
     members: list[dict] = [{}] if by is None else [{by: label} for label in _labels(evidence, by)]
-    rows = []
-    for requirement in parsed:
-        for member in requirement.members(by) or members:
-            asked = requirement.of(member)
-            probability = _probability(evidence, asked, random_seed, keywords)
-            outcome = _outcome(probability, asked.level)
-            row = {"requirement": requirement.text, **member, "probability": probability}
-            row |= {"level": asked.level, "outcome": outcome}
-            more = "" if outcome != UNKNOWN else _needed(evidence, asked, random_seed, keywords)
-            rows.append(row | {"needed": more})
+    asked = [
+        (requirement, member)
+        for requirement in parsed
+        for member in requirement.members(by) or members
+    ]
+    keywords = {"random_seed": random_seed, **keywords}
+    # Part by part, so that a model that is sampled is sampled once for each.
+    order = sorted(range(len(asked)), key=lambda i: str(asked[i][0].of(asked[i][1]).parts()))
+    number = len({part for requirement, member in asked for part in requirement.of(member).parts()})
+    rows: list[dict[str, Any]] = [{}] * len(asked)
+    with several_fits(number if _adds_up(evidence) else 1):
+        for i in order:
+            requirement, member = asked[i]
+            rows[i] = {"requirement": requirement.text, **member}
+            rows[i] |= _decide(evidence, requirement.of(member), keywords)
     return pd.DataFrame(rows)
+
+
+def _decide(evidence, asked, keywords):
+    """Return the probability, the level and the outcome, and what would decide it."""
+    probability = _probability(evidence, asked, keywords)
+    outcome = _outcome(probability, asked.level)
+    needed = _needed(evidence, asked, keywords) if outcome == UNKNOWN else ""
+    return {"probability": probability, "level": asked.level, "outcome": outcome, "needed": needed}
 
 
 def _outcome(probability, level):
@@ -145,6 +159,11 @@ class Requirement(NamedTuple):
         if by is None or not all(by in term.where for term in terms):
             return []
         return [{by: ", ".join(dict.fromkeys(term.where[by] for term in terms))}]
+
+    def parts(self) -> list[tuple]:
+        """Return the parts of the evidence that its terms are of, each once."""
+        terms = [self.first] if self.second is None else [self.first, self.second]
+        return list(dict.fromkeys(tuple(sorted(_apart(term).items())) for term in terms))
 
     def of(self, member: dict[str, Any]) -> "Requirement":
         """Return the requirement of one member; a part that a term names itself stays."""
@@ -206,12 +225,12 @@ def _named_part(text, whole):
 # draws.
 
 
-def _probability(evidence, asked: Requirement, seed, keywords) -> float:
+def _probability(evidence, asked: Requirement, keywords) -> float:
     """Return the posterior probability that the requirement holds."""
     if asked.second is None:
         above = _single(_part(evidence, asked.first.where), asked, keywords)
     else:
-        gap = _difference(evidence, asked, seed, keywords)
+        gap = _difference(evidence, asked, keywords)
         gap = gap[~np.isnan(gap)]
         above = float((gap > asked.threshold).mean()) if len(gap) else float("nan")
     return above if asked.above else 1 - above
@@ -223,10 +242,10 @@ def _single(part, asked, keywords):
     return _value_of_term(found, asked.first, part).item()
 
 
-def _difference(evidence, asked, seed, keywords):
+def _difference(evidence, asked, keywords):
     """Return draws of the difference: joint ones where both are of the same examples."""
     one, two = asked.first, asked.second
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(keywords["random_seed"])
     if not _adds_up(evidence) or _apart(one) == _apart(two):
         first, second = _draws_of_terms(_part(evidence, one.where), (one, two), rng, keywords)
     else:
@@ -309,16 +328,23 @@ def _labels(evidence, dim):
 # How much more evidence would decide.
 
 
-def _needed(evidence, asked, seed, keywords):
+def _needed(evidence, asked, keywords):
     """Say how much more evidence would decide, if it went on in the same proportions."""
     if not _adds_up(evidence):
         return ""
     if asked.second is not None:
-        return _needed_of_difference(evidence, asked, seed, keywords)
+        return _needed_of_difference(evidence, asked, keywords)
     counts = _table(evidence, asked.first)
     known = {k: v for k, v in asked.first.where.items() if k != "classifier"}
     asked = asked._replace(first=Term(asked.first.measure, known))
     total, unit = _unit(counts, asked.first.measure)
+    of_posterior = {k: v for k, v in keywords.items() if k not in ("of", "n", "accuracy")}
+    if isinstance(posterior_of(counts, **of_posterior), SampledPosterior):
+        if any(dim in counts.dims for dim in _EFFECTS):
+            return ""  # what examples cannot take away is in it
+        # To sample once more for every factor would take minutes.
+        away = abs(float(ndtri(_single(counts, asked, keywords))))
+        return _more(total, unit, _factor_by_variance(away, asked.level))
 
     def spare(times):
         more = (counts * times).round().astype(np.int64)
@@ -329,7 +355,7 @@ def _needed(evidence, asked, seed, keywords):
     return _more(total, unit, _deciding_factor(spare, float(ndtri(asked.level))))
 
 
-def _needed_of_difference(evidence, asked, seed, keywords):
+def _needed_of_difference(evidence, asked, keywords):
     """Say the same of a difference, whose variance falls as examples come."""
     parts = {}
     for term in (asked.first, asked.second):
@@ -338,10 +364,15 @@ def _needed_of_difference(evidence, asked, seed, keywords):
             return ""  # what examples cannot take away is in it
         own = "" if type_of(evidence) is OUTCOMES else term.where.get("classifier")
         parts[own, *sorted(_apart(term).items())] = float(counts.sum())
-    gap = _difference(evidence, asked, seed, keywords)
-    away = abs(np.nanmean(gap) - asked.threshold) / np.nanstd(gap)
-    times = float((ndtri(asked.level) / max(away, 1e-9)) ** 2)
-    return _more(sum(parts.values()), "examples", times if times <= _MOST_TIMES else None)
+    values = _difference(evidence, asked, keywords)
+    away = abs(np.nanmean(values) - asked.threshold) / np.nanstd(values)
+    return _more(sum(parts.values()), "examples", _factor_by_variance(away, asked.level))
+
+
+def _factor_by_variance(away, level) -> float | None:
+    """Return the factor that decides, given the deviations: the variance goes with one over it."""
+    times = float((ndtri(level) / max(away, 1e-9)) ** 2)
+    return times if times <= _MOST_TIMES else None
 
 
 def _table(evidence, term):

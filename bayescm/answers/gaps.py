@@ -17,6 +17,7 @@ from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.partly_labelled import is_partly_labelled
 from bayescm.fitting.posterior_for import members_of
+from bayescm.fitting.sampled import SampledPosterior
 from bayescm.measures.labelled import apply
 from bayescm.posteriors.base import PerMember, Posterior
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
@@ -134,10 +135,11 @@ def gap(
     True
     """
     check_choice("of", of, ["finite"])
-    posterior, dims, names = pooled(evidence, dim, options)
+    draws = check_draws(options.pop("draws", None))
+    sampler = {"draws": draws, "random_seed": check_seed(random_seed)}
+    posterior, dims, names = pooled(evidence, dim, **sampler, **options)
     asked: dict[str, Any] = {"statistic": statistic, "prob": prob, "kind": kind, "delta": delta}
-    asked |= {"reference": reference, "random_seed": random_seed}
-    found = gap_of(posterior, measure, dims, draws=options.get("draws"), **asked)
+    found = gap_of(posterior, measure, dims, reference=reference, **asked, **sampler)
     return found.rename({each: name for each, name in names.items() if each in found.dims})
 
 
@@ -158,7 +160,7 @@ def gap_of(
     check_prob(prob), check_kind(kind)
     measures, statistic = _measures_and_statistic(measure, statistic)
     kernels, _ = resolve_measures(posterior, measures, "parameter")
-    size = check_draws(draws) or posterior.draws_by_default("finite")
+    size = number_of_draws(posterior, draws)
     rng = np.random.default_rng(check_seed(random_seed))
     drawn = _drawn(posterior, kernels, (dim, statistic), (size, rng))
     seen = _of_all([_observed(posterior, each) for each in kernels], kernels, dim, statistic)
@@ -171,6 +173,13 @@ def gap_of(
     if "classifier" in found.dims and "classifier" in posterior.pairs:
         said["caution"] = _TOGETHER
     return found.rename(name).assign_attrs(said)
+
+
+def number_of_draws(posterior: Posterior, draws: int | None) -> int:
+    """Return how many draws are made; ``draws`` of each chain were made of a sampled posterior."""
+    if draws is None or isinstance(posterior, SampledPosterior):
+        return posterior.draws_by_default("finite")
+    return draws
 
 
 def _measures_and_statistic(measure, statistic):
@@ -290,7 +299,12 @@ _NOT_GROUPS = ("fold", "classifier", "half", "repeat", "step", "batch", "item", 
 
 
 def pooled(
-    evidence: Any, dim: str | Sequence[str], options: dict[str, Any]
+    evidence: Any,
+    dim: str | Sequence[str],
+    *,
+    draws: int | None = None,
+    random_seed: int = 0,
+    **keywords: Any,
 ) -> tuple[Posterior, list[str], dict[Hashable, Hashable]]:
     """
     Return the posterior of groups, the dims it knows them by, and how to name these again.
@@ -302,29 +316,31 @@ def pooled(
     ----------
     evidence : DataArray, Dataset or DataTree
     dim : str or sequence of str
-    options : dict
-        Keywords of the caller; ``draws`` is not the model's.
+    draws, random_seed
+        Of the sampler, where there is no direct posterior.
+    **keywords
+        ``model``, ``positive``, and the model's own.
 
     Raises
     ------
     ValueError
         If there is no such dim, or its members are not pooled and nobody asked for that.
     """
-    own = {name: each for name, each in options.items() if name != "draws"}
     dims = [dim] if isinstance(dim, str) else list(dim)
     if not dims:
         raise fail("no dim of groups", dims, "one or more", 'pass dim="group"')
-    fitted, named = isinstance(evidence, xr.DataTree), own.get("model") is not None
+    fitted, named = isinstance(evidence, xr.DataTree), keywords.get("model") is not None
     if not named and is_partly_labelled(evidence):
         todo = f"ask interval(evidence, ...) or compare(evidence, ..., dim={dims[0]!r})"
         raise fail("slices of partly labelled examples are not pooled", dims, "counts", todo)
     names: dict[Hashable, Hashable] = {}
     if len(dims) > 1 and not fitted:
-        own = {"model": "crossed_groups"} | own
+        keywords = {"model": "crossed_groups"} | keywords
     elif not fitted and not named and _stands_for_groups(evidence, dims[0]):
         evidence, names, dims = evidence.rename({dims[0]: GROUP}), {GROUP: dims[0]}, [GROUP]
-    posterior = members_of(evidence, dims[0], **own)
-    if not fitted and "model" not in own:
+    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
+    posterior = members_of(evidence, dims[0], **sampler, **keywords)
+    if not fitted and "model" not in keywords:
         _check_pooled(posterior, dims[0])
     missing = [each for each in dims if each not in posterior.template.dims]
     if missing:
@@ -341,10 +357,7 @@ def _stands_for_groups(evidence, dim):
 
 def _check_pooled(posterior, dim):
     """Refuse groups that nobody asked to stand by themselves: their worst is bad by chance."""
-    if (
-        dim in posterior.template.dims
-        and not isinstance(posterior, PerMember)
-        and not posterior.pairs
-    ):
+    is_pooled = isinstance(posterior, PerMember) or getattr(posterior, "variable", None)
+    if dim in posterior.template.dims and not is_pooled and not posterior.pairs:
         todo = f'rename it: counts.rename({dim}="group"), or pass model="dirichlet_multinomial"'
         raise fail("members of this dim are not pooled", dim, "a dim group", todo)

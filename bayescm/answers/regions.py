@@ -16,6 +16,7 @@ from bayescm.answers.compare import (
     joint_posterior,
 )
 from bayescm.answers.interval import check_draws
+from bayescm.fitting.sampled import SampledPosterior
 from bayescm.measures.labelled import several
 from bayescm.validate import check_memory, check_prob, check_seed, fail
 
@@ -70,12 +71,13 @@ def region(
     True
     """
     prob = check_prob(prob)
-    if isinstance(evidence, xr.DataArray) and evidence.size <= _SMALL and "model" not in options:
-        options = {"draws": _MANY_DRAWS} | options
+    is_small = isinstance(evidence, xr.DataArray) and evidence.size <= _SMALL
+    many = _MANY_DRAWS if is_small and "model" not in options else None
     draws, n = options.pop("draws", None), options.pop("n", None)
     sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
     posterior, kernels, of = _posterior_of_two(evidence, measures, n=n, **sampler, **options)
-    size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
+    many = None if isinstance(posterior, SampledPosterior) else many
+    size = check_draws(draws) or many or posterior.draws_by_default(of, joint=True)
     matrices = posterior.measure_template(kernels[0]).size
     numbers = _COPIES * size * count_values(posterior, kernels) + _GRIDS * _GRID**2 * matrices
     check_memory("these regions need", numbers, "ask for fewer members at a time, or fewer draws")

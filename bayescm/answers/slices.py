@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.compare import draw_labelled
-from bayescm.answers.gaps import pooled
+from bayescm.answers.gaps import number_of_draws, pooled
 from bayescm.answers.interval import check_draws, resolve_measures
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
@@ -100,10 +100,12 @@ def worst_slices(
     [6]
     """
     check_prob(prob), check_kind(kind), _check_fdr(fdr)
-    posterior, dims, names = pooled(evidence, dim, options)
+    draws = check_draws(options.pop("draws", None))
+    seed = check_seed(random_seed)
+    posterior, dims, names = pooled(evidence, dim, draws=draws, random_seed=seed, **options)
     kernel = _one(posterior, measure)
     level = _number("threshold", threshold)
-    values = _drawn(posterior, kernel, dims, (options.get("draws"), random_seed))
+    values = _drawn(posterior, kernel, dims, draws, seed)
     sign = -1.0 if kernel.lower_is_better else 1.0
     bad = _badness(values, sign, level, (dims, _number("delta", delta)))
     ends, _ = Empirical(values.values).interval_with_error(prob, kind)
@@ -157,13 +159,12 @@ def _number(name, value):
     return float(value)
 
 
-def _drawn(posterior, kernel, dims, asked):
+def _drawn(posterior, kernel, dims, draws, seed):
     """Draw the measure of every slice, dims (draw, ..., [class]), the slices' own first."""
-    given, seed = asked
-    fits = int(_LARGEST / max(1, posterior.batch.size))
-    default = max(_FEWEST, min(posterior.draws_by_default("finite"), fits))
-    size = check_draws(given) or default
-    drawn = draw_labelled(posterior, [kernel], size, np.random.default_rng(check_seed(seed)))
+    size = number_of_draws(posterior, draws)
+    if draws is None:
+        size = max(_FEWEST, min(size, int(_LARGEST / max(1, posterior.batch.size))))
+    drawn = draw_labelled(posterior, [kernel], size, np.random.default_rng(seed))
     values = drawn[kernel.__name__].transpose("draw", *dims, ...)
     if np.prod([values.sizes[each] for each in dims]) < 2:
         raise fail("fewer than two slices", dict(values.sizes), "two or more", "name the column")

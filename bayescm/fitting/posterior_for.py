@@ -192,7 +192,21 @@ def prepare(
         allowed = "a name, or a function from counts to a pymc.Model"
         raise fail("not a model", model, allowed, "pass the function itself", TypeError)
     check_keywords(model, keywords)
+    if _is_ours(model):
+        _check_priors(model, keywords)
     return canonical, model, _aligned(evidence, canonical, model, keywords)
+
+
+def _check_priors(model, keywords):
+    """Raise where a keyword of a model of the catalogue takes no prior of another family."""
+    parameters = inspect.signature(model).parameters.values()
+    priors = [each.name for each in parameters if "Callable" in str(each.annotation)]
+    refused = [name for name, value in keywords.items() if callable(value) and name not in priors]
+    if refused:
+        todo = "pass numbers, or copy the file of the model and pass its function as the model"
+        allowed = priors or "numbers"
+        what = f"{model.__name__} takes no function from a name to a PyMC variable for"
+        raise fail(what, refused[0], allowed, todo, TypeError)
 
 
 def _aligned(evidence, counts, model, keywords):

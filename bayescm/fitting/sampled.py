@@ -8,7 +8,9 @@ few posteriors.
 import copy
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -19,9 +21,11 @@ import xarray as xr
 from bayescm.distributions.base import Distribution
 from bayescm.fitting.fit import fit
 from bayescm.fitting.fitted import FittedPosterior
+from bayescm.fitting.nuts import watched
 
 _REMEMBERED = 8
 _posteriors: deque[tuple[tuple, "SampledPosterior"]] = deque(maxlen=_REMEMBERED)
+_fits_ahead: ContextVar[int] = ContextVar("fits_ahead", default=1)
 
 
 class SampledPosterior(FittedPosterior):
@@ -78,11 +82,28 @@ def sampled_posterior(
     for earlier, posterior in _posteriors:
         if random_seed is not None and _is_same(earlier, question):
             return posterior
-    shown = sys.stderr.isatty()
-    tree = fit(evidence, model, method="nuts", progressbar=shown, **sampler, **keywords)
+    if (number := _fits_ahead.get()) > 1:
+        _fits_ahead.set(1)  # it is said once
+        if watched():
+            print(f"Up to {number} posteriors are sampled, one after another.", file=sys.stderr)
+    tree = fit(evidence, model, method="nuts", **sampler, **keywords)
     posterior = SampledPosterior(tree)
     _posteriors.append((copy.deepcopy(question), posterior))  # the caller's arrays may change
     return posterior
+
+
+@contextmanager
+def several_fits(number: int) -> Iterator[None]:
+    """
+    Say how many posteriors an answer needs before the first of them is sampled.
+
+    In terminals and notebooks, as the progress bar is shown; of direct posteriors nothing is said.
+    """
+    token = _fits_ahead.set(number)
+    try:
+        yield
+    finally:
+        _fits_ahead.reset(token)
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -277,7 +277,7 @@ def labels_worth(
     measures : name, function, or sequence of these
     random_seed : int, default 0
     **keywords
-        ``model`` and the model's own keywords.
+        ``model``, ``draws`` of a model that is sampled, and the model's own keywords.
 
     Returns
     -------
@@ -303,7 +303,7 @@ def labels_worth(
     if not is_partly_labelled(evidence):
         todo = "make it with from_partly_labelled(actual, predicted, judge)"
         raise fail("this evidence has no unlabelled examples", ..., "partly labelled", todo)
-    posterior: Any = posterior_of(evidence, **keywords)
+    posterior: Any = posterior_of(evidence, random_seed=random_seed, **keywords)
     kernels = as_kernels(measures, posterior.counts)
     rng = np.random.default_rng(check_seed(random_seed))
     # What as many labels by themselves would show on average: the mean of the posterior.

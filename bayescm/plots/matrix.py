@@ -243,12 +243,13 @@ def _of_model(
     evidence, per, *, model=None, of="parameter", n=None, draws=None, random_seed=0, **keywords
 ):
     """
-    Return counts, and the means and distributions of the shares by a model without a sampler.
+    Return counts, and the means and distributions of the shares by a model.
 
     Each share is a measure of the cells, so that the diagonal of the rows is the recall that
     `bayescm.interval` gives by the same model.
     """
-    posterior, of = select_estimand(posterior_of(evidence, model, **keywords), of)
+    sampler: dict[str, Any] = {"draws": check_draws(draws), "random_seed": random_seed}
+    posterior, of = select_estimand(posterior_of(evidence, model, **sampler, **keywords), of)
     if posterior.template.dims:
         dim = posterior.template.dims[0]
         todo = f"select one of {dim}, or sum over it"

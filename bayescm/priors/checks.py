@@ -288,7 +288,7 @@ def table(
     -------
     DataFrame
         The tables of `bayescm.summary`, with the columns ``prior`` and ``examples`` (what each
-        prior is worth) in front.
+        prior is worth, NaN of a prior of another family) in front.
 
     Examples
     --------
@@ -300,23 +300,27 @@ def table(
     [['flat', 4.0, 0.622], ['experts', 72.5, 0.633]]
     """
     from bayescm.answers.summary import summary
+    from bayescm.fitting.sampled import several_fits
 
     if not isinstance(priors, Mapping) or not priors:
         raise fail("no priors", priors, "a mapping from names to priors", 'pass {"flat": 1.0}')
     if isinstance(counts, xr.DataTree):
         raise fail("a fit has its prior", "a fit", "counts or outcomes", "pass the evidence itself")
-    tables = [
-        summary(counts, measures, concentration=prior, **keywords).assign(
-            prior=name, examples=_examples(prior, counts)
-        )
-        for name, prior in priors.items()
-    ]
+    with several_fits(len(priors)):
+        tables = [
+            summary(counts, measures, concentration=prior, **keywords).assign(
+                prior=name, examples=_examples(prior, counts)
+            )
+            for name, prior in priors.items()
+        ]
     joined = pd.concat(tables, ignore_index=True)
     return joined[["prior", "examples", *joined.columns.drop(["prior", "examples"])]]
 
 
 def _examples(prior, counts):
     """Return how many examples a prior in any form is worth beside these counts."""
+    if callable(prior):  # of another family: its pseudo-counts are unknown
+        return float("nan")
     counts = matrices_of(counts)
     aligned, size = align(prior, counts), counts.sizes["actual"]
     cells = np.asarray(dirichlet.default_concentration(size) if aligned is None else aligned)

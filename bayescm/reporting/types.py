@@ -82,9 +82,10 @@ def _of_any(evidence, measures, settings, keywords):
 
 def _of_counts(evidence, measures, settings, keywords):
     batches = as_counts(matrices_of(evidence))
-    _check_dims(batches, posterior_of(evidence, **_of_model(keywords)))
+    of_posterior = _of_posterior(settings, keywords)
+    _check_dims(batches, posterior_of(evidence, **of_posterior))
     counts = batches.sum("step") if "step" in batches.dims else batches
-    posterior = posterior_of(counts, **_of_model(keywords))
+    posterior = posterior_of(counts, **of_posterior)
     measures = sections.check_measures(measures, counts)
     prob, kind, rope = settings["prob"], settings["kind"], settings["rope"]
     interval = {"prob": prob, "kind": kind, "random_seed": settings["random_seed"], **keywords}
@@ -126,8 +127,14 @@ def _of_counts(evidence, measures, settings, keywords):
 
 
 def _of_model(keywords):
-    """Return the keywords of the posterior, without those of what is asked of it."""
+    """Return the keywords of the model, without those of what is asked of its posterior."""
     return {name: value for name, value in keywords.items() if name not in ASKED}
+
+
+def _of_posterior(settings, keywords):
+    """Return the keywords of the model, and those with which it is sampled where it has to be."""
+    sampler = {"draws": keywords.get("draws"), "random_seed": settings["random_seed"]}
+    return sampler | _of_model(keywords)
 
 
 def _check_dims(counts, posterior):
@@ -154,7 +161,10 @@ def _has_fixed_totals(posterior):
 
 def _compare(evidence, measures, settings, keywords):
     """Compare by the report's own model and prior where it is a model of a comparison."""
-    prior = {name: keywords[name] for name in ("concentration",) if name in keywords}
+    names = ["concentration"]
+    if callable(keywords.get("concentration")):  # which is sampled
+        names += ["draws", "tune", "chains"]
+    prior = {name: keywords[name] for name in names if name in keywords}
     with warnings.catch_warnings():
         # The cautions say so.
         warnings.filterwarnings("ignore", message=".*have the same class totals")
@@ -163,8 +173,8 @@ def _compare(evidence, measures, settings, keywords):
 
 def _groups(counts, measures, settings, keywords):
     """Say how far groups are apart, where the posterior knows each of them."""
-    of_model = _of_model(keywords)
-    posterior = posterior_of(counts, **of_model)
+    of_model, of_posterior = _of_model(keywords), _of_posterior(settings, keywords)
+    posterior = posterior_of(counts, **of_posterior)
     of_each = "group" not in posterior.pooled_dims or "theta_group" in posterior.estimands.values()
     names = [measure for measure in measures if not _has_classes(counts, measure)]
     if counts.sizes.get("group", 1) < 2 or "fold" in counts.dims or not (of_each and names):
@@ -172,7 +182,7 @@ def _groups(counts, measures, settings, keywords):
     if of_model.get("model"):
         members = posterior.by("group")
     else:
-        members = members_of(counts, "group", **of_model)
+        members = members_of(counts, "group", **of_posterior)
     parts = [sections.gaps(members, names, settings)]
     if counts.sizes["group"] >= MANY_GROUPS and not of_model:
         parts.append(sections.worst_groups(counts, names, settings))

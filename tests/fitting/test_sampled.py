@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
 
 import bayescm as bcm
 from bayescm.fitting import sampled
@@ -54,6 +55,56 @@ def test_a_prior_of_another_family_is_sampled():
     assert pair["mean"].item() == pytest.approx(plain["mean"].item(), abs=0.01)
 
 
+@pytest.mark.slow
+def test_requirements_on_a_sampled_model(monkeypatch, capsys):
+    monkeypatch.setattr(sampled, "watched", lambda: True)
+    both = xr.concat([COUNTS, 2 * COUNTS], "site").assign_coords(site=["a", "b"])
+    asked = ["recall > 0.75", "f1 > 0.72", "recall[site=b] - recall[site=a] > 0"]
+    table = bcm.check(both, asked, by="site", model=flat, random_seed=5, **FEW)
+    known = bcm.check(both, asked, by="site", concentration=0.5)
+    assert table["requirement"].tolist() == known["requirement"].tolist()
+    np.testing.assert_allclose(table["probability"], known["probability"], atol=0.06)
+    open_ones = table["outcome"] == "not yet known"
+    assert (table.loc[open_ones, "needed"].str.contains("more")).all()
+    assert capsys.readouterr().err.count("Up to 2 posteriors are sampled") == 1
+    monkeypatch.setattr(sampled, "fit", lambda *_, **__: pytest.fail("sampled again"))
+    again = bcm.check(both, asked[0], by="site", model=flat, random_seed=5, **FEW)
+    assert again["probability"].tolist() == table["probability"][:2].tolist()
+
+
+@pytest.mark.slow
+def test_gaps_and_slices_of_a_sampled_model(monkeypatch):
+    tp = np.array([45, 40, 44, 30])
+
+    def as_the_number_has_it(name):
+        scales = [pm.HalfNormal.dist(1 / 25), pm.HalfNormal.dist(1)]
+        return pm.Mixture(name, w=[0.5, 0.5], comp_dists=scales, dims="rate")
+
+    sites = bcm.from_cells(tp=tp, fn=50 - tp, fp=[9] * 4, tn=[41] * 4).rename(batch="group")
+    asked = {"model": "hierarchical_groups", "random_seed": 5, **FEW}
+    asked["spread"] = as_the_number_has_it
+    gap = bcm.gap(sites, "recall", **asked)
+    known = bcm.gap(sites, "recall", model="hierarchical_groups", spread=1.0)
+    assert gap.attrs["how"] == "NUTS (1,000 draws in 2 chains)"
+    # Some 100 effective draws of a standard deviation of .08.
+    assert float(gap.point) == pytest.approx(float(known.point), abs=0.03)
+    monkeypatch.setattr(sampled, "fit", lambda *_, **__: pytest.fail("sampled again"))
+    table = bcm.worst_slices(sites, "recall", **asked)
+    assert table["group"][0] == 3
+    with pytest.raises(pytest.fail.Exception, match="sampled again"):
+        bcm.gap(sites, "recall", **asked | {"random_seed": 6})
+
+
+@pytest.mark.slow
+def test_a_report_of_a_sampled_model_samples_it_once(tmp_path, monkeypatch):
+    fits = []
+    monkeypatch.setattr(sampled, "fit", lambda *a, **k: fits.append(k) or bcm.fit(*a, **k))
+    path = bcm.report(COUNTS, tmp_path / "r.md", model=flat, random_seed=7, **FEW)
+    text = path.read_text()
+    assert "NUTS (1,000 draws in 2 chains)" in text
+    assert [(each["random_seed"], each["draws"]) for each in fits] == [(7, 500)]
+
+
 def test_a_function_that_returns_a_posterior_is_not_sampled():
     def annotated(counts, *, weight=0.5) -> Posterior:
         return dirichlet_multinomial(counts, concentration=weight)
@@ -98,6 +149,14 @@ def test_a_keyword_of_the_model_alone_has_it_sampled(monkeypatch):
     assert calls[0][1:] == ("dirichlet_multinomial", {"weight": 0.5})
     with pytest.raises(TypeError, match="no such keyword: 'heft'"):
         posterior_of(COUNTS, heft=0.5)
+
+
+def test_a_prior_of_another_family_where_the_model_takes_none_is_refused():
+    sites = xr.concat([COUNTS, COUNTS], "group")
+    with pytest.raises(
+        TypeError, match=r"hierarchical_groups takes no .*'concentration'. .*'spread'"
+    ):
+        bcm.interval(sites, "recall", concentration=partial(pm.Gamma, alpha=2, beta=4))
 
 
 def test_a_direct_posterior_of_ones_own_is_a_posterior():
