@@ -171,7 +171,7 @@ def compare(
         for pair, member, each in zip(pairs, members, numbers, strict=True):
             row = where | _numbers_of_contrast(each, less, contrast)
             if kernel.ideal is not None and not posterior.measured:
-                first, second = (kernel.worth(values()[index(one)]) for one in member)
+                first, second = (kernel.oriented(values()[index(one)]) for one in member)
                 row |= _verdict(first - second, rope=region, prob=prob, kind=kind)
             row |= {"first": names[pair[0]], "second": names[pair[1]], "paired": paired}
             words = sentence(row, rope=region, prob=prob, contrast=contrast)

@@ -95,7 +95,7 @@ def ranks(
     tables = []
     for kernel, place, names in places(posterior, kernels, dim):
         values = joint_draws[kernel.__name__].isel(place).transpose("draw", dim).values
-        better = kernel.worth(values)
+        better = kernel.oriented(values)
         better = better[~np.isnan(better).any(axis=1)]
         numbers = _rank_probabilities(better)
         relative = bool(posterior.measured)

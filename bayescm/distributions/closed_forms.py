@@ -17,7 +17,7 @@ from bayescm.distributions.quadrature import FunctionOfShares
 from bayescm.measures import odds
 from bayescm.measures.measure import (
     Cost,
-    Function,
+    FunctionOfCells,
     MeanOverClasses,
     Overlap,
     Proportion,
@@ -45,7 +45,6 @@ _SHARES = {
     "table": [_PREVALENCE, ("tp", "fn"), ("fp", "tn")],
 }
 _OF_WALKS = 5e-5  # of the length of an interval: what rates that walk are known to
-_NOT_MONOTONE = odds.mcc, odds.cohen_kappa, odds.markedness  # in the prevalence
 _MADE: dict[str, Callable] = {
     "rates": lambda t, f: (t.v, t.c, f.v, f.c),
     "columns": lambda t, f: (t.v, f.v, t.c, f.c),
@@ -92,9 +91,9 @@ def by_moments(measure, weights):
     form, many = measure.form, weights.shape[-1] > 2
     if not (weights > 0).all():
         return None
-    if form == Function("table", odds.mcc) and many:
+    if many and isinstance(form, FunctionOfCells) and form.odds is odds.mcc:
         return multiclass_mcc(weights)
-    if form == Function("rates", odds.informedness) and many:  # the mean recall
+    if many and isinstance(form, FunctionOfCells) and form.odds is odds.informedness:  # mean recall
         form = MeanOverClasses(Proportion("tp", "fn"))
     if not isinstance(form, MeanOverClasses):
         return None
@@ -154,7 +153,7 @@ def distribution_at_prevalence(measure, weights, prevalence):
         return prevalence
     if form in _ROWS:
         return _beta(weights, form)
-    if isinstance(form, Function) and form.shares == "rates":
+    if isinstance(form, FunctionOfCells) and form.shares == "rates":
         return _function(measure, weights)
     odds_of = _odds_of(form)
     if odds_of is None:
@@ -165,7 +164,7 @@ def distribution_at_prevalence(measure, weights, prevalence):
         odds_of, support = odds.proportion("tp", "fp"), (0.0, 1 / prevalence.at)
     shares = prevalence, *(_beta(weights, each) for each in _SHARES["rates"])
     function = partial(_log_odds, odds=odds_of, made=_of_rates)
-    outer = 0 if odds_of in _NOT_MONOTONE else None
+    outer = None if _is_monotone(measure.form) else 0
     return FunctionOfShares(shares, function, support, outer=outer)
 
 
@@ -175,16 +174,21 @@ def distribution_of_rates(measure, prevalence, recall, fpr):
     if odds_of is None:
         return None
     function = partial(_log_odds, odds=odds_of, made=_of_rates)
-    outer = 0 if odds_of in _NOT_MONOTONE else None
+    outer = None if _is_monotone(measure.form) else 0
     shares = prevalence, recall, fpr
     return FunctionOfShares(
         shares, function, measure.range, outer=outer, accuracy=1e-3, share_error=_OF_WALKS
     )
 
 
+def _is_monotone(form):
+    """Say whether a form rises or falls throughout with the prevalence."""
+    return not isinstance(form, FunctionOfCells) or form.monotone_in_prevalence
+
+
 def _odds_of(form) -> Any:
     """Return the odds of a form in the cells, or None where it has none."""
-    if isinstance(form, Function):
+    if isinstance(form, FunctionOfCells):
         return form.odds
     if isinstance(form, Proportion):
         return odds.proportion(*form)
@@ -200,7 +204,7 @@ def _function(measure, weights):
     form, odds_of = measure.form, _odds_of(measure.form)
     if odds_of is None:
         return None
-    kind = form.shares if isinstance(form, Function) else "positives"
+    kind = form.shares if isinstance(form, FunctionOfCells) else "positives"
     shares = tuple(_beta(weights, each) for each in _SHARES[kind])
     return FunctionOfShares(
         shares,

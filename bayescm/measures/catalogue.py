@@ -41,10 +41,11 @@ from bayescm.measures import attempts, curves, odds, probabilities
 from bayescm.measures.measure import (
     AVERAGES,
     Cost,
-    Function,
+    FunctionOfCells,
     Measure,
     Overlap,
     Proportion,
+    all_cells,
     average,
     averaged,
     of_classes,
@@ -55,7 +56,6 @@ from bayescm.measures.measure import (
     over_classes,
     per_class,
     total,
-    whole,
 )
 from bayescm.validate import fail, suggest
 
@@ -68,7 +68,7 @@ SIGNED = (-1.0, 1.0)
 # Measures of the whole matrix
 
 
-@whole(
+@all_cells(
     aliases=("accuracy_score", "selective_accuracy"),
     unit="examples",
     form=Proportion("right", "wrong"),
@@ -78,7 +78,7 @@ def accuracy(cells):
     return np.einsum("...ii->...", cells) / total(cells)
 
 
-@whole(
+@all_cells(
     aliases=("error", "selective_risk"),
     lower_is_better=True,
     unit="examples",
@@ -89,20 +89,20 @@ def error_rate(cells):
     return off_diagonal(cells) / total(cells)
 
 
-@whole(
+@all_cells(
     aliases=("balanced_accuracy_score",),
     average="macro",
-    form=Function("rates", odds.informedness),
+    form=FunctionOfCells("rates", odds.informedness),
 )
 def balanced_accuracy(cells):
     """Mean recall over the classes that occur."""
     return average(np.einsum("...ii->...i", cells) / np.einsum("...ij->...i", cells))
 
 
-@whole(
+@all_cells(
     aliases=("matthews_corrcoef", "correlation", "phi"),
     range=SIGNED,
-    form=Function("table", odds.mcc),
+    form=FunctionOfCells("table", odds.mcc, monotone_in_prevalence=False),
 )
 def mcc(cells):
     """Matthews correlation coefficient; Gorodkin's R_K for more than two classes."""
@@ -113,8 +113,10 @@ def mcc(cells):
     return difference / (np.sqrt(predicted) * np.sqrt(actual))
 
 
-@whole(
-    aliases=("kappa", "cohen_kappa_score"), range=SIGNED, form=Function("table", odds.cohen_kappa)
+@all_cells(
+    aliases=("kappa", "cohen_kappa_score"),
+    range=SIGNED,
+    form=FunctionOfCells("table", odds.cohen_kappa, monotone_in_prevalence=False),
 )
 def cohen_kappa(cells):
     """Cohen's kappa: agreement beyond what is expected by chance."""
@@ -128,13 +130,13 @@ def cohen_kappa(cells):
 # Measures where some answers are abstentions: of all examples, not only of those answered
 
 
-@whole(unit="examples", abstentions="all")
+@all_cells(unit="examples", abstentions="all")
 def coverage(cells):
     """Proportion of examples that are answered: all, where no label is an abstention."""
     return total(cells) / total(cells)
 
 
-@whole(unit="examples", abstentions="errors", form=Proportion("right", "wrong"))
+@all_cells(unit="examples", abstentions="errors", form=Proportion("right", "wrong"))
 def accuracy_of_all(cells):
     """Proportion of all examples answered correctly: abstentions count as errors."""
     return np.einsum("...ii->...", cells) / total(cells)
@@ -152,13 +154,17 @@ def f1_of_all(tp, fn, fp, tn):
     return 2 * tp / (2 * tp + fn + fp)
 
 
-@whole(range=SIGNED, form=Function("table", odds.cohen_kappa))
+@all_cells(
+    range=SIGNED, form=FunctionOfCells("table", odds.cohen_kappa, monotone_in_prevalence=False)
+)
 def cohen_kappa_linear(cells):
     """Cohen's kappa of ordered classes: an error weighs as many classes as it is off."""
     return _weighted_kappa(cells, 1)
 
 
-@whole(range=SIGNED, form=Function("table", odds.cohen_kappa))
+@all_cells(
+    range=SIGNED, form=FunctionOfCells("table", odds.cohen_kappa, monotone_in_prevalence=False)
+)
 def cohen_kappa_quadratic(cells):
     """Cohen's kappa of ordered classes: an error weighs the square of the classes it is off."""
     return _weighted_kappa(cells, 2)
@@ -247,19 +253,19 @@ def jaccard(tp, fn, fp, tn):
     return tp / (tp + fn + fp)
 
 
-@one_class(aliases=("cosine", "g_score"), form=Function("positives", odds.fowlkes_mallows))
+@one_class(aliases=("cosine", "g_score"), form=FunctionOfCells("positives", odds.fowlkes_mallows))
 def fowlkes_mallows(tp, fn, fp, tn):
     """Geometric mean of precision and recall."""
     return tp / (np.sqrt(tp + fn) * np.sqrt(tp + fp))
 
 
-@one_class(form=Function("errors", odds.overlap))
+@one_class(form=FunctionOfCells("errors", odds.overlap))
 def overlap(tp, fn, fp, tn):
     """Overlap coefficient: the larger of precision and recall."""
     return tp / (tp + np.minimum(fn, fp))
 
 
-@one_class(range=ANY, form=Function("cells", odds.lift))
+@one_class(range=ANY, form=FunctionOfCells("cells", odds.lift))
 def lift(tp, fn, fp, tn):
     """Precision divided by prevalence."""
     return tp / (tp + fp) * ((tp + fn + fp + tn) / (tp + fn))
@@ -269,20 +275,26 @@ def lift(tp, fn, fp, tn):
     aliases=("youden", "youden_j"),
     needs_positive=False,
     range=SIGNED,
-    form=Function("rates", odds.informedness),
+    form=FunctionOfCells("rates", odds.informedness),
 )
 def informedness(tp, fn, fp, tn):
     """Youden's J: recall + specificity - 1."""
     return (tp * tn - fp * fn) / ((tp + fn) * (fp + tn))
 
 
-@one_class(needs_positive=False, range=SIGNED, form=Function("columns", odds.markedness))
+@one_class(
+    needs_positive=False,
+    range=SIGNED,
+    form=FunctionOfCells("columns", odds.markedness, monotone_in_prevalence=False),
+)
 def markedness(tp, fn, fp, tn):
     """Precision + negative predictive value - 1."""
     return (tp * tn - fp * fn) / ((tp + fp) * (fn + tn))
 
 
-@one_class(aliases=("lr_plus",), range=ANY, form=Function("rates", odds.positive_likelihood_ratio))
+@one_class(
+    aliases=("lr_plus",), range=ANY, form=FunctionOfCells("rates", odds.positive_likelihood_ratio)
+)
 def positive_likelihood_ratio(tp, fn, fp, tn):
     """Recall divided by the false positive rate."""
     return tp / (tp + fn) / (fp / (fp + tn))
@@ -292,7 +304,7 @@ def positive_likelihood_ratio(tp, fn, fp, tn):
     aliases=("lr_minus",),
     lower_is_better=True,
     range=ANY,
-    form=Function("rates", odds.negative_likelihood_ratio),
+    form=FunctionOfCells("rates", odds.negative_likelihood_ratio),
 )
 def negative_likelihood_ratio(tp, fn, fp, tn):
     """Ratio of the false negative rate to specificity."""
@@ -303,7 +315,7 @@ def negative_likelihood_ratio(tp, fn, fp, tn):
     aliases=("dor",),
     needs_positive=False,
     range=ANY,
-    form=Function("rates", odds.diagnostic_odds_ratio),
+    form=FunctionOfCells("rates", odds.diagnostic_odds_ratio),
 )
 def diagnostic_odds_ratio(tp, fn, fp, tn):
     """Odds of being predicted positive among positives, divided by those among negatives."""

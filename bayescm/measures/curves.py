@@ -164,9 +164,9 @@ def bound(measure: Measure, classes: list, positive: Any) -> Measure:
         The labels of more than two classes; of two there are none, and the positive one has a name.
     positive : label
     """
-    if not measure.chosen:
+    if not measure.class_selection:
         return measure
-    (name,), labels = measure.chosen, classes or [np.asarray(positive).item()]
+    (name,), labels = measure.class_selection, classes or [np.asarray(positive).item()]
     names = [str(label) for label in labels]
     if name not in names:
         raise fail("no such class", name, names, suggest(name, names))

@@ -132,7 +132,7 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
         If a measure is unknown or asked for twice, or needs the positive class and none is set.
     """
     resolved = of_variable(measures, "cells")
-    if any(each.chosen for each in resolved):
+    if any(each.class_selection for each in resolved):
         resolved = [bound(each, classes(cells)) for each in resolved]
     if abstains(cells):
         resolved = [with_abstentions(each) for each in resolved]

@@ -53,7 +53,7 @@ class Measure:
         Smallest and largest value, infinite where there is none.
     unit : str, optional
         What the size of a test set counts if it is one proportion, such as "positives".
-    form : Proportion, Overlap, Cost, Function or Curved, optional
+    form : Proportion, Overlap, Cost, FunctionOfCells or CalibrationForm, optional
         What it is in terms of the cells, from which `bayescm.distributions` finds its posterior
         distribution. Without a form the posterior is drawn.
     takes : str
@@ -62,7 +62,7 @@ class Measure:
         How it averages over the classes, if it does.
     abstentions : {"left out", "errors", "all"}
         Whether it is of the answered examples, counts abstentions as errors, or is about them.
-    part : tuple of a function and a Measure, optional
+    collapse : tuple of a function and a Measure, optional
         Where some labels are abstentions: from all cells to those that count, and the measure of
         these. Sums of cells, so that of a Dirichlet distribution they have one too.
 
@@ -93,8 +93,8 @@ class Measure:
     takes: str = "cells"
     average: str = ""
     abstentions: str = "left out"
-    part: "tuple[Callable, Measure] | None" = None
-    chosen: tuple[str, ...] = ()
+    collapse: "tuple[Callable, Measure] | None" = None
+    class_selection: tuple[str, ...] = ()
 
     def __post_init__(self):
         """Take over the sentence that explains the formula."""
@@ -111,7 +111,7 @@ class Measure:
         """Show the name."""
         return f"<measure {self.__name__}>"
 
-    def worth(self, values: Any) -> Any:
+    def oriented(self, values: Any) -> Any:
         """Return values turned such that higher is better."""
         if self.ideal is not None:
             return -abs(values - self.ideal)
@@ -146,7 +146,9 @@ def floats(cells: ArrayLike) -> np.ndarray:
 # computed here.
 
 
-type Form = Proportion | Overlap | Cost | Function | MeanOverClasses | Curved | Repeated
+type Form = (
+    Proportion | Overlap | Cost | FunctionOfCells | MeanOverClasses | CalibrationForm | Repeated
+)
 
 
 class Proportion(NamedTuple):
@@ -180,20 +182,20 @@ class MeanOverClasses(NamedTuple):
     form: "Proportion | Overlap"
 
 
-class Curved(NamedTuple):
+class CalibrationForm(NamedTuple):
     """
     The form of a function of the calibration curve.
 
-    ``zero`` says whether it is a distance, 0 where the forecasts are right: no two-sided interval
-    holds that 0, and the lower limit is 0 where the band of the curve holds it. ``whole`` says
-    whether it is of the chances of all classes given the whole forecast.
+    ``is_distance`` says whether it is a distance, 0 where the forecasts are right: no two-sided
+    interval holds that 0, and the lower limit is 0 where the band of the curve holds it.
+    ``all_classes`` says whether it is of the chances of all classes given the whole forecast.
     """
 
-    zero: bool
-    whole: bool = False
+    is_distance: bool
+    all_classes: bool = False
 
 
-class Function(NamedTuple):
+class FunctionOfCells(NamedTuple):
     """
     The form of a function of the cells of two classes, by its odds.
 
@@ -202,10 +204,14 @@ class Function(NamedTuple):
     ``"positives"`` (fp among all but tn, tp among the positives), ``"cells"`` (tn among all, fp
     among the rest, tp among the positives), ``"errors"`` (tp among tp and errors, fn among errors)
     or ``"table"`` (prevalence and both rates). ``odds`` is a function of `bayescm.measures.odds`.
+    ``monotone_in_prevalence`` says whether it rises or falls throughout with the prevalence, at any
+    given rates: else the prevalence has nodes of its own where it is not certain. A ratio of which
+    a moment may be infinite has its moments in `bayescm.distributions.closed_forms` too.
     """
 
     shares: str
     odds: Callable
+    monotone_in_prevalence: bool = True
 
 
 class Repeated(NamedTuple):
@@ -230,7 +236,7 @@ def over_all_classes(form: Form | None, how: str = "micro") -> Form | None:
         return Proportion(sums[form.part], sums[form.rest])
     overlap = isinstance(form, Overlap) and sum(form) == 1
     # A mean of precision and recall, or the larger one, where both are the same.
-    mean = isinstance(form, Function) and form.odds in (odds.fowlkes_mallows, odds.overlap)
+    mean = isinstance(form, FunctionOfCells) and form.odds in (odds.fowlkes_mallows, odds.overlap)
     return Proportion("right", "wrong") if overlap or mean else None
 
 
@@ -247,7 +253,7 @@ def one_class(**facts: Any) -> Callable[[Callable], Measure]:
     return make
 
 
-def whole(**facts: Any) -> Callable[[Callable], Measure]:
+def all_cells(**facts: Any) -> Callable[[Callable], Measure]:
     """Make a measure of a formula of all the cells."""
     return lambda formula: _entry(formula, formula, **facts)
 
@@ -406,7 +412,7 @@ AVERAGES = {"macro": _macro, "micro": _micro, "weighted": _weighted}
 def _of(measure, reduce, base):
     """Return the measure as a base measure of reduced cells; its form is that of the base."""
     compute = partial(_reduced, reduce=reduce, base=base)
-    return replace(measure, compute=compute, form=None, part=(reduce, base))
+    return replace(measure, compute=compute, form=None, collapse=(reduce, base))
 
 
 def _reduced(cells, reduce, base):
@@ -416,7 +422,7 @@ def _reduced(cells, reduce, base):
 # Chosen classes by name, such as ``recall[cat]``, and averages over some of them
 
 
-def of_classes(measure: Measure, chosen: Sequence[str]) -> Measure:
+def of_classes(measure: Measure, class_selection: Sequence[str]) -> Measure:
     """
     Return the measure of one chosen class, or the average over several.
 
@@ -425,13 +431,15 @@ def of_classes(measure: Measure, chosen: Sequence[str]) -> Measure:
     measure : Measure
         Of one class; of the whole matrix, which is then that of the class and the rest; or an
         average.
-    chosen : sequence of str
+    class_selection : sequence of str
         The labels, as texts; `bound` finds them among those of the evidence.
     """
-    if len(chosen) > 1 and not _is_average(measure):
-        mean = f", or average: {measure.__name__}_macro[{','.join(chosen)}]"
+    if len(class_selection) > 1 and not _is_average(measure):
+        mean = f", or average: {measure.__name__}_macro[{','.join(class_selection)}]"
         todo = f"name one{mean if measure.one_class else ', which is then taken against the rest'}"
-        raise fail("several classes of a measure that is no average", chosen, "one class", todo)
+        raise fail(
+            "several classes of a measure that is no average", class_selection, "one class", todo
+        )
     if measure.takes not in ("cells", "curve") or (measure.takes == "curve" and measure.average):
         todo = "ask for the measure of each class and select from the answer"
         allowed = "a measure of cells, or of the curve of one class"
@@ -439,7 +447,7 @@ def of_classes(measure: Measure, chosen: Sequence[str]) -> Measure:
     if measure.abstentions != "left out":
         todo = "take the measure of the answered examples"
         raise fail("a measure of all examples has no chosen classes", measure.__name__, "", todo)
-    written = f"[{','.join(chosen)}]"
+    written = f"[{','.join(class_selection)}]"
     selected = replace(
         measure,
         canonical=measure.canonical and measure.canonical + written,
@@ -449,8 +457,8 @@ def of_classes(measure: Measure, chosen: Sequence[str]) -> Measure:
         symmetry_assumed=False,
         form=None,
         unit=None,
-        part=(_not_bound, measure),
-        chosen=tuple(chosen),
+        collapse=(_not_bound, measure),
+        class_selection=tuple(class_selection),
     )
     return selected.called(measure.__name__ + written)
 
@@ -466,20 +474,20 @@ def _not_bound(cells):
 
 def bound(measure: Measure, labels: Iterable) -> Measure:
     """Return the measure of the classes that it names, by the labels of the cells."""
-    if not measure.chosen or measure.part is None:
+    if not measure.class_selection or measure.collapse is None:
         return measure
     names = [str(label) for label in labels]
-    for each in measure.chosen:
+    for each in measure.class_selection:
         if each not in names:
             raise fail("no such class", each, names, suggest(each, names))
-    base, indices = measure.part[1], [names.index(each) for each in measure.chosen]
+    base, indices = measure.collapse[1], [names.index(each) for each in measure.class_selection]
     if _is_average(base):
         of_some = partial(_average_of, formula=base.formula, how=base.average, indices=indices)
         base, reduce = replace(base, compute=of_some, form=None), partial(_table, size=len(names))
     else:
         reduce = partial(_one_table, index=indices[0], size=len(names))
     return replace(
-        measure, compute=partial(_reduced, reduce=reduce, base=base), part=(reduce, base)
+        measure, compute=partial(_reduced, reduce=reduce, base=base), collapse=(reduce, base)
     )
 
 
@@ -514,7 +522,7 @@ def with_abstentions(measure: Measure) -> Measure:
     >>> [round(float(each), 3) for each in values]
     [0.833, 0.625]
     """
-    if measure.part is not None:
+    if measure.collapse is not None:
         return measure  # it knows
     if measure.abstentions == "left out":
         return _of(measure, _answered, measure)

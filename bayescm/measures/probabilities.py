@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import expit, rel_entr
 
 from bayescm.measures.curves import Curve
-from bayescm.measures.measure import Curved, Measure
+from bayescm.measures.measure import CalibrationForm, Measure
 from bayescm.validate import fail
 
 # Populations of forecasts and outcomes, of two classes and of more
@@ -314,13 +314,13 @@ def uncertainty(forecasts):
     return forecasts.prevalence * (1 - forecasts.prevalence)
 
 
-@_measure(lower_is_better=True, form=Curved(zero=True), aliases=("ici",))
+@_measure(lower_is_better=True, form=CalibrationForm(is_distance=True), aliases=("ici",))
 def ece(forecasts):
     """Mean distance of the probability from the share that comes true where it is given."""
     return forecasts.mean(np.abs(forecasts.truth - forecasts.probability))
 
 
-@_measure(lower_is_better=True, form=Curved(zero=True))
+@_measure(lower_is_better=True, form=CalibrationForm(is_distance=True))
 def ece_binned(forecasts):
     """Mean distance of mean probability and share that comes true, over 15 bins of equal width."""
     return _in_bins(forecasts, np.linspace(0, 1, _BINS + 1))
@@ -360,7 +360,7 @@ def of_bins(bins: int = _BINS, edges: Sequence[float] | None = None) -> Measure:
         return _in_bins(forecasts, cuts)
 
     formula.__name__, formula.__doc__ = name, "Mean distance of forecast and truth over such bins."
-    return _measure(lower_is_better=True, form=Curved(zero=True))(formula)
+    return _measure(lower_is_better=True, form=CalibrationForm(is_distance=True))(formula)
 
 
 def _in_bins(forecasts, edges):
@@ -371,33 +371,35 @@ def _in_bins(forecasts, edges):
     return np.abs(np.einsum("sku,kub->skb", gap, inside)).sum(axis=-1)
 
 
-@_measure(lower_is_better=True, form=Curved(zero=True), aliases=("reliability",))
+@_measure(lower_is_better=True, form=CalibrationForm(is_distance=True), aliases=("reliability",))
 def miscalibration(forecasts):
     """Part of the Brier score that recalibration would take away."""
     return forecasts.mean((forecasts.truth - forecasts.probability) ** 2)
 
 
-@_measure(lower_is_better=True, form=Curved(zero=True), range=(0.0, np.inf))
+@_measure(lower_is_better=True, form=CalibrationForm(is_distance=True), range=(0.0, np.inf))
 def log_miscalibration(forecasts):
     """Part of the log loss that recalibration would take away."""
     truth, forecast = forecasts.truth, forecasts.probability
     return forecasts.mean(rel_entr(truth, forecast) + rel_entr(1 - truth, 1 - forecast))
 
 
-@_measure(form=Curved(zero=False), aliases=("resolution",))
+@_measure(form=CalibrationForm(is_distance=False), aliases=("resolution",))
 def discrimination(forecasts):
     """Part of the uncertainty that the forecasts resolve: the variance of what comes true."""
     mean = forecasts.mean(forecasts.truth)
     return forecasts.mean((forecasts.truth - mean[..., None]) ** 2)
 
 
-@_measure(lower_is_better=True, form=Curved(zero=False))
+@_measure(lower_is_better=True, form=CalibrationForm(is_distance=False))
 def refinement(forecasts):
     """Brier score of the forecasts after recalibration: uncertainty less discrimination."""
     return forecasts.mean(forecasts.truth * (1 - forecasts.truth))
 
 
-@_measure(lower_is_better=True, form=Curved(zero=True, whole=True), compute=_whole)
+@_measure(
+    lower_is_better=True, form=CalibrationForm(is_distance=True, all_classes=True), compute=_whole
+)
 def ece_full(forecasts):
     """Mean distance of the whole forecast from the chances of all classes where it is given."""
     if isinstance(forecasts, Forecasts):
@@ -406,7 +408,10 @@ def ece_full(forecasts):
 
 
 @_measure(
-    lower_is_better=True, form=Curved(zero=True, whole=True), compute=_whole, range=(0.0, 2.0)
+    lower_is_better=True,
+    form=CalibrationForm(is_distance=True, all_classes=True),
+    compute=_whole,
+    range=(0.0, 2.0),
 )
 def miscalibration_full(forecasts):
     """Part of the Brier score that recalibrating the whole forecast would take away."""
@@ -416,7 +421,10 @@ def miscalibration_full(forecasts):
 
 
 @_measure(
-    lower_is_better=True, form=Curved(zero=True, whole=True), compute=_whole, range=(0.0, np.inf)
+    lower_is_better=True,
+    form=CalibrationForm(is_distance=True, all_classes=True),
+    compute=_whole,
+    range=(0.0, np.inf),
 )
 def log_miscalibration_full(forecasts):
     """Part of the log loss that recalibrating the whole forecast would take away."""

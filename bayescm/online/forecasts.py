@@ -30,7 +30,7 @@ from bayescm.distributions.transformed_normal import TransformedNormal, inverse_
 from bayescm.evidence.labels import check_no_dates, check_no_missing_text, obvious_positive
 from bayescm.evidence.scores import as_scores
 from bayescm.measures.labelled import of_variable
-from bayescm.measures.measure import Curved
+from bayescm.measures.measure import CalibrationForm
 from bayescm.measures.probabilities import Forecasts
 from bayescm.online.encoding import OF_FORECASTS, zero_forecasts
 from bayescm.posteriors.base import LabelTemplate, Posterior
@@ -145,7 +145,7 @@ def monitored_measures(measures: Any, table: xr.DataArray) -> list:
     resolved = of_variable(measures, OF_FORECASTS)
     for measure in resolved:
         name = measure.__name__
-        if isinstance(measure.form, Curved) or (not measure.one_class and measure.average):
+        if isinstance(measure.form, CalibrationForm) or (not measure.one_class and measure.average):
             todo = f"watch some of {list(_DEFAULT)}"
             raise fail("not of binned forecasts", name, "no curve, one class", todo)
     calibration = [m.__name__ for m in resolved if m.__name__ not in _OF_SCORES]

@@ -56,7 +56,7 @@ from scipy.special import expit, log_ndtr, logit, logsumexp
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.scores import as_probabilities
 from bayescm.inference import bayesian_bootstrap, laplace
-from bayescm.measures.measure import Curved
+from bayescm.measures.measure import CalibrationForm
 from bayescm.measures.probabilities import Forecasts, in_blocks, log_odds
 from bayescm.posteriors import calibration_bands
 from bayescm.posteriors.forecasts import OfForecasts, grouped, said_of_exact
@@ -375,7 +375,7 @@ class Calibration(OfForecasts):
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws; warn where a measure of the curve misses a step."""
-        if isinstance(getattr(measure, "form", None), Curved):
+        if isinstance(getattr(measure, "form", None), CalibrationForm):
             for caveat in self.steps():
                 warnings.warn(f"{measure.__name__}: {caveat}", stacklevel=2)
         return super().empirical(measure, draws)

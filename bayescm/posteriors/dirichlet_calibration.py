@@ -254,7 +254,7 @@ class DirichletCalibration(OfForecasts):
 
     def least(self, measure: Any, prob: float) -> np.ndarray:
         """Return a distance from calibration of the nearest of the probable curves, (K, [C])."""
-        if measure.form.whole:
+        if measure.form.all_classes:
             limits = [
                 self._limit_of_whole_forecast(k, measure, prob) for k in range(len(self.linear))
             ]

@@ -101,8 +101,8 @@ class DirichletMultinomial(CountsPosterior):
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure, shape (...) or (..., C), or None."""
         weights, reduced = self.weights, measure
-        if measure.part is not None:
-            reduce, reduced = measure.part
+        if measure.collapse is not None:
+            reduce, reduced = measure.collapse
             weights = reduce(weights)
         if of == "predictive" and abstains(self.counts):
             return None

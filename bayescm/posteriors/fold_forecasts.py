@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.distributions.differences import StudentT, Truncated
-from bayescm.measures.measure import Curved
+from bayescm.measures.measure import CalibrationForm
 from bayescm.posteriors.calibration import calibration
 from bayescm.posteriors.correlated_t import correlated_draws
 from bayescm.posteriors.dirichlet_calibration import dirichlet_calibration
@@ -77,7 +77,7 @@ class FoldForecasts(OfForecasts):
 
     def values(self, measure: Callable) -> np.ndarray:
         """Return the measure in each fold, (folds, [K], [C])."""
-        if isinstance(getattr(measure, "form", None), Curved):
+        if isinstance(getattr(measure, "form", None), CalibrationForm):
             name = measure.__name__
             todo = "take the folds for one sample: curves.pool_folds(evidence, ranks=False)"
             raise fail(f"{name} is of one sample, not of folds", ..., "a proper score", todo)

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.distributions.empirical import Empirical
-from bayescm.measures.measure import Curved
+from bayescm.measures.measure import CalibrationForm
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.posteriors.roc.curve_posterior import CurvePosterior
 from bayescm.posteriors.scores import scores
@@ -191,7 +191,7 @@ class OfForecasts(Posterior):
         if (curves := self._curves_for(measure)) is not None:
             return curves.point(measure)
         form = getattr(measure, "form", None)
-        if isinstance(form, Curved):
+        if isinstance(form, CalibrationForm):
             drawn = self.draw([measure], self.draws_by_default(of), np.random.default_rng(0))
             return np.median(drawn[0], axis=0)
         found = self._shaped(measure, self.sampled(), 1)[0]
@@ -206,7 +206,7 @@ class OfForecasts(Posterior):
         if (curves := self._curves_for(measure)) is not None:
             return curves.empirical(measure, draws)
         form = getattr(measure, "form", None)
-        if not isinstance(form, Curved) or not form.zero:
+        if not isinstance(form, CalibrationForm) or not form.is_distance:
             return super().empirical(measure, draws)
         how = "draws; the lower limit is 0 where the smooth curve's band holds the diagonal"
         return Distance(draws, how=how, posterior=self, measure=measure)

@@ -39,7 +39,7 @@ from scipy.special import expit, logit, logsumexp
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.scores import as_sites
 from bayescm.inference import bayesian_bootstrap, importance
-from bayescm.measures.measure import Curved
+from bayescm.measures.measure import CalibrationForm
 from bayescm.measures.probabilities import Forecasts, log_odds
 from bayescm.posteriors.base import LabelTemplate
 from bayescm.posteriors.calibration import LEVEL, SLOPE
@@ -399,7 +399,7 @@ class AtSites:
     ) -> list[np.ndarray]:
         """Return measures (S,) of a site with levels and slopes, and shares (S, u) of forecasts."""
         for measure in measures:
-            if isinstance(getattr(measure, "form", None), Curved):
+            if isinstance(getattr(measure, "form", None), CalibrationForm):
                 todo = "select a site, and drop_vars('group')"
                 name = measure.__name__
                 raise fail(f"{name} is of one sample, not of sites", ..., "a proper score", todo)

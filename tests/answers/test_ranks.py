@@ -133,7 +133,7 @@ def test_members_that_are_equal_or_certain():
 def test_those_who_tie_share_their_ranks_evenly(measure):
     asked = {"of": "predictive", "n": 12, "draws": 400, "random_seed": 2}
     drawn = draw_measures(OUTCOMES, measure, **asked)
-    values = resolve(measure).worth(drawn[measure].transpose("draw", ...).values)
+    values = resolve(measure).oriented(drawn[measure].transpose("draw", ...).values)
     values = values[~np.isnan(values).any(axis=1)]
     above = (values[:, :, None] > values[:, None]).sum(axis=1)  # how many are better than each
     tied = (values[:, :, None] == values[:, None]).sum(axis=1)

@@ -560,6 +560,6 @@ def test_true_negatives_are_made_where_they_are_used():
     cells = np.random.default_rng(0).random((20, 20))
     for name in measures.names():
         kernel = measures.resolve(name)
-        if kernel.one_class and kernel.takes == "cells" and kernel.part is None:
+        if kernel.one_class and kernel.takes == "cells" and kernel.collapse is None:
             whole = kernel.formula(*every_class(cells))
             np.testing.assert_array_equal(kernel(cells), whole, err_msg=name)
