@@ -29,6 +29,7 @@ from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.counts import as_counts, positive
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.sampled import several_fits
 from bayescm.posteriors.base import IndependentMembers, Posterior
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
@@ -243,10 +244,12 @@ def joint_posterior(
     if compared:
         _warn_if_paired(matrices)
     asked: dict[str, Any] = {"model": model, "compared": compared}
-    parts = {
-        name: joint_posterior(each, measures, dim="", of=of, n=n, **asked, **sampler, **keywords)
-        for name, each in evidence.items()
-    }
+    asked |= {"of": of, "n": n, **sampler, **keywords}
+    with several_fits(len(evidence)):
+        parts = {
+            name: joint_posterior(each, measures, dim="", **asked)
+            for name, each in evidence.items()
+        }
     _, kernels, of = next(iter(parts.values()))
     _check_votes(evidence, kernels)
     posteriors = {name: posterior for name, (posterior, *_) in parts.items()}

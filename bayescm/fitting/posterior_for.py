@@ -199,8 +199,13 @@ def prepare(
 
 def _check_priors(model, keywords):
     """Raise where a keyword of a model of the catalogue takes no prior of another family."""
-    parameters = inspect.signature(model).parameters.values()
-    priors = [each.name for each in parameters if "Callable" in str(each.annotation)]
+    _, *parameters = inspect.signature(model).parameters.values()
+    open_to_any = (inspect.Parameter.empty, Any)
+    priors = [
+        each.name
+        for each in parameters
+        if each.annotation in open_to_any or "Callable" in str(each.annotation)
+    ]
     refused = [name for name, value in keywords.items() if callable(value) and name not in priors]
     if refused:
         todo = "pass numbers, or copy the file of the model and pass its function as the model"

@@ -8,8 +8,9 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
+from bayescm.evidence.types import type_of
 from bayescm.fitting import sampled
-from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.posterior_for import posterior_of, prepare
 from bayescm.posteriors import dirichlet_multinomial
 from bayescm.posteriors.base import Posterior
 
@@ -45,14 +46,16 @@ def test_a_model_that_is_a_function_is_sampled_and_remembered(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_prior_of_another_family_is_sampled():
+def test_a_prior_of_another_family_is_sampled(monkeypatch, capsys):
     narrow = partial(pm.Gamma, alpha=2000, beta=1000)  # as good as a concentration of 2
     known = bcm.distribution(COUNTS, "f1", concentration=2.0)
     found = bcm.distribution(COUNTS, "f1", concentration=narrow, **FEW)
     assert abs(float(found.mean() - known.mean())) < 5 * float(known.sd()) / np.sqrt(500)
+    monkeypatch.setattr(sampled, "watched", lambda: True)
     pair = bcm.compare({"a": COUNTS, "b": COUNTS + 1}, "f1", concentration=narrow, **FEW)
     plain = bcm.compare({"a": COUNTS, "b": COUNTS + 1}, "f1", concentration=2.0)
     assert pair["mean"].item() == pytest.approx(plain["mean"].item(), abs=0.01)
+    assert capsys.readouterr().err.startswith("Up to 2 posteriors are sampled, one after another.")
 
 
 @pytest.mark.slow
@@ -157,6 +160,10 @@ def test_a_prior_of_another_family_where_the_model_takes_none_is_refused():
         TypeError, match=r"hierarchical_groups takes no .*'concentration'. .*'spread'"
     ):
         bcm.interval(sites, "recall", concentration=partial(pm.Gamma, alpha=2, beta=4))
+    folds, wide = sites.rename(group="fold"), partial(pm.HalfNormal, sigma=1.0)
+    _, model, keywords = prepare(type_of(folds), folds, "hierarchical_folds", {"spread": wide})
+    assert keywords["spread"] is wide
+    assert model is bcm.models.hierarchical_folds
 
 
 def test_a_direct_posterior_of_ones_own_is_a_posterior():
