@@ -16,16 +16,17 @@ forecasts are right.
 
 Use it to see whether 0.8 means eight in ten, and for the expected calibration error without bins.
 It is smooth: steps in the curve, as forecasts rounded to few values may have, it draws too soft.
-The direct sibling gives each of few values a beta posterior of its own, and answers with a band
+The direct posterior gives each of few values a beta posterior of its own, and answers with a band
 that holds steps where there may be one.
 Proper scores and slope and intercept of the logistic recalibration do not lean on it: the direct
-sibling draws them by the Bayesian bootstrap.
+posterior draws them by the Bayesian bootstrap.
 
 Where the evidence has another prevalence, or importance weights, the classes' forecasts are those
 of the sample and ``curve`` is moved by the same log odds for all.
 
-Not conjugate: the sibling takes Laplace's approximation at each scale of a grid and corrects it by
-importance weights. Forecasts of exactly 0 and 1 are put one standard deviation beyond the others.
+Not conjugate: the direct posterior takes Laplace's approximation at each scale of a grid and
+corrects it by importance weights. Forecasts of exactly 0 and 1 are put one standard deviation
+beyond the others.
 
 References
 ----------

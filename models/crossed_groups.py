@@ -28,8 +28,8 @@ matters a little: an error that comes late in its row is one of few that are lef
 Limits: with :math:`\omega = 0` the cells are sums of main effects on the logit scale; with
 :math:`\tau_a = 0` they are groups like any others, drawn towards one common mean.
 
-Not conjugate; the direct sibling integrates the effects out by Laplace's method and quadrature and
-corrects by importance weights. Non-centred.
+Not conjugate; the direct posterior integrates the effects out by Laplace's method and quadrature
+and corrects by importance weights. Non-centred.
 
 References
 ----------

@@ -17,10 +17,10 @@ column for each class: beyond some twenty classes look at each class against the
 highest probability, whose curves are smooth ones of the model ``calibration``. Bends that are not
 linear in the logs of the forecast it does not see.
 
-Not conjugate: the sibling takes Laplace's approximation at each scale of a grid and corrects it by
-importance weights. A forecast of exactly 0 is put one standard deviation of the logs below the
-smallest other one. With importance weights ``curve`` is moved to the population's shares of the
-classes.
+Not conjugate: the direct posterior takes Laplace's approximation at each scale of a grid and
+corrects it by importance weights. A forecast of exactly 0 is put one standard deviation of the logs
+below the smallest other one. With importance weights ``curve`` is moved to the population's shares
+of the classes.
 
 References
 ----------

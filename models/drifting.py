@@ -21,7 +21,7 @@ may have moved by any amount at any time. Do not use it to look for one abrupt c
 (`hierarchical_groups`). A batch of no examples is a step in which nothing was seen: append some to
 look ahead, or to leave room for batches to come, so that a refit needs no compilation.
 
-Not conjugate; the direct sibling integrates on a grid, rate by rate, and also gives the filtered
+Not conjugate; the direct posterior integrates on a grid, rate by rate, and also gives the filtered
 posterior, of each batch given only those up to it. The estimand is the measure at ``theta`` of each
 step, given all batches (smoothed).
 

@@ -25,8 +25,8 @@ one site at a time.
 
 Limits: spreads of 0 are one sample; infinite ones leave every site to itself.
 
-Not conjugate: the sibling takes Laplace's approximation at each pair of spreads of a grid, and
-importance weights, site by site and of all together. Forecasts of exactly 0 and 1 are put one
+Not conjugate: the direct posterior takes Laplace's approximation at each pair of spreads of a grid,
+and importance weights, site by site and of all together. Forecasts of exactly 0 and 1 are put one
 standard deviation beyond the others. Non-centred.
 
 References

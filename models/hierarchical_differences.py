@@ -25,7 +25,7 @@ freedom whose parameters vary; here there are at least two, so that differences 
 
 Limits: a spread of 0 is one difference for all data sets; an infinite one leaves each to itself.
 
-Not conjugate; the direct sibling integrates each data set's difference out and takes a grid of
+Not conjugate; the direct posterior integrates each data set's difference out and takes a grid of
 location, spread and degrees of freedom.
 
 References

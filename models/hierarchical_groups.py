@@ -24,7 +24,7 @@ short, and the mean over groups wastes the large ones. ``theta`` is the average 
 there may be (the estimand of `measure`), ``theta_typical`` the group in the middle, ``theta_new`` a
 group not seen yet, ``theta_group`` each one at hand, drawn towards the others the more the smaller
 it is; with more than two classes the middle is the average, the last two are summed out, and only
-the direct sibling draws them. With few groups (below five or so) the spread is learned from
+the direct posterior draws them. With few groups (below five or so) the spread is learned from
 its prior more than from them. Do not use it for folds of a cross-validation
 (`hierarchical_folds`), nor for pairs of classifiers on the same examples (`paired_outcomes`).
 
@@ -35,7 +35,7 @@ typical group, the average and a new one are then those whose covariates are 0.
 Limits: a spread of 0 is pooling, the `dirichlet_multinomial` of all groups together; an infinite
 one leaves every group to itself.
 
-Not conjugate; the direct sibling integrates the groups' effects out by quadrature. Non-centred.
+Not conjugate; the direct posterior integrates the groups' effects out by quadrature. Non-centred.
 
 References
 ----------

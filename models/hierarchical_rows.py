@@ -17,8 +17,8 @@ cells alike is too sure of its bias. With many examples a class it agrees with
 `dirichlet_multinomial`. Do not use it where the class totals were fixed by the design
 (`fixed_totals`), nor with two classes.
 
-Not conjugate; given :math:`m, \tau` and :math:`v` it is, and the direct sibling sums over grids of
-these. The estimand is the measure at ``theta``.
+Not conjugate; given :math:`m, \tau` and :math:`v` it is, and the direct posterior sums over grids
+of these. The estimand is the measure at ``theta``.
 
 References
 ----------

@@ -12,7 +12,7 @@ independently of each other. The 2 stands at the right answer. Classes have no n
 raters: that these are right more often than by chance, on average over raters and classes, is part
 of the prior. Examples with a gold label have no sum, only their own term; five of them or more, of
 all classes or of all but one, name the classes, and the raters may be worse than chance. (NUTS
-begins where they are better and may stay there; the direct sibling tries both.)
+begins where they are better and may stay there; the direct posterior tries both.)
 
 With three raters of one population everything is just identified, and whether they err together
 cannot be seen: if they do (a hard example is hard for all), they look better than they are. Four

@@ -38,7 +38,7 @@ one half is missing in the other.
 
 Use it to compare classifiers by any measure on one cross-validation: `bayescm.cross_outcomes` makes
 the evidence. The variances are statistics of the same counts, used once more: a composite
-likelihood, judged by its coverage (see the documentation). The direct sibling draws from a
+likelihood, judged by its coverage (see the documentation). The direct posterior draws from a
 Dirichlet and a grid.
 
 References

@@ -21,7 +21,7 @@ Where a label is an abstention (the coord ``abstain``) no example truly is one: 
 left out. Classifiers may then abstain on different examples.
 
 Conjugate: the posterior is :math:`\mathrm{Dirichlet}(\lambda + \text{counts})`. The file writes all
-cells out; its direct sibling never does, and takes any number of classifiers. The estimand is the
+cells out; its direct posterior never does, and takes any number of classifiers. The estimand is the
 measure at ``theta``.
 
 References

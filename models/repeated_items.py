@@ -19,11 +19,11 @@ pass@32 of eight attempts depends on what rates below 1/8 do, which is not in th
 Limits: ``concentration`` 0 is the maximum likelihood estimate of the mixture (Kiefer and Wolfowitz)
 with the sampling error of its items.
 
-Not conjugate. The direct sibling draws from the posterior by Gibbs sampling, in which neighbouring
-shares also exchange what they have. Fewer than five items say little of others, and answers about
-these carry a caution: the prior counts as one item more.
+Not conjugate. The direct posterior draws from the posterior by Gibbs sampling, in which
+neighbouring shares also exchange what they have. Fewer than five items say little of others, and
+answers about these carry a caution: the prior counts as one item more.
 
-Two things are not in the model, and the direct sibling alone has them, by the weighted likelihood
+Two things are not in the model, and the direct posterior alone has them, by the weighted likelihood
 bootstrap: how several systems depend on one another that answered the same items, where all of them
 weigh the items alike; and items that come in groups (questions about one text), where whole groups
 are weighed.

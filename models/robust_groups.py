@@ -25,9 +25,9 @@ recall and specificity in opposite directions, take `hierarchical_groups`. Two c
 
 Limit: a share of 0 is `hierarchical_groups` without correlation, but for the prior of the spread.
 
-Not conjugate; the direct sibling integrates on a grid of logits. Non-centred. Chains of NUTS mix
+Not conjugate; the direct posterior integrates on a grid of logits. Non-centred. Chains of NUTS mix
 slowly here (above all ``effect_new``: its tails are as wide as the spread is small), so that a fit
-by ``method="nuts"`` needs many draws; the sibling needs none.
+by ``method="nuts"`` needs many draws; the direct posterior needs none.
 
 References
 ----------

@@ -523,9 +523,10 @@ def distributions_of(
         ``theta``, which is sampled by NUTS; by default the model that fits the evidence.
     of : str, default "parameter"
         The estimand: the measure itself; ``"predictive"``, that of the next test set;
-        ``"finite"``, the mean over the folds or groups at hand; ``"population"``, the mean over all
-        groups there may be (of groups the measure itself); ``"typical"``, the group in the middle;
-        ``"new"``, one new group. Each model says which of these it has. The name of a dim that the
+        ``"finite"``, the mean over the members at hand, each with the same weight: these groups,
+        these items, or the classifiers of these folds, without the luck of their test examples;
+        ``"population"``, the mean over all groups or items there may be; ``"typical"``, the group
+        in the middle; ``"new"``, one new group or item. Each model says which of these it has. The name of a dim that the
         model uses up, such as ``"group"``, stands for each of its members, partially pooled.
     n : int, optional
         Size of the next test set; by default the observed total.

@@ -231,7 +231,7 @@ def _draw(posterior, model, chains, draws, seed):
     attrs = {**tree.ORIGIN, "sampling_time": time.perf_counter() - started}
     free = {}
     for name in (variable.name for variable in model.free_RVs):
-        # By the model's dims: siblings have the folds of all repeats in one row.
+        # By the model's dims: direct posteriors have the folds of all repeats in one row.
         shape = [len(model.coords[dim]) for dim in model.named_vars_to_dims.get(name, ())]
         free[name] = drawn[name].reshape(chains, draws, *shape)
     return {"posterior": tree.labelled(model, free, attrs)}

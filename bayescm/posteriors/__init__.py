@@ -1,4 +1,4 @@
-"""The direct siblings of the models: the same names, without MCMC, in numpy and scipy only."""
+"""The direct posteriors of the models: the same names, without MCMC, in numpy and scipy only."""
 
 from bayescm.posteriors.averaged_folds import averaged_folds
 from bayescm.posteriors.binormal import binormal

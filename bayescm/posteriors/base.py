@@ -561,7 +561,7 @@ class CountsPosterior(Posterior):
         if of == "parameter":
             return self.draw_parameter(measures, size, rng)
         if of != "predictive":
-            return self._averaged(measures, self.cells(of, size, rng))
+            return self.mean_over_members(measures, self.cells(of, size, rng))
         sizes = self.batch.values if n is None else np.asarray(n)
         if not np.isfinite(sizes).all():
             raise fail("the size of the evidence is not known", ..., "n", "pass n=100")
@@ -572,7 +572,7 @@ class CountsPosterior(Posterior):
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Draw the parameter of several measures jointly; see `draw`."""
-        return self._averaged(measures, self.cells("parameter", size, rng))
+        return self.mean_over_members(measures, self.cells("parameter", size, rng))
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., C, C) of the variable that an estimand is read off."""
@@ -583,7 +583,10 @@ class CountsPosterior(Posterior):
         cells = self.cells("predictive", size, rng)
         return next_counts(one_of(cells, self._axes_within(cells), rng), n, rng)
 
-    def _averaged(self, measures, cells):
+    def mean_over_members(
+        self, measures: Sequence[Callable], cells: np.ndarray
+    ) -> list[np.ndarray]:
+        """Return measures of cells, averaged over the axes of folds or groups, with equal weights."""
         axes, values = self._axes_within(cells), [measure(cells) for measure in measures]
         return [each.mean(axis=axes) for each in values] if axes else values
 

@@ -1,5 +1,5 @@
 """
-The direct sibling of `bayescm.models.binormal`: normal scores in each class.
+The direct posterior of `bayescm.models.binormal`: normal scores in each class.
 
 Conjugate: a normal-gamma distribution of each class's mean and precision, independent of each other
 and of the prevalence.

@@ -1,5 +1,5 @@
 """
-The direct sibling of `bayescm.models.fixed_totals`: a Dirichlet for each row, times a prevalence.
+The direct posterior of `bayescm.models.fixed_totals`: a Dirichlet for each row, times a prevalence.
 
 With two classes the recall and the specificity are independent betas, as they are in
 `dirichlet_multinomial`; only the distribution of the prevalence is another.

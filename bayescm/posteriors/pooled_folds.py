@@ -1,5 +1,5 @@
 """
-The direct sibling of `bayescm.models.pooled_folds`: a Dirichlet of the discounted, summed counts.
+The direct posterior of `bayescm.models.pooled_folds`: a Dirichlet of the discounted, summed counts.
 
 Every measure has the distribution that it has for one confusion matrix. F1 on blocked 3x2 folds
 with

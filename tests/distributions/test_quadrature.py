@@ -12,7 +12,7 @@ from bayescm.distributions.closed_forms import distribution_at_prevalence
 from bayescm.distributions.differences import Independent
 from bayescm.distributions.incomplete import log_odds, near_log_odds
 from bayescm.distributions.quadrature import FunctionOfShares, LogNumber, lattice
-from bayescm.measures.measure import Function
+from bayescm.measures.measure import FunctionOfCells
 from bayescm.posteriors import dirichlet_multinomial, fixed_totals
 
 CELLS = [[30.0, 35.0], [15.0, 65.0]]
@@ -197,7 +197,7 @@ def test_odds_ratio_with_an_empty_cell_and_a_weak_prior():
 # One statement of a measure, and its distribution
 
 
-FUNCTIONS = [name for name in NAMES if isinstance(measures.resolve(name).form, Function)]
+FUNCTIONS = [name for name in NAMES if isinstance(measures.resolve(name).form, FunctionOfCells)]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

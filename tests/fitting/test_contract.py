@@ -41,7 +41,7 @@ def toy(counts, *, concentration=0.5) -> pm.Model:
 
 
 class Toy(CountsPosterior):
-    """Its direct sibling: what it uses up, and its draws."""
+    """Its direct posterior: what it uses up, and its draws."""
 
     pooled_dims = ("site",)
 
@@ -54,7 +54,7 @@ class Toy(CountsPosterior):
         return {"theta_cell": theta.reshape(*theta.shape[:-2], 4), "theta": theta}
 
 
-def sibling(counts, *, concentration=0.5):
+def direct_posterior(counts, *, concentration=0.5):
     return Toy(
         as_labelled_counts(counts, "site").transpose(..., "site", "actual", "predicted"),
         concentration,
@@ -63,33 +63,33 @@ def sibling(counts, *, concentration=0.5):
 
 @pytest.fixture(scope="module")
 def tree():
-    return bcm.fit(SITES, toy, direct=sibling, draws=500)
+    return bcm.fit(SITES, toy, direct=direct_posterior, draws=500)
 
 
 def test_intervals_are_those_of_the_pooled_table():
     known = bcm.interval(SITES.sum("site"), ["recall", "mcc"], concentration=0.5, draws=20_000)
-    found = bcm.interval(SITES, ["recall", "mcc"], model=sibling, concentration=0.5)
+    found = bcm.interval(SITES, ["recall", "mcc"], model=direct_posterior, concentration=0.5)
     np.testing.assert_allclose(found, known, atol=0.01)
     assert found.dims == known.dims
 
 
 def test_predictive_and_summary():
-    wide = bcm.interval(SITES, "recall", model=sibling, of="predictive", n=30)
-    narrow = bcm.interval(SITES, "recall", model=sibling)
+    wide = bcm.interval(SITES, "recall", model=direct_posterior, of="predictive", n=30)
+    narrow = bcm.interval(SITES, "recall", model=direct_posterior)
     assert np.ptp(wide.values) > np.ptp(narrow.values)
-    table = bcm.summary(SITES, "recall", model=sibling)
+    table = bcm.summary(SITES, "recall", model=direct_posterior)
     assert table["point"].item() == pytest.approx(bcm.measure(SITES.sum("site"), "recall").recall)
     with pytest.raises(ValueError, match="no such estimand"):
-        bcm.summary(SITES, "recall", model=sibling, of="new")
+        bcm.summary(SITES, "recall", model=direct_posterior, of="new")
 
 
 def test_comparison_joint_and_region():
-    table = bcm.compare(BOTH, "f1", model=sibling)
+    table = bcm.compare(BOTH, "f1", model=direct_posterior)
     assert table[["first", "second"]].values.tolist() == [[0, 1]]
     plain = bcm.compare(BOTH.sum("site"), "f1", concentration=0.5)
     assert table["mean"].item() == pytest.approx(plain["mean"].item(), abs=0.005)
-    assert bcm.joint_interval(SITES, ["f1", "mcc"], model=sibling).f1.shape == (2,)
-    assert bcm.answers.region(SITES, ("recall", "precision"), model=sibling).area.ndim == 0
+    assert bcm.joint_interval(SITES, ["f1", "mcc"], model=direct_posterior).f1.shape == (2,)
+    assert bcm.answers.region(SITES, ("recall", "precision"), model=direct_posterior).area.ndim == 0
 
 
 @pytest.mark.long
@@ -97,7 +97,7 @@ def test_a_tree_says_what_it_can_be_asked(tree):
     assert tree.attrs["uses"] == '["site"]'
     assert tree.attrs["sampling_method"] == "conjugate"
     found = bcm.interval(tree, "recall")
-    known = bcm.interval(SITES, "recall", model=sibling, concentration=0.5)
+    known = bcm.interval(SITES, "recall", model=direct_posterior, concentration=0.5)
     np.testing.assert_allclose(found, known, atol=0.02)
     next_one = bcm.interval(tree, "recall", of="predictive", n=30)
     assert np.ptp(next_one.values) > np.ptp(found.values)
@@ -113,7 +113,9 @@ def test_what_a_fit_cannot_heed_is_refused(tree):
 
 @pytest.mark.long
 def test_pictures_and_a_report(tree, tmp_path):
-    assert len(bcm.plot_posterior(SITES, "f1", model=sibling, draws=500).axes) == 1
+    assert len(bcm.plot_posterior(SITES, "f1", model=direct_posterior, draws=500).axes) == 1
     assert len(bcm.plot_posterior(tree, "f1").axes) == 1
-    path = bcm.report(SITES, tmp_path / "sites.md", model=sibling, measures=["f1", "recall"])
+    path = bcm.report(
+        SITES, tmp_path / "sites.md", model=direct_posterior, measures=["f1", "recall"]
+    )
     assert "recall" in path.read_text()

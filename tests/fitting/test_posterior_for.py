@@ -1,4 +1,4 @@
-"""The model and its keywords, whether the answer comes from a fit or from the exact sibling."""
+"""The model and its keywords, whether the answer comes from a fit or from the direct posterior."""
 
 import numpy as np
 import pandas as pd

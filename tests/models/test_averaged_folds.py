@@ -25,7 +25,7 @@ THREE = bcm.from_matrix(RNG.integers(1, 9, (4, 3, 3)), dims=("fold",))
         (FOLDS.assign_coords(n_folds=2), {}),
     ],
 )
-def test_stretch_is_that_of_the_sibling(counts, keywords):
+def test_stretch_is_that_of_the_direct_posterior(counts, keywords):
     stretch = averaged_folds(counts, **keywords)["stretch"].get_value()
     assert stretch == pytest.approx(posteriors.averaged_folds(counts, **keywords).stretch)
 

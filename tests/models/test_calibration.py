@@ -1,4 +1,4 @@
-"""The smooth calibration curve: one density in PyMC and in the sibling."""
+"""The smooth calibration curve: one density in PyMC and in the direct posterior."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from bayescm.posteriors.calibration import SmoothCurve
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, np.arange(40) % 3 + 1])
 @pytest.mark.long
-def test_model_and_sibling_have_one_density(weights):
+def test_model_and_direct_posterior_have_one_density(weights):
     rng = np.random.default_rng(2)
     probability = np.r_[rng.random(38), 0.0, 1.0]
     actual = (rng.random(40) < probability).astype(int)

@@ -1,4 +1,4 @@
-"""Simulation-based calibration of the siblings of the calibration models, and NUTS beside one."""
+"""Simulation-based calibration of direct posteriors of calibration models, and NUTS beside one."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ def test_ranks_of_the_truth_are_uniform(simulate):
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_nuts_draws_from_the_posterior_of_the_sibling():
+def test_nuts_draws_from_the_posterior_of_the_direct_posterior():
     rng = np.random.default_rng(2)
     p = rng.random(150)
     evidence = bcm.from_probabilities((rng.random(150) < p**1.5).astype(int), p)

@@ -120,7 +120,7 @@ def test_weights_stand_for_examples():
 
 
 @pytest.mark.slow
-def test_model_and_sibling_have_one_density():
+def test_model_and_direct_posterior_have_one_density():
     actual, forecast, _ = drawn(30)
     forecast[3] = [0.0, 0.4, 0.6]
     actual[3] = "b"
@@ -136,7 +136,7 @@ def test_model_and_sibling_have_one_density():
 
 
 @pytest.mark.long
-def test_nuts_draws_from_the_posterior_of_the_sibling():
+def test_nuts_draws_from_the_posterior_of_the_direct_posterior():
     actual, forecast, _ = drawn(150, slope=0.6)
     evidence = bcm.from_probabilities(actual, forecast)
     tree = sampled_by_nuts(bcm.models.dirichlet_calibration(evidence), seed=3)

@@ -1,4 +1,4 @@
-"""The drifting model: its fence, its sibling, and refits without compilation."""
+"""The drifting model: its fence, its direct posterior, and refits without compilation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The models of pairs, groups and rows against their exact siblings."""
+"""The models of pairs, groups and rows against their direct posteriors."""
 
 import numpy as np
 import pytest
@@ -57,8 +57,8 @@ def test_draws_have_the_models_variables(name, evidence):
     ],
 )
 @pytest.mark.long
-def test_the_model_computes_the_siblings_cells(name, evidence):
-    """The deterministic cells of the tree are those that the sibling drew itself."""
+def test_the_model_computes_the_cells_of_the_direct_posterior(name, evidence):
+    """The deterministic cells of the tree are those that the direct posterior drew itself."""
     model = getattr(models, name)(evidence)
     drawn = getattr(posteriors, name)(evidence.values).variables(3, np.random.default_rng(0))
     names = [each.name for each in model.deterministics]

@@ -135,7 +135,7 @@ def test_what_cannot_be_said_is_refused(four):
 
 
 @pytest.mark.long
-def test_nuts_draws_from_the_posterior_of_the_sibling(four):
+def test_nuts_draws_from_the_posterior_of_the_direct_posterior(four):
     tree = sampled_by_nuts(bcm.models.hierarchical_calibration(four), seed=3)
     assert_converged(tree)
     drawn = bcm.posteriors.hierarchical_calibration(four).variables(

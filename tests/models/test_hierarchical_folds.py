@@ -1,4 +1,4 @@
-"""The PyMC model of the folds and its deterministic sibling are one posterior."""
+"""The PyMC model of the folds and its direct posterior are one posterior."""
 
 from importlib import import_module
 
@@ -97,7 +97,7 @@ def log_joint(counts, drawn, keywords):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_model_and_sibling_have_one_density(name):
+def test_model_and_direct_posterior_have_one_density(name):
     cells, dims, keywords = CASES[name]
     counts = labelled(cells, dims)
     drawn = posteriors.hierarchical_folds(counts, **keywords).variables(6, np.random.default_rng(1))

@@ -1,4 +1,4 @@
-"""Classifiers on the same folds: the model and its sibling, and what pairing is for."""
+"""Classifiers on the same folds: the model and its direct posterior, and what pairing is for."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def outcomes(folds=FOLDS, halves=None):
 
 @pytest.mark.long
 @pytest.mark.parametrize("seen", [(FOLDS,), (FOLDS, HALVES), OF_THREE], ids=["folds", "2", "3"])
-def test_model_and_sibling_have_one_density_and_one_theta(seen):
+def test_model_and_direct_posterior_have_one_density_and_one_theta(seen):
     evidence = outcomes(*seen)
     posterior = posteriors.paired_folds(evidence, spread=0.5)
     drawn = posterior.variables(4, np.random.default_rng(1))

@@ -1,4 +1,4 @@
-"""Truths drawn from the prior have ranks in the siblings' posteriors that are uniform."""
+"""Truths drawn from the prior have ranks in the direct posteriors that are uniform."""
 
 import warnings
 
@@ -30,10 +30,10 @@ def test_folds():
     counts = drawn["prior_predictive"]["cell_counts"].values[0]
     theta = drawn["prior"]["theta_expected"].values[0]
     cells = bcm.from_matrix(counts, labels=[0, 1], positive=1, dims=("batch", "fold"))
-    sibling = posteriors.hierarchical_folds(cells)
+    direct_posterior = posteriors.hierarchical_folds(cells)
     for name in ("accuracy", "recall"):
         truth = resolve(name)(theta).mean(-1)
-        assert_uniform(sibling.distribution(resolve(name)).cdf(truth))
+        assert_uniform(direct_posterior.distribution(resolve(name)).cdf(truth))
 
 
 @pytest.mark.long

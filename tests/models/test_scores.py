@@ -1,4 +1,4 @@
-"""Models of scores: each and its exact sibling are one posterior."""
+"""Models of scores: each and its direct posterior are one posterior."""
 
 import numpy as np
 import pytest

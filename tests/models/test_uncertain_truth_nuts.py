@@ -1,4 +1,4 @@
-"""Models of uncertain labels, sampled by NUTS: the posteriors of their siblings."""
+"""Models of uncertain labels, sampled by NUTS: the posteriors of their direct posteriors."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ def test_mislabelled():
     counts = bcm.from_matrix([[39, 13], [9, 37]])
     tree = sampled_by_nuts(models.mislabelled(counts, label_error=(8, 72)), seed=3)
     assert_converged(tree)
-    sibling = posteriors.mislabelled(counts, label_error=(8, 72))
-    drawn = sibling.variables(4000, np.random.default_rng(0))
+    direct_posterior = posteriors.mislabelled(counts, label_error=(8, 72))
+    drawn = direct_posterior.variables(4000, np.random.default_rng(0))
     for name in ("theta", "label_error"):
         assert_same_distribution(tree["posterior"][name], drawn[name])
 

@@ -168,8 +168,8 @@ def _padded(seen):
 def test_the_model_computes_the_cells_of_the_direct_posterior():
     counts = people(9)
     model = models.crossed_groups(counts, smooth="age")
-    sibling = posteriors.crossed_groups(counts, smooth="age")
-    drawn = sibling.variables(3, np.random.default_rng(0))
+    direct_posterior = posteriors.crossed_groups(counts, smooth="age")
+    drawn = direct_posterior.variables(3, np.random.default_rng(0))
     free = [model[each.name] for each in model.free_RVs]
     assert model.coords["attribute"] == ("sex", "age", "age curve")
     function = model.compile_fn(model["theta"], inputs=free, point_fn=False, mode=Mode("py", None))

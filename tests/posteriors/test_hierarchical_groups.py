@@ -242,7 +242,7 @@ def test_the_average_over_groups_is_that_of_new_ones():
 
 
 @pytest.mark.long
-def test_the_model_averages_over_groups_as_its_sibling_does():
+def test_the_model_averages_over_groups_as_its_direct_posterior_does():
     counts = bcm.from_matrix(SITES, labels=["sick", "well"], positive="well", dims=("group",))
     drawn = bcm.fit(counts, draws=40, chains=1)["posterior"].isel(chain=0)
     nodes = np.random.default_rng(0).standard_normal(200_000)

@@ -1,7 +1,8 @@
 """
 What every direct posterior of the catalogue keeps, whatever its model.
 
-That it is the posterior of the PyMC model of its name is proved in `tests/models/test_siblings.py`.
+That it is the posterior of the PyMC model of its name is proved in
+`tests/models/test_direct_posteriors.py`.
 """
 
 from typing import Any, NamedTuple

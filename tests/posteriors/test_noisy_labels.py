@@ -70,7 +70,7 @@ def test_three_raters_come_with_a_caution():
 
 
 @pytest.mark.long
-def test_model_and_sibling_are_one_density():
+def test_model_and_direct_posterior_are_one_density():
     evidence = bcm.from_raters(SAID, predicted={"model": np.where(TRUTH, TRUTH, SAID["bob"])})
     posterior = noisy_labels(evidence, dependence=0)
     drawn = posterior.variables(3, np.random.default_rng(1))

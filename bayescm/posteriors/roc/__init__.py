@@ -1,1 +1,1 @@
-"""What the siblings of the models of scores work with."""
+"""What the direct posteriors of the models of scores work with."""

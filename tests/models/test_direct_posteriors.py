@@ -1,4 +1,4 @@
-"""Every model and its direct sibling are one posterior. A new model is one line."""
+"""Every model and its direct posterior are one posterior. A new model is one line."""
 
 from typing import NamedTuple
 
@@ -176,14 +176,14 @@ def log_joint(case, drawn):
 
 
 def log_density(posterior, drawn):
-    """Return the sibling's log density at every draw, summed over its batch."""
+    """Return the direct posterior's log density at every draw, summed over its batch."""
     size = len(next(iter(drawn.values())))
     points = [{name: values[i] for name, values in drawn.items()} for i in range(size)]
     return np.array([np.sum(posterior.log_density(point)) for point in points])
 
 
 @pytest.mark.parametrize("case", FENCED, ids=names(FENCED))
-def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(case):
+def test_model_and_direct_posterior_differ_by_the_marginal_likelihood_alone(case):
     posterior = getattr(posteriors, case.model)(case.evidence, **case.keywords)
     drawn = posterior.variables(4, np.random.default_rng(1))
     difference = log_joint(case, drawn) - log_density(posterior, drawn)
@@ -208,7 +208,7 @@ def test_draws_have_the_variables_of_the_model(case):
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("case", SAMPLED, ids=lambda case: case.model)
-def test_nuts_draws_from_the_posterior_of_the_sibling(case):
+def test_nuts_draws_from_the_posterior_of_the_direct_posterior(case):
     tree = sampled_by_nuts(getattr(models, case.model)(case.evidence, **case.keywords), seed=3)
     assert_converged(tree)
     posterior = getattr(posteriors, case.model)(case.evidence, **case.keywords)
