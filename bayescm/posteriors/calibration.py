@@ -408,15 +408,15 @@ class Calibration(OfForecasts):
     def _largest_distance(self, classifier, grid):
         probability, hits, total = self.tally(classifier)
         if self.methods[classifier] != "binomial":
-            odds, drawn = self._departure(classifier, grid)
-            return np.abs(expit(odds + drawn) - grid).max(axis=1)
+            odds, draws = self._departure(classifier, grid)
+            return np.abs(expit(odds + draws) - grid).max(axis=1)
         # Jeffreys' prior of each value: the curve is that of the values, with nothing in between.
         inside = (grid.min() <= probability) & (probability <= grid.max())
         size = _DRAWS, int(inside.sum())
-        drawn = np.random.default_rng(0).beta(
+        draws = np.random.default_rng(0).beta(
             hits[inside] + 0.5, (total - hits)[inside] + 0.5, size
         )
-        return np.abs(self._at_prevalence(drawn)[0] - probability[inside]).max(axis=1)
+        return np.abs(self._at_prevalence(draws)[0] - probability[inside]).max(axis=1)
 
     def _departure(self, classifier, grid):
         """Return the log odds of probabilities and draws of the departure of a curve there."""
