@@ -526,8 +526,9 @@ def distributions_of(
         ``"finite"``, the mean over the members at hand, each with the same weight: these groups,
         these items, or the classifiers of these folds, without the luck of their test examples;
         ``"population"``, the mean over all groups or items there may be; ``"typical"``, the group
-        in the middle; ``"new"``, one new group or item. Each model says which of these it has. The name of a dim that the
-        model uses up, such as ``"group"``, stands for each of its members, partially pooled.
+        in the middle; ``"new"``, one new group or item. Each model says which of these it has. The
+        name of a dim that the model pools over, such as ``"group"``, stands for each of its
+        members, partially pooled.
     n : int, optional
         Size of the next test set; by default the observed total.
     draws : int, optional

@@ -586,7 +586,7 @@ class CountsPosterior(Posterior):
     def mean_over_members(
         self, measures: Sequence[Callable], cells: np.ndarray
     ) -> list[np.ndarray]:
-        """Return measures of cells, averaged over the axes of folds or groups, with equal weights."""
+        """Return measures of cells, averaged over folds or groups with equal weights."""
         axes, values = self._axes_within(cells), [measure(cells) for measure in measures]
         return [each.mean(axis=axes) for each in values] if axes else values
 
