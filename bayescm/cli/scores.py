@@ -69,7 +69,8 @@ def curve(
     from bayescm.cli.output import header_of_scores, show
 
     data, prob = evidence.scores(columns, columns.score), interval.prob
-    if target.prevalence is not None:
+    # A ROC curve and its area are the same at every prevalence.
+    if question.kind != "roc" and target.prevalence is not None:
         data = curves.at_prevalence(data, target.prevalence)
     if question.kind == "threshold":
         frame = _best_threshold(data, question.measure, prob)

@@ -76,7 +76,7 @@ def test_report_of_scores_has_areas_and_their_comparison(tmp_path):
     evidence = bcm.from_scores(actual, scores, positive=True)
     text = bcm.report(evidence, tmp_path / "r.md").read_text()
     assert "120 examples with scores" in text
-    assert "AUC of good lies between" in text
+    assert "auc (classifier good) lies between" in text
     assert "good is better than poor in auc" in text
     assert "precision-recall-curve.png" in text
 
