@@ -5,8 +5,8 @@ A batch comes in by `Ledger.append` (`Monitor.add` calls it, and `record`, which
 whether the batch is new). In one transaction it checks the end of the classifier's chain, refuses
 what must not be added, and appends one entry; that it returns is the acknowledgement of the batch.
 
-A process that is killed (SIGKILL) before the commit in `Database.begin` has recorded nothing, and
-one that is killed after it the whole batch, though nobody was told: to send the same batch again
+A process that is killed (SIGKILL) before the commit, the end of `begin` in `database`, has recorded
+nothing, and one that is killed after it the whole batch, though nobody was told: to send the same batch again
 changes nothing. The commit is durable (see `database`), and what is read is first checked against
 its hashes (see `chain`). Which alarms were acknowledged, or handed to a hook, is noted in two more
 chains of each classifier.

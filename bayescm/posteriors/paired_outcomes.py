@@ -1,4 +1,9 @@
-"""Several classifiers on the same examples: the posterior, drawn without enumeration."""
+"""
+Several classifiers on the same examples: a Dirichlet on the joint table of truth and answers.
+
+The difference of two is known for accuracy and other shares that are right or wrong (`Discordant`),
+pre-integrated for F1 and the like, and drawn elsewhere. A large joint table is never enumerated.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
