@@ -6,10 +6,10 @@ whether the batch is new). In one transaction it checks the end of the classifie
 what must not be added, and appends one entry; that it returns is the acknowledgement of the batch.
 
 A process that is killed (SIGKILL) before the commit, the end of `begin` in `database`, has recorded
-nothing, and one that is killed after it the whole batch, though nobody was told: to send the same batch again
-changes nothing. The commit is durable (see `database`), and what is read is first checked against
-its hashes (see `chain`). Which alarms were acknowledged, or handed to a hook, is noted in two more
-chains of each classifier.
+nothing, and one that is killed after it the whole batch, though nobody was told: to send the same
+batch again changes nothing. The commit is durable (see `database`), and what is read is first
+checked against its hashes (see `chain`). Which alarms were acknowledged, or handed to a hook, is
+noted in two more chains of each classifier.
 """
 
 import json
