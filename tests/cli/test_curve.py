@@ -75,7 +75,8 @@ def test_folds_have_a_row_each(capsys, file):
     [
         (["--positive", "x"], "positive class"),
         (["--score", "q"], "no such column"),
-        (["--prevalence", "2"], "prevalence must lie between"),
+        (["--kind", "pr", "--prevalence", "2"], "prevalence must lie between"),
+        (["--prevalence", "0.2"], "--prevalence"),
         (["--plot", "x.gif"], "picture"),
         (["--kind", "threshold", "--measure", "f11"], "f1"),
     ],
