@@ -44,7 +44,7 @@ from bayescm.posteriors.base import (
 )
 from bayescm.validate import fail
 
-# Measured over many learners and data sets, and explained in the model file, which has the same.
+# Copies of models/hierarchical_folds.py, which says how they were chosen; a test compares them.
 SPREAD, SEPARATION = 0.3, 1.0
 THRESHOLD_RHO = 0.4
 DISAGREEMENT = 0.4
