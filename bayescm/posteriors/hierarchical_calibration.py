@@ -296,7 +296,10 @@ class BySite(SiteForecasts):
     _by_site = True
 
     def __init__(self, posterior: SiteForecasts):
-        vars(self).update({key: value for key, value in vars(posterior).items() if key != "frame"})
+        # Not the labels and sizes of the pooled sites, where these were asked for before.
+        labels = ("template", "batch")
+        attributes = vars(posterior).items()
+        vars(self).update({name: value for name, value in attributes if name not in labels})
 
     @cached_property
     def template(self) -> LabelTemplate:

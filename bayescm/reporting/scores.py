@@ -14,6 +14,7 @@ from bayescm.evidence.slices import slice_name
 from bayescm.reporting import cautions, methods, sections
 from bayescm.reporting.progress import progress
 from bayescm.reporting.sections import Picture, Section, Table
+from bayescm.validate import fail
 
 _PANELS = 11  # classes of a picture
 _THRESHOLDS = (0.1, 0.2, 0.5)
@@ -26,6 +27,9 @@ def of_scores(
     keywords: dict[str, Any],
 ) -> list[Section]:
     """Return the whole report of scores."""
+    if keywords:
+        todo = "leave them out, or ask interval(scores, ...) with them"
+        raise fail("a report of scores has one model", [*keywords], "no keywords of a model", todo)
     totals = _class_totals(scores)
     facts = {
         "Model": "scores, which uses only the order of the scores",

@@ -56,6 +56,13 @@ def test_sites_are_drawn_towards_each_other(four):
 
 
 @pytest.mark.long
+def test_sites_have_their_labels_whatever_was_asked_for_before(four):
+    posterior = bcm.posteriors.hierarchical_calibration(four)
+    assert posterior.template.dims == posterior.batch.dims == ()
+    sites = posterior.by("group")
+    assert sites.template.dims == sites.batch.dims == ("group",)
+
+
 def test_far_many_examples_the_sites_own_numbers_return():
     many = sites([4000, 5000], [0.5, -0.3], [0.7, 1.1])
     table = bcm.summary(many, [*MEASURES, "auc"], of="group", draws=500)

@@ -68,6 +68,13 @@ def test_report_of_few_labels_says_what_the_judge_buys(tmp_path):
     assert "a is better than b" in text
 
 
+def test_a_report_of_scores_refuses_what_it_does_not_heed(tmp_path):
+    evidence = bcm.from_scores([0, 1, 0, 1], [0.1, 0.4, 0.3, 0.9], positive=1)
+    with pytest.raises(ValueError, match="a report of scores has one model"):
+        bcm.report(evidence, tmp_path / "r.md", model="binormal")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.long
 def test_report_of_scores_has_areas_and_their_comparison(tmp_path):
     rng = np.random.default_rng(0)
