@@ -20,6 +20,7 @@ import pandas as pd
 import xarray as xr
 from scipy import special
 
+from bayescm.distributions.log_densities import log_beta_binomial, log_binomial
 from bayescm.evidence import align, from_matrix
 from bayescm.measures.catalogue import names, resolve
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
@@ -214,8 +215,7 @@ class _PilotPosterior:
     def outcomes(self, n):
         """Return the successes in n trials, and their beta-binomial probabilities."""
         x = np.arange(n + 1.0)
-        log = special.betaln(x + self.a, n - x + self.b) - special.betaln(x + 1, n - x + 1)
-        return x, np.exp(log - special.betaln(self.a, self.b)) / (n + 1)
+        return x, np.exp(log_beta_binomial(x, n, self.a, self.b))
 
     def prob_outside(self, x, n):
         """Return the probabilities of at most x of n successes, or at most x failures."""
@@ -539,8 +539,7 @@ def binomial(n: Any, p: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the outcomes of n trials within nine standard deviations, and their probabilities."""
     reach = 9 * np.sqrt(n * p * (1 - p)) + 9
     x = np.arange(max(0, np.floor(n * p - reach)), min(n, np.ceil(n * p + reach)) + 1)
-    log = special.xlogy(x, p) + special.xlog1py(n - x, -p) - special.betaln(x + 1, n - x + 1)
-    return x, np.exp(log) / (n + 1)
+    return x, np.exp(log_binomial(x, n, p))
 
 
 def smallest_size(reach: Callable[[np.ndarray], np.ndarray], assurance: float) -> tuple[int, float]:

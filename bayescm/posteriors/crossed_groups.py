@@ -35,6 +35,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, logit
 
 from bayescm.distributions.dirichlet import default_concentration
+from bayescm.distributions.log_densities import log_half_normal
 from bayescm.evidence.counts import is_outcomes
 from bayescm.inference.importance import Weighted, explore
 from bayescm.posteriors.base import (
@@ -361,7 +362,8 @@ class CrossedRates(LogitNormalRates):
         return a * middle - (a + b) * np.logaddexp(0, middle)
 
     def _log_prior_of_scales(self, log_scales):
-        return (log_scales - (np.exp(log_scales) / self._prior_scales) ** 2 / 2).sum(1)
+        scales = np.exp(log_scales)
+        return (log_half_normal(scales, self._prior_scales) + log_scales).sum(1)
 
     @cached_property
     def parameters(self) -> Weighted:
@@ -383,10 +385,7 @@ class CrossedRates(LogitNormalRates):
         shifts = np.linalg.solve(roots[index].transpose(0, 2, 1), noise[..., None])[..., 0]
         parameters = np.concatenate([modes[index] + shifts, scales.points[index]], axis=1)
         log_proposal = log_heights[index] + _log_student(noise) + _log_determinant(roots)[index]
-        log_weights = self.log_posterior(parameters) - log_proposal
-        weights = np.exp(log_weights - log_weights.max())
-        weights = np.minimum(weights, weights.mean() * _SIZE**0.5)
-        return Weighted(parameters, weights / weights.sum())
+        return Weighted.from_logs(parameters, self.log_posterior(parameters) - log_proposal)
 
     def laplace(self, log_scales: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """

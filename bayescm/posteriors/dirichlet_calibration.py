@@ -34,6 +34,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import softmax
 
+from bayescm.distributions.log_densities import log_half_normal
 from bayescm.evidence.scores import as_forecasts, one_vs_rest, top_label
 from bayescm.inference import bayesian_bootstrap, laplace
 from bayescm.measures.probabilities import ClassForecasts, Forecasts, log_odds
@@ -376,8 +377,7 @@ class LinearDeparture:
         ]
         logs = np.log(self.precision / (2 * np.pi)).sum() / 2
         prior = logs - (coefficients**2) @ self.precision / 2
-        half = np.log(2 / np.pi) / 2 - np.log(self.spread) - (scale / self.spread) ** 2 / 2
-        return np.concatenate(likelihood) + prior + half
+        return np.concatenate(likelihood) + prior + log_half_normal(scale, self.spread)
 
     def _log_likelihood(self, design, matrices):
         eta = self.logs + design @ matrices.swapaxes(-1, -2)

@@ -32,8 +32,8 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from bayescm.distributions import dirichlet
+from bayescm.distributions.log_densities import log_half_normal
 from bayescm.inference.importance import Weighted
-from bayescm.posteriors.log_priors import log_half_normal
 
 # The grid of log(tau) goes from a hundredth of the prior's scale, which is as good as no difference
 # between groups, to five times it, beyond which 6e-7 of the prior lies.
@@ -103,10 +103,7 @@ class DirichletShares:
         cell = rng.choice(len(mass), _SIZE, p=mass)
         log_spread = edges[cell] + rng.random(_SIZE) * (edges[1] - edges[0])
         parameters, log_ratios = self._propose(log_spread, rng)
-        log_ratios = log_ratios - np.log(mass[cell])
-        weights = np.exp(log_ratios - log_ratios.max())
-        weights = np.minimum(weights, weights.mean() * _SIZE**0.5)
-        return Weighted(parameters, weights / weights.sum())
+        return Weighted.from_logs(parameters, log_ratios - np.log(mass[cell]))
 
     def _propose(self, log_spread, rng):
         """Draw shares given log spreads (S,); return parameters and log importance ratios."""

@@ -28,6 +28,7 @@ from scipy import special
 
 from bayescm.distributions.closed_forms import distribution_of_rates
 from bayescm.distributions.dirichlet import default_concentration
+from bayescm.distributions.log_densities import log_choose, log_half_normal
 from bayescm.distributions.logit_lattice import LogitLattice, concatenate
 from bayescm.evidence.folds import check_series
 from bayescm.inference.random_walk import Walk
@@ -233,14 +234,14 @@ class Drifting(CountsPosterior):
         walk = np.concatenate([np.zeros((1, 3)), np.cumsum(drift * moves, axis=0)])
         levels = special.logit(start) + walk
         total = -self.log_marginal_likelihood() - (moves**2 / 2 + np.log(2 * np.pi) / 2).sum()
-        total += (np.log(2 / np.pi) / 2 - np.log(self.scale) - (drift / self.scale) ** 2 / 2).sum()
+        total += log_half_normal(drift, self.scale).sum()
         for rate, (hits, misses) in enumerate(_split(self._cells)):
             a, b = _split(self.prior)[rate]
             total += special.xlogy(a - 1, start[rate]) + special.xlog1py(b - 1, -start[rate])
             total -= special.betaln(a, b)
             level = levels[:, rate]
             total += (hits * special.log_expit(level) + misses * special.log_expit(-level)).sum()
-            total -= (special.betaln(hits + 1, misses + 1) + np.log1p(hits + misses)).sum()
+            total += log_choose(hits + misses, hits).sum()
         return np.asarray(total)
 
     def log_marginal_likelihood(self) -> np.ndarray:

@@ -37,6 +37,7 @@ import xarray as xr
 from scipy.special import expit, logit, logsumexp
 
 from bayescm.distributions.empirical import Empirical
+from bayescm.distributions.log_densities import log_half_normal
 from bayescm.evidence.scores import as_sites
 from bayescm.inference import bayesian_bootstrap, importance
 from bayescm.measures.measure import CalibrationForm
@@ -592,8 +593,7 @@ class Sites:
     def log_prior(self, center: np.ndarray, spread: np.ndarray) -> np.ndarray:
         """Return the log prior density of means (..., 2) and spreads (..., 2)."""
         means = -((center / _CENTER) ** 2) / 2 - np.log(_CENTER * np.sqrt(2 * np.pi))
-        half = np.log(2 / np.pi) / 2 - np.log(self.spread) - (spread / self.spread) ** 2 / 2
-        return (means + half).sum(axis=-1)
+        return (means + log_half_normal(spread, self.spread)).sum(axis=-1)
 
     @cached_property
     def _quadratic_likelihood(self):

@@ -32,6 +32,7 @@ from scipy.special import betaincinv, log_softmax, ndtr, ndtri, softmax
 from bayescm.distributions.batches import Stack
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.empirical import WeightedNodes
+from bayescm.distributions.log_densities import log_half_student_t2
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.folds import FOLDS, design, is_random_split, stack
 from bayescm.inference.importance import Weighted
@@ -543,7 +544,7 @@ def _spread_nodes(cells, design, error, unit, uniform):
         center = spread_by_halves(design, error) * unit
     spread = scale * np.sqrt(2) * uniform / np.sqrt(1 - uniform**2)  # half-Student-t(2)
     spread[1::2] = center * np.exp(0.5 * ndtri(uniform[1::2]))
-    prior = (1 + (spread / scale) ** 2 / 2) ** -1.5 / np.sqrt(2) / scale
+    prior = np.exp(log_half_student_t2(spread, scale))
     around = np.exp(-2 * np.log(spread / center) ** 2) / (spread * 0.5 * np.sqrt(2 * np.pi))
     return spread, np.log(prior / (prior + around))
 
@@ -641,8 +642,8 @@ def _draw_spreads(cells, weighted, design, error, unit, size, rng):
         logs += variance_likelihood(cells, own[:, 1:], design.repeats)
     if design.halves is not None:
         logs += halves_likelihood(design, spread / unit, error)
-    # Half-Student-t(2), per step of the logarithm; the values of rho are its quantiles.
-    logs += np.log(spread) - 1.5 * np.log1p((spread / scale) ** 2 / 2)
+    # The grid is even in log(spread), whose density has the spread as a factor; rho is uniform.
+    logs += log_half_student_t2(spread, scale) + np.log(spread)
     mass = np.exp(logs - logs.max())
     cell = Weighted(np.stack([spread, rho], axis=1), mass / mass.sum()).choose(size, rng)
     within = np.log(_SPREAD_GRID[1] / _SPREAD_GRID[0]) * (rng.random(size) - 0.5)

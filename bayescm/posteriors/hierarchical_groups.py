@@ -48,6 +48,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln, expit, gammaln, logit
 
 from bayescm.distributions.dirichlet import default_concentration
+from bayescm.distributions.log_densities import log_half_normal
 from bayescm.evidence.counts import CELLS, is_outcomes, with_shares
 from bayescm.inference.adaptive_gauss_hermite import (
     Fitted,
@@ -66,7 +67,6 @@ from bayescm.posteriors.base import (
 )
 from bayescm.posteriors.dirichlet_shares import DirichletShares, average_cells
 from bayescm.posteriors.grouped_outcomes import grouped_outcomes
-from bayescm.posteriors.log_priors import log_half_normal
 from bayescm.validate import fail
 
 

@@ -24,6 +24,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import log_softmax
 
+from bayescm.distributions.log_densities import log_half_student_t2
 from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.posteriors.base import CountsPosterior
 from bayescm.posteriors.hierarchical_folds import (
@@ -432,9 +433,8 @@ class ThresholdSpread:
     def _log_posterior(self, ratio, rho):
         """Return the log posterior (..., J) of each classifier's spread over u, and rho."""
         own, between = self._threshold_variances(ratio, rho)
-        logs = -1.5 * np.log1p((ratio / self.scale) ** 2 / 2) + self.folds.log_density_of_variances(
-            own
-        )
+        logs = log_half_student_t2(ratio, self.scale)
+        logs = logs + self.folds.log_density_of_variances(own)
         return logs if self.halves is None else logs + self.halves.log_density_of_variances(between)
 
 

@@ -27,6 +27,7 @@ from scipy import special
 
 from bayescm.distributions.batches import Stack
 from bayescm.distributions.empirical import Discrete
+from bayescm.distributions.log_densities import log_beta_binomial, log_binomial
 
 # Confusion matrices that are enumerated, in the batch together: 200 examples make 1.4 million.
 _MOST_TABLES = 1_500_000
@@ -69,8 +70,8 @@ def _enumerate_tables(kernel, n, weights, share):
     values, logs = [], []
     for k in positives:
         tp, tn = np.arange(k + 1)[:, None], np.arange(n - k + 1)[None, :]
-        hits = _log_beta_binomial(tp, k, weights[1, 1], weights[1, 0])
-        rejections = _log_beta_binomial(tn, n - k, weights[0, 0], weights[0, 1])
+        hits = log_beta_binomial(tp, k, weights[1, 1], weights[1, 0])
+        rejections = log_beta_binomial(tn, n - k, weights[0, 0], weights[0, 1])
         cells = np.broadcast_arrays(tn, n - k - tn, k - tp, tp)
         values.append(np.stack(cells, axis=-1).reshape(-1, 2, 2))
         logs.append((log_positives[k] + hits + rejections).ravel())
@@ -80,13 +81,5 @@ def _enumerate_tables(kernel, n, weights, share):
 def _log_positives(k, n, share):
     a, b = share
     if np.isnan(b):
-        return _log_binomial(k, n) + special.xlogy(k, a) + special.xlog1py(n - k, -a)
-    return _log_beta_binomial(k, n, a, b)
-
-
-def _log_beta_binomial(k, n, a, b):
-    return _log_binomial(k, n) + special.betaln(k + a, n - k + b) - special.betaln(a, b)
-
-
-def _log_binomial(k, n):
-    return -np.log(n + 1) - special.betaln(k + 1, n - k + 1)
+        return log_binomial(k, n, a)
+    return log_beta_binomial(k, n, a, b)
