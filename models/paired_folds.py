@@ -54,15 +54,15 @@ import pymc as pm
 import xarray as xr
 from numpy.typing import ArrayLike
 
-# Scale of the spread of the thresholds in units of u^(2/3), and the spread of the separations in
-# units of u, of whose prior it is the median with halves; as in hierarchical_folds.
+# Those of models/hierarchical_folds.py, which says which of them are measured and which tuned, and
+# where. With halves SEPARATION_WITH_HALVES is the median of the prior of the separations.
 SPREAD, SEPARATION = 0.3, 1.0
 SPREAD_WITH_HALVES, SEPARATION_WITH_HALVES = 0.8, 0.8
-# As in hierarchical_folds, where they are explained.
 THRESHOLD_RHO = 0.4
 HALF_RATE, HALF_NOISE, HALF_REPEATS = 0.6, 3.0, 20.0
-# Standard deviation of the logarithm of the spread of the separations, before any data, and their
-# variance at half the size over that of the whole.
+LEAST_VARIANCE = 1e-3
+# Those of this model alone. Standard deviation of the logarithm of the spread of the separations,
+# before any data, and their variance at half the size over that of the whole.
 SEPARATION_LOG_SD, SEPARATION_HALF_RATE = 0.7, 0.7
 
 
@@ -226,7 +226,7 @@ def _observe_right(seen, apart, unit):
     variance, covariance, worth = seen
     alone = covariance[:, 0, :, 0].diagonal()
     mean = alone / (1 + unit**2 * alone) + SEPARATION_HALF_RATE * (apart * alone) ** 2
-    found = np.maximum(variance.diagonal(), 1e-3 * alone)
+    found = np.maximum(variance.diagonal(), LEAST_VARIANCE * alone)
     pm.Gamma("half_right", worth / 2, worth / (2 * mean), observed=found, dims="classifier")
 
 
@@ -237,7 +237,7 @@ def _observe_variance(name, seen, moved):
     trace, squares = np.trace(own, axis1=-2, axis2=-1), (own**2).sum(-2)
     shape = worth * trace**2 / squares.sum(-1) / 2
     mean = trace + (moved * squares).sum(-1)
-    found = np.maximum(variance.diagonal(), 1e-3 * trace)
+    found = np.maximum(variance.diagonal(), LEAST_VARIANCE * trace)
     pm.Gamma(name, shape, shape / mean, observed=found, dims="classifier")
 
 
@@ -257,7 +257,9 @@ def _observe_apart(seen, moved, correlation):
         mean = mean + (going - 2 * correlation * together).sum()
     alone, shape = np.mean(alone), np.mean(shape)
     mean = alone + mean / len(pairs)
-    pm.Gamma("moved_apart", shape, shape / mean, observed=max(np.mean(found), 1e-3 * alone))
+    pm.Gamma(
+        "moved_apart", shape, shape / mean, observed=max(np.mean(found), LEAST_VARIANCE * alone)
+    )
 
 
 def _all_cells(outcomes, name, number):

@@ -45,14 +45,16 @@ from bayescm.posteriors.base import (
 )
 from bayescm.validate import fail
 
-# Copies of models/hierarchical_folds.py, which says how they were chosen; a test compares them.
-SPREAD, SEPARATION = 0.3, 1.0
-THRESHOLD_RHO = 0.4
-DISAGREEMENT = 0.4
-SPREAD_WITH_HALVES, SEPARATION_WITH_HALVES = 0.8, 0.8
-SEPARATION_OF_SPREAD = 0.04
-HALF_RATE, HALF_NOISE, HALF_REPEATS = 0.6, 3.0, 20.0
+# Copies of models/hierarchical_folds.py, which says which of them are derived, which measured and
+# which tuned, and where; a test holds them equal.
 CENTRING = 2.0
+SEPARATION = 1.0
+HALF_RATE, HALF_NOISE = 0.6, 3.0
+SPREAD, THRESHOLD_RHO = 0.3, 0.4
+DISAGREEMENT, PRIOR_REPEATS, MOST_DISAGREEMENT = 0.4, 4, 0.9
+SPREAD_WITH_HALVES, SEPARATION_WITH_HALVES = 0.8, 0.8
+SEPARATION_OF_SPREAD, HALF_REPEATS = 0.04, 20.0
+LEAST_VARIANCE = 1e-3
 
 
 def hierarchical_folds(
@@ -128,7 +130,6 @@ def hierarchical_folds(
         ),
         rho=rhos if rho is None else (_correlation(rho), float(rho)),
         repeats=repeats,
-        disagreement=DISAGREEMENT,
         fixed=bool(facts["fixed_totals"] if fixed_totals is None else fixed_totals),
         shares=None if shares is None else class_shares(shares, folds.shape[-1]),
         smaller=_smaller(facts),
@@ -235,7 +236,6 @@ class Design:
     separation: float
     rho: tuple[float, float]
     repeats: int
-    disagreement: float
     fixed: bool
     shares: np.ndarray | None
     smaller: float = 1.0  # training sets than all but one fold: by how much u grows
@@ -804,10 +804,6 @@ def draw_variables(cells, design: Design, size: int, rng: np.random.Generator) -
 # What the variance over folds, repeats and disjoint halves shows of the spread of the thresholds.
 
 
-# Repeats that the prior of the disagreement counts for, as in the model, where it is assumed.
-_PRIOR_REPEATS = 4
-
-
 def repeat_weight(cells: np.ndarray, design: Design) -> float:
     """Return the power of the likelihood of repeats, as the model's function of this name."""
     repeats = design.repeats
@@ -816,9 +812,9 @@ def repeat_weight(cells: np.ndarray, design: Design) -> float:
     log_odds = np.log((right + 0.5) / (n - right + 0.5)).mean(-1)
     typical = (right.mean(0) + 0.5) / (n.mean(0) + 1)
     error = (1 / (n.mean(0) * typical * (1 - typical))).mean() / n.shape[-1]
-    prior, seen = _PRIOR_REPEATS, repeats * log_odds.var() / error
-    ratio = (prior * design.disagreement + seen) / (prior + repeats - 1)
-    return 1 / (repeats * (1 - min(ratio, 0.9) * (1 - 1 / repeats)))
+    observed = repeats * log_odds.var() / error
+    ratio = (PRIOR_REPEATS * DISAGREEMENT + observed) / (PRIOR_REPEATS + repeats - 1)
+    return 1 / (repeats * (1 - min(ratio, MOST_DISAGREEMENT) * (1 - 1 / repeats)))
 
 
 def variance_likelihood(cells: np.ndarray, own: np.ndarray, repeats: int) -> np.ndarray:
@@ -854,7 +850,7 @@ def fold_variance(cells, repeats):
     covariance = np.diag(size @ rates) - np.einsum("i,ij,il->jl", size, rates, rates)
     trace, squares = np.trace(covariance), (covariance**2).sum(0)
     degrees = repeats * (folds - 1) * trace**2 / squares.sum()
-    return max(variance, 1e-3 * trace), trace, squares, degrees
+    return max(variance, LEAST_VARIANCE * trace), trace, squares, degrees
 
 
 def log_scaled_chi2(variance, mean, degrees):

@@ -31,6 +31,7 @@ from bayescm.posteriors.hierarchical_folds import (
     HALF_NOISE,
     HALF_RATE,
     HALF_REPEATS,
+    LEAST_VARIANCE,
     SEPARATION,
     SEPARATION_WITH_HALVES,
     SPREAD,
@@ -248,7 +249,7 @@ class AnswerMoments:
         index = np.arange(len(self.variance))
         covariance = self.covariance[index, :, index]
         trace, squares = np.trace(covariance, axis1=-2, axis2=-1), (covariance**2).sum(-2)
-        variance = np.maximum(self.variance.diagonal(), 1e-3 * trace)
+        variance = np.maximum(self.variance.diagonal(), LEAST_VARIANCE * trace)
         mean = trace + (threshold_variance * squares).sum(-1)
         degrees = self.freedom * trace**2 / squares.sum(-1)
         return log_scaled_chi2(variance, mean, degrees)
@@ -274,12 +275,13 @@ class AnswerMoments:
             variances.append(self.variance[i, i] + self.variance[j, j] - 2 * self.variance[i, j])
             by_chance.append(np.trace(difference))
             degrees.append(self.freedom * by_chance[-1] ** 2 / (difference**2).sum())
-            one, two = threshold_variance[..., i, :], threshold_variance[..., j, :]
-            apart = one @ (first**2).sum(0) + two @ (second**2).sum(0)
-            together = np.sqrt(one * two) @ (first * second).sum(0)
+            first_variance = threshold_variance[..., i, :]
+            second_variance = threshold_variance[..., j, :]
+            apart = first_variance @ (first**2).sum(0) + second_variance @ (second**2).sum(0)
+            together = np.sqrt(first_variance * second_variance) @ (first * second).sum(0)
             mean = mean + apart[..., None] - 2 * together[..., None] * correlation
         chance = np.mean(by_chance)
-        variance = max(np.mean(variances), 1e-3 * chance)
+        variance = max(np.mean(variances), LEAST_VARIANCE * chance)
         return log_scaled_chi2(variance, chance + mean / len(pairs), np.mean(degrees))
 
 
@@ -425,17 +427,19 @@ class ThresholdSpread:
 
     def _threshold_variances(self, ratio, rho):
         """Return the variance of the thresholds that folds and that halves show, (..., J, C)."""
-        own = ((1 - rho) * ratio**2)[..., None] * self.error**2
+        between_folds = ((1 - rho) * ratio**2)[..., None] * self.error**2
         if self.halves is None:
-            return own, own
-        return own, (HALF_RATE * ratio**2 + HALF_NOISE)[..., None] * self.error**2
+            return between_folds, between_folds
+        return between_folds, (HALF_RATE * ratio**2 + HALF_NOISE)[..., None] * self.error**2
 
     def _log_posterior(self, ratio, rho):
         """Return the log posterior (..., J) of each classifier's spread over u, and rho."""
-        own, between = self._threshold_variances(ratio, rho)
+        between_folds, between_halves = self._threshold_variances(ratio, rho)
         logs = log_half_student_t2(ratio, self.scale)
-        logs = logs + self.folds.log_density_of_variances(own)
-        return logs if self.halves is None else logs + self.halves.log_density_of_variances(between)
+        logs = logs + self.folds.log_density_of_variances(between_folds)
+        if self.halves is None:
+            return logs
+        return logs + self.halves.log_density_of_variances(between_halves)
 
 
 # How far training moves the separations, and how far together.
@@ -492,7 +496,7 @@ class SeparationSpread:
     def _of_logarithm(self, spread):
         assert self.halves is not None
         by_chance = self.halves.covariance[:, 0, :, 0].diagonal()
-        observed = np.maximum(self.halves.variance.diagonal(), 1e-3 * by_chance)
+        observed = np.maximum(self.halves.variance.diagonal(), LEAST_VARIANCE * by_chance)
         variance = SEPARATION_HALF_RATE * (np.asarray(spread)[..., None] * by_chance) ** 2
         mean = by_chance / (1 + self.unit**2 * by_chance) + variance
         logs = log_scaled_chi2(observed, mean, self.halves.freedom).sum(-1)

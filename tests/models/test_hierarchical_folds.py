@@ -159,3 +159,13 @@ def test_constants_are_those_of_the_direct_posterior(name):
     constants = {key: value for key, value in model.items() if key.isupper()}
     assert len(constants) > 9
     assert constants == {key: posterior[key] for key in constants}
+
+
+def test_pairs_and_folds_have_the_same_constants():
+    folds, pairs = (
+        vars(import_module(f"bayescm.models.{name}"))
+        for name in ("hierarchical_folds", "paired_folds")
+    )
+    shared = {key for key in folds if key.isupper() and key in pairs}
+    assert len(shared) > 8
+    assert {key: folds[key] for key in shared} == {key: pairs[key] for key in shared}
