@@ -66,8 +66,11 @@ def gap(
     Return the posterior interval of how far groups are apart.
 
     The largest of several noisy values minus the smallest is too large even where all groups are
-    equal. The groups are therefore partially pooled first, by `models.robust_groups` (more than two
-    classes, and several classifiers: `models.hierarchical_groups`).
+    equal. The groups are therefore partially pooled first, by `models.robust_groups`, in which a
+    few groups may be unlike the others (more than two classes, and several classifiers:
+    `models.hierarchical_groups`). `interval` with ``of="group"`` pools by
+    `models.hierarchical_groups` instead, whose normal effects draw such a group towards the others:
+    its groups are not exactly these, unless ``model="hierarchical_groups"`` is passed here.
 
     Parameters
     ----------

@@ -37,8 +37,10 @@ def worst_slices(
     Return a table of slices, the one most probably bad first.
 
     The worst of many noisy values is bad by chance. The slices are partially pooled first
-    (`models.robust_groups`), and as many are flagged as the expected share of false
-    discoveries allows (Newton et al., 2004).
+    (`models.robust_groups`, in which a few may be unlike the others), and as many are flagged as
+    the expected share of false discoveries allows (Newton et al., 2004). `interval` with
+    ``of="group"`` pools by `models.hierarchical_groups`, which draws such a slice further towards
+    the others; pass ``model="hierarchical_groups"`` for slices as it has them.
 
     Parameters
     ----------

@@ -3,6 +3,38 @@ What every direct posterior returns, a `Posterior`, and what all of them take an
 
 A posterior is asked for the distribution of a measure, and where it has none for draws, never for
 the name of its model.
+
+The estimands: what ``of`` means, and where it is computed.
+`Posterior.estimands` maps every ``of`` that a posterior answers to the variable of
+`Posterior.variables` that it is read off; the table of all models is in ``docs/which-model.md``.
+`CountsPosterior.mean_over_members` turns draws of a variable into draws of a measure: an axis that
+the variable has beyond those of the batch (folds, groups, training sets) is averaged over, with
+equal weights, after the measure has been taken of each.
+
+``"parameter"``
+    The measure on infinitely many examples. Of folds ``theta_expected``: the mean of the measure
+    over training sets, which is the axis. Of groups, items and sites: ``"population"``.
+``"predictive"``
+    The measure on n further examples, `CountsPosterior.next_tables`: of folds by one newly trained
+    classifier, of groups in one new group (``theta_new``).
+``"finite"``
+    The mean over the members at hand. Of folds ``theta_fold``, in
+    `hierarchical_folds.draw_variables`: each classifier with its own effects of training, without
+    the luck of the test examples; ``"fitted"`` is another name for it. Of groups ``theta_group``,
+    the matrices of the groups given their counts: `BivariateLogitNormal.draw` and
+    `DirichletHierarchy.draw` in ``hierarchical_groups.py``, `NormalMixtureRates.draw` in
+    ``robust_groups.py``. Of items ``share_item``: how many of the items at hand are of each sort,
+    `RepeatedItems.draw_shares`. Of sites `hierarchical_calibration.resample_sites`. Of examples
+    partly labelled ``theta_finite``: the labels that are missing are drawn.
+``"population"``
+    All groups, items, sites or data sets that there may be. Of groups ``theta``, the *average
+    matrix* of which the measure is taken; of items and sites the mean of the measure.
+``"typical"``
+    Of groups ``theta_typical``, the matrix at the middle of the logits.
+``"new"``
+    One group, item, site or data set more.
+The name of a pooled dim, such as ``"group"``
+    Each member: the posterior that `Posterior.by` returns.
 """
 
 import math
@@ -115,38 +147,38 @@ class LabelTemplate:
         """
         if np.ndim(values) == 0:
             values = np.full(self.shape, values)
-        known = self._known()
-        if known is None:
+        plain_coords = self._plain_coords()
+        if plain_coords is None:
             further = {name: list(labels) for name, labels in ends}
             dims = (*self.dims, *further)
-            found = xr.DataArray(values, dims=dims, coords={**self.coords, **further})
+            array = xr.DataArray(values, dims=dims, coords={**self.coords, **further})
         else:
-            found = _empty(known, self.dims, self.shape, ends).copy(deep=False, data=values)
-        found.name = self.name
+            array = _empty(plain_coords, self.dims, self.shape, ends).copy(deep=False, data=values)
+        array.name = self.name
         if attrs or self.attrs:
-            found.attrs = attrs or self.attrs
-        return found
+            array.attrs = attrs or self.attrs
+        return array
 
-    def _known(self):
+    def _plain_coords(self):
         """Return the coords as what may be compared: scalars and a few plain labels; else None."""
-        known = []
-        for name, each in self.coords.items():
-            if each.ndim == 0:
-                value = each.values.item()
-            elif each.dims == (name,) and each.size <= _FEW and each.dtype.kind in _PLAIN:
-                value = tuple(each.values.tolist())
+        plain_coords = []
+        for name, coord in self.coords.items():
+            if coord.ndim == 0:
+                value = coord.values.item()
+            elif coord.dims == (name,) and coord.size <= _FEW and coord.dtype.kind in _PLAIN:
+                value = tuple(coord.values.tolist())
             else:
                 return None
-            if each.attrs:
+            if coord.attrs:
                 return None
-            known.append((name, each.dtype.str, value))
-        return tuple(known)
+            plain_coords.append((name, coord.dtype.str, value))
+        return tuple(plain_coords)
 
 
 @lru_cache(maxsize=64)
-def _empty(known, dims, shape, ends):
+def _empty(plain_coords, dims, shape, ends):
     """Return NaN with these labels; 1 and True are told apart by their types."""
-    coords = {name: np.asarray(value, dtype) for name, dtype, value in known}
+    coords = {name: np.asarray(value, dtype) for name, dtype, value in plain_coords}
     coords |= {name: list(labels) for name, labels in ends}
     values = np.full((*shape, *(len(labels) for _, labels in ends)), np.nan)
     return xr.DataArray(values, dims=[*dims, *(name for name, _ in ends)], coords=coords)
@@ -174,7 +206,8 @@ class Posterior:
     pairs : tuple of str
         The dims whose members belong together, being tested on the same examples.
     estimands : mapping of str to str
-        The values of ``of`` that it answers, and the variable that each is read off.
+        The values of ``of`` that it answers, and the variable that each is read off; what they
+        mean is said at the head of this file.
     has_model : bool
         Whether there is a PyMC model of the same evidence, so that `fit` makes a tree of it.
     cell_prior : bool
@@ -333,8 +366,8 @@ class Posterior:
         variable = self.estimands[of]
         names = [
             name
-            for name, another in self.estimands.items()
-            if another == variable and name not in ("parameter", "predictive")
+            for name, estimated in self.estimands.items()
+            if estimated == variable and name not in ("parameter", "predictive")
         ]
         return names[0] if of == "parameter" and names else of
 
@@ -354,8 +387,8 @@ class Posterior:
         random_seed: Any = 0,
     ) -> Distribution:
         """Return the distribution of a measure, shape (..., [C]); parameters of `distributions`."""
-        asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-        return self.distributions([measure], **asked)[0]
+        options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+        return self.distributions([measure], **options)[0]
 
     def distributions(
         self,
@@ -386,12 +419,16 @@ class Posterior:
         exact: list[Any] = [None] * len(measures)
         if draws is None:
             exact = [self.exact_distribution(measure, of=of, n=n) for measure in measures]
-        rest = [measure for measure, one in zip(measures, exact, strict=True) if one is None]
-        if not rest:
+        without_exact = [
+            measure
+            for measure, distribution in zip(measures, exact, strict=True)
+            if distribution is None
+        ]
+        if not without_exact:
             return exact
         size = self.draws_by_default(of) if draws is None else draws
-        drawn = iter(self._by_draws(rest, size, check_seed(random_seed), of, n))
-        return [next(drawn) if one is None else one for one in exact]
+        drawn = iter(self._by_draws(without_exact, size, check_seed(random_seed), of, n))
+        return [next(drawn) if distribution is None else distribution for distribution in exact]
 
     def _by_draws(self, measures, size, seed, of, n):
         """Return distributions by draws, all measures from the same ones."""
@@ -399,7 +436,8 @@ class Posterior:
         if large and n is None and self.batch.ndim and self.isel_batch(np.arange(1)) is not None:
             return [LazyDraws(self, measure, size, seed, of) for measure in measures]
         arrays = self.draw_in_parts(measures, size, np.random.default_rng(seed), of=of, n=n)
-        return [self.empirical(*each) for each in zip(measures, arrays, strict=True)]
+        pairs = zip(measures, arrays, strict=True)
+        return [self.empirical(measure, draws) for measure, draws in pairs]
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws (size, ..., [C]) of a measure."""
@@ -422,7 +460,7 @@ class Posterior:
         large = self.values_per_draw * size > _VALUES_IN_MEMORY
         step = max(1, _VALUES_IN_MEMORY // self.values_per_draw) if large else size
         sizes = np.diff([*range(0, size, step), size])
-        parts = [self.draw(measures, part, rng, of=of, n=n) for part in sizes]
+        parts = [self.draw(measures, number, rng, of=of, n=n) for number in sizes]
         return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
     def difference(
@@ -463,8 +501,8 @@ class Posterior:
             values = draws()
         dims = self.measure_template(measure).dims
         values = np.moveaxis(values, 0, -1)
-        one, two = (values[tuple(at[dim] for dim in dims)] for at in (first, second))
-        return Empirical(one - two)
+        minuend, subtrahend = (values[tuple(at[dim] for dim in dims)] for at in (first, second))
+        return Empirical(minuend - subtrahend)
 
     def exact_members(
         self, measure: Callable, *, of: str = "parameter", n: Any = None
@@ -473,8 +511,8 @@ class Posterior:
         members = np.full(self.measure_template(measure).shape, None, dtype=object)
         exact = self.exact_distribution(measure, of=of, n=n)
         if exact is not None:
-            for place in range(members.size):
-                members.flat[place] = exact.take(place) if members.ndim else exact
+            for position in range(members.size):
+                members.flat[position] = exact.take(position) if members.ndim else exact
         return members
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
@@ -588,7 +626,7 @@ class CountsPosterior(Posterior):
     ) -> list[np.ndarray]:
         """Return measures of cells, averaged over folds or groups with equal weights."""
         axes, values = self._axes_within(cells), [measure(cells) for measure in measures]
-        return [each.mean(axis=axes) for each in values] if axes else values
+        return [draws.mean(axis=axes) for draws in values] if axes else values
 
     def _axes_within(self, cells):
         """Return the axes between those of the batch and the cells."""
@@ -609,23 +647,23 @@ class CountsPosterior(Posterior):
 class PerMember(CountsPosterior):
     """Each member of a dim that a posterior pools over: of groups, each one's matrix."""
 
-    def __init__(self, whole: CountsPosterior, dim: str):
-        self.whole, self.dim, self.counts = whole, dim, whole.counts
-        self.pooled_dims = tuple(each for each in whole.pooled_dims if each != dim)
-        self.pairs, self.how = whole.pairs, whole.how
+    def __init__(self, posterior: CountsPosterior, dim: str):
+        self.posterior, self.dim, self.counts = posterior, dim, posterior.counts
+        self.pooled_dims = tuple(pooled for pooled in posterior.pooled_dims if pooled != dim)
+        self.pairs, self.how = posterior.pairs, posterior.how
         self.estimands = {"parameter": f"theta_{dim}"}
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return those of the whole posterior, which knows its members by the name of the dim."""
-        return self.whole.draws_by_default(of if of == "finite" else self.dim, joint=joint)
+        return self.posterior.draws_by_default(of if of == "finite" else self.dim, joint=joint)
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., C, C) of the cells of each member."""
         name = f"theta_{self.dim}"
-        estimands = {variable: estimand for estimand, variable in self.whole.estimands.items()}
+        estimands = {variable: estimand for estimand, variable in self.posterior.estimands.items()}
         if name in estimands:
-            return self.whole.cells(estimands[name], size, rng)
-        drawn = self.whole.variables(size, rng)
+            return self.posterior.cells(estimands[name], size, rng)
+        drawn = self.posterior.variables(size, rng)
         if name not in drawn:
             raise fail(f"the model has no single {self.dim}", name, drawn, "take another model")
         return drawn[name]
@@ -670,44 +708,49 @@ class IndependentMembers(Posterior):
     @cached_property
     def template(self) -> LabelTemplate:
         """The labels of the posteriors, under a dim of their own."""
-        return self._side_by_side([each.template for each in self.posteriors.values()])
+        return self._side_by_side([posterior.template for posterior in self.posteriors.values()])
 
     def measure_template(self, measure: Callable, attrs: dict | None = None) -> LabelTemplate:
         """Return the dims, coords and name of a measure of every member."""
-        templates = [one.measure_template(*own, attrs) for one, own in self._resolved([measure])]
+        templates = [
+            posterior.measure_template(*resolved, attrs)
+            for posterior, resolved in self._resolved([measure])
+        ]
         return self._side_by_side(templates)
 
     def _side_by_side(self, templates):
         first, labels = templates[0], list(self.posteriors)
-        for label, another in zip(labels, templates, strict=True):
-            if self.dim in another.dims:
+        for label, template in zip(labels, templates, strict=True):
+            if self.dim in template.dims:
                 todo = "select along it, or compare over another dim"
                 allowed = "it in all members or in none"
                 raise fail(f"only some members have the dim {self.dim}", label, allowed, todo)
-            if another.sizes != first.sizes or not all(
-                another.coords[dim].equals(first.coords[dim])
+            if template.sizes != first.sizes or not all(
+                template.coords[dim].equals(first.coords[dim])
                 for dim in first.dims
-                if dim in first.coords and dim in another.coords
+                if dim in first.coords and dim in template.coords
             ):
                 todo = "compare what has the same classes and dims"
                 allowed = f"those of {labels[0]}: {first.sizes}"
-                raise fail(f"{label} has other labels", another.sizes, allowed, todo)
-        coords = {name: each for name, each in first.coords.items() if name != "positive"}
+                raise fail(f"{label} has other labels", template.sizes, allowed, todo)
+        coords = {name: coord for name, coord in first.coords.items() if name != "positive"}
         return replace(first, coords=coords).prepend_dim(self.dim, labels)
 
     @property
     def values_per_draw(self) -> int:
         """The most that one of the posteriors has in memory: they are drawn one by one."""
-        return max(each.values_per_draw for each in self.posteriors.values())
+        return max(posterior.values_per_draw for posterior in self.posteriors.values())
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return how many draws all of them make."""
-        return min(each.draws_by_default(of, joint=joint) for each in self.posteriors.values())
+        return min(
+            posterior.draws_by_default(of, joint=joint) for posterior in self.posteriors.values()
+        )
 
     def caveats(self, of: str = "parameter") -> list[str]:
         """Return what the evidence of any of them makes doubtful."""
-        every = [each.caveats(of) for each in self.posteriors.values()]
-        return list(dict.fromkeys(sentence for sentences in every for sentence in sentences))
+        caveats = [posterior.caveats(of) for posterior in self.posteriors.values()]
+        return list(dict.fromkeys(sentence for sentences in caveats for sentence in sentences))
 
     def draw(
         self,
@@ -721,15 +764,15 @@ class IndependentMembers(Posterior):
         """Draw each by itself, in an order of its own: equal seeds must not make pairs."""
         default = size == self.draws_by_default(of, joint=True)  # then trees give all they have
         seeds = [np.random.SeedSequence(int(rng.integers(2**63))) for _ in self.posteriors]
-        every = []
+        draws = []
         for seed, (posterior, resolved) in zip(seeds, self._resolved(measures), strict=True):
             number = posterior.draws_by_default(of, joint=True) if default else size
             generator = np.random.default_rng(seed)
-            every.append(posterior.draw_in_parts(resolved, number, generator, of=of, n=n))
-        orders = [rng.permutation(len(arrays[0]))[:size] for arrays in every]
+            draws.append(posterior.draw_in_parts(resolved, number, generator, of=of, n=n))
+        orders = [rng.permutation(len(arrays[0]))[:size] for arrays in draws]
         return [
             np.stack([values[order] for values, order in zip(arrays, orders, strict=True)], axis=1)
-            for arrays in zip(*every, strict=True)
+            for arrays in zip(*draws, strict=True)
         ]
 
     def exact_members(
@@ -737,14 +780,17 @@ class IndependentMembers(Posterior):
     ) -> np.ndarray:
         """Return the exact distribution of each member, an array of objects or of None."""
         return np.stack(
-            [one.exact_members(*own, of=of, n=n) for one, own in self._resolved([measure])]
+            [
+                posterior.exact_members(*resolved, of=of, n=n)
+                for posterior, resolved in self._resolved([measure])
+            ]
         )
 
 
 # The arguments of the functions that make one: counts, prior and known shares in the same order.
 
 
-def as_labelled_counts(evidence: Any, *own: str, abstention: bool = False) -> xr.DataArray:
+def as_labelled_counts(evidence: Any, *model_dims: str, abstention: bool = False) -> xr.DataArray:
     """
     Return canonical counts; a bare array (..., C, C) gets labels, and dims as a model expects them.
 
@@ -752,7 +798,7 @@ def as_labelled_counts(evidence: Any, *own: str, abstention: bool = False) -> xr
     ----------
     evidence : DataArray, Dataset or array_like
         Of outcomes, each classifier's own matrix: that they are paired is forgotten.
-    *own : str
+    *model_dims : str
         The dims of an array before its last two axes; those before them are a batch.
     abstention : bool, default False
         Whether a label may be an abstention, which the model then knows that nothing is.
@@ -773,12 +819,12 @@ def as_labelled_counts(evidence: Any, *own: str, abstention: bool = False) -> xr
             raise fail("this model knows no abstentions", counts["abstain"].item(), allowed, todo)
         return counts
     table = check_counts(evidence, fractional=True)
-    if table.ndim < 2 + len(own) or table.shape[-1] != table.shape[-2]:
-        allowed = f"(..., {''.join(f'{dim}, ' for dim in own)}C, C)"
+    if table.ndim < 2 + len(model_dims) or table.shape[-1] != table.shape[-2]:
+        allowed = f"(..., {''.join(f'{dim}, ' for dim in model_dims)}C, C)"
         raise fail("not an array of confusion matrices", table.shape, allowed, "correct its shape")
-    lead = table.ndim - 2 - len(own)
-    dims = [f"batch_{place}" if lead > 1 else "batch" for place in range(lead)]
-    return make_counts(table, np.arange(table.shape[-1]), dims=(*dims, *own))
+    lead = table.ndim - 2 - len(model_dims)
+    dims = [f"batch_{axis}" if lead > 1 else "batch" for axis in range(lead)]
+    return make_counts(table, np.arange(table.shape[-1]), dims=(*dims, *model_dims))
 
 
 def prior_of(concentration: Any, evidence: Any, uses: Sequence[Hashable] = ()) -> Any:
@@ -796,8 +842,8 @@ def prior_of(concentration: Any, evidence: Any, uses: Sequence[Hashable] = ()) -
 def shares_of(prevalence: Any, evidence: Any, counts: xr.DataArray) -> Any:
     """Return known shares of the actual classes in the order of the counts; the coord's if None."""
     if prevalence is None and "prevalence" in counts.coords:
-        known = counts.coords["prevalence"]
-        return known.values if known.ndim else known.item()
+        prevalence_coord = counts.coords["prevalence"]
+        return prevalence_coord.values if prevalence_coord.ndim else prevalence_coord.item()
     ordered = in_label_order(prevalence, counts["actual"].values.tolist())
     if ordered is not prevalence:
         return np.asarray(ordered, float)
@@ -815,11 +861,10 @@ def shares_of(prevalence: Any, evidence: Any, counts: xr.DataArray) -> Any:
             shares = shares.assign_coords(actual=evidence["actual"].values)
     if "actual" not in shares.dims:
         return shares.values
-    labels, given = (each["actual"].values.tolist() for each in (counts, shares))
-    if set(labels) != set(given):
-        raise fail(
-            "prevalence has different classes", given, labels, "give one proportion per class"
-        )
+    labels, share_labels = (array["actual"].values.tolist() for array in (counts, shares))
+    if set(labels) != set(share_labels):
+        todo = "give one proportion per class"
+        raise fail("prevalence has different classes", share_labels, labels, todo)
     return by_labels(shares, labels, ["actual"]).transpose(..., "actual").values
 
 
