@@ -153,7 +153,7 @@ def _repeats(folds, n_folds):
         )
     if n_folds < 2 or number % n_folds:
         todo = "correct the coordinate n_folds"
-        divisors = [each for each in range(2, number + 1) if number % each == 0]
+        divisors = [divisor for divisor in range(2, number + 1) if number % divisor == 0]
         raise fail("n_folds does not divide the number of folds", n_folds, f"{divisors}", todo)
     return number // int(n_folds)
 
@@ -300,7 +300,7 @@ class HierarchicalFolds(CountsPosterior):
             for index in self._indices()
         ]
         return {
-            name: _stack_batch([each[name] for each in drawn], self.batch.shape)
+            name: _stack_batch([draws[name] for draws in drawn], self.batch.shape)
             for name in drawn[0]
         }
 
@@ -403,10 +403,10 @@ class Nodes:
         size = spreads.shape[-1]
         factors = np.exp(np.minimum(np.sqrt(size) * spreads, 300))
         rates = np.repeat(np.exp(self.rates)[:, None], 2 * size, axis=1)
-        for part, factor in ((rates[:, :size], factors), (rates[:, size:], 1 / factors)):
-            diagonal = np.einsum("nii->ni", part[:, 0])
+        for moved, factor in ((rates[:, :size], factors), (rates[:, size:], 1 / factors)):
+            diagonal = np.einsum("nii->ni", moved[:, 0])
             diagonal *= factor[:, :1]
-            columns = np.einsum("njij->nij", part[:, 1:])
+            columns = np.einsum("njij->nij", moved[:, 1:])
             columns *= factor[:, None, 1:]
         rates *= (self.shares[:, None] / rates.sum(-1))[..., None]
         return rates
@@ -429,24 +429,34 @@ def independent_totals(cells, design):
 
 
 def training_spreads(ratio, design, error, unit, rho=None):
-    """Return the spreads of the common, the own and all effects of training, (N, 1 + C) each."""
+    """
+    Return the standard deviations of the effects of training, (N, 1 + C) each.
+
+    Of those that all folds have in common, of those of one fold alone, and of both together.
+    """
     threshold, separation = design.rho
     threshold = threshold if rho is None else rho[:, None]
-    column = (ratio[:, None] * error) ** 2
+    threshold_variance = (ratio[:, None] * error) ** 2
     n_independent = np.maximum(1 / error**2 * design.effect / design.totals_effect, 1)
     luck = 0 if design.fixed else 1 / n_independent
     separation_variance = np.full((len(ratio), 1), (design.separation * design.smaller * unit) ** 2)
     if design.halves is not None:
         separation_variance += SEPARATION_OF_SPREAD * (ratio[:, None] * unit) ** 2
-    common = np.hstack([separation * separation_variance, threshold * column + luck])
-    own = np.hstack([(1 - separation) * separation_variance, (1 - threshold) * column])
-    return np.sqrt(common), np.sqrt(own), np.sqrt(common + own)
+    common = np.hstack([separation * separation_variance, threshold * threshold_variance + luck])
+    alone = np.hstack(
+        [(1 - separation) * separation_variance, (1 - threshold) * threshold_variance]
+    )
+    return (
+        np.sqrt(common),
+        np.sqrt(alone),
+        np.sqrt(common + alone),
+    )
 
 
-def centred_spreads(common: np.ndarray, own: np.ndarray, folds: int) -> np.ndarray:
+def centred_spreads(common_sd: np.ndarray, fold_sd: np.ndarray, folds: int) -> np.ndarray:
     """Return the spreads of training less what the posterior of the rates carries already."""
-    carried = common**2 + own**2 / folds
-    return np.sqrt(np.maximum(common**2 + own**2 - CENTRING * carried, 0))
+    carried = common_sd**2 + fold_sd**2 / folds
+    return np.sqrt(np.maximum(common_sd**2 + fold_sd**2 - CENTRING * carried, 0))
 
 
 def node_shares(totals, design, size, uniform=None):
@@ -513,21 +523,21 @@ def fold_nodes(
         rho, uniform = uniform[:, 1], np.delete(uniform, 1, axis=1)
     spread, log_prior = _spread_nodes(cells, design, error, unit, uniform[:, 0])
     effects = ndtri(uniform[:, 1 : classes + 2])
-    common, own, total = training_spreads(spread / unit, design, error, unit, rho)
+    common_sd, fold_sd, total = training_spreads(spread / unit, design, error, unit, rho)
     weighted = cells * (repeat_weight(cells, design) if design.repeats > 1 else 1.0)
-    level, log_density = _level_nodes(weighted, design, uniform, own)
-    log_weights = fold_likelihood(weighted, level, own) - log_density + log_prior
+    level, log_density = _level_nodes(weighted, design, uniform, fold_sd)
+    log_weights = fold_likelihood(weighted, level, fold_sd) - log_density + log_prior
     if design.repeats > 1:
-        log_weights += variance_likelihood(cells, own[:, 1:], design.repeats)
+        log_weights += variance_likelihood(cells, fold_sd[:, 1:], design.repeats)
     if design.halves is not None:
         log_weights += halves_likelihood(design, spread / unit, error)
-    rates = log_softmax(shifted(level, -common * effects), axis=-1)
+    rates = log_softmax(shifted(level, -common_sd * effects), axis=-1)
     log_weights += (design.prior * rates).sum((-2, -1))
     weights = np.exp(log_weights - log_weights.max())
     class_share = node_shares(
         independent_totals(cells * design.effect, design), design, size, uniform[:, -1]
     )
-    centred = centred_spreads(common, own, len(cells))
+    centred = centred_spreads(common_sd, fold_sd, len(cells))
     return Nodes(weights / weights.sum(), rates, effects, spread, total, centred, class_share, rho)
 
 
@@ -566,22 +576,22 @@ def _lattice(size, rng):
     return np.clip((points + (0 if rng is None else shift)) % 1, 1e-9, 1 - 1e-9)
 
 
-def _level_nodes(cells, design, uniform, own):
+def _level_nodes(cells, design, uniform, fold_sd):
     """Return log rates of two classes near the pooled ones, and their log density."""
     pooled = cells.sum(0)
     level, log_density = np.zeros((len(uniform), 2, 2)), 0.0
     for row in range(2):
         negative, positive = pooled[row] * _HEAVIER + design.prior[row]
         quantiles = np.log(_beta_quantiles(positive, negative))
-        table = quantiles - np.log(_beta_quantiles(negative, positive))[::-1]
+        log_odds = quantiles - np.log(_beta_quantiles(negative, positive))[::-1]
         z = ndtri(uniform[:, -3 + row])
         interval = np.clip(np.searchsorted(_GRID, z) - 1, 0, len(_GRID) - 2)
-        slope = np.diff(table)[interval] / np.diff(_GRID)[interval]
+        slope = np.diff(log_odds)[interval] / np.diff(_GRID)[interval]
         # The folds' own thresholds widen what the pooled counts say.
         information = pooled[row].prod() / pooled[row].sum() + 0.5
-        wider = np.sqrt(1 + (own[:, 1:] ** 2).sum(-1) / len(cells) * information)
-        middle = table[len(table) // 2]
-        level[:, row, 1] = middle + wider * (np.interp(z, _GRID, table) - middle)
+        wider = np.sqrt(1 + (fold_sd[:, 1:] ** 2).sum(-1) / len(cells) * information)
+        middle = log_odds[len(log_odds) // 2]
+        level[:, row, 1] = middle + wider * (np.interp(z, _GRID, log_odds) - middle)
         log_density = log_density - z**2 / 2 - np.log(slope * wider)
     return log_softmax(level, axis=-1), log_density
 
@@ -613,16 +623,16 @@ def nodes_of_many_classes(cells, design: Design, size: int, rng: np.random.Gener
     pooled = weighted.sum(0) + design.prior
     spread, rho = _draw_spreads(cells, weighted, design, error, unit, size, rng)
     effects = rng.standard_normal((size, len(error) + 1))
-    common, own, total = training_spreads(spread / unit, design, error, unit, rho)
+    common_sd, fold_sd, total = training_spreads(spread / unit, design, error, unit, rho)
     gammas = np.maximum(rng.standard_gamma(pooled, (size, *pooled.shape)), 1e-250)
-    mean_effects = own / np.sqrt(len(cells)) * rng.standard_normal(own.shape)
+    mean_effects = fold_sd / np.sqrt(len(cells)) * rng.standard_normal(fold_sd.shape)
     level = log_softmax(shifted(np.log(gammas), mean_effects), axis=-1)
-    rates = log_softmax(shifted(level, -common * effects), axis=-1)
+    rates = log_softmax(shifted(level, -common_sd * effects), axis=-1)
     # The prior is that of the typical rates, not of the level.
     log_weights = (design.prior * (rates - level)).sum((-2, -1))
     weights = np.exp(log_weights - log_weights.max())
     class_share = node_shares(independent_totals(cells * design.effect, design), design, size)
-    centred = centred_spreads(common, own, len(cells))
+    centred = centred_spreads(common_sd, fold_sd, len(cells))
     return Nodes(weights / weights.sum(), rates, effects, spread, total, centred, class_share, rho)
 
 
@@ -631,15 +641,15 @@ def _draw_spreads(cells, weighted, design, error, unit, size, rng):
     scale = design.spread * (design.smaller * unit) ** (2 / 3)
     rhos = np.array([design.rho[0]]) if design.halves is None else _RHO_GRID
     spread, rho = (grid.ravel() for grid in np.meshgrid(scale * _SPREAD_GRID, rhos))
-    _, own, _ = training_spreads(spread / unit, design, error, unit, rho)
+    _, fold_sd, _ = training_spreads(spread / unit, design, error, unit, rho)
     pooled = weighted.sum(0) + design.prior
     rates = pooled / pooled.sum(-1, keepdims=True)
     level = np.broadcast_to(np.log(rates), (len(spread), *rates.shape))
-    logs = fold_likelihood(weighted, level, own)
+    logs = fold_likelihood(weighted, level, fold_sd)
     information = _information(weighted.sum(0), rates) / len(cells)
-    logs = logs + np.log1p(own**2 * information).sum(-1) / 2
+    logs = logs + np.log1p(fold_sd**2 * information).sum(-1) / 2
     if design.repeats > 1:
-        logs += variance_likelihood(cells, own[:, 1:], design.repeats)
+        logs += variance_likelihood(cells, fold_sd[:, 1:], design.repeats)
     if design.halves is not None:
         logs += halves_likelihood(design, spread / unit, error)
     # The grid is even in log(spread), whose density has the spread as a factor; rho is uniform.
@@ -663,9 +673,9 @@ _NEWTON_STEPS = 6
 _CONVERGED = 1e-3  # logits; the next step would be of the order of its square
 
 
-def fold_likelihood(cells, level, own):
+def fold_likelihood(cells, level, fold_sd):
     """
-    Return the log likelihood of all folds, each fold's own effects integrated out.
+    Return the log likelihood of all folds, the effects of each fold alone integrated out.
 
     By Laplace's method: the effects are small beside what one fold can tell, or else the fold is
     large, so that their distribution is close to normal either way.
@@ -675,8 +685,8 @@ def fold_likelihood(cells, level, own):
     cells : ndarray, shape (M, C, C)
     level : ndarray, shape (N, C, C)
         Log rates.
-    own : ndarray, shape (N, 1 + C)
-        Standard deviations of the own effects.
+    fold_sd : ndarray, shape (N, 1 + C)
+        Standard deviations of the effects of training on one fold alone.
 
     Returns
     -------
@@ -685,21 +695,21 @@ def fold_likelihood(cells, level, own):
     """
     folds, n_folds = np.unique(cells, axis=0, return_counts=True)
     log_likelihood = _two_classes if cells.shape[-1] == 2 else _many_classes
-    return n_folds @ log_likelihood(folds, level, own)
+    return n_folds @ log_likelihood(folds, level, fold_sd)
 
 
-def _two_classes(folds, level, own):
+def _two_classes(folds, level, fold_sd):
     """Return the log likelihood of each fold, (M, N), with threshold t and separation a."""
     logit = level[:, [0, 1], [0, 1]] - level[:, [0, 1], [1, 0]]
     hits = folds[:, [0, 1], [0, 1], None]
     n = folds.sum(-1)[..., None]
-    threshold, separation = np.hypot(own[:, 1], own[:, 2]), own[:, 0]
+    threshold, separation = np.hypot(fold_sd[:, 1], fold_sd[:, 2]), fold_sd[:, 0]
     t = a = np.zeros((len(folds), len(level)))
     for _ in range(_NEWTON_STEPS):
-        well = special.expit(logit[:, 0] - threshold * t + separation * a)
-        sick = special.expit(logit[:, 1] + threshold * t + separation * a)
-        residual = [hits[:, 0] - n[:, 0] * well, hits[:, 1] - n[:, 1] * sick]
-        weight = [n[:, 0] * well * (1 - well), n[:, 1] * sick * (1 - sick)]
+        specificity = special.expit(logit[:, 0] - threshold * t + separation * a)
+        recall = special.expit(logit[:, 1] + threshold * t + separation * a)
+        residual = [hits[:, 0] - n[:, 0] * specificity, hits[:, 1] - n[:, 1] * recall]
+        weight = [n[:, 0] * specificity * (1 - specificity), n[:, 1] * recall * (1 - recall)]
         total = weight[0] + weight[1]
         tt, aa = 1 + threshold**2 * total, 1 + separation**2 * total
         ta = threshold * separation * (weight[1] - weight[0])
@@ -713,29 +723,27 @@ def _two_classes(folds, level, own):
         t, a = t + step_t / shorter, a + step_a / shorter
         if far.max() < _CONVERGED:
             break
-    well, sick = (
-        logit[:, 0] - threshold * t + separation * a,
-        logit[:, 1] + threshold * t + separation * a,
-    )
-    logs = hits[:, 0] * well - n[:, 0] * np.logaddexp(0, well)
-    logs += hits[:, 1] * sick - n[:, 1] * np.logaddexp(0, sick)
+    logit_specificity = logit[:, 0] - threshold * t + separation * a
+    logit_recall = logit[:, 1] + threshold * t + separation * a
+    logs = hits[:, 0] * logit_specificity - n[:, 0] * np.logaddexp(0, logit_specificity)
+    logs += hits[:, 1] * logit_recall - n[:, 1] * np.logaddexp(0, logit_recall)
     return logs - (t**2 + a**2 + np.log(determinant)) / 2
 
 
-def _many_classes(folds, level, own):
+def _many_classes(folds, level, fold_sd):
     """Return the log likelihood of each fold, (M, N), with the effects as they are."""
     logs = np.empty((len(folds), len(level)))
-    unit = np.eye(own.shape[-1])
+    unit = np.eye(fold_sd.shape[-1])
     for row, fold in enumerate(folds):
-        effects = np.zeros_like(own)
+        effects = np.zeros_like(fold_sd)
         for _ in range(_NEWTON_STEPS):
-            rates = log_softmax(shifted(level, own * effects), axis=-1)
+            rates = log_softmax(shifted(level, fold_sd * effects), axis=-1)
             gradient, curvature = _expansion(fold, np.exp(rates))
-            hessian = curvature * own[:, :, None] * own[:, None, :] + unit
-            step = np.linalg.solve(hessian, (gradient * own - effects)[..., None])[..., 0]
-            far = abs(own * step).sum(-1, keepdims=True)
+            hessian = curvature * fold_sd[:, :, None] * fold_sd[:, None, :] + unit
+            step = np.linalg.solve(hessian, (gradient * fold_sd - effects)[..., None])[..., 0]
+            far = abs(fold_sd * step).sum(-1, keepdims=True)
             effects = effects + step / np.maximum(1, far)
-        rates = log_softmax(shifted(level, own * effects), axis=-1)
+        rates = log_softmax(shifted(level, fold_sd * effects), axis=-1)
         logs[row] = (fold * rates).sum((-2, -1)) - (effects**2).sum(-1) / 2
         logs[row] -= np.linalg.slogdet(hessian)[1] / 2
     return logs
@@ -756,10 +764,10 @@ def _expansion(fold, rates):
     return gradient, curvature
 
 
-def draw_own_effects(fold, level, own, rng, tries=100):
-    """Draw a fold's own effects given all else: draws of the prior, chosen by likelihood."""
-    effects = rng.standard_normal((len(level), tries, own.shape[-1]))
-    rates = log_softmax(shifted(level[:, None], own[:, None] * effects), axis=-1)
+def draw_fold_effects(fold, level, fold_sd, rng, tries=100):
+    """Draw the effects of one fold given all else: draws of the prior, chosen by likelihood."""
+    effects = rng.standard_normal((len(level), tries, fold_sd.shape[-1]))
+    rates = log_softmax(shifted(level[:, None], fold_sd[:, None] * effects), axis=-1)
     logs = (fold * rates).sum((-2, -1))
     # The largest of Gumbel-perturbed logs is a draw in proportion to the likelihoods.
     index = (logs + rng.gumbel(size=logs.shape)).argmax(-1)
@@ -774,18 +782,20 @@ def draw_variables(cells, design: Design, size: int, rng: np.random.Generator) -
     error, unit = units(cells, design)
     cells = cells / design.effect
     rho = pool.rho[index]
-    common, own, _ = training_spreads(spread / unit, design, error, unit, rho)
-    level = log_softmax(shifted(rates, common * effects), axis=-1)
+    common_sd, fold_sd, _ = training_spreads(spread / unit, design, error, unit, rho)
+    level = log_softmax(shifted(rates, common_sd * effects), axis=-1)
     omega = 1.0 if design.repeats == 1 else repeat_weight(cells, design)
-    fold_effects = np.stack([draw_own_effects(fold * omega, level, own, rng) for fold in cells], 1)
+    fold_effects = np.stack(
+        [draw_fold_effects(fold * omega, level, fold_sd, rng) for fold in cells], 1
+    )
     class_share = np.broadcast_to(
         pool.shares[index] if len(pool.shares) > 1 else pool.shares, (size, cells.shape[-1])
     )
     total, centred = pool.total[index], pool.centred[index]
     drawn = Nodes(np.ones(size), rates, effects, spread, total, centred, class_share, rho)
-    common[:, 0] = 0  # the luck of the examples is none of the classifiers'
-    level = log_softmax(shifted(rates, common * effects), axis=-1)
-    fold_rates = softmax(shifted(level[:, None], own[:, None] * fold_effects), axis=-1)
+    common_sd[:, 0] = 0  # the luck of the examples is none of the classifiers'
+    level = log_softmax(shifted(rates, common_sd * effects), axis=-1)
+    fold_rates = softmax(shifted(level[:, None], fold_sd[:, None] * fold_effects), axis=-1)
     return {
         "rates": np.exp(rates),
         "spread": spread,
@@ -817,15 +827,15 @@ def repeat_weight(cells: np.ndarray, design: Design) -> float:
     return 1 / (repeats * (1 - min(ratio, MOST_DISAGREEMENT) * (1 - 1 / repeats)))
 
 
-def variance_likelihood(cells: np.ndarray, own: np.ndarray, repeats: int) -> np.ndarray:
+def variance_likelihood(cells: np.ndarray, fold_sd: np.ndarray, repeats: int) -> np.ndarray:
     """
     Return the log density of the folds' variance of the numbers predicted, shape (N,).
 
     Parameters
     ----------
     cells : ndarray, shape (M, C, C)
-    own : ndarray, shape (N, C)
-        Spreads of the folds' own thresholds.
+    fold_sd : ndarray, shape (N, C)
+        Standard deviations of the thresholds of one fold alone.
     repeats : int
 
     Returns
@@ -833,7 +843,7 @@ def variance_likelihood(cells: np.ndarray, own: np.ndarray, repeats: int) -> np.
     ndarray, shape (N,)
     """
     variance, trace, squares, degrees = fold_variance(cells, repeats)
-    return log_scaled_chi2(variance, trace + own**2 @ squares, degrees)
+    return log_scaled_chi2(variance, trace + fold_sd**2 @ squares, degrees)
 
 
 def fold_variance(cells, repeats):
