@@ -76,7 +76,7 @@ def _normal_curves(evidence, concentration, prevalence):
         raise fail("the scores do not vary within classes", means, "some spread", todo)
     centre, spread = means.mean(), squares.sum() / (totals.sum() - 2)
     shape, rate = weight / 2, weight / 2 * spread
-    known, prior = prevalence_distribution(evidence, prevalence, 2)
+    fixed_prevalence, prior = prevalence_distribution(evidence, prevalence, 2)
     return NormalCurves(
         centre=(weight * centre + totals * means) / (weight + totals),
         weight=weight + totals,
@@ -85,7 +85,7 @@ def _normal_curves(evidence, concentration, prevalence):
         prior=(float(weight), float(shape), float(rate)),
         totals=totals,
         shares=prior + totals,
-        known_prevalence=known,
+        known_prevalence=fixed_prevalence,
     )
 
 
@@ -161,8 +161,8 @@ class NormalCurves:
         for side in (0, 1):
             rates[side, :, 1:-1] = ndtr((mean[side][:, None] - at) / sd[side][:, None])
         inner, tied = np.full(len(at) + 1, 0.5), np.zeros(len(at) + 1, bool)
-        place = np.arange(len(at) + 2)
-        return [Curve(rates[0], rates[1], drawn["prevalence"], inner, tied, place)]
+        index = np.arange(len(at) + 2)
+        return [Curve(rates[0], rates[1], drawn["prevalence"], inner, tied, index)]
 
     def areas(self) -> None:
         """Return None: areas are drawn."""
@@ -176,9 +176,9 @@ class NormalCurves:
         gamma = gamma + (self.shape - 1) * np.log(precision) - self.rate * precision
         tau = self.weight * precision
         normal = (np.log(tau / (2 * np.pi)) - tau * (mean - self.centre) ** 2) / 2
-        rest, share = self.shares
-        beta = (share - 1) * np.log(prevalence) + (rest - 1) * np.log1p(-prevalence)
-        return np.asarray((gamma + normal).sum() + beta - betaln(share, rest))
+        b, a = self.shares
+        beta = (a - 1) * np.log(prevalence) + (b - 1) * np.log1p(-prevalence)
+        return np.asarray((gamma + normal).sum() + beta - betaln(a, b))
 
     def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log density of the scores and of the number of positives."""
@@ -186,7 +186,7 @@ class NormalCurves:
         scores = gammaln(self.shape) - gammaln(shape) + shape * np.log(rate)
         scores = scores - self.shape * np.log(self.rate) + np.log(weight / self.weight) / 2
         scores = scores - self.totals / 2 * np.log(2 * np.pi)
-        rest, share = self.shares
+        b, a = self.shares
         ways = gammaln(self.totals.sum() + 1) - gammaln(self.totals + 1).sum()
-        labels = betaln(share, rest) - betaln(share - self.totals[1], rest - self.totals[0])
+        labels = betaln(a, b) - betaln(a - self.totals[1], b - self.totals[0])
         return np.asarray(scores.sum() + ways + labels)

@@ -643,8 +643,8 @@ def gauss_nodes(
     """
     odds, total = odds[total > 0], total[total > 0]
     cuts = np.searchsorted(odds, knots[1:-1])
-    parts = zip(np.split(odds, cuts), np.split(total, cuts), strict=True)
-    rules = [_lanczos(*part) if len(part[0]) > _NODES else part for part in parts]
+    between_knots = zip(np.split(odds, cuts), np.split(total, cuts), strict=True)
+    rules = [_lanczos(*rule) if len(rule[0]) > _NODES else rule for rule in between_knots]
     points, weights = map(np.concatenate, zip(*rules, strict=True))
     return points, weights
 

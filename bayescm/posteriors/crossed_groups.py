@@ -231,7 +231,7 @@ class CrossedGroups(CountsPosterior):
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         drawn = [rate.draw(size, rng) for rate in self.rates]
-        variables = {name: np.stack([each[name] for each in drawn], axis=-1) for name in drawn[0]}
+        variables = {name: np.stack([draws[name] for draws in drawn], axis=-1) for name in drawn[0]}
         variables["theta"] = self._theta(variables.pop("logits"))
         effect = variables["effect"]
         variables["effect"] = effect.reshape(size, *self.counts.shape[:-2], len(drawn))
@@ -418,14 +418,14 @@ class CrossedRates(LogitNormalRates):
     def _mode(self, precision, variance):
         """Return middle and main effects (S, 1 + L) and interactions (S, G), by Newton's method."""
         x, hits, totals = self._regressors, self.hits[:, 0], self.totals[:, 0]
-        a, rest = self.prior[0]
+        prior_hits, prior_misses = self.prior[0]
         b, v = np.zeros(precision.shape), np.zeros((len(precision), len(x)))
-        b[:, 0] = logit((hits.sum() + a) / (totals.sum() + a + rest))
+        b[:, 0] = logit((hits.sum() + prior_hits) / (totals.sum() + prior_hits + prior_misses))
         for _ in range(_NEWTON_STEPS):
             rate, weight, hessian = self._curvature(b, v, precision, variance)
             residual = hits - totals * rate
             gradient = residual @ x - precision * b
-            gradient[:, 0] += a - (a + rest) * expit(b[:, 0])
+            gradient[:, 0] += prior_hits - (prior_hits + prior_misses) * expit(b[:, 0])
             # The interactions, whose curvature is diagonal, are solved for first.
             shrinkage = variance / (1 + variance * weight)
             remainder = residual - v / variance
@@ -441,14 +441,14 @@ class CrossedRates(LogitNormalRates):
 
     def _curvature(self, b, v, precision, variance):
         """Return rates and weights of the cells, and the curvature left for the main effects."""
-        x, (a, rest) = self._regressors, self.prior[0]
+        x, (prior_hits, prior_misses) = self._regressors, self.prior[0]
         rate, middle = expit(b @ x.T + v), expit(b[:, 0])
         weight = self.totals[:, 0] * rate * (1 - rate)
         squares = (x[:, :, None] * x[:, None]).reshape(len(x), -1)
         hessian = ((weight / (1 + variance * weight)) @ squares).reshape(*b.shape, -1)
         diagonal = np.arange(b.shape[1])
         hessian[:, diagonal, diagonal] += precision
-        hessian[:, 0, 0] += (a + rest) * middle * (1 - middle)
+        hessian[:, 0, 0] += (prior_hits + prior_misses) * middle * (1 - middle)
         return rate, weight, hessian
 
 

@@ -76,7 +76,7 @@ def fixed_totals(
 
 
 def _prior(pair, classes):
-    if classes != 2 or len(pair) != 2 or not all(0 < each < np.inf for each in pair):
+    if classes != 2 or len(pair) != 2 or not all(0 < parameter < np.inf for parameter in pair):
         raise fail(
             "not a beta prior for the prevalence",
             pair,
@@ -132,7 +132,9 @@ class FixedTotals(CountsPosterior):
     def isel_batch(self, index: np.ndarray) -> Posterior:
         """Return some matrices of the flat batch."""
         size = self.weights.shape[-2:]
-        cells, weights = (each.reshape(-1, *size)[index] for each in (self.pooled, self.weights))
+        cells, weights = (
+            tables.reshape(-1, *size)[index] for tables in (self.pooled, self.weights)
+        )
         shares = None if self.shares is None else self.shares.reshape(-1, size[0])[index]
         return FixedTotals(as_labelled_counts(cells), weights, shares, self.prior)
 

@@ -81,7 +81,7 @@ class FoldForecasts(OfForecasts):
             name = measure.__name__
             todo = "take the folds for one sample: curves.pool_folds(evidence, ranks=False)"
             raise fail(f"{name} is of one sample, not of folds", ..., "a proper score", todo)
-        values = np.stack([part.point(measure) for part in self.parts])
+        values = np.stack([fold.point(measure) for fold in self.parts])
         if not np.isfinite(values).all():
             todo = "use fewer folds, clip=, or take them for one sample: drop_vars('fold')"
             raise fail(f"{measure.__name__} is infinite or 0/0 in a fold", ..., "numbers", todo)

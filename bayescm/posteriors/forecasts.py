@@ -100,8 +100,8 @@ class OfForecasts(Posterior):
     @cached_property
     def template(self):
         """The classifiers."""
-        known = self.evidence.coords.variables
-        frame = LabelTemplate({key: known[key] for key in ("positive",) if key in known})
+        coords = self.evidence.coords.variables
+        frame = LabelTemplate({key: coords[key] for key in ("positive",) if key in coords})
         return frame if self.names is None else frame.append_dim("classifier", self.names)
 
     @property
@@ -118,8 +118,8 @@ class OfForecasts(Posterior):
         """Return itself; warn where two classifiers differ in few examples only."""
         rows = dict(zip(self.names or [None], self.probability, strict=True))
         size = self.weight.sum()
-        for one, two in combinations(rows, 2):
-            distance = np.abs(rows[one] - rows[two]).reshape(len(self.weight), -1).sum(axis=1)
+        for first, second in combinations(rows, 2):
+            distance = np.abs(rows[first] - rows[second]).reshape(len(self.weight), -1).sum(axis=1)
             if not distance.any():
                 continue
             # Kish's effective number (Survey Sampling, 1965, section 11.7) of weights by distance
@@ -127,9 +127,9 @@ class OfForecasts(Posterior):
             if apart < min(_FEW_APART, _SHARE_APART * size):
                 count = self.weight[distance > 0].sum()
                 warnings.warn(
-                    f"{one} and {two} differ in {count:.6g} of {size:.6g} forecasts, by so unequal "
-                    f"amounts that they are worth {apart:.0f} equal ones: that is little to know a "
-                    "difference of scores by, and its interval may be too short.",
+                    f"{first} and {second} differ in {count:.6g} of {size:.6g} forecasts, by so "
+                    f"unequal amounts that they are worth {apart:.0f} equal ones: that is little "
+                    "to know a difference of scores by, and its interval may be too short.",
                     stacklevel=2,
                 )
         return super().by(dim)
@@ -149,12 +149,12 @@ class OfForecasts(Posterior):
     ) -> list[np.ndarray]:
         """Draw measures of forecasts jointly, and of curves jointly, (size, [K], [C])."""
         posterior = self.curve_posterior
-        of_curves = [each for each in measures if self._curves_for(each) is not None]
-        others = [each for each in measures if each not in of_curves]
+        of_curves = [measure for measure in measures if self._curves_for(measure) is not None]
+        others = [measure for measure in measures if measure not in of_curves]
         drawn = dict(zip(others, self._draw_forecasts(others, size, rng), strict=True))
         if posterior is not None and of_curves:
             drawn |= dict(zip(of_curves, posterior.draw(of_curves, size, rng), strict=True))
-        return [drawn[each] for each in measures]
+        return [drawn[measure] for measure in measures]
 
     def _draw_forecasts(self, measures, size, rng):
         if not measures:
@@ -162,16 +162,16 @@ class OfForecasts(Posterior):
         step = max(1, int(_AT_ONCE / self.values_per_draw))
         sizes = np.diff([*range(0, size, step), size])
         parts = []
-        for each in sizes:
-            drawn = self.population(each, rng)
-            parts.append([self._shaped(measure, drawn, each) for measure in measures])
-        every = [np.concatenate(values) for values in zip(*parts, strict=True)]
-        for measure, values in zip(measures, every, strict=True):
+        for number in sizes:
+            drawn = self.population(number, rng)
+            parts.append([self._shaped(measure, drawn, number) for measure in measures])
+        arrays = [np.concatenate(values) for values in zip(*parts, strict=True)]
+        for measure, values in zip(measures, arrays, strict=True):
             if np.isinf(values).any():
                 what = f"{measure.__name__} is infinite if a forecast of exactly 0 or 1 is wrong"
                 todo = "pass clip=1e-6 to from_probabilities, or ask for brier"
                 raise fail(what, ..., "forecasts inside (0, 1)", todo)
-        return every
+        return arrays
 
     def _shaped(self, measure, population, size):
         """Return values of a measure of a population, (size, [K], [C])."""
@@ -194,12 +194,12 @@ class OfForecasts(Posterior):
         if isinstance(form, CalibrationForm):
             drawn = self.draw([measure], self.draws_by_default(of), np.random.default_rng(0))
             return np.median(drawn[0], axis=0)
-        found = self._shaped(measure, self.sampled(), 1)[0]
+        estimate = self._shaped(measure, self.sampled(), 1)[0]
         if np.isfinite(measure.range).any():  # type: ignore[attr-defined]
-            return found
-        (some,) = self.draw([measure], _SOME, np.random.default_rng(0))
-        inside = (some.min(axis=0) <= found) & (found <= some.max(axis=0))
-        return np.where(inside, found, np.median(some, axis=0))
+            return estimate
+        (draws,) = self.draw([measure], _SOME, np.random.default_rng(0))
+        inside = (draws.min(axis=0) <= estimate) & (estimate <= draws.max(axis=0))
+        return np.where(inside, estimate, np.median(draws, axis=0))
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws; of a distance from calibration with its own limits."""
@@ -268,11 +268,11 @@ def grouped(
     first = np.searchsorted(outcome, 1)
     rank = np.concatenate([np.arange(first), np.arange(len(outcome) - first)])
     size = np.where(outcome == 1, len(outcome) - first, first)
-    place = (rank * _GROUPS // size + _GROUPS * outcome).astype(int)
-    total = np.bincount(place, weight, 2 * _GROUPS)
-    some = total > 0
-    mean = np.bincount(place, weight * probability, 2 * _GROUPS)[some] / total[some]
-    return mean, np.repeat([0.0, 1.0], _GROUPS)[some], total[some]
+    group = (rank * _GROUPS // size + _GROUPS * outcome).astype(int)
+    total = np.bincount(group, weight, 2 * _GROUPS)
+    occupied = total > 0
+    mean = np.bincount(group, weight * probability, 2 * _GROUPS)[occupied] / total[occupied]
+    return mean, np.repeat([0.0, 1.0], _GROUPS)[occupied], total[occupied]
 
 
 def neighbours(rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -280,6 +280,6 @@ def neighbours(rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.nda
     if len(rows) > 1 or len(weight) <= _NEIGHBOURS:
         return rows, weight
     order = np.argsort(rows[0], kind="stable")
-    place = np.arange(len(order)) * _NEIGHBOURS // len(order)
-    total = np.bincount(place, weight[order])
-    return np.bincount(place, (weight * rows[0])[order])[None] / total, total
+    group = np.arange(len(order)) * _NEIGHBOURS // len(order)
+    total = np.bincount(group, weight[order])
+    return np.bincount(group, (weight * rows[0])[order])[None] / total, total

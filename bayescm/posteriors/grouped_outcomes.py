@@ -157,18 +157,18 @@ class GroupedOutcomes(CountsPosterior):
         """Draw the probabilities (size, [G], M) of the joint outcomes of an estimand."""
         variable = self.estimands[of]
 
-        def draw(part):
-            parameters = part.parameters.draw(size, rng)
+        def draw(dirichlet):
+            parameters = dirichlet.parameters.draw(size, rng)
             if variable == "theta_group":
-                return part.draw_groups(parameters, rng)
+                return dirichlet.draw_groups(parameters, rng)
             if variable == "theta_new":
-                return part.draw_new(parameters, rng)
-            return part.unpack(parameters)[0]
+                return dirichlet.draw_new(parameters, rng)
+            return dirichlet.unpack(parameters)[0]
 
         shares = draw(self.class_shares)
         cells = np.empty((*shares.shape[:-1], len(self.actual)))
-        for c, part in enumerate(self.answer_shares):
-            cells[..., self.actual == c] = shares[..., [c]] * draw(part)
+        for c, dirichlet in enumerate(self.answer_shares):
+            cells[..., self.actual == c] = shares[..., [c]] * draw(dirichlet)
         return cells
 
     def _matrices(self, joint):

@@ -134,12 +134,12 @@ class SiteForecasts(OfForecasts):
     def forecasts(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """The forecasts (K, u) of every site and their weights, those of all sites at the end."""
         order = np.argsort(self.probability[0], kind="stable")
-        parts = np.array_split(order, min(_SHARED_FORECASTS, len(order)))
+        groups = np.array_split(order, min(_SHARED_FORECASTS, len(order)))
         shared = [
-            np.average(self.probability[:, part], axis=1, weights=self.weight[part])
-            for part in parts
+            np.average(self.probability[:, members], axis=1, weights=self.weight[members])
+            for members in groups
         ]
-        share = np.array([self.weight[part].sum() for part in parts])
+        share = np.array([self.weight[members].sum() for members in groups])
         share = share * _SHARED_EXAMPLES / self.weight.sum()
         forecasts = []
         for site in range(len(self.sites)):
@@ -572,13 +572,13 @@ class Sites:
     @cached_property
     def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Log odds, positives and totals of neighbouring forecasts of each site, (G, bins)."""
-        parts = []
+        tables = []
         for site in range(self.number):
             of_site = self.code == site
-            part = self.odds[of_site], self.outcome[of_site], self.weight[of_site]
-            parts.append(_bin_forecasts(*part))
-        width = max(len(part[0]) for part in parts)
-        padded = [[np.pad(row, (0, width - len(row))) for row in part] for part in parts]
+            forecasts = self.odds[of_site], self.outcome[of_site], self.weight[of_site]
+            tables.append(_bin_forecasts(*forecasts))
+        width = max(len(odds) for odds, _, _ in tables)
+        padded = [[np.pad(row, (0, width - len(row))) for row in table] for table in tables]
         odds, hits, total = np.moveaxis(np.array(padded), 1, 0)
         return odds, hits, total
 

@@ -106,10 +106,14 @@ class HierarchicalDifferences(Posterior):
         self.measured = (kernel,)
         rho, table = results["test_share"].item(), results["result"].values
         self.pairs_of = {
-            (one, two): _pair(
-                table[:, one] - table[:, two], rho, scale, self.names[one], self.names[two]
+            (first, second): _pair(
+                table[:, first] - table[:, second],
+                rho,
+                scale,
+                self.names[first],
+                self.names[second],
             )
-            for one, two in combinations(range(len(self.names)), 2)
+            for first, second in combinations(range(len(self.names)), 2)
         }
 
     @property
@@ -158,11 +162,11 @@ class HierarchicalDifferences(Posterior):
         """Draw the classifiers' levels about their average, (size, J)."""
         number = len(self.names)
         means, variances = np.zeros((2, number, number))
-        for (one, two), pair in self.pairs_of.items():
+        for (first, second), pair in self.pairs_of.items():
             difference = getattr(pair, self.estimands[of])
-            means[one, two] = difference.mean()
-            means[two, one] = -means[one, two]
-            variances[one, two] = variances[two, one] = difference.sd() ** 2
+            means[first, second] = difference.mean()
+            means[second, first] = -means[first, second]
+            variances[first, second] = variances[second, first] = difference.sd() ** 2
         centre = np.eye(number) - 1 / number
         values, vectors = np.linalg.eigh(-centre @ variances @ centre / 2)
         factor = vectors * np.sqrt(np.maximum(values, 0))

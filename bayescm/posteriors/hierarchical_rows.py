@@ -110,8 +110,8 @@ class HierarchicalRows(CountsPosterior):
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
-        parts = [matrix.draws(size, rng) for matrix in self._matrices]
-        return {name: self._as_batch([part[name] for part in parts]) for name in parts[0]}
+        drawn = [matrix.draws(size, rng) for matrix in self._matrices]
+        return {name: self._as_batch([draws[name] for draws in drawn]) for name in drawn[0]}
 
     def _as_batch(self, parts):
         """Return draws (size, ..., *shape) of the batch from each matrix's (size, *shape)."""
@@ -160,7 +160,7 @@ class _MatrixPosterior:
     def _rows(self, concentration, spread):
         """Weight a grid over the common accuracy and the spread of those of the classes."""
         logs = np.log(spread) + np.linspace(np.log(0.02), np.log(5), 60)
-        logit, log_spread = (each.ravel() for each in np.meshgrid(_LOGIT_GRID, logs, indexing="ij"))
+        logit, log_spread = (axis.ravel() for axis in np.meshgrid(_LOGIT_GRID, logs, indexing="ij"))
         weight = 4 / np.exp(2 * log_spread)
         hits, misses = weight * expit(logit), weight * expit(-logit)
         heights = concentration * (log_expit(logit) + log_expit(-logit))

@@ -95,8 +95,8 @@ def draw_prior(
     size = int(np.prod(lead))
     most = 1 if len(prior) == 1 else _MOST_STICKS
     sticks, left = _break_sticks(prior[0].sum(), size, share, rng, most)
-    rest = left[:, None, None, None] * _independent_matrices(prior, size, rng)
-    return (_matrices_of_sticks(sticks.T, prior, rng) + rest).reshape(*lead, *prior.shape)
+    remainder = left[:, None, None, None] * _independent_matrices(prior, size, rng)
+    return (_matrices_of_sticks(sticks.T, prior, rng) + remainder).reshape(*lead, *prior.shape)
 
 
 def draw_hits(
@@ -126,10 +126,10 @@ def draw_hits(
     sticks[:, -1] += left
     hits = np.empty((len(sticks), chance.shape[1]))
     step = max(1, _CHUNK // (sticks.shape[1] * chance.shape[1]))
-    for part in (slice(start, start + step) for start in range(0, len(sticks), step)):
-        weights = sticks[part]
+    for block in (slice(start, start + step) for start in range(0, len(sticks), step)):
+        weights = sticks[block]
         actual = rng.choice(len(rows), weights.shape, p=rows / rows.sum())
-        hits[part] = (weights[:, None] @ _bernoulli(chance, actual, rng))[:, 0]
+        hits[block] = (weights[:, None] @ _bernoulli(chance, actual, rng))[:, 0]
     return hits.reshape(*lead, -1)
 
 
