@@ -113,10 +113,10 @@ def _of_outcomes(evidence, concentration):
         todo = "leave the abstentions out, or the label errors"
         raise fail("this model knows no abstentions", outcomes["abstain"].item(), "none", todo)
     counts = tables_of(outcomes)
-    weights, truth, said = arrays(outcomes)
-    answers, place = np.unique(said, axis=1, return_inverse=True)
+    weights, truth, predicted = arrays(outcomes)
+    answers, stratum_of_outcome = np.unique(predicted, axis=1, return_inverse=True)
     table = np.zeros((*weights.shape[:-1], answers.shape[1], counts.shape[-1]))
-    for outcome, stratum in enumerate(place.ravel()):
+    for outcome, stratum in enumerate(stratum_of_outcome.ravel()):
         table[..., stratum, truth[outcome]] += weights[..., outcome]
     return counts, table, answers, _prior_of_answers(concentration, answers, counts.shape[-1])
 
@@ -129,8 +129,8 @@ def _prior_of_answers(concentration, answers, classes):
             raise fail("a prior for each cell", np.shape(concentration), "one number", todo)
         return np.full((answers.shape[1], classes), float(concentration))
     agree = (answers == answers[0]).all(axis=0)
-    whole = np.where(agree, 2 / max(1, agree.sum()), 1.0)
-    return np.tile(whole[:, None] / classes, classes)
+    weight = np.where(agree, 2 / max(1, agree.sum()), 1.0)
+    return np.tile(weight[:, None] / classes, classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,13 +184,13 @@ class Mislabelled(Strata):
             members = members.reshape(1, -1, classes)
         drawn = [self._draw_truth(counts, size, rng) for counts in members]
         shape = (size, *lead, strata, classes)
-        truth = np.stack([each for each, _ in drawn], axis=1).reshape(shape)
+        truth = np.stack([labels for labels, _ in drawn], axis=1).reshape(shape)
         share = dirichlet.draw(self.by_label.sum(-1) + self.prior.sum(-1), size, rng)
         cells = share[..., None] * truth
         flat = cells.swapaxes(-1, -2).reshape(size, *lead, -1)
         variables = {"theta_cell": flat, "theta": self.table(self._reweighted(cells))}
         if len(self.errors.betas):
-            rates = np.stack([each for _, each in drawn], axis=1)
+            rates = np.stack([errors for _, errors in drawn], axis=1)
             variables["label_error"] = rates.reshape(size, *lead, -1)
         return variables
 
@@ -386,7 +386,7 @@ def label_errors(label_error: Any, labels: list) -> LabelErrors:
         rate = label_error.get(label, 0.0) if isinstance(label_error, Mapping) else label_error
         if isinstance(rate, Mapping):
             _check_classes(rate, labels)
-            parts = np.array([_rate(rate.get(each, 0.0)) for each in labels])
+            parts = np.array([_rate(rate.get(other, 0.0)) for other in labels])
             if parts[index]:
                 raise fail("a right label is no error", {label: rate}, "wrong labels", "drop it")
             rates[index] = _rate(float(parts.sum()))
@@ -414,12 +414,14 @@ def _rate(value):
 
 
 def _beta(pair):
-    numbers = len(pair) == 2 and all(isinstance(each, (int, float, np.number)) for each in pair)
-    if not numbers or not all(0 < each < np.inf for each in pair):
+    numbers = len(pair) == 2 and all(
+        isinstance(parameter, (int, float, np.number)) for parameter in pair
+    )
+    if not numbers or not all(0 < parameter < np.inf for parameter in pair):
         raise fail("not a Beta distribution of label errors", pair, "two numbers > 0", _ADVICE)
     if pair[0] >= pair[1]:
-        said = f"a mean of {pair[0] / sum(pair):.2g}"
-        raise fail("labels are wrong more often than right", said, "a mean below 0.5", _ADVICE)
+        mean = f"a mean of {pair[0] / sum(pair):.2g}"
+        raise fail("labels are wrong more often than right", mean, "a mean below 0.5", _ADVICE)
     return tuple(map(float, pair))
 
 
@@ -461,12 +463,12 @@ class Shares:
 
     def _shares(self, parts):
         units = self._low[:, None] + self._length[:, None] * parts
-        a, b = (each[:, None] for each in self._prior)
+        a, b = (parameters[:, None] for parameters in self._prior)
         return betaincinv(a, b, np.minimum(units, 1.0))
 
     def _log_likelihood(self, shares, errors):
         """Return the log likelihood (S, K, M) of shares (K, M)."""
-        first, second = (errors[:, each, 1, None, None] for each in (0, 1))
+        first, second = (errors[:, label, 1, None, None] for label in (0, 1))
         labelled = first + (second - first) * shares
         counts = self.counts[:, None]
         return xlogy(counts[..., 1], labelled) + xlogy(counts[..., 0], 1 - labelled)
@@ -483,10 +485,10 @@ class Shares:
         logs = self._log_likelihood(self._middle, errors)
         mass = np.exp(logs - logs.max(-1, keepdims=True))
         steps = np.cumsum(mass, axis=-1)
-        place = _search(steps, rng.random((*steps.shape[:-1], number)))
+        cell = _search(steps, rng.random((*steps.shape[:-1], number)))
         strata = np.arange(len(self.counts))[:, None]
-        low, high = self._edges[strata, place], self._edges[strata, place + 1]
-        return (low + (high - low) * rng.random(place.shape)).swapaxes(-1, -2)
+        low, high = self._edges[strata, cell], self._edges[strata, cell + 1]
+        return (low + (high - low) * rng.random(cell.shape)).swapaxes(-1, -2)
 
 
 def _search(steps, uniform):
@@ -495,9 +497,9 @@ def _search(steps, uniform):
     levels = uniform.reshape(len(rows), -1) * rows[:, -1:]
     # One search for all rows: each is moved beyond the ones before.
     offset = np.concatenate([[0.0], np.cumsum(rows[:, -1])[:-1]])[:, None]
-    place = np.searchsorted((rows + offset).ravel(), (levels + offset).ravel())
-    place = place - np.repeat(np.arange(len(rows)) * size, levels.shape[1])
-    return np.clip(place, 0, size - 1).reshape(uniform.shape)
+    index = np.searchsorted((rows + offset).ravel(), (levels + offset).ravel())
+    index = index - np.repeat(np.arange(len(rows)) * size, levels.shape[1])
+    return np.clip(index, 0, size - 1).reshape(uniform.shape)
 
 
 def unit(points: np.ndarray) -> np.ndarray:

@@ -223,7 +223,7 @@ class NoisyLabels(CountsPosterior):
         prevalence, rates = self.plug_in
         if self.dependence != 0:
             draws = self._unfold(self.points.points)[:2]
-            prevalence, rates = (np.tensordot(self.points.weights, each, 1) for each in draws)
+            prevalence, rates = (np.tensordot(self.points.weights, values, 1) for values in draws)
         return measure(self._theta(prevalence[None], rates[None])[0])
 
     def _theta(self, prevalence, rates):
@@ -249,9 +249,12 @@ class NoisyLabels(CountsPosterior):
         def log_density(points):
             # The change of variables: p (1 - p) for each logit.
             jacobian = (log_expit(points) + log_expit(-points)).sum(-1)
-            parts = np.array_split(points, 1 + points.shape[0] * self.votes.weight.size // _AT_ONCE)
+            blocks = np.array_split(
+                points, 1 + points.shape[0] * self.votes.weight.size // _AT_ONCE
+            )
             return (
-                np.concatenate([self.log_joint(*self._unfold(part)) for part in parts]) + jacobian
+                np.concatenate([self.log_joint(*self._unfold(block)) for block in blocks])
+                + jacobian
             )
 
         pilot = _PILOT_DEPENDENCE if self._learns_dependence else _PILOT
@@ -289,8 +292,8 @@ class NoisyLabels(CountsPosterior):
         """Return prevalence (S, G, 2), rates (S, R, 2, 2) and any dependence from logits."""
         shares, groups = expit(points), len(self.votes.sizes)
         prevalence = np.stack([1 - shares[:, :groups], shares[:, :groups]], axis=-1)
-        rest = shares[:, groups : groups + 2 * len(self.votes.votes)]
-        right = rest.reshape(len(points), -1, 2)
+        rates = shares[:, groups : groups + 2 * len(self.votes.votes)]
+        right = rates.reshape(len(points), -1, 2)
         rows = [np.stack([right[..., 0], 1 - right[..., 0]], -1)]
         rows += [np.stack([1 - right[..., 1], right[..., 1]], -1)]
         dependence = [np.minimum(shares[:, -1], 0.999)] if self._learns_dependence else []
@@ -363,7 +366,7 @@ class Votes:
     def of(cls, ratings: xr.Dataset) -> "Votes":
         """Return the labels of `bayescm.from_raters`."""
         gold = ratings["gold"].values[:, None]
-        votes, weight = (ratings[each].values.astype(float) for each in ("votes", "counts"))
+        votes, weight = (ratings[name].values.astype(float) for name in ("votes", "counts"))
         group = np.zeros(len(weight), int)
         if "group" in ratings:
             group = ratings["group"].values.astype(int)

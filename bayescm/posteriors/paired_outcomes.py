@@ -67,9 +67,9 @@ def paired_outcomes(outcomes, *, concentration=None) -> "PairedOutcomes":
     counts, actual, predicted = parts = arrays(outcomes)
     matrices = tables_of(outcomes, parts)
     first = matrices.isel(dict.fromkeys(matrices.dims[:-3], 0), drop=True)
-    own = prior_of(concentration, first)
+    classifier_prior = prior_of(concentration, first)
     prior = classifier_priors(
-        own, len(predicted), outcomes["label"].size, abstains=abstains(outcomes)
+        classifier_prior, len(predicted), outcomes["label"].size, abstains=abstains(outcomes)
     )
     return PairedOutcomes(matrices, counts, actual, predicted, prior)
 
@@ -108,8 +108,8 @@ class PairedOutcomes(CountsPosterior):
         if self.weight > 0 and self.size <= ENUMERATE:
             return self._sums(self._gammas(size, rng))
         classes = self.prior.shape[-1]
-        seen = rng.standard_gamma(self.outcomes, (size, *self.outcomes.shape))
-        total = marginal_matrices(seen, self.actual, self.predicted, classes)
+        gammas = rng.standard_gamma(self.outcomes, (size, *self.outcomes.shape))
+        total = marginal_matrices(gammas, self.actual, self.predicted, classes)
         if self.weight > 0:
             share = self.weight / (self.weight + self.outcomes.sum(-1).min())
             lead = total.shape[:-3]
@@ -128,14 +128,14 @@ class PairedOutcomes(CountsPosterior):
 
     def _share(self, measure, size, rng):
         """Draw the share right or wrong of each classifier, (size, ..., J), or return None."""
-        found, rows = _right_of(measure, self.prior.shape[-1], None), self.prior[0].sum(-1)
-        if found is None:
+        share_form, rows = _right_of(measure, self.prior.shape[-1], None), self.prior[0].sum(-1)
+        if share_form is None:
             return None
-        events, wrong = found
-        seen, counted = events[self.actual], np.flatnonzero(events & (rows > 0))
-        outcomes, rows = self.outcomes[..., seen], rows[counted]
+        events, wrong = share_form
+        counts_as_event, counted = events[self.actual], np.flatnonzero(events & (rows > 0))
+        outcomes, rows = self.outcomes[..., counts_as_event], rows[counted]
         gammas = rng.standard_gamma(outcomes, (size, *outcomes.shape))
-        share = masked_sums(gammas, (self.predicted == self.actual)[:, seen] ^ wrong)
+        share = masked_sums(gammas, (self.predicted == self.actual)[:, counts_as_event] ^ wrong)
         total, weight = gammas.sum(-1, keepdims=True), rows.sum()
         if weight > 0:
             right = self.prior[:, counted, counted].T / rows[:, None]
@@ -161,15 +161,15 @@ class PairedOutcomes(CountsPosterior):
             truth, answers = self.joint_cells[0], self.joint_cells[1:]
             return marginal_matrices(counts.astype(float), truth, answers, self.prior.shape[-1])
         # The examples of outcomes not seen yet are few: a share weight / (weight + N).
-        seen = rng.standard_gamma(self.outcomes, (size, *self.outcomes.shape))
-        rest = rng.standard_gamma(self.weight, seen.shape[:-1])[..., None]
-        mass = np.concatenate([seen, rest], axis=-1)
+        gammas = rng.standard_gamma(self.outcomes, (size, *self.outcomes.shape))
+        unseen = rng.standard_gamma(self.weight, gammas.shape[:-1])[..., None]
+        mass = np.concatenate([gammas, unseen], axis=-1)
         counts = rng.multinomial(n, mass / mass.sum(-1, keepdims=True))
         tables = marginal_matrices(
             counts[..., :-1].astype(float), self.actual, self.predicted, self.prior.shape[-1]
         )
         if self.weight > 0:
-            theta = draw_prior(self.prior, seen.shape[:-1], 1.0, rng)
+            theta = draw_prior(self.prior, gammas.shape[:-1], 1.0, rng)
             tables += next_counts(theta, counts[..., -1:], rng)
         return tables
 
@@ -208,8 +208,8 @@ class PairedOutcomes(CountsPosterior):
         if right is None:
             return self._function_of_joint_table(measure, pair, at, first.get("class"))
         events, wrong = right
-        wins, losses, rest = self.discordant(events, *(pair[::-1] if wrong else pair))[at]
-        return discordant(wins, losses, rest)
+        wins, losses, ties = self.discordant(events, *(pair[::-1] if wrong else pair))[at]
+        return discordant(wins, losses, ties)
 
     def _function_of_joint_table(self, measure, pair, at, label):
         """Return the distribution of the difference of a pair from their joint table, or None."""
@@ -246,15 +246,15 @@ class PairedOutcomes(CountsPosterior):
         ndarray, shape (..., 3)
         """
         right = self.predicted == self.actual
-        seen = events[self.actual]
-        one = right[first] & ~right[second] & seen
-        two = right[second] & ~right[first] & seen
+        in_events = events[self.actual]
+        first_alone = right[first] & ~right[second] & in_events
+        second_alone = right[second] & ~right[first] & in_events
         prior = self._prior_discordant(events, first, second)
         counts = self.outcomes.astype(float)
         parts = [
-            counts[..., one].sum(-1),
-            counts[..., two].sum(-1),
-            counts[..., seen & ~one & ~two].sum(-1),
+            counts[..., first_alone].sum(-1),
+            counts[..., second_alone].sum(-1),
+            counts[..., in_events & ~first_alone & ~second_alone].sum(-1),
         ]
         return np.stack(parts, axis=-1) + prior
 
@@ -263,9 +263,12 @@ class PairedOutcomes(CountsPosterior):
         rows = self.prior[0].sum(-1)[events]
         if first == second or not rows.any():
             return np.array([0.0, 0.0, rows.sum()])
-        hit = [np.diagonal(self.prior[each])[events] / rows for each in (first, second)]
-        one, two = rows @ (hit[0] * (1 - hit[1])), rows @ (hit[1] * (1 - hit[0]))
-        return np.array([one, two, rows.sum() - one - two])
+        rate = [
+            np.diagonal(self.prior[classifier])[events] / rows for classifier in (first, second)
+        ]
+        first_alone = rows @ (rate[0] * (1 - rate[1]))
+        second_alone = rows @ (rate[1] * (1 - rate[0]))
+        return np.array([first_alone, second_alone, rows.sum() - first_alone - second_alone])
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log density of the joint cell probabilities theta_outcome (..., cells)."""
@@ -321,9 +324,9 @@ class PairedOutcomes(CountsPosterior):
 def _right_of(kernel, classes, label):
     """Return the classes of which a measure is the share right, or wrong, or None."""
     positive = 1 if label is None else label
-    one, every = np.arange(classes) == positive, np.ones(classes, bool)
-    shares = {("right", "wrong"): (every, False), ("wrong", "right"): (every, True)}
-    shares |= {("tp", "fn"): (one, False), ("fn", "tp"): (one, True)}
+    one_class, all_classes = np.arange(classes) == positive, np.ones(classes, bool)
+    shares = {("right", "wrong"): (all_classes, False), ("wrong", "right"): (all_classes, True)}
+    shares |= {("tp", "fn"): (one_class, False), ("fn", "tp"): (one_class, True)}
     if classes == 2:
-        shares |= {("tn", "fp"): (~one, False), ("fp", "tn"): (~one, True)}
+        shares |= {("tn", "fp"): (~one_class, False), ("fp", "tn"): (~one_class, True)}
     return shares.get(kernel.form)

@@ -67,10 +67,10 @@ def pooled_folds(
     array([0.384, 0.789])
     """
     table = as_labelled_counts(counts, "fold")
-    known, folds = design(table), stack(table).values.astype(float)
+    folds_design, folds = design(table), stack(table).values.astype(float)
     matrices = folds.shape[-3]
     if omega is None:
-        omega = min(max((known["n_folds"] + 1) / 2, 1), matrices) / matrices
+        omega = min(max((folds_design["n_folds"] + 1) / 2, 1), matrices) / matrices
     omega = _check_omega(omega, matrices)
     prior = prior_of(concentration, counts, FOLDS)
     weights = dirichlet.pseudo_counts(omega * folds.sum(-3), prior)

@@ -238,14 +238,14 @@ class RepeatedItems(Posterior):
         systems, items = self.n_right.shape
         step = max(1, int(_AT_ONCE / (systems * max(items, len(mixture.prior)))))
         sizes = np.diff([*range(0, size, step), size])
-        shares = np.concatenate([self.draw_shares(mixture, of, each, rng) for each in sizes])
+        shares = np.concatenate([self.draw_shares(mixture, of, number, rng) for number in sizes])
         shares = shares.reshape(size, *self.template.shape, -1)
         rates = Rates(mixture.support, shares, mixture.wrong)
         values = [measure(rates) for measure in measures]
         paired = systems > 1 and self.group is None
         if not paired or self.estimands[of] != "share":
             return values
-        shares = np.concatenate([self.bootstrap(mixture, each, rng) for each in sizes])
+        shares = np.concatenate([self.bootstrap(mixture, number, rng) for number in sizes])
         rates = Rates(mixture.support, shares, mixture.wrong)
         return [
             _in_order_of(measure(rates), draws, rng)
@@ -272,14 +272,14 @@ class RepeatedItems(Posterior):
 
     def mixture(self, measures: Sequence[Callable]) -> "Mixture":
         """Return the sorts of items, as far as they matter for the measures."""
-        votes = any(getattr(getattr(each, "form", None), "votes", False) for each in measures)
+        votes = any(getattr(getattr(measure, "form", None), "votes", False) for measure in measures)
         return RATES_AND_WRONG if votes and self.answer is not None else RATES_ONLY
 
     def patterns(self, mixture: "Mixture") -> list[np.ndarray]:
         """Return what the answers of each system to every item are like; see `Mixture`."""
         answers = [None] * len(self.n_right) if self.answer is None else self.answer
         systems = zip(self.n_right, self.n_attempts, answers, strict=True)
-        return [mixture.patterns(*each) for each in systems]
+        return [mixture.patterns(*system) for system in systems]
 
     def draw_shares(
         self, mixture: "Mixture", of: str, size: int, rng: np.random.Generator
@@ -406,8 +406,8 @@ class Mixture:
         if not self.wrong:
             return rate
         counts = patterns[:, 2:].astype(int)
-        way = _exp_scaled(np.stack([each.alike(counts) for each in self.wrong], 1))
-        return (rate[:, :, None] * way[:, None]).reshape(len(patterns), -1)
+        pattern_likelihood = _exp_scaled(np.stack([wrong.alike(counts) for wrong in self.wrong], 1))
+        return (rate[:, :, None] * pattern_likelihood[:, None]).reshape(len(patterns), -1)
 
     def gibbs_shares(
         self,
@@ -434,13 +434,13 @@ class Mixture:
         chains : int, optional
             By default every draw is the end of a chain of its own.
         """
-        sets = [np.unique(each, axis=0, return_counts=True) for each in patterns]
+        sets = [np.unique(rows, axis=0, return_counts=True) for rows in patterns]
         width = max(len(count) for _, count in sets)
         counts = np.zeros((len(sets), width), int)
         likelihood = np.ones((*counts.shape, len(prior)))
-        for place, (unique, count) in enumerate(sets):
-            counts[place, : len(count)] = count
-            likelihood[place, : len(count)] = self.likelihood(unique)
+        for system, (unique, count) in enumerate(sets):
+            counts[system, : len(count)] = count
+            likelihood[system, : len(count)] = self.likelihood(unique)
         shares = gibbs.mixture_weights(
             likelihood, counts, prior, size, rng,
             burn=_SWEEPS - 1, chains=chains, thin=_THIN, neighbours=self._neighbours, moves=_MOVES,
@@ -460,8 +460,8 @@ class Mixture:
         other = np.where((other < 0) | (other >= len(self.support)), sort, other)
         if ways == 1:
             return other
-        way = sort - sort % ways + (sort + rng.integers(1, ways, sort.shape)) % ways
-        return np.where(rng.random(sort.shape) < 0.5, other, way)
+        other_way = sort - sort % ways + (sort + rng.integers(1, ways, sort.shape)) % ways
+        return np.where(rng.random(sort.shape) < 0.5, other, other_way)
 
     def most_likely_shares(
         self, patterns: np.ndarray, weights: np.ndarray, pseudo_items: np.ndarray

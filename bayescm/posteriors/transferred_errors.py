@@ -163,11 +163,11 @@ class TransferredErrors(Strata):
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         lead, shape = self.labelled.shape[:-2], self.labelled.shape[-2:]
         if self.sampling_method == "conjugate":
-            drawn = [each.draw(size, rng) for each in self._allocations]
+            drawn = [sampler.draw(size, rng) for sampler in self._allocations]
         elif self.sampling_method == "gibbs":
             drawn = self._draw_gibbs(size, rng)
         else:
-            unfolded = [self._unfold(each.draw(size, rng)) for each in self._points]
+            unfolded = [self._unfold(sampler.draw(size, rng)) for sampler in self._points]
             drawn = [(softmax(shares, -1), softmax(rates, -1)) for shares, rates in unfolded]
         prevalence, rates = (np.stack(parts, axis=1) for parts in zip(*drawn, strict=True))
         prevalence = prevalence.reshape(size, *lead, shape[0])
@@ -184,15 +184,18 @@ class TransferredErrors(Strata):
 
     @cached_property
     def _allocations(self):
-        return [Allocations(each + self.prior, rest.astype(int)) for each, rest in self._tables]
+        return [
+            Allocations(labelled + self.prior, unlabelled.astype(int))
+            for labelled, unlabelled in self._tables
+        ]
 
     def _draw_gibbs(self, size, rng):
         """Return draws of prevalence and rates of each member of the flat batch."""
         warned = self._warn_of_unlabelled_strata()
         drawn = []
-        for each, rest in self._tables:
-            prior = each + self.prior
-            prevalence, rates, correlation = draw_gibbs(prior, rest.astype(int), size, rng)
+        for labelled, unlabelled in self._tables:
+            prior = labelled + self.prior
+            prevalence, rates, correlation = draw_gibbs(prior, unlabelled.astype(int), size, rng)
             drawn.append((prevalence, rates))
             if correlation > _CORRELATED and not warned:
                 warnings.warn(
@@ -205,7 +208,8 @@ class TransferredErrors(Strata):
     def _warn_of_unlabelled_strata(self):
         """Warn where several classes may own a stratum, and return whether it is so."""
         blank = any(
-            ((each.sum(0) == 0) & (unlabelled > 0)).any() for each, unlabelled in self._tables
+            ((labelled.sum(0) == 0) & (unlabelled > 0)).any()
+            for labelled, unlabelled in self._tables
         )
         if blank:
             warnings.warn(
@@ -219,8 +223,8 @@ class TransferredErrors(Strata):
     def _points(self) -> list[Weighted]:
         """Points of the posterior of each member of the flat batch, as logits."""
         self._warn_of_unlabelled_strata()
-        points = [self._importance_sample(*each) for each in self._tables]
-        least = min(each.effective for each in points)
+        points = [self._importance_sample(*tables) for tables in self._tables]
+        least = min(sample.effective for sample in points)
         if least < _FEW_EFFECTIVE:
             warnings.warn(
                 f"The draws are worth {least:.0f} independent ones only: the labels say little of "
@@ -241,8 +245,8 @@ class TransferredErrors(Strata):
 
         rates = weights / weights.sum(-1, keepdims=True)
         start = [
-            np.log(each / each[..., -1:])[..., :-1].ravel()
-            for each in (most_likely_prevalence(rates, unlabelled), rates)
+            np.log(shares / shares[..., -1:])[..., :-1].ravel()
+            for shares in (most_likely_prevalence(rates, unlabelled), rates)
         ]
         bounds = [(-_BOUND, _BOUND)] * (classes - 1 + classes * (strata - 1))
         return explore(log_density, np.concatenate(start), bounds)
@@ -396,13 +400,13 @@ class Allocations:
         return ways - gammaln(second + z) - gammaln(first + total - z)
 
 
-def _convolve(one, two):
+def _convolve(first, second):
     """Return the convolution in logs: the factors run over more than numbers can hold."""
-    long, short = (one, two) if len(one) >= len(two) else (two, one)
-    logs = np.full(len(one) + len(two) - 1, -np.inf)
+    long, short = (first, second) if len(first) >= len(second) else (second, first)
+    logs = np.full(len(first) + len(second) - 1, -np.inf)
     for start, factor in enumerate(short):
-        part = logs[start : start + len(long)]
-        np.logaddexp(part, long + factor, out=part)
+        window = logs[start : start + len(long)]
+        np.logaddexp(window, long + factor, out=window)
     return logs
 
 
