@@ -324,7 +324,22 @@ class Posterior:
         """
         Return the distribution of a measure, shape (..., [C]), or None where draws answer.
 
-        It is in closed form or by quadrature, and no number of it comes from draws.
+        "Exact" means that it depends on no seed: the same evidence always has the same one. It is a
+        closed form, a quadrature whose intervals carry their numerical error, values weighted at
+        nodes that are always the same (folds), or, of areas under curves and of averages over
+        classes, a beta distribution by its moments; `Distribution.how` says which.
+
+        Parameters
+        ----------
+        measure : callable
+        of : str
+            One of the estimands; None is returned for those that are drawn.
+        n : int or array_like, optional
+            Size of the next test set, for ``"predictive"``; by default that of the evidence.
+
+        Returns
+        -------
+        Distribution or None
         """
         return None
 
