@@ -28,7 +28,7 @@ from bayescm.measures.curves import (
 from bayescm.posteriors.binormal import binormal
 from bayescm.posteriors.roc.curve_posterior import CurvePosterior, empirical_curves
 from bayescm.posteriors.roc.prevalence import known_prevalence
-from bayescm.posteriors.roc.slots import View
+from bayescm.posteriors.roc.slots import Slots
 from bayescm.posteriors.scores import scores
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
 
@@ -437,10 +437,22 @@ def _extreme_rank_lengths(draw, rank, size, number=8):
 
 
 class DrawnCurves(NamedTuple):
-    """Curves along leading dims, all of one fold or group from the same draws."""
+    """
+    Curves along leading dims, all of one fold or group from the same draws.
+
+    Attributes
+    ----------
+    curves : list of Curve
+    slots : list of Slots
+        Those of each curve; empty where the model has none (`binormal`), or nothing is drawn.
+    dims : tuple of str
+        The dims of the curves, over which they run in order.
+    coords : mapping
+        Their labels, and the scalar ones of the evidence.
+    """
 
     curves: list[Curve]
-    views: list[View]
+    slots: list[Slots]
     dims: tuple[str, ...]
     coords: dict[str, Any]
 
@@ -452,18 +464,18 @@ class DrawnCurves(NamedTuple):
 
     def lowest(self) -> "DrawnCurves":
         """Return the curves as low as the open ends allow, where the model leaves them open."""
-        pairs = zip(self.curves, self.views, strict=bool(self.views))
-        return self._replace(
-            curves=[lowest(each, view.inner) for each, view in pairs] or self.curves
-        )
+        if not self.slots:
+            return self
+        pairs = zip(self.curves, self.slots, strict=True)
+        return self._replace(curves=[lowest(curve, slots.open_ends) for curve, slots in pairs])
 
     def on_the_axes(self) -> tuple[xr.DataArray, xr.DataArray] | None:
-        """Return the curves `on_the_axes`, where the model has open ends."""
-        pairs = zip(self.curves, self.views, strict=bool(self.views))
-        found = [on_the_axes(each, view.inner) for each, view in pairs]
-        if not found:
+        """Return the rates `on_the_axes` of each curve, where the model has open ends."""
+        if not self.slots:
             return None
-        tpr, fpr = zip(*found, strict=True)
+        pairs = zip(self.curves, self.slots, strict=True)
+        rates = [on_the_axes(curve, slots.open_ends) for curve, slots in pairs]
+        tpr, fpr = zip(*rates, strict=True)
         return self.label(tpr, "tpr"), self.label(fpr, "fpr")
 
     def label(
@@ -511,12 +523,13 @@ def draw_curves(
         posterior = binormal(evidence)
         curves = [each for sample in posterior.samples for each in sample.curves(draws, rng)]
         return DrawnCurves(curves, [], *_labels(posterior))
-    posterior, curves, views = scores(evidence), [], []
+    posterior = scores(evidence)
+    curves, slots = [], []
     for sample in posterior.samples:
-        places = None if thresholds is None else [each.place(thresholds) for each in sample.views]
-        curves += sample.curves(draws, rng, resolution=resolution, keep=places)
-        views += sample.views
-    return DrawnCurves(curves, views, *_labels(posterior))
+        uncut = None if thresholds is None else [each.above(thresholds) for each in sample.slots]
+        curves += sample.curves(draws, rng, resolution=resolution, uncut=uncut)
+        slots += sample.slots
+    return DrawnCurves(curves, slots, *_labels(posterior))
 
 
 def observed_curves(evidence: xr.Dataset) -> DrawnCurves:

@@ -18,7 +18,7 @@ from bayescm.evidence.scores import as_scores
 from bayescm.measures.curves import Curve, cells_at
 from bayescm.measures.labelled import one_number, several
 from bayescm.posteriors.roc.curve_posterior import DRAWS
-from bayescm.posteriors.roc.slots import View
+from bayescm.posteriors.roc.slots import Slots
 from bayescm.validate import check_kind, check_prob, check_seed, fail
 
 RESOLUTION = 256
@@ -120,7 +120,8 @@ def threshold_draws(
     kernel = one_number(measure)
     tried = thresholds(evidence) if at is None else _check_thresholds(at)
     drawn = draw_curves(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=tried)
-    values = [along(each, view, tried, kernel) for each, view in zip(*drawn[:2], strict=True)]
+    pairs = zip(drawn.curves, drawn.slots, strict=True)
+    values = [along(curve, slots, tried, kernel) for curve, slots in pairs]
     return drawn.label(values, kernel.__name__, {"threshold": tried})
 
 
@@ -173,9 +174,9 @@ def at_threshold(
     return xr.Dataset(answers)
 
 
-def along(curve: Curve, view: View, thresholds: np.ndarray, kernel: Callable) -> np.ndarray:
+def along(curve: Curve, slots: Slots, thresholds: np.ndarray, kernel: Callable) -> np.ndarray:
     """Return draws (S, T) of a measure at thresholds."""
-    return kernel(cells_at(curve, view.place(thresholds)))
+    return kernel(cells_at(curve, slots.above(thresholds)))
 
 
 def thresholds(evidence: xr.Dataset) -> np.ndarray:
@@ -275,15 +276,17 @@ def best_threshold(
     drawn = draw_curves(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=tried)
     sign = -1.0 if less else 1.0
     rng = np.random.default_rng(check_seed(random_seed))
-    found = []
-    for each, view, seen in zip(*drawn[:2], observed_curves(evidence).curves, strict=True):
-        good = _goodness(along(each, view, tried, kernel), sign)
-        again = _goodness(along(_replicate(each, view, rng), view, tried, kernel), sign)
-        apparent = _goodness(_observed(seen, kernel), sign).max()
-        found.append(_choose(good, again, apparent, prob, sign))
+    observed = observed_curves(evidence).curves
+    choices = []
+    for curve, slots, sample in zip(drawn.curves, drawn.slots, observed, strict=True):
+        values = _oriented(along(curve, slots, tried, kernel), sign)
+        replicate = _replicate(curve, slots, rng)
+        replicated = _oriented(along(replicate, slots, tried, kernel), sign)
+        apparent = _oriented(_observed(sample, kernel), sign).max()
+        choices.append(_choose(values, replicated, apparent, prob, sign))
     answer = {}
     for name in _Choice._fields:
-        values = np.stack([np.asarray(getattr(each, name), float) for each in found])
+        values = np.stack([np.asarray(getattr(choice, name), float) for choice in choices])
         values = tried[values.astype(int)] if name in ("threshold", "best") else values
         tail = {"bound": ["lower", "upper"]} if values.ndim > 1 else None
         labelled = drawn.label(list(values[:, None]), name, tail)
@@ -300,9 +303,23 @@ class _Choice(NamedTuple):
     regret: Any
 
 
-def _choose(good, again, apparent, prob, sign):
-    """Return the choice from draws (S, T) of the measure, and of it in data drawn from these."""
-    mean = good.mean(axis=0)
+def _choose(values, replicated, apparent, prob, sign):
+    """
+    Return the choice of a threshold.
+
+    Parameters
+    ----------
+    values : ndarray, shape (S, T)
+        Draws of the measure at each threshold, higher being better.
+    replicated : ndarray, shape (S, T)
+        The measure in a data set that is drawn from the curve of each draw.
+    apparent : float
+        The best value in the sample, higher being better.
+    prob : float
+    sign : float
+        -1 where the measure is a loss, else 1.
+    """
+    mean = values.mean(axis=0)
     if not np.isfinite(mean).any():
         todo = "choose another measure"
         raise fail(
@@ -312,30 +329,30 @@ def _choose(good, again, apparent, prob, sign):
             todo,
         )
     chosen = int(mean.argmax())
-    rows = np.arange(len(good))
-    excess = again.max(axis=1) - good[rows, again.argmax(axis=1)]
+    draws = np.arange(len(values))
+    excess = replicated.max(axis=1) - values[draws, replicated.argmax(axis=1)]
     excess = max(float(excess[np.isfinite(excess)].mean()), 0.0)
     ends = [(1 - prob) / 2, (1 + prob) / 2]
     return _Choice(
         threshold=chosen,
-        best=np.quantile(good.argmax(axis=1), ends, method="nearest"),
+        best=np.quantile(values.argmax(axis=1), ends, method="nearest"),
         apparent=sign * apparent,
-        value=np.sort(sign * (np.quantile(good[:, chosen], ends) - excess)),
+        value=np.sort(sign * (np.quantile(values[:, chosen], ends) - excess)),
         optimism=float(apparent - mean[chosen] + excess),
-        regret=float(np.mean(good.max(axis=1) - good[:, chosen])),
+        regret=float(np.mean(values.max(axis=1) - values[:, chosen])),
     )
 
 
-def _goodness(values, sign):
+def _oriented(values, sign):
     """Return the measure so that higher is better, and 0/0 never the best."""
     return np.where(np.isnan(values), -np.inf, sign * values)
 
 
-def _replicate(curve: Curve, view: View, rng) -> Curve:
+def _replicate(curve: Curve, slots: Slots, rng) -> Curve:
     """Return the curves of data sets of the same class sizes drawn from each of the curves."""
     rates = []
-    for rate, side in zip((curve.fpr, curve.tpr), view.concentration, strict=True):
-        size = max(1, round(side.sum()))
+    for rate, concentration in zip((curve.fpr, curve.tpr), slots.concentration, strict=True):
+        size = max(1, round(concentration.sum()))
         share = np.maximum(np.diff(rate, axis=1), 0)
         counts = rng.multinomial(size, share / share.sum(axis=1, keepdims=True))
         rates.append(np.pad(np.cumsum(counts, axis=1), ((0, 0), (1, 0))) / size)
@@ -344,7 +361,7 @@ def _replicate(curve: Curve, view: View, rng) -> Curve:
 
 def _observed(curve: Curve, kernel):
     """Return the measure at every threshold that the examples themselves tell apart."""
-    return kernel(cells_at(curve, np.arange(len(curve.at), dtype=float)))[0]
+    return kernel(cells_at(curve, np.arange(len(curve.slots_above), dtype=float)))[0]
 
 
 # The answers at a threshold that was fixed beforehand.

@@ -46,20 +46,22 @@ class Curve:
         From 0 to 1.
     prevalence : ndarray, shape (S,)
         Share of the positive class.
-    inner : ndarray, shape (J,)
-        Probability that of a positive and a negative in the same slot the positive is higher.
+    concordance : ndarray, shape (J,)
+        Probability that of a positive and a negative in the same slot the positive is higher; 1/2
+        where they are ranked at random.
     tied : ndarray of bool, shape (J,)
-        Whether the slot is one score.
-    at : ndarray of int, shape (J + 1,)
-        The number of the view's own slots at or above each point.
+        Whether the slot is one score, which no threshold divides.
+    slots_above : ndarray of int, shape (J + 1,)
+        The number of slots of the posterior at or above each point; more than one lies between two
+        points where neighbours are put together.
     """
 
     fpr: np.ndarray
     tpr: np.ndarray
     prevalence: np.ndarray
-    inner: np.ndarray
+    concordance: np.ndarray
     tied: np.ndarray
-    at: np.ndarray
+    slots_above: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +188,7 @@ def _one_class(curves, formula, place):
 @_measure(aliases=("roc_auc", "roc_auc_score", "c_statistic"))
 def auc(curve):
     """Probability that a random positive example scores higher; ties count one half."""
-    mean = curve.tpr[:, :-1] + curve.inner * np.diff(curve.tpr, axis=1)
+    mean = curve.tpr[:, :-1] + curve.concordance * np.diff(curve.tpr, axis=1)
     return np.einsum("sj,sj->s", np.diff(curve.fpr, axis=1), mean)
 
 
@@ -324,7 +326,7 @@ def empirical(
     return Curve(rates[0], rates[1], share, half, tied, np.arange(size + 1)), -values
 
 
-def lowest(curve: Curve, inner: tuple[int, int]) -> Curve:
+def lowest(curve: Curve, open_ends: tuple[int, int]) -> Curve:
     """
     Return the curves as low as the open ends allow.
 
@@ -334,26 +336,26 @@ def lowest(curve: Curve, inner: tuple[int, int]) -> Curve:
     Parameters
     ----------
     curve : Curve
-    inner : tuple of int
-        See `bayescm.posteriors.roc.slots.View`.
+    open_ends : tuple of int
+        See `bayescm.posteriors.roc.slots.Slots`.
     """
-    top = np.searchsorted(curve.at, inner[0], "right") - 1
-    bottom = np.searchsorted(curve.at, inner[1], "left")
+    top = np.searchsorted(curve.slots_above, open_ends[0], "right") - 1
+    bottom = np.searchsorted(curve.slots_above, open_ends[1], "left")
     fpr, tpr = curve.fpr.copy(), curve.tpr.copy()
     fpr[:, 1:top] = fpr[:, [top]]
     tpr[:, bottom + 1 : -1] = tpr[:, [bottom]]
     return replace(curve, fpr=fpr, tpr=tpr)
 
 
-def on_the_axes(curve: Curve, inner: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+def on_the_axes(curve: Curve, open_ends: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     """
     Return how high a curve may rise at once, (S,), and from where on it may be done, (S,).
 
     The true positive rate where no negative is above the highest, and the false positive rate where
     no positive is below the lowest: the other extreme of what `lowest` takes open ends to be.
     """
-    top = np.searchsorted(curve.at, inner[0], "right") - 1
-    bottom = np.searchsorted(curve.at, inner[1], "left")
+    top = np.searchsorted(curve.slots_above, open_ends[0], "right") - 1
+    bottom = np.searchsorted(curve.slots_above, open_ends[1], "left")
     return curve.tpr[:, top], curve.fpr[:, bottom]
 
 
@@ -379,14 +381,14 @@ def _rows(at, x, y):
     return np.interp(at + place, (x + place).ravel(), np.ravel(y))
 
 
-def cells_at(curve: Curve, place: np.ndarray) -> np.ndarray:
+def cells_at(curve: Curve, slots_above: np.ndarray) -> np.ndarray:
     """
     Return the cell probabilities at thresholds.
 
     Parameters
     ----------
     curve : Curve
-    place : ndarray, shape (T,)
+    slots_above : ndarray, shape (T,)
         Number of slots at or above each threshold; a fraction is inside a slot.
 
     Returns
@@ -394,8 +396,9 @@ def cells_at(curve: Curve, place: np.ndarray) -> np.ndarray:
     ndarray, shape (S, T, 2, 2)
         Rows are actual, columns predicted, the positive class last.
     """
-    low = np.clip(np.searchsorted(curve.at, place, side="right") - 1, 0, len(curve.at) - 2)
-    part = (place - curve.at[low]) / np.diff(curve.at)[low]
+    points = curve.slots_above
+    low = np.clip(np.searchsorted(points, slots_above, side="right") - 1, 0, len(points) - 2)
+    part = (slots_above - points[low]) / np.diff(points)[low]
     fpr, tpr = (
         rate[:, low] + part * (rate[:, low + 1] - rate[:, low]) for rate in (curve.fpr, curve.tpr)
     )

@@ -1,15 +1,24 @@
-"""
+r"""
 The direct posterior of `bayescm.models.scores`: ROC curves from the order of the scores.
 
-The weights of a class on its slots (`bayescm.posteriors.roc.slots`) are the parameters of a
-Dirichlet distribution, and so are those on the common cells of several classifiers, or of each
-class against the rest; the prevalence is a beta, independent of both. With p and q the weights of
-the positives and the negatives on the slots, the highest first, the area under a curve is
+The probabilities of the slots between the scores (`bayescm.posteriors.roc.slots`, which says what
+ties and weights do to them) are Dirichlet distributed in each class: p ~ Dirichlet(alpha) of the
+positives and q ~ Dirichlet(beta) of the negatives, the highest slot first, independent of each
+other. The prevalence is a beta, independent of both. The area under the curve is
 
-    A = p' W q,   W = 1 above the diagonal and 1/2 on it,
+    A = sum_ij p_i W_ij q_j,   W_ij = 1 for i < j, 1/2 for i = j and 0 for i > j:
 
-whose moments are sums over the slots (`area`). Of two classifiers the areas are tied more closely
-than the curves, in `bayescm.posteriors.roc.paired_areas`.
+the probability that a positive example is in a higher slot, and half of that of the same slot. Its
+first three moments are sums over the slots, and `area_distribution` is the distribution that has
+them. Other measures, and several curves of the same examples, are drawn (`DirichletCurves`): a
+common Dirichlet of the cells of several classifiers, or of each class against the rest, gives each
+curve the distribution that it has alone. Of two classifiers the areas are tied more closely than
+the curves, in `bayescm.posteriors.roc.paired_areas`.
+
+References
+----------
+Kotz, S., Balakrishnan, N. & Johnson, N. L. (2000). Continuous Multivariate Distributions, volume 1,
+chapter 49: Dirichlet and inverted Dirichlet distributions. Wiley. doi:10.1002/0471722065
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,12 +33,11 @@ from bayescm.distributions import dirichlet
 from bayescm.distributions.moments import CornishFisherBeta, beta_of, excess_kurtosis
 from bayescm.evidence.scores import score_arrays
 from bayescm.measures.curves import Curve
-from bayescm.posteriors.roc import slots
 from bayescm.posteriors.roc.curve_posterior import CurvePosterior, top_scores
 from bayescm.posteriors.roc.prevalence import class_weights, prevalence_distribution
+from bayescm.posteriors.roc.slots import Slots, block_bounds, block_weights, cells, slots_of
 
-# Gammas held at once: 160 MB.
-_AT_ONCE = 2e7
+_GAMMAS_AT_ONCE = 2e7  # 160 MB
 
 
 def scores(
@@ -91,33 +99,39 @@ class SampleOfScores:
         self.prevalence, prior = prevalence_distribution(evidence, prevalence, self.classes)
         self.shares = prior + self.class_totals
         self.scale = class_weights(evidence, self.weights, self.codes, self.classes)
-        # The class that is positive in each view: of two classes the second.
-        each = np.arange(self.classes) if self.classes > 2 else np.ones(1, int)
-        self.target = np.tile(each, self.classifiers)
+        # The class that is positive in each curve: of two classes the second.
+        positive_classes = np.arange(self.classes) if self.classes > 2 else np.ones(1, int)
+        self.positive_class = np.tile(positive_classes, self.classifiers)
 
-    @property
-    def _views(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The scores and the positives of each view."""
+    def _scores_and_positives(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Give the scores of each curve, and which examples are positive in it."""
         rows = self.matrix.reshape(-1, len(self.weights))
-        for row, target in zip(rows, self.target, strict=True):
-            yield row, self.codes == target
+        for row, label in zip(rows, self.positive_class, strict=True):
+            yield row, self.codes == label
 
     @cached_property
     def dirichlet(self) -> "DirichletCurves":
         """The joint posterior of the curves."""
-        views = tuple(slots.view(*view, self.weights) for view in self._views)
         return DirichletCurves(
-            views, self.weights, self.target, self.shares, self.prevalence, self.scale
+            tuple(slots_of(*problem, self.weights) for problem in self._scores_and_positives()),
+            self.weights,
+            self.positive_class,
+            self.shares,
+            self.prevalence,
+            self.scale,
         )
 
     @property
-    def views(self) -> list[slots.View]:
+    def slots(self) -> list[Slots]:
         """The slots of each curve."""
-        return list(self.dirichlet.views)
+        return list(self.dirichlet.slots)
 
     def areas(self) -> list[CornishFisherBeta]:
         """Return the areas under the curves by their moments."""
-        return [area(slots.outline(*view, self.weights)) for view in self._views]
+        return [
+            area_distribution(block_weights(*problem, self.weights))
+            for problem in self._scores_and_positives()
+        ]
 
     def curves(
         self,
@@ -125,10 +139,10 @@ class SampleOfScores:
         rng: np.random.Generator,
         *,
         resolution: int | None = None,
-        keep: Sequence[np.ndarray] | None = None,
+        uncut: Sequence[np.ndarray] | None = None,
     ) -> list[Curve]:
-        """Draw the curves of all views jointly; parameters as of `DirichletCurves.curves`."""
-        return self.dirichlet.curves(size, rng, resolution=resolution, keep=keep)
+        """Draw all curves jointly; parameters as of `DirichletCurves.curves`."""
+        return self.dirichlet.curves(size, rng, resolution=resolution, uncut=uncut)
 
     def pooled_curves(
         self, size: int, rng: np.random.Generator, *, resolution: int | None = None
@@ -143,18 +157,20 @@ class SampleOfScores:
 
     @cached_property
     def pooled(self) -> "DirichletCurves":
-        """The joint posterior of the pooled curves of the classifiers: a view for each class."""
+        """The joint posterior of the pooled curves: C binary problems share one curve's slots."""
         positive = self.codes == np.arange(self.classes)[:, None]
-        views = []
+        problems = []
         for scores in self.matrix:
-            whole = slots.view(
-                scores.ravel(), positive.ravel(), np.tile(self.weights, self.classes)
-            )
-            for start, members in zip(whole.start.reshape(scores.shape), positive, strict=True):
-                views.append(replace(whole, start=start, positive=members))
-        group = np.repeat(np.arange(self.classifiers), self.classes)
+            pairs = slots_of(scores.ravel(), positive.ravel(), np.tile(self.weights, self.classes))
+            starts = pairs.start.reshape(scores.shape)
+            problems += [
+                replace(pairs, start=start, positive=of_class)
+                for start, of_class in zip(starts, positive, strict=True)
+            ]
+        curve = np.repeat(np.arange(self.classifiers), self.classes)
+        classes = np.tile(np.arange(self.classes), self.classifiers)
         return DirichletCurves(
-            tuple(views), self.weights, group, self.shares, 1 / self.classes, group=group
+            tuple(problems), self.weights, classes, self.shares, 1 / self.classes, curve_of=curve
         )
 
     def top_curves(
@@ -162,16 +178,14 @@ class SampleOfScores:
     ) -> list[Curve]:
         """Draw the curve of the highest score of each example: positive where it was right."""
         pairs = [top_scores(scores, self.codes) for scores in self.matrix]
-        views = tuple(slots.view(*pair, self.weights) for pair in pairs)
-        target = np.ones(len(views), int)
-        joint = DirichletCurves(views, self.weights, target, self.shares, 0.5)
+        slots = tuple(slots_of(*pair, self.weights) for pair in pairs)
+        joint = DirichletCurves(slots, self.weights, np.ones(len(pairs), int), self.shares, 0.5)
+        drawn = joint.curves(size, rng, resolution=resolution)
         curves = []
-        for curve, (_, right) in zip(
-            joint.curves(size, rng, resolution=resolution), pairs, strict=True
-        ):
-            hits, all_ = self.weights[right].sum(), self.weights.sum()
-            share = rng.beta(hits + 0.5, all_ - hits + 0.5, size)
-            curves.append(replace(curve, prevalence=share))
+        for curve, (_, right) in zip(drawn, pairs, strict=True):
+            hits, total = self.weights[right].sum(), self.weights.sum()
+            accuracy = rng.beta(hits + 0.5, total - hits + 0.5, size)
+            curves.append(replace(curve, prevalence=accuracy))
         return curves
 
     # The variables of the PyMC model, of two classes.
@@ -183,69 +197,139 @@ class SampleOfScores:
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
-        share = dirichlet.draw(self.shares, size, rng)[:, self.target[0]]
+        share = dirichlet.draw(self.shares, size, rng)[:, 1]
         prevalence = share if self.prevalence is None else np.full(size, self.prevalence)
-        cells = self.concentration()
-        drawn = {name: dirichlet.draw(shape, size, rng) for name, shape in cells.items()}
-        return {"prevalence": prevalence, **drawn}
+        masses = {
+            name: dirichlet.draw(concentration, size, rng)
+            for name, concentration in self.concentration().items()
+        }
+        return {"prevalence": prevalence, **masses}
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log posterior density of the variables of the PyMC model."""
-        cells, prevalence = self.concentration(), variables["prevalence"]
-        total = sum(dirichlet.logpdf(variables[name], cells[name]) for name in cells)
-        rest, share = self.shares
-        beta = (share - 1) * np.log(prevalence) + (rest - 1) * np.log1p(-prevalence)
-        return np.asarray(total + beta - betaln(share, rest))
+        masses = sum(
+            dirichlet.logpdf(variables[name], concentration)
+            for name, concentration in self.concentration().items()
+        )
+        prevalence, (negative, positive) = variables["prevalence"], self.shares
+        beta = (positive - 1) * np.log(prevalence) + (negative - 1) * np.log1p(-prevalence)
+        return np.asarray(masses + beta - betaln(positive, negative))
 
     def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log probability of the number of positives, all that is observed as such."""
-        totals, (rest, share) = self.class_totals, self.shares
-        ways = gammaln(totals.sum() + 1) - gammaln(totals + 1).sum()
-        return ways + betaln(share, rest) - betaln(share - totals[1], rest - totals[0])
+        totals, prior = self.class_totals, self.shares - self.class_totals
+        log_binomial = gammaln(totals.sum() + 1) - gammaln(totals + 1).sum()
+        return log_binomial + betaln(*self.shares) - betaln(*prior)
 
 
-# Joint draws of curves: gamma variates on the cells, added up into the slots of each view.
+# The area under one curve by its moments: the distribution of what `measures.curves.auc` computes.
+
+# The gamma distributions, Pearson's type III, have the excess kurtosis 3/2 skewness^2.
+_TYPE_III = 1.5
+
+
+def area_distribution(concentration: np.ndarray) -> CornishFisherBeta:
+    r"""
+    Return the distribution of the area under a ROC curve, by its first three moments.
+
+    Parameters
+    ----------
+    concentration : ndarray, shape (2, J)
+        Dirichlet parameters beta of the negatives and alpha of the positives on the slots, the
+        highest first; see `bayescm.posteriors.roc.slots`.
+
+    Notes
+    -----
+    Let a and b be the sums of alpha and beta, m = alpha' W beta / (a b) the mean of the area, and
+    V = W - m. As p and q sum to 1, A - m = p' V q, in which nothing cancels. Given p it is the mean
+    of v = V'p under a Dirichlet distribution: with M_k = sum_j (beta_j / b) v_j^k,
+
+        E((A - m)^2 | p) = (b M_1^2 + M_2) / (b + 1)
+        E((A - m)^3 | p) = (b^2 M_1^3 + 3 b M_1 M_2 + 2 M_3) / ((b + 1) (b + 2)).
+
+    What M_1, M_2 and M_3 are on average over p follows from the moments of linear forms of a
+    Dirichlet. With [f] = sum_i alpha_i f_i,
+
+        E(f'p g'p)      = ([f] [g] + [f g]) / (a (a + 1))
+        E(f'p g'p h'p)  = ([f] [g] [h] + [f] [g h] + [g] [f h] + [h] [f g] + 2 [f g h])
+                          / (a (a + 1) (a + 2)).
+
+    Here f, g and h are columns of V, or r = V beta / b, of which M_1 = r'p and [r] = 0.
+
+    The excess kurtosis, of which the third moment leaves little open, is that of the beta
+    distribution of the same mean and variance, plus 3/2 times what the squared skewness has more
+    than that of the beta: from the betas to the other distributions along the slope that the gamma
+    distributions have. How far such a distribution can be trusted says `CornishFisherBeta`.
+    """
+    beta, alpha = concentration
+    a, b = alpha.sum(), beta.sum()
+    share = beta / b
+    mean = float(share @ (np.cumsum(alpha) - alpha / 2)) / a
+
+    def sums(weights, *powers):
+        """Return sum_i weights_i V_ij^k for every slot j of the negatives, for every power k."""
+        above = np.cumsum(weights) - weights
+        below = weights.sum() - above - weights
+        return [
+            above * (1 - mean) ** k + weights * (0.5 - mean) ** k + below * (-mean) ** k
+            for k in powers
+        ]
+
+    r = 1 - np.cumsum(share) + share / 2 - mean
+    v, v2, v3 = sums(alpha, 1, 2, 3)  # [V_j], [V_j^2] and [V_j^3]
+    rv, rv2 = sums(alpha * r, 1, 2)  # [r V_j] and [r V_j^2]
+    pairs, triples = a * (a + 1), a * (a + 1) * (a + 2)
+    m1_squared = alpha @ r**2 / pairs
+    m2 = share @ (v**2 + v2) / pairs
+    m1_cubed = 2 * (alpha @ r**3) / triples
+    m1_m2 = share @ (2 * v * rv + 2 * rv2) / triples
+    m3 = share @ (v**3 + 3 * v * v2 + 2 * v3) / triples
+    variance = (b * m1_squared + m2) / (b + 1)
+    third = (b**2 * m1_cubed + 3 * b * m1_m2 + 2 * m3) / ((b + 1) * (b + 2))
+    sd, skewness = np.sqrt(variance), third / variance**1.5
+    beyond_beta = skewness**2 - beta_of(mean, sd).skewness() ** 2
+    excess = excess_kurtosis(mean, sd) + _TYPE_III * beyond_beta
+    return CornishFisherBeta(np.asarray(mean), sd, skewness, excess)
+
+
+# Joint draws of curves: gamma variates on the cells, added up into the slots of each curve.
 
 
 @dataclass(frozen=True, eq=False)
 class DirichletCurves:
     """
-    The joint posterior of the curves of one or more views of the same examples.
+    The joint posterior of the curves of one or more binary problems on the same examples.
 
     Attributes
     ----------
-    views : tuple of View
+    slots : tuple of V Slots
+        Those of each binary problem: a classifier, and a class against the rest.
     weights : ndarray, shape (n,)
         How many examples each one stands for.
-    target : ndarray of int, shape (V,)
-        The class that is positive in each view.
+    positive_class : ndarray of int, shape (V,)
+        The class that is positive in each problem.
     shares : ndarray, shape (C,)
         The parameters of the Dirichlet distribution of the classes' shares.
     known_prevalence : float or None
         The prevalence of the positive class where it is known.
     scale : ndarray, shape (C,)
         How much an example of each class counts in the population: 1, but for importance weights.
-    group : ndarray of int, shape (V,), optional
-        The curve that a view belongs to, where the views of one curve share its slots; by default
-        each has its own.
+    curve_of : ndarray of int, shape (V,), optional
+        The curve that a problem belongs to, where several add up to one and share its slots; by
+        default each has its own.
     """
 
-    views: tuple[slots.View, ...]
+    slots: tuple[Slots, ...]
     weights: np.ndarray
-    target: np.ndarray
+    positive_class: np.ndarray
     shares: np.ndarray
     known_prevalence: float | None
     scale: np.ndarray | float = 1.0
-    group: np.ndarray | None = None
+    curve_of: np.ndarray | None = None
 
     @property
-    def first(self) -> np.ndarray:
-        """The first view of each curve."""
-        return np.unique(self._group, return_index=True)[1]
-
-    @property
-    def _group(self):
-        return np.arange(len(self.views)) if self.group is None else self.group
+    def _curve_of(self):
+        return np.arange(len(self.slots)) if self.curve_of is None else self.curve_of
 
     def curves(
         self,
@@ -253,10 +337,10 @@ class DirichletCurves:
         rng: np.random.Generator,
         *,
         resolution: int | None = None,
-        keep: Sequence[np.ndarray] | None = None,
+        uncut: Sequence[np.ndarray] | None = None,
     ) -> list[Curve]:
         """
-        Draw the curves of all views jointly.
+        Draw the curves jointly.
 
         Parameters
         ----------
@@ -264,143 +348,90 @@ class DirichletCurves:
             Number of draws.
         rng : numpy.random.Generator
         resolution : int, optional
-            Put neighbouring slots together where a view has more than this. The distribution at the
-            points that are left stays exact.
-        keep : sequence of ndarray, optional
-            For each curve, places among its slots to have a point at.
+            Put neighbouring slots together where a curve has more than this. The distribution at
+            the points that are left stays exact.
+        uncut : sequence of ndarray, optional
+            For each curve, numbers of slots from the top to have a point at; see `block_bounds`.
         """
-        first = self.first
-        views = [self.views[index] for index in first]
-        cuts = [
-            slots.blocks(each, resolution or len(each.tied), () if keep is None else keep[index])
-            for index, each in enumerate(views)
+        first = np.unique(self._curve_of, return_index=True)[1]  # the first problem of each curve
+        slots = [self.slots[index] for index in first]
+        bounds = [
+            block_bounds(each, resolution or len(each.tied), () if uncut is None else uncut[index])
+            for index, each in enumerate(slots)
         ]
         prevalence = self.prevalence(size, rng)[first]
-        masses = self._masses(cuts, size, rng)
-        return [
-            _curve(view, cut, mass, share)
-            for view, cut, mass, share in zip(views, cuts, masses, prevalence, strict=True)
-        ]
+        masses = self._masses(bounds, size, rng)
+        return [_curve(*parts) for parts in zip(slots, bounds, masses, prevalence, strict=True)]
 
     def prevalence(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the share of the positive class of each view, shape (V, size)."""
+        """Draw the share of the positive class of each problem, shape (V, size)."""
         if self.known_prevalence is not None:
-            return np.full((len(self.views), size), self.known_prevalence)
+            return np.full((len(self.slots), size), self.known_prevalence)
         shares = dirichlet.draw(self.shares, size, rng) * self.scale
-        return (shares / shares.sum(axis=1, keepdims=True)).T[self.target]
+        return (shares / shares.sum(axis=1, keepdims=True)).T[self.positive_class]
 
-    def _masses(self, cuts, size, rng) -> list[np.ndarray]:
-        """Draw the weight of both sides on every block of each view, each (2, size, blocks)."""
-        if len(self.views) == 1:
-            sides = self.views[0].concentration
-            shapes = np.add.reduceat(sides, cuts[0][:-1], axis=1)
-            both = np.empty((2, size, len(cuts[0]) - 1))
-            for each, side in zip(shapes, both, strict=True):
-                rng.standard_gamma(each, out=side)
-            return [both]
-        shape, keys = self._cells(cuts)
-        masses = [np.zeros((2, size, len(cut) - 1)) for cut in cuts]
-        step = max(1, int(_AT_ONCE / len(shape)))
+    def _masses(self, bounds, size, rng) -> list[np.ndarray]:
+        """Draw the mass of both classes in every block of each curve, (2, size, blocks) each."""
+        if len(self.slots) == 1:
+            concentration = np.add.reduceat(self.slots[0].concentration, bounds[0][:-1], axis=1)
+            masses = np.empty((2, size, len(bounds[0]) - 1))
+            for parameters, mass in zip(concentration, masses, strict=True):
+                rng.standard_gamma(parameters, out=mass)
+            return [masses]
+        concentration, keys = self._cells(bounds)
+        masses_of_curves = [np.zeros((2, size, len(each) - 1)) for each in bounds]
+        step = max(1, int(_GAMMAS_AT_ONCE / len(concentration)))
         for first in range(0, size, step):
             rows = slice(first, min(first + step, size))
-            gammas = rng.standard_gamma(shape, (rows.stop - first, len(shape)))
-            for group, key in zip(self._group, keys, strict=True):
-                _pour(gammas, key, masses[group][:, rows])
-        return masses
+            gammas = rng.standard_gamma(concentration, (rows.stop - first, len(concentration)))
+            for curve, key in zip(self._curve_of, keys, strict=True):
+                _add_cells(gammas, key, masses_of_curves[curve][:, rows])
+        return masses_of_curves
 
-    def _cells(self, cuts):
-        """Return the weights of the cells, and side * blocks + block of each view."""
-        shape, example, slot = slots.cells(self.views, self.weights)
+    def _cells(self, bounds):
+        """Return the Dirichlet parameters of the cells, and the block of each in each problem.
+
+        Blocks of the positives are numbered after those of the negatives.
+        """
+        concentration, example, slot = cells(self.slots, self.weights)
         keys = np.empty_like(slot)
-        for key, view, group, row in zip(keys, self.views, self._group, slot, strict=True):
-            block = np.searchsorted(cuts[group], row, "right") - 1
-            key[:] = view.positive[example] * (len(cuts[group]) - 1) + block
+        for key, slots, curve, row in zip(keys, self.slots, self._curve_of, slot, strict=True):
+            block = np.searchsorted(bounds[curve], row, "right") - 1
+            key[:] = slots.positive[example] * (len(bounds[curve]) - 1) + block
         keys, inverse = np.unique(keys, axis=1, return_inverse=True)
-        return np.bincount(inverse.ravel(), shape), keys
+        return np.bincount(inverse.ravel(), concentration), keys
 
     def concentration(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the Dirichlet parameters of the negatives' and the positives' cells."""
-        shape, keys = self._cells([np.arange(len(each.tied) + 1) for each in self.views])
-        positive = keys[0] >= len(self.views[0].tied)
-        return shape[~positive], shape[positive]
+        concentration, keys = self._cells([np.arange(len(each.tied) + 1) for each in self.slots])
+        positive = keys[0] >= len(self.slots[0].tied)
+        return concentration[~positive], concentration[positive]
 
 
-def _pour(gammas, key, out):
-    """Add cells up into the blocks of both sides."""
+def _add_cells(gammas, key, masses):
+    """Add the gamma variates of cells to the masses of the blocks that they are parts of."""
     order = np.argsort(key, kind="stable")
-    found, starts = np.unique(key[order], return_index=True)
-    side, block = np.divmod(found, out.shape[-1])
-    out[side, :, block] += np.add.reduceat(gammas[:, order], starts, axis=1).T
+    keys, starts = np.unique(key[order], return_index=True)
+    is_positive, block = np.divmod(keys, masses.shape[-1])
+    masses[is_positive, :, block] += np.add.reduceat(gammas[:, order], starts, axis=1).T
 
 
-def _curve(view, cuts, mass, prevalence) -> Curve:
-    rates = np.zeros((2, mass.shape[1], mass.shape[2] + 1))
-    np.cumsum(mass, axis=2, out=rates[:, :, 1:])
+def _curve(slots, bounds, masses, prevalence) -> Curve:
+    """Return draws of the curve of masses (2, S, blocks) in the blocks between bounds."""
+    rates = np.zeros((2, masses.shape[1], masses.shape[2] + 1))
+    np.cumsum(masses, axis=2, out=rates[:, :, 1:])
     rates /= rates[:, :, -1:]
-    tied = view.tied[cuts[:-1]] & (np.diff(cuts) == 1)
-    return Curve(rates[0], rates[1], prevalence, _inner(view, cuts), tied, cuts)
+    tied = slots.tied[bounds[:-1]] & (np.diff(bounds) == 1)
+    concordance = _concordance(slots.concentration, bounds)
+    return Curve(rates[0], rates[1], prevalence, concordance, tied, bounds)
 
 
-def _inner(view, cuts):
+def _concordance(concentration, bounds):
     """Return P(positive above negative) inside each block, in the mean over the draws."""
-    negative, positive = view.concentration
-    before = np.cumsum(positive) - positive / 2
-    start = np.concatenate([[0.0], np.cumsum(positive)])[cuts]
-    total = [np.add.reduceat(each, cuts[:-1]) for each in (negative, positive)]
-    above = np.add.reduceat(negative * before, cuts[:-1]) - total[0] * start[:-1]
-    weight = total[0] * total[1]
-    return np.divide(above, weight, out=np.full(len(weight), 0.5), where=weight > 0)
-
-
-# The area under one curve by its moments: what `measures.curves.auc` draws, without draws.
-
-_BEND = 1.5  # of the excess kurtosis on the squared skewness, as of gamma distributions
-
-
-def area(weights: np.ndarray) -> CornishFisherBeta:
-    """
-    Return the distribution of the area under a curve, by its first three moments.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (2, J)
-        Of the negatives and of the positives on every slot, the highest first.
-
-    Notes
-    -----
-    The area is p' W q, where p and q are Dirichlet distributed weights of the positives and the
-    negatives on the slots, the highest first, and W is 1 above the diagonal and 1/2 on it. Less the
-    mean m of the area it is p' V q, with V = W - m, as the weights of each side sum to 1: so
-    nothing cancels. The moments of a Dirichlet distribution are sums over the slots.
-    """
-    negative, positive = weights
-    size, other = positive.sum(), negative.sum()
-    above = np.cumsum(positive) - positive
-    share = negative / other
-    mean = float(share @ (above + positive / 2)) / size
-
-    def over(weights, before, after, power):
-        """Sum weights times V**power over the slots of the positives, for each of the negatives."""
-        ends = (1 - mean) ** power, (0.5 - mean) ** power, (-mean) ** power
-        return before * ends[0] + weights * ends[1] + after * ends[2]
-
-    row = 1 - np.cumsum(share) + share / 2 - mean  # the mean of V over the negatives
-    leaning = positive * row
-    led = np.cumsum(leaning) - leaning
-    found = positive, above, size - above - positive
-    led_by = leaning, led, -led - leaning
-    first, second, third = (over(*found, power) for power in (1, 2, 3))
-    pairs, triples = size * (size + 1), size * (size + 1) * (size + 2)
-    # Over the positives: the mean of the sums e of share * (p' V)**k, and of their products.
-    square_of_one = leaning @ row / pairs
-    of_two = share @ (first**2 + second) / pairs
-    cube_of_one = 2 * (leaning @ row**2) / triples
-    with_one = share @ (first * over(*led_by, 1) + over(*led_by, 2)) * 2 / triples
-    of_three = share @ (first * (first**2 + 3 * second) + 2 * third) / triples
-    variance = (other * square_of_one + of_two) / (other + 1)
-    lean = other**2 * cube_of_one + 3 * other * with_one + 2 * of_three
-    lean /= (other + 1) * (other + 2) * variance**1.5
-    spread = np.sqrt(variance)
-    bent = _BEND * (lean**2 - beta_of(mean, spread).skewness() ** 2)
-    excess = excess_kurtosis(mean, spread) + bent
-    return CornishFisherBeta(np.asarray(mean), spread, lean, excess)
+    negative, positive = concentration
+    above = np.cumsum(positive) - positive / 2
+    start = np.concatenate([[0.0], np.cumsum(positive)])[bounds[:-1]]
+    negatives, positives = (np.add.reduceat(each, bounds[:-1]) for each in (negative, positive))
+    concordant = np.add.reduceat(negative * above, bounds[:-1]) - negatives * start
+    pairs = negatives * positives
+    return np.divide(concordant, pairs, out=np.full(len(pairs), 0.5), where=pairs > 0)

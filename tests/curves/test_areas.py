@@ -7,7 +7,7 @@ import bayescm as bcm
 from bayescm import curves
 from bayescm.measures.curves import auc
 from bayescm.posteriors.roc import slots
-from bayescm.posteriors.scores import area, scores
+from bayescm.posteriors.scores import area_distribution, scores
 
 
 def evidence(size, shift, positive, ties=None):
@@ -22,7 +22,7 @@ def evidence(size, shift, positive, ties=None):
 )
 def test_the_moments_are_those_of_draws(case):
     posterior = scores(evidence(*case))
-    found = area(posterior.samples[0].views[0].concentration)
+    found = area_distribution(posterior.samples[0].slots[0].concentration)
     drawn = auc(posterior.samples[0].curves(20_000, np.random.default_rng(1))[0])
     error = drawn.std() / np.sqrt(len(drawn))
     assert found.mean() == pytest.approx(drawn.mean(), abs=4 * error)
@@ -53,10 +53,10 @@ def test_blocks_of_very_many_scores_have_the_area_of_all_of_them(digits, monkeyp
     positive, weights = rng.random(20_000) < 0.3, rng.exponential(size=20_000) + 0.1
     score = rng.normal(positive, 1) if digits is None else rng.normal(positive, 1).round(digits)
     score[:3] = np.inf, np.inf, -np.inf
-    exact = area(slots.view(score, positive, weights).concentration)
+    exact = area_distribution(slots.slots_of(score, positive, weights).concentration)
     monkeypatch.setattr(slots, "_MANY", 100)
     monkeypatch.setattr(slots, "_BLOCKS", 2000)
-    monkeypatch.setattr(slots, "_PIECE", 3000)  # the last one is shorter
-    found = area(slots.outline(score, positive, weights))
+    monkeypatch.setattr(slots, "_CHUNK", 3000)  # the last one is shorter
+    found = area_distribution(slots.block_weights(score, positive, weights))
     assert found.mean() == pytest.approx(exact.mean(), abs=0.01 * exact.sd())
     assert found.sd() == pytest.approx(exact.sd(), rel=1e-3)

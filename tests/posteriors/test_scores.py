@@ -28,7 +28,7 @@ def test_the_mean_area_is_the_closed_form_at_any_resolution(ties, resolution):
     (drawn,) = posterior.curves(20_000, np.random.default_rng(2), resolution=resolution)
     areas = auc(drawn)
     error = 4 * areas.std() / np.sqrt(len(areas))
-    assert areas.mean() == pytest.approx(mean_area(posterior.views[0]), abs=error)
+    assert areas.mean() == pytest.approx(mean_area(posterior.slots[0]), abs=error)
 
 
 @pytest.mark.long
@@ -62,7 +62,7 @@ def test_a_classifier_has_one_distribution_alone_and_beside_others(ties):
     other = score + np.random.default_rng(3).normal(size=len(score))
     alone = scores(bcm.from_scores(actual, score)).samples[0]
     beside = scores(bcm.from_scores(actual, {"a": score, "b": other})).samples[0]
-    np.testing.assert_allclose(alone.views[0].concentration, beside.views[0].concentration)
+    np.testing.assert_allclose(alone.slots[0].concentration, beside.slots[0].concentration)
     first = auc(alone.curves(20_000, np.random.default_rng(1))[0])
     second = auc(beside.curves(20_000, np.random.default_rng(2))[0])
     assert abs(first.mean() - second.mean()) < 0.05 * first.std()
@@ -108,7 +108,7 @@ def test_every_fold_has_curves_of_its_own():
     for place, drawn in enumerate(posterior.samples):
         part = fold == place
         alone = scores(bcm.from_scores(actual[part], score[part])).samples[0]
-        np.testing.assert_array_equal(drawn.views[0].concentration, alone.views[0].concentration)
+        np.testing.assert_array_equal(drawn.slots[0].concentration, alone.slots[0].concentration)
 
 
 def test_many_classes_have_no_common_prevalence():
@@ -122,8 +122,8 @@ def test_a_class_against_the_rest_has_the_distribution_it_has_alone():
     actual, proba = rng.integers(0, 3, 90), rng.random((90, 3))
     many = bcm.from_scores(actual, proba)
     together = scores(many).samples[0]
-    for index, view in enumerate(together.views):
-        alone = scores(bcm.curves.one_vs_rest(many, index)).samples[0].views[0]
+    for index, view in enumerate(together.slots):
+        alone = scores(bcm.curves.one_vs_rest(many, index)).samples[0].slots[0]
         np.testing.assert_allclose(view.concentration, alone.concentration)
     shares = together.dirichlet.prevalence(1000, rng)
     np.testing.assert_allclose(shares.sum(0), 1)

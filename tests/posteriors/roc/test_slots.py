@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayescm.posteriors.roc.slots import blocks, cells, view
+from bayescm.posteriors.roc.slots import block_bounds, cells, slots_of
 
 
 @st.composite
@@ -25,7 +25,7 @@ def samples(draw, views=1):
 @given(samples())
 def test_every_example_weighs_its_weight(sample):
     (scores,), positive, weights = sample
-    found = view(scores, positive, weights)
+    found = slots_of(scores, positive, weights)
     totals = [weights[~positive].sum(), weights[positive].sum()]
     np.testing.assert_allclose(found.concentration.sum(1), totals)
     assert (found.concentration[:, ~found.tied] > 0).all()
@@ -36,7 +36,7 @@ def test_every_example_weighs_its_weight(sample):
 @given(samples())
 def test_turning_the_scale_around_turns_the_slots_around(sample):
     (scores,), positive, weights = sample
-    found, turned = view(scores, positive, weights), view(-scores, ~positive, weights)
+    found, turned = slots_of(scores, positive, weights), slots_of(-scores, ~positive, weights)
     np.testing.assert_allclose(turned.concentration[::-1, ::-1], found.concentration)
 
 
@@ -46,7 +46,7 @@ def test_turning_the_scale_around_turns_the_slots_around(sample):
 def test_only_the_order_counts(sample):
     (scores,), positive, weights = sample
     stretched = np.where(np.isfinite(scores), np.exp(np.clip(scores, -9, 9)), scores)
-    found, other = (view(each, positive, weights) for each in (scores, stretched))
+    found, other = (slots_of(each, positive, weights) for each in (scores, stretched))
     np.testing.assert_array_equal(other.concentration, found.concentration)
 
 
@@ -56,8 +56,8 @@ def test_only_the_order_counts(sample):
 def test_a_whole_weight_is_that_many_copies(sample):
     (scores,), positive, _ = sample
     copies = np.arange(len(scores)) % 3 + 1
-    once = view(scores, positive, copies.astype(float))
-    many = view(np.repeat(scores, copies), np.repeat(positive, copies), np.ones(copies.sum()))
+    once = slots_of(scores, positive, copies.astype(float))
+    many = slots_of(np.repeat(scores, copies), np.repeat(positive, copies), np.ones(copies.sum()))
     np.testing.assert_allclose(once.concentration, many.concentration)
 
 
@@ -66,7 +66,7 @@ def test_a_whole_weight_is_that_many_copies(sample):
 @given(samples(views=3))
 def test_cells_refine_the_slots_of_every_view(sample):
     scores, positive, weights = sample
-    views = [view(each, positive, weights) for each in scores]
+    views = [slots_of(each, positive, weights) for each in scores]
     length, example, slot = cells(views, weights)
     np.testing.assert_allclose(np.bincount(example, length, len(weights)), weights)
     for each, row in zip(views, slot, strict=True):
@@ -78,13 +78,13 @@ def test_cells_refine_the_slots_of_every_view(sample):
 
 def test_a_gap_spreads_over_the_slots_that_the_other_class_leaves():
     # From the top: + - - +, so the positives' inner gap is cut in three, the negatives' not at all.
-    found = view(np.array([4.0, 3, 2, 1]), np.array([True, False, False, True]), np.ones(4))
+    found = slots_of(np.array([4.0, 3, 2, 1]), np.array([True, False, False, True]), np.ones(4))
     np.testing.assert_allclose(found.concentration[0], [1 / 4, 1 / 4, 1, 1 / 4, 1 / 4])
     np.testing.assert_allclose(found.concentration[1], [1 / 2, 1 / 3, 1 / 3, 1 / 3, 1 / 2])
 
 
 def test_ties_keep_all_but_the_outer_halves():
-    found = view(np.array([2.0, 2, 2, 1]), np.array([True, True, True, False]), np.ones(4))
+    found = slots_of(np.array([2.0, 2, 2, 1]), np.array([True, True, True, False]), np.ones(4))
     assert found.tied.tolist() == [False, True, False, False]
     np.testing.assert_allclose(found.concentration[0], [1 / 8, 1 / 4, 1 / 8, 1 / 2])
     np.testing.assert_allclose(found.concentration[1], [1 / 2, 2, 1 / 4, 1 / 4])
@@ -95,20 +95,20 @@ def test_ties_keep_all_but_the_outer_halves():
     [(9, 0), (4, 1), (3.5, 1.5), (3, 2), (1.25, 3.75), (1, 4), (0.9, 5), (-np.inf, 5), (np.inf, 0)],
 )
 def test_thresholds_have_a_place_among_the_slots(threshold, place):
-    found = view(np.array([4.0, 3, 2, 1]), np.array([True, False, False, True]), np.ones(4))
-    assert found.place(np.array([threshold])).item() == place
+    found = slots_of(np.array([4.0, 3, 2, 1]), np.array([True, False, False, True]), np.ones(4))
+    assert found.above(np.array([threshold])).item() == place
 
 
 def test_a_threshold_beside_an_infinite_score():
-    found = view(np.array([np.inf, 0, -np.inf]), np.array([True, False, False]), np.ones(3))
-    np.testing.assert_allclose(found.place(np.array([np.inf, 5.0, 0.0, -5.0])), [1, 1.5, 2, 2.5])
+    found = slots_of(np.array([np.inf, 0, -np.inf]), np.array([True, False, False]), np.ones(3))
+    np.testing.assert_allclose(found.above(np.array([np.inf, 5.0, 0.0, -5.0])), [1, 1.5, 2, 2.5])
 
 
 def test_blocks_are_light_and_finer_at_the_ends():
     rng = np.random.default_rng(1)
     positive = rng.random(5000) < 0.3
-    found = view(rng.normal(positive, 1), positive, np.ones(5000))
-    cuts = blocks(found, 256, keep=[17.5, 3000])
+    found = slots_of(rng.normal(positive, 1), positive, np.ones(5000))
+    cuts = block_bounds(found, 256, uncut=[17.5, 3000])
     assert cuts[0] == 0
     assert cuts[-1] == 5001
     assert {17, 18, 3000} <= set(cuts.tolist())
@@ -119,10 +119,10 @@ def test_blocks_are_light_and_finer_at_the_ends():
 
 
 def test_where_the_open_ends_begin():
-    found = view(np.array([5.0, 4, 3, 2, 1]), np.array([1, 0, 1, 0, 0], bool), np.ones(5))
-    assert found.inner == (2, 3)  # above the second score, and down to the third
+    found = slots_of(np.array([5.0, 4, 3, 2, 1]), np.array([1, 0, 1, 0, 0], bool), np.ones(5))
+    assert found.open_ends == (2, 3)  # above the second score, and down to the third
     assert found.concentration[0, :2].sum() == 0.5
     assert found.concentration[1, 3:].sum() == 0.5
-    tied = view(np.array([5.0, 5, 4, 3, 3]), np.array([1, 1, 0, 1, 0], bool), np.ones(5))
-    assert tied.concentration[0, : tied.inner[0]].sum() == 0.5
-    assert tied.concentration[1, tied.inner[1] :].sum() == 0.5
+    tied = slots_of(np.array([5.0, 5, 4, 3, 3]), np.array([1, 1, 0, 1, 0], bool), np.ones(5))
+    assert tied.concentration[0, : tied.open_ends[0]].sum() == 0.5
+    assert tied.concentration[1, tied.open_ends[1] :].sum() == 0.5
