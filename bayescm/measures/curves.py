@@ -4,7 +4,7 @@ Measures of ROC curves: the areas, average precision and the best F1, each a for
 With t the true and f the false positive rate along the curve, and q the share of positives,
 
     auc               = integral of t df  =  P(positive above negative) + P(tie) / 2
-    average precision = integral of q t / (q t + (1 - q) f) dt
+    average precision = integral of q t / (q t + (1 - q) f) dt,  with steps at tied scores
     max F1            = max over thresholds of 2 q t / (q + q t + (1 - q) f)
 
 They are functions of draws of a curve (`Curve`), (S,): a value for each draw. Of more than two
@@ -13,8 +13,9 @@ the mean over the classes, ``_weighted`` that by the classes' shares, ``_micro``
 curve of all (example, class) pairs, and ``_top_label`` that of the highest score of each example.
 
 Between its points a curve is a straight line in ROC space, as if the score were uniform between two
-thresholds; a score that several examples share is a threshold that cannot be split. The curve that
-the examples themselves draw is a single draw (`empirical`).
+thresholds; a score that several examples share is a single threshold. So average precision has at
+such a score the step of its recall times the precision behind it, as in scikit-learn, and no
+integral. The curve that the examples themselves draw is a single draw (`empirical`), all of steps.
 
 References
 ----------
@@ -195,22 +196,22 @@ def auc(curve):
 @_measure(aliases=("ap", "average_precision_score"))
 def average_precision(curve):
     """Mean precision over all recalls: the area under the precision-recall curve."""
-    # On a straight piece of the ROC curve the integral has a closed form. At a score that several
-    # examples share they are found at once, with the precision behind it: scikit-learn's sum of
-    # steps.
-    share, other = curve.prevalence[:, None], 1 - curve.prevalence[:, None]
+    # With P = q t + (1 - q) f, the share that is predicted positive, and P = o + s t on a straight
+    # piece from t_0 to t_1, the integral of q t / P over t is q / s (t_1 - t_0 - o / s log(P_1 /
+    # P_0)). At a tied score it is the step (t_1 - t_0) q t_1 / P_1.
+    positives, negatives = curve.prevalence[:, None], 1 - curve.prevalence[:, None]
     rise, run = np.diff(curve.tpr, axis=1), np.diff(curve.fpr, axis=1)
-    predicted = share * curve.tpr + other * curve.fpr
+    predicted = positives * curve.tpr + negatives * curve.fpr
     before, after = predicted[:, :-1], predicted[:, 1:]
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope = share + other * run / rise
-        offset = other * (curve.fpr[:, :-1] - curve.tpr[:, :-1] * run / rise)
+        slope = positives + negatives * run / rise
+        offset = negatives * (curve.fpr[:, :-1] - curve.tpr[:, :-1] * run / rise)
         # The log is infinite only where the piece begins at the origin and the offset is 0.
-        bend = np.where(before > 0, offset / slope * np.log1p((after - before) / before), 0.0)
-        piece = share / slope * (rise - bend)
-        step = rise * share * curve.tpr[:, 1:] / after
-    piece = np.where(curve.tied, step, piece)
-    return np.where(rise > 1e-15, piece, 0.0).sum(axis=1)  # slopes overflow below
+        log_term = np.where(before > 0, offset / slope * np.log1p((after - before) / before), 0.0)
+        integral = positives / slope * (rise - log_term)
+        step = rise * positives * curve.tpr[:, 1:] / after
+    pieces = np.where(curve.tied, step, integral)
+    return np.where(rise > 1e-15, pieces, 0.0).sum(axis=1)  # slopes overflow below
 
 
 @_measure(aliases=("best_f1",))
