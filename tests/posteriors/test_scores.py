@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import bayescm as bcm
+from bayescm import curves
 from bayescm.measures.curves import auc, average_precision, partial_auc
-from bayescm.posteriors.scores import scores
+from bayescm.posteriors.scores import area_distribution, scores
 
 
 def sample(size=120, ties=False, seed=1):
@@ -150,3 +151,43 @@ def test_measures_of_the_same_curves():
     areas, doubled = posterior.draw([auc, twice], 50, np.random.default_rng(1))
     assert areas.shape == (50,)
     np.testing.assert_allclose(doubled, 2 * areas)
+
+
+# Areas by their moments
+
+
+def normal_scores(size, shift, positive, ties=None):
+    rng = np.random.default_rng(4)
+    actual = np.arange(size) < positive * size
+    score = rng.normal(shift * actual, 1)
+    return bcm.from_scores(actual, score if ties is None else np.round(score * ties))
+
+
+@pytest.mark.parametrize(
+    "case", [(20, 0.0, 0.3), (50, 1.0, 0.3), (200, 1.5, 0.3, 2), (100, 1.0, 0.05), (60, 2.0, 0.5)]
+)
+def test_the_moments_are_those_of_draws(case):
+    posterior = scores(normal_scores(*case))
+    found = area_distribution(posterior.samples[0].slots[0].concentration)
+    drawn = auc(posterior.samples[0].curves(20_000, np.random.default_rng(1))[0])
+    error = drawn.std() / np.sqrt(len(drawn))
+    assert found.mean() == pytest.approx(drawn.mean(), abs=4 * error)
+    assert found.sd() == pytest.approx(drawn.std(), rel=0.05)
+    gap = (drawn - drawn.mean()) / drawn.std()
+    assert found.skewness() == pytest.approx((gap**3).mean(), abs=8 * (gap**3).std() / 141)
+    ends = found.eti(0.95)
+    within = 2 * found.error_at(ends) + 12 * error  # twice what is said, and Monte Carlo error
+    assert (np.abs(ends - np.quantile(drawn, [0.025, 0.975])) <= within).all()
+
+
+@pytest.mark.long
+def test_separated_classes_are_drawn():
+    apart = normal_scores(200, 4.0, 0.3)
+    drawn = curves.auc(apart, draws=4000)
+    assert curves.auc(apart).identical(drawn)
+    both = bcm.from_scores(
+        apart["actual"].values, {"apart": apart["score"].values, "not": np.arange(200) % 7}
+    )
+    found = curves.auc(both)
+    np.testing.assert_array_equal(found.sel(classifier="apart"), drawn)
+    assert (found.sel(classifier="not") != curves.auc(both, draws=4000).sel(classifier="not")).all()

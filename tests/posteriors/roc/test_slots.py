@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayescm.posteriors.roc.slots import block_bounds, cells, slots_of
+from bayescm.posteriors.roc import slots
+from bayescm.posteriors.roc.slots import block_bounds, block_weights, cells, slots_of
+from bayescm.posteriors.scores import area_distribution
 
 
 @st.composite
@@ -126,3 +128,18 @@ def test_where_the_open_ends_begin():
     tied = slots_of(np.array([5.0, 5, 4, 3, 3]), np.array([1, 1, 0, 1, 0], bool), np.ones(5))
     assert tied.concentration[0, : tied.open_ends[0]].sum() == 0.5
     assert tied.concentration[1, tied.open_ends[1] :].sum() == 0.5
+
+
+@pytest.mark.parametrize("digits", [None, 1])
+def test_blocks_of_very_many_scores_have_the_area_of_all_of_them(digits, monkeypatch):
+    rng = np.random.default_rng(8)
+    positive, weights = rng.random(20_000) < 0.3, rng.exponential(size=20_000) + 0.1
+    score = rng.normal(positive, 1) if digits is None else rng.normal(positive, 1).round(digits)
+    score[:3] = np.inf, np.inf, -np.inf
+    exact = area_distribution(slots_of(score, positive, weights).concentration)
+    monkeypatch.setattr(slots, "_MANY", 100)
+    monkeypatch.setattr(slots, "_BLOCKS", 2000)
+    monkeypatch.setattr(slots, "_CHUNK", 3000)  # the last one is shorter
+    found = area_distribution(block_weights(score, positive, weights))
+    assert found.mean() == pytest.approx(exact.mean(), abs=0.01 * exact.sd())
+    assert found.sd() == pytest.approx(exact.sd(), rel=1e-3)
