@@ -239,6 +239,8 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch) -> None:
             table = as_table(columns, monitor.labels())
         batch.refuse_unread()
         added = monitor.add(name, table, **keywords)
+    # A store without a ledger gets one only now, after a trial in memory: had the batch been
+    # refused there, a mistyped address would leave no empty ledger behind.
     if is_new:
         with Monitor(Ledger(source.store), source.classifier) as monitor:
             added = monitor.add(name, table, **keywords)

@@ -10,16 +10,19 @@ rule        evidence  goes off where                                           a
 =========== ========= ======================================================== ==================
 change      counts    the Bayes factor of a change exceeds 1 / level           share
 batch       counts    the two-sided predictive tail of a batch is <= level     share / (H V)
-floor       both      P(worse than the floor | recent) >= 1 - level            share / (H V S)
 reference   counts    P(worse than in the reference | recent) >= 1 - level     share / (H V S)
+floor       both      P(worse than the floor | recent) >= 1 - level            share / (H V S)
 calibration forecasts P(beyond the tolerance on a side | recent) >= 1 - level  share / (H V S)
 =========== ========= ======================================================== ==================
 
-is false at most that often in a batch (`change`: ever, by Ville's inequality, see `bayes_factor`).
+is false at most that often in a batch (`change`: ever, by Ville's inequality, see `bayes_factor`),
+averaged over the prior: over truths that are drawn from it. For one fixed truth it may be more
+often or less, as where little evidence meets a prior that is far from the truth.
+
 Here H is the horizon, V the number of values that are monitored (measures, times classes), and S
 the number of spans of recent evidence: the last batch, the last 2, 4, 8 ... 512 together, or one
 where evidence is forgotten. The share is ``rate`` over the number of rules in use: of counts
-`change`, `batch`, and those of `floor` and `reference` that are asked for. Of binned forecasts it
+`change`, `batch`, and those of `reference` and `floor` that are asked for. Of binned forecasts it
 is ``rate`` over the number of limits, each floor and each tolerance being one, and V is 1.
 
 How often a healthy series raises any, and how soon a real drop is noticed, is simulated in
@@ -49,7 +52,8 @@ from bayescm.online.updating import posterior_of, prior_cells
 from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_keywords, check_number, fail
 
-RULES = ("batch", "floor", "reference", "change")  # of counts
+# The rules of counts, in the order of the columns of ``docs/results/run_length_*.csv``.
+RULES = ("batch", "floor", "reference", "change")
 COLUMNS = ("step", "batch_id", "at", "since", "rule", "measure", "value", "threshold")
 RATE, HORIZON, _HAZARD = 0.05, 1000, 0.01
 # What is recent: the last batch, the last two, four ... of them.
@@ -81,7 +85,8 @@ def alarms(
     measures : name, function, or sequence of these
     rate : float, default 0.05
         The chance that a stream in which nothing changes raises any alarm at all within `horizon`
-        batches, by whichever rule and measure, in (0, 1). The rules in use share it equally.
+        batches, by whichever rule and measure, in (0, 1), averaged over the prior. The rules in use
+        share it equally.
     floor : float or mapping of str to float, optional
         Worst acceptable value of all measures, or of each by its name: the least one, or where
         lower is better the largest.
@@ -100,20 +105,21 @@ def alarms(
         raised it, ``since`` (the time of the first batch of what it is about), ``rule``,
         ``measure``, ``value`` and ``threshold``. The rules:
 
+        ``change``
+            the Bayes factor for a change in the answers to the classes exceeds its threshold
+            (`change`), which it ever does with at most the rule's share of `rate` if nothing
+            changes.
         ``batch``
             a batch is incompatible with those before it, by its predictive tail probability
             (`surprise`).
-        ``floor``
-            the measure is worse than its floor with a posterior probability at the threshold, by
-            recent evidence: the last batch, or the last 2, 4, 8 ... 512 together. With
-            ``forgetting`` or ``window``, by what these leave in force.
         ``reference``
-            by recent evidence it is worse than in the reference.
-        ``change``
-            the Bayes factor for a change in the answers to the classes exceeds its threshold
-            (`change`), which it ever does with the rule's share of `rate` if nothing changes.
+            by recent evidence the measure is worse than in the reference with a posterior
+            probability at the threshold. Recent is the last batch, or the last 2, 4, 8 ... 512
+            together; with ``forgetting`` or ``window``, what these leave in force.
+        ``floor``
+            by recent evidence it is worse than its floor.
 
-        The last three are listed at their onset.
+        All but ``batch`` are listed at their onset.
 
     Examples
     --------
@@ -173,7 +179,7 @@ def evaluate_rules(
 
 def _of_counts(series, measures, rate, horizon, floor, reference):
     resolved = kernels(measures, series.tables)
-    floors, period = _floors(floor, resolved), _reference(series, reference)
+    floors, period = _floors(floor, resolved), _reference_period(series, reference)
     share = rate / (2 + bool(floors) + (period is not None))
     level = share / (horizon * sum(_n_values(measure, series) for measure in resolved))
     columns = [_change(series, share)]
@@ -183,7 +189,7 @@ def _of_counts(series, measures, rate, horizon, floor, reference):
         if name in floors:
             columns.append(_floor(series, measure, floors[name], level / series.n_spans))
         if period is not None:
-            columns.append(_worse(series, measure, level / series.n_spans, *period))
+            columns.append(_reference(series, measure, level / series.n_spans, *period))
     return _table(columns)
 
 
@@ -324,19 +330,7 @@ def _batch(series, measure, level):
     return _rows(series, "batch", measure.__name__, tails, tails <= level, level, onset=False)
 
 
-def _floor(series, measure, floor, level):
-    def is_beyond(posterior):
-        values = posterior.point(measure)
-        return values > floor if measure.lower_is_better else values < floor
-
-    def probability(posterior):
-        reached = _below(_distribution(posterior, measure), floor)
-        return 1 - reached if measure.lower_is_better else reached
-
-    return _by_recent(series, "floor", measure, is_beyond, probability, level)
-
-
-def _worse(series, measure, level, first, table):
+def _reference(series, measure, level, first, table):
     reference = _distribution(posterior_of(table, series.concentration), measure)
     with np.errstate(divide="ignore", invalid="ignore"):
         usual = measure(table.values.astype(float))
@@ -349,6 +343,18 @@ def _worse(series, measure, level, first, table):
         return _prob_worse(_distribution(posterior, measure), reference, measure.lower_is_better)
 
     return _by_recent(series, "reference", measure, is_beyond, probability, level, first)
+
+
+def _floor(series, measure, floor, level):
+    def is_beyond(posterior):
+        values = posterior.point(measure)
+        return values > floor if measure.lower_is_better else values < floor
+
+    def probability(posterior):
+        reached = _below(_distribution(posterior, measure), floor)
+        return 1 - reached if measure.lower_is_better else reached
+
+    return _by_recent(series, "floor", measure, is_beyond, probability, level)
 
 
 def _calibration(series, measure, tolerance, level):
@@ -497,7 +503,7 @@ def _n_values(measure, series):
     return int(np.size(measure(np.ones(series.cells.shape[1:]))))
 
 
-def _reference(series, reference):
+def _reference_period(series, reference):
     """Return how many batches are in the reference, and their table; None where there is none."""
     counts = series.tables
     if reference is None:
