@@ -70,9 +70,9 @@ def fail(
         question + mark,
         "; ".join(filter(None, [hint, advice.strip()])),
     ]
-    first, *rest = filter(None, sentences)
-    capitalized = [first, *(each[0].upper() + each[1:] for each in rest)]
-    return error(" ".join(each if each.endswith("?") else f"{each}." for each in capitalized))
+    first, *later = filter(None, sentences)
+    capitalized = [first, *(sentence[0].upper() + sentence[1:] for sentence in later)]
+    return error(" ".join(text if text.endswith("?") else f"{text}." for text in capitalized))
 
 
 def _choices(allowed):
@@ -83,8 +83,8 @@ def _choices(allowed):
 
 
 def _either(names):
-    *others, last = [repr(_plain(each)) for each in names] or [""]
-    return f"{', '.join(others)} or {last}" if others else last
+    *first, last = [repr(_plain(name)) for name in names] or [""]
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _shown(got):
@@ -100,9 +100,9 @@ def _plain(value):
     if isinstance(value, (np.datetime64, np.timedelta64)):
         return str(value)
     if type(value) in (list, tuple):
-        return type(value)(_plain(each) for each in value)
+        return type(value)(_plain(element) for element in value)
     if type(value) is dict:
-        return {_plain(key): _plain(each) for key, each in value.items()}
+        return {_plain(key): _plain(element) for key, element in value.items()}
     if isinstance(value, np.ndarray) and value.size <= _SHORT.maxlist:
         return value.tolist()
     return value
@@ -119,19 +119,18 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
     >>> nearest("macro_f1", ["f2_macro", "f1_macro"])
     ['f1_macro']
     """
-    by_lower_case = {str(each).lower(): str(each) for each in names}
-    words = sorted(str(name).lower().split("_"))
-    swapped = [by_lower_case[each] for each in by_lower_case if sorted(each.split("_")) == words]
-    return swapped or [
-        by_lower_case[each]
-        for each in get_close_matches(str(name).lower(), by_lower_case, n=3, cutoff=0.5)
-    ]
+    by_lower_case = {str(choice).lower(): str(choice) for choice in names}
+    lower = str(name).lower()
+    words = sorted(lower.split("_"))
+    swapped = [text for text in by_lower_case if sorted(text.split("_")) == words]
+    close = swapped or get_close_matches(lower, by_lower_case, n=3, cutoff=0.5)
+    return [by_lower_case[text] for text in close]
 
 
 def suggest(name: object, names: Iterable[object]) -> str:
     """Ask whether the nearest names were meant; say nothing where none is near."""
-    by_text = {str(each): each for each in names}
-    close = [by_text[each] for each in nearest(str(name), by_text)]
+    by_text = {str(choice): choice for choice in names}
+    close = [by_text[text] for text in nearest(str(name), by_text)]
     return f"did you mean {_either(close)}?" if close else ""
 
 
@@ -256,7 +255,7 @@ def no_numbers(array: np.ndarray) -> tuple[str, Any, str] | None:
     kinds = set(map(type, objects)) | ({array.dtype.type} - {np.object_})
     for what, (types, todo) in _NO_NUMBERS.items():
         if any(issubclass(kind, types) for kind in kinds):
-            return what, next((each for each in objects if isinstance(each, types)), ...), todo
+            return what, next((item for item in objects if isinstance(item, types)), ...), todo
     return None
 
 
@@ -288,12 +287,12 @@ def check_reals(values: Any, name: str, todo: str) -> np.ndarray:
     >>> check_reals([0.1, 1, None], "scores", "pass numbers")
     array([0.1, 1. , nan])
     """
-    # A list is looked at one by one: to numpy [True, 0.3] is an array of floats.
+    # The items of a list are looked at one by one: to numpy [True, 0.3] is an array of floats.
     array = _array(values, object if isinstance(values, (list, tuple)) else None)
-    other = None if array is None else no_numbers(array)
-    reals = None if array is None or other else _array(values, float)
+    problem = None if array is None else no_numbers(array)
+    reals = None if array is None or problem else _array(values, float)
     if reals is None:
-        kind, got, todo = other or ("", values, todo)
+        kind, got, todo = problem or ("", values, todo)
         what = f"{name} must be numbers{', not ' if kind else ''}{kind}"
         raise fail(what, got, "real numbers", todo, TypeError)
     if array is not None and array.dtype.kind in "iuO":
@@ -316,7 +315,7 @@ def unmasked(values: Any, name: str) -> Any:
     """Return values as they are, or raise where some of a masked array are masked."""
     if np.ma.is_masked(values):
         masked = np.argwhere(np.ma.getmaskarray(values))
-        first = tuple(int(each) for each in masked[0])
+        first = tuple(int(i) for i in masked[0])
         what = f"{name} has masked values ({len(masked)}, the first at position {first})"
         raise fail(what, ..., "no masked values", "drop them, or fill them in")
     return values
@@ -352,16 +351,16 @@ def check_row_order(columns: Mapping[str, Any]) -> None:
     """
     orders: list[tuple[str, Any]] = []
     for name, index in _row_labels(columns):
-        for other, base in orders:
+        for earlier, base in orders:
             if index.equals(base):
                 break
-            if (at := _first_moved(index, base)) is not None:
+            if (row := _first_moved(index, base)) is not None:
                 todo = (
-                    f"reorder it by its labels, such as .loc[{other}.index], or pass .to_numpy() "
+                    f"reorder it by its labels, such as .loc[{earlier}.index], or pass .to_numpy() "
                     "where the positions are right and the labels are not"
                 )
-                what = f"{name} has the rows of {other} in another order, from position {at} on"
-                raise fail(what, {other: base[at], name: index[at]}, "the same order", todo)
+                what = f"{name} has the rows of {earlier} in another order, from position {row} on"
+                raise fail(what, {earlier: base[row], name: index[row]}, "the same order", todo)
         else:
             orders.append((name, index))
 
@@ -373,7 +372,7 @@ def _row_labels(columns):
         if hasattr(values, "indexes"):  # of xarray, along the first dim
             index = next((values.indexes.get(dim) for dim in values.dims), None)
         elif isinstance(values, Mapping):
-            yield from _row_labels({f"{name}[{key!r}]": each for key, each in values.items()})
+            yield from _row_labels({f"{name}[{key!r}]": column for key, column in values.items()})
         if hasattr(index, "get_indexer_for"):
             yield name, index
 
@@ -384,7 +383,8 @@ def _first_moved(index, base):
         return None
     # The common case, rows of a test set beside new numbers from 0 on, is settled without a look at
     # every label: of a million rows in 2 ms instead of 150.
-    if all(each.dtype.kind in "iu" for each in (index, base)) and index.max() != base.max():
+    are_whole = index.dtype.kind in "iu" and base.dtype.kind in "iu"
+    if are_whole and index.max() != base.max():
         return None
     if not (index.is_unique and base.is_unique):
         return None
@@ -442,10 +442,10 @@ def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[s
     if not keywords:
         return keywords
     parameters = list(inspect.signature(function).parameters.values())[1:]
-    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return keywords
     named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    allowed = [each.name for each in parameters if each.kind in named]
+    allowed = [parameter.name for parameter in parameters if parameter.kind in named]
     for keyword in keywords:
         if keyword not in allowed:
             name = getattr(function, "__name__", "this function")
