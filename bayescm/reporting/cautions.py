@@ -1,6 +1,6 @@
 """What the evidence itself warns about."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -22,6 +22,7 @@ def of_counts(
     table: pd.DataFrame,
     *,
     prior: np.ndarray | None = None,
+    apart: Sequence[Hashable] = (),
     paired: bool = False,
     fixed: bool = False,
     doubts: Sequence[str] = (),
@@ -37,6 +38,8 @@ def of_counts(
         Its summary.
     prior : ndarray (..., C, C), optional
         Pseudo-counts of the prior, where it has any.
+    apart : sequence of hashable
+        The dims that the model does not pool over: each of their members has the prior.
     paired : bool
         Whether the classifiers are compared on the same examples.
     fixed : bool
@@ -45,7 +48,7 @@ def of_counts(
         What the posterior says of itself.
     """
     totals = _totals(counts)
-    lines = few(totals) + _heavy_prior(prior, totals) + _undefined(table)
+    lines = few(totals) + _heavy_prior(prior, counts, apart) + _undefined(table)
     if fixed or bool(counts.coords.get("fixed_totals", False)):
         lines.append(
             "The class totals were fixed by the sampling: the prevalence is not estimated, and "
@@ -83,26 +86,57 @@ def few(totals: xr.DataArray) -> list[str]:
     ]
 
 
-def _heavy_prior(prior, totals):
-    """Warn where the prior weighs more than a tenth of the data, in all or in a class."""
+def _heavy_prior(prior, counts, apart):
+    """
+    Warn where the prior weighs more than a tenth of the data, in all or in a class.
+
+    A model that tells folds, groups or classifiers apart puts the prior beside the counts of each;
+    where it pools them, beside all their counts together.
+    """
     if prior is None:
         return []
-    prior = max(prior.reshape(-1, *prior.shape[-2:]), key=np.sum)
-    size, weight = float(totals.sum()), float(prior.sum())
-    if weight > size / 10:
+    counts = counts.sum("step") if "step" in counts.dims else counts
+    weights = xr.DataArray(prior, dims=counts.dims if prior.ndim > 2 else CELLS).sum("predicted")
+    pooled = [dim for dim in counts.dims if dim not in (*CELLS, *apart, "classifier")]
+    weights = weights.isel({dim: 0 for dim in pooled if dim in weights.dims})
+    totals = counts.sum([*pooled, "predicted"])
+    if "repeat" in pooled:
+        totals = totals / counts.sizes["repeat"]
+    weights, totals = xr.broadcast(weights, totals)
+    for dim in [dim for dim in totals.dims if dim != "actual"]:  # members with the same of both
+        first = {dim: [0]}
+        if (totals == totals[first].values).all() and (weights == weights[first].values).all():
+            weights, totals = weights[{dim: 0}], totals[{dim: 0}]
+    advice = "a different prior would give different answers"
+    rows = _heavy(weights.sum("actual"), totals.sum("actual"))
+    if rows:
+        name, weight, size = max(rows, key=lambda row: row[1] / max(row[2], 1e-9))
+        more = f", and so in {len(rows) - 1} more" if len(rows) > 1 else ""
         return [
-            f"The prior is worth {weight:.3g} examples, more than a tenth of the {size:.4g} in the "
-            f"data: a different prior would give different answers."
+            f"The prior is worth {weight:.3g} examples, more than a tenth of the {size:.4g} "
+            f"{name or 'in the data'}{more}: {advice}."
         ]
-    rows = zip(totals["actual"].values, prior.sum(axis=1), totals.values, strict=True)
-    heavy = [f"{label} ({w:.2g} to {n:.4g})" for label, w, n in rows if w > n / 10]
-    if not heavy:
+    rows = _heavy(weights, totals)
+    if not rows:
         return []
+    heavy = [f"{name} ({weight:.2g} to {size:.4g})" for name, weight, size in rows]
     more = f" and {len(heavy) - 10} others" if len(heavy) > 10 else ""
     return [
         f"The prior is worth more than a tenth of the examples of {', '.join(heavy[:10])}{more}: "
-        f"a different prior would give different answers there."
+        f"{advice} there."
     ]
+
+
+def _heavy(weights, totals):
+    """Return name, weight and examples where a weight is more than a tenth of the examples."""
+    rows = []
+    for index in np.argwhere((weights > totals / 10).values):
+        where = dict(zip(totals.dims, index.tolist(), strict=True))
+        labels = {d: totals[d].values[i] if d in totals.coords else i for d, i in where.items()}
+        name = [str(labels.pop("actual"))] if "actual" in labels else []
+        name += [f"of {dim} {label}" for dim, label in labels.items()]
+        rows.append((" ".join(name), float(weights[where]), float(totals[where])))
+    return rows
 
 
 def _undefined(table):
@@ -159,7 +193,7 @@ def _uneven(counts, dim):
 
 def _shuffle_test(counts, dim):
     """Return how often shuffled errors spread over the parts as unevenly as they do."""
-    cells = counts.sum([other for other in counts.dims if other not in (*CELLS, dim)])
+    cells = counts.sum([name for name in counts.dims if name not in (*CELLS, dim)])
     cells = cells.transpose(dim, *CELLS).values
     sizes = cells.sum(axis=(1, 2)).round().astype(int)
     wrong = (sizes - np.trace(cells, axis1=1, axis2=2)).round().astype(int)

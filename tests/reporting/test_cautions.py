@@ -38,6 +38,32 @@ def test_small_and_empty_classes(quiet, loud, words):
     assert words in said(bcm.from_cells(**PLENTY | loud), prior=prior)
 
 
+@pytest.mark.parametrize(
+    ("apart", "words"),
+    [
+        ((), "No cautions."),  # 2 beside the 60 of all three folds
+        (("fold",), "The prior is worth 2 examples, more than a tenth of the 12 of fold 1:"),
+    ],
+)
+def test_a_prior_is_compared_with_what_it_stands_beside(apart, words):
+    parts = bcm.from_cells(tp=[10, 2, 10], fn=[2, 4, 2], fp=[2, 1, 2], tn=[10, 5, 10])
+    counts, prior = parts.rename(batch="fold"), np.full((2, 2), 0.5)
+    table = bcm.summary(counts.sum("fold"), "recall")
+    assert words in " ".join(cautions.of_counts(counts, table, prior=prior, apart=apart).sentences)
+    of_each = np.array([0.1, 0.5, 0.1])[:, None, None] * np.ones((3, 2, 2))
+    lines = cautions.of_counts(counts, table, prior=of_each, apart=["fold"]).sentences
+    assert "a tenth of the 12 of fold 1:" in " ".join(lines)
+
+
+def test_a_prior_that_is_heavy_in_a_class_of_a_fold_names_both():
+    counts = bcm.from_cells(tp=[30, 3], fn=[30, 2], fp=20, tn=20).rename(batch="fold")
+    table = bcm.summary(counts.sum("fold"), "recall")
+    section = cautions.of_counts(counts, table, prior=np.full((2, 2), 0.5), apart=["fold"])
+    assert "more than a tenth of the examples of positive of fold 1 (1 to 5):" in " ".join(
+        section.sentences
+    )
+
+
 def test_undefined_draws():
     counts = bcm.from_cells(**PLENTY)
     table = bcm.summary(counts, "precision").assign(undefined=0.03)
