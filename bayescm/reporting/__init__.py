@@ -86,7 +86,7 @@ def report(
     from bayescm.evidence.types import type_of
     from bayescm.reporting import methods, render
     from bayescm.reporting.progress import showing_progress
-    from bayescm.reporting.types import sections_of
+    from bayescm.reporting.recipe import sections_of
 
     path = render.check_path(path, interactive=interactive)
     check_prob(prob), check_kind(kind)

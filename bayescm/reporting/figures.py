@@ -4,7 +4,6 @@ import bayescm as bcm
 from bayescm.answers.interval import ASKED, select_estimand
 from bayescm.evidence.counts import classes, default_model, positive
 from bayescm.evidence.trees import with_positive_class
-from bayescm.fitting.sampled import several_fits
 from bayescm.plots.matrix import has_model
 from bayescm.plots.style import MOST_COLORS
 from bayescm.reporting.progress import progress
@@ -118,18 +117,17 @@ def add_matrices(section, evidence, counts, posterior, interval):
         section.sentences.append(
             f"The region of recall and precision is left out: the model has one of every {dims[0]}."
         )
-    with several_fits(len(tables)):
-        for number, (name, table) in enumerate(tables.items()):
-            of = f" of {name}" if name else ""
-            if with_matrix:
-                alt = f"Confusion matrix{of}: counts, and the share of each row with its interval."
-                of_matrix = keywords if evidence is not counts else _of_matrix(counts, keywords)
-                figure = bcm.plot_matrix(table, **plain, **of_matrix)
-                section.pictures.append(Picture(f"matrix-{number}", alt, figure))
-            if with_region:
-                alt = f"Where precision and recall{of} lie together: highest-density region."
-                figure = bcm.plots.plot_region(table, prob=plain["prob"], **keywords)
-                section.pictures.append(Picture(f"region-{number}", alt, figure))
+    for number, (name, table) in enumerate(tables.items()):
+        of = f" of {name}" if name else ""
+        if with_matrix:
+            alt = f"Confusion matrix{of}: counts, and the share of each row with its interval."
+            of_matrix = keywords if evidence is not counts else _of_matrix(counts, keywords)
+            figure = bcm.plot_matrix(table, **plain, **of_matrix)
+            section.pictures.append(Picture(f"matrix-{number}", alt, figure))
+        if with_region:
+            alt = f"Where precision and recall{of} lie together: highest-density region."
+            figure = bcm.plots.plot_region(table, prob=plain["prob"], **keywords)
+            section.pictures.append(Picture(f"region-{number}", alt, figure))
 
 
 def _of_matrix(counts, keywords):

@@ -132,12 +132,12 @@ def origin(source: str | Path | None) -> list[str]:
 
 def add_paragraph(sections: Sequence[Section], prob: float, kind: str) -> None:
     """Add the paragraph for a methods section to where it is said how numbers were computed."""
-    usual = "highest-density" if kind == "hdi" else "equal-tailed"
+    default = "highest-density" if kind == "hdi" else "equal-tailed"
     for section in sections:
         if not section.facts:
             continue
         facts = section.facts
-        intervals = facts.get("Intervals", usual)
+        intervals = facts.get("Intervals", default)
         prior = f", with the prior: {facts['Prior']}" if "Prior" in facts else ""
         draws = f", from {facts['Draws']}" if "Draws" in facts else ""
         model = f" under the model {facts['Model']}" if "Model" in facts else ""
@@ -162,7 +162,7 @@ def checklist(name: str, sections: Sequence[Section]) -> Section:
     titles = [section.title for section in sections]
     rows = [(*line.split("|"), "")[:3] for line in text.strip().splitlines()]
     reported_in = [
-        next((t for t in titles if here and t.startswith(here)), None) for *_, here in rows
+        next((t for t in titles if start and t.startswith(start)), None) for *_, start in rows
     ]
     frame = pd.DataFrame(
         {

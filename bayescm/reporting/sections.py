@@ -4,7 +4,7 @@ First the sections that most types of evidence share, in the order of a report: 
 what is known, which classifier is better, how far groups are apart, how the numbers were computed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -152,8 +152,8 @@ def _matrices(counts):
         matrices = {f" of {name}": pooled.sel(classifier=name) for name in names}
     layout = "rows are actual classes, columns predictions"
     return [
-        Table(f"Confusion matrix{which}{over}; {layout}", _matrix(one))
-        for which, one in matrices.items()
+        Table(f"Confusion matrix{of}{over}; {layout}", _matrix(matrix))
+        for of, matrix in matrices.items()
     ]
 
 
@@ -184,9 +184,9 @@ def posterior_summary(
     return Section(title, lines, [Table(caption, shown)])
 
 
-def shortened(lines: list[str], rest: str) -> list[str]:
-    """Return the first dozen sentences: a page of them is not read."""
-    return lines if len(lines) <= _MOST_SENTENCES else [*lines[:_MOST_SENTENCES], rest]
+def shortened(lines: list[str], ending: str) -> list[str]:
+    """Return the first dozen sentences, and an ending: a page of them is not read."""
+    return lines if len(lines) <= _MOST_SENTENCES else [*lines[:_MOST_SENTENCES], ending]
 
 
 def per_class(counts: xr.DataArray, measures: Sequence, interval: dict[str, Any]) -> list[Section]:
@@ -233,7 +233,7 @@ def _probability(value):
     return "–" if np.isnan(value) else chance(value).removeprefix("= ").replace(" ", "")
 
 
-def gaps(posterior: Any, measures: Sequence, settings: dict[str, Any]) -> Section:
+def gaps(posterior: Any, measures: Sequence, settings: Mapping[str, Any]) -> Section:
     """
     Say how far the groups are apart in each measure.
 
@@ -261,9 +261,9 @@ def gaps(posterior: Any, measures: Sequence, settings: dict[str, Any]) -> Sectio
     )
     lines = []
     for row in rows:
-        which = f" of {row['classifier']}" if "classifier" in row else ""
+        of = f" of {row['classifier']}" if "classifier" in row else ""
         lines.append(
-            f"The gap in {row['measure']}{which} between the groups at hand lies between "
+            f"The gap in {row['measure']}{of} between the groups at hand lies between "
             f"{row['lower']:.3f} and {row['upper']:.3f} with probability {mass}."
         )
     return Section("How far the groups are apart", lines, [Table(caption, pd.DataFrame(rows))])
@@ -292,7 +292,7 @@ def _gap_rows(spread, deviation):
     ]
 
 
-def worst_groups(counts: xr.DataArray, measures: Sequence, settings: dict[str, Any]) -> Section:
+def worst_groups(counts: xr.DataArray, measures: Sequence, settings: Mapping[str, Any]) -> Section:
     """
     Say which of many groups are worse than the others, and how many of those only by chance.
 

@@ -69,7 +69,8 @@ def _widths(rows):
     longest = [
         min(max(len(str(value)) for value in column), 60) for column in zip(*rows, strict=True)
     ]
-    return [_WIDEST * (length + 6) / sum(other + 6 for other in longest) for length in longest]
+    padded = [length + 6 for length in longest]
+    return [_WIDEST * length / sum(padded) for length in padded]
 
 
 def _add_picture(file, picture):

@@ -7,8 +7,8 @@ import xarray as xr
 import bayescm as bcm
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.reporting.figures import add_matrices
+from bayescm.reporting.recipe import _observed
 from bayescm.reporting.sections import Section
-from bayescm.reporting.types import _observed
 
 SETTINGS = {"prob": 0.9, "kind": "eti", "random_seed": 0}
 

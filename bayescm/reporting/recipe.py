@@ -1,0 +1,884 @@
+"""
+Which sections a report has: one recipe, to which each type of evidence adds what it alone has.
+
+The recipe is `Recipe.sections`: the question first, the cautions last.
+
+============= =============================================================================
+method        section
+============= =============================================================================
+`evaluation`  What was evaluated: examples, classes, classifiers, design
+`summary`     What is known of each measure
+`extras`      what only this type has, such as the gaps between groups, or the judge
+`differences` Which is better, where there are several classifiers
+`advice`      What is uncertain, and what would settle it
+`pictures`    Pictures
+curves        those of scores of the same examples, where these stand beside other evidence
+`computation` How it was computed, by the `facts`
+`cautions`    Cautions
+============= =============================================================================
+
+`Recipe` itself answers for a type that says nothing of its own: it has the sections that follow
+from a summary and a comparison. Below, one class for each type replaces the methods in which the
+type differs. `RECIPES`, at the end, lists them by the name of the type.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+import bayescm as bcm
+from bayescm.answers.interval import ASKED
+from bayescm.answers.summary import by_site
+from bayescm.evidence.counts import CELLS, as_counts, positive
+from bayescm.evidence.outcomes import OUTCOMES, matrices_of
+from bayescm.evidence.partly_labelled import (
+    PARTLY_LABELLED,
+    judge_as_classifier,
+    select_classifier,
+)
+from bayescm.evidence.scores import SCORES
+from bayescm.evidence.slices import slice_name
+from bayescm.evidence.types import type_of
+from bayescm.fitting.posterior_for import members_of, posterior_of
+from bayescm.fitting.sampled import several_fits
+from bayescm.measures.labelled import several
+from bayescm.planning.labels import labels_worth
+from bayescm.reporting import cautions, figures, methods, sections
+from bayescm.reporting.progress import progress
+from bayescm.reporting.sample_size_advice import open_questions, uncertain
+from bayescm.reporting.sections import MANY_GROUPS, Picture, Section, Table
+from bayescm.validate import fail
+
+# From this many cells on a report draws less, or it would take minutes.
+_MANY_CELLS, _FEWER_DRAWS = 2_500, 500
+# The dims that a report knows how to speak of, beside those that its model uses up.
+_DIMS = ("fold", "repeat", "group", "classifier", "step")
+# Measures of raters of two classes and of more, and raters up to which errors together show.
+_OF_TWO, _OF_MANY = ["prevalence", "recall", "specificity", "f1"], ["accuracy", "f1_macro"]
+_FEW_RATERS = 4
+# Thresholds of net benefit by default, and classes of a picture of calibration curves.
+_THRESHOLDS, _PANELS = (0.1, 0.2, 0.5), 11
+
+
+def sections_of(
+    evidence: Any,
+    measures: Any,
+    scores: xr.Dataset | None,
+    settings: Mapping[str, Any],
+    keywords: Mapping[str, Any],
+) -> list[Section]:
+    """
+    Return the sections of a report, by the recipe of the type of the evidence.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset or DataTree
+    measures : measures or None
+        One or several; by default a selection that suits the evidence.
+    scores : Dataset or None
+        Scores of the same examples, whose curves have sections beside those of the evidence.
+    settings : mapping
+        ``prob``, ``kind``, ``rope`` and ``random_seed``.
+    keywords : mapping
+        The model and its keywords.
+    """
+    recipe = RECIPES.get(type_of(evidence).name, Recipe)
+    curves = [] if scores is None else ScoresRecipe(scores, None, settings, {}).curves()
+    return recipe(evidence, measures, settings, keywords).sections(curves)
+
+
+class Recipe:
+    """
+    The recipe of every report, and all of it for a type that says nothing of its own.
+
+    Attributes
+    ----------
+    evidence, settings, keywords
+        See `sections_of`.
+    measures : list
+        Those to report; empty where none were asked for and the type has its own default.
+    type : EvidenceType
+    asked : dict
+        What `bayescm.summary` and `bayescm.compare` are asked with.
+    """
+
+    title = "What is known"
+
+    def __init__(
+        self,
+        evidence: Any,
+        measures: Any,
+        settings: Mapping[str, Any],
+        keywords: Mapping[str, Any],
+    ):
+        self.evidence, self.type = evidence, type_of(evidence)
+        self.measures: list = [] if measures is None else several(measures)
+        self.settings, self.keywords = settings, dict(keywords)
+        self.prob, self.kind, self.rope = (settings[name] for name in ("prob", "kind", "rope"))
+        self.random_seed = settings["random_seed"]
+        self.asked: dict[str, Any] = {
+            "prob": self.prob,
+            "kind": self.kind,
+            "random_seed": self.random_seed,
+            **keywords,
+        }
+
+    def sections(self, curves: Sequence[Section] = ()) -> list[Section]:
+        """Return all sections, in their order."""
+        return [
+            self.evaluation(),
+            self.summary(),
+            *self.extras(),
+            *self.differences(),
+            *self.advice(),
+            *self.pictures(),
+            *curves,
+            self.computation(),
+            self.cautions(),
+        ]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The summary of the measures."""
+        progress("intervals")
+        table = bcm.summary(self.evidence, self.measures or None, **self.asked)
+        sections.check_defined(table)
+        return table
+
+    @cached_property
+    def comparison(self) -> pd.DataFrame | None:
+        """The comparison of the classifiers, where there are several."""
+        if self.evidence.sizes.get("classifier", 1) < 2:
+            return None
+        progress("comparison")
+        measures = self.measures or list(dict.fromkeys(self.table["measure"]))
+        return bcm.compare(self.evidence, measures, rope=self.rope, **self.asked)
+
+    @property
+    def mass(self) -> str:
+        """The probability of the intervals in words."""
+        return f"{100 * self.prob:.4g}%"
+
+    def evaluation(self) -> Section:
+        """Say what was evaluated."""
+        number = f"{self.type.size(self.evidence):,.6g} {self.type.unit}."
+        return Section("What was evaluated", [number])
+
+    def summary(self) -> Section:
+        """Say what is known of each measure."""
+        return sections.posterior_summary(self.table, self.prob, self.asked["kind"], self.title)
+
+    def extras(self) -> list[Section]:
+        """Return what only evidence of this type has."""
+        return []
+
+    def differences(self) -> list[Section]:
+        """Say which classifier is better."""
+        if self.comparison is None:
+            return []
+        return [sections.differences(self.comparison, self.rope, self.prob)]
+
+    def advice(self) -> list[Section]:
+        """Say what is uncertain, and what would settle it."""
+        return []
+
+    def pictures(self) -> list[Section]:
+        """Draw pictures, where they do not stand with what they show."""
+        return []
+
+    def computation(self) -> Section:
+        """Say how the numbers were computed."""
+        return sections.computation(self.table, self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """Name the model, the seed and the versions."""
+        return methods.facts(self.model(), self.random_seed)
+
+    def model(self) -> Any:
+        """Return the model: that of the user, or the default of the evidence."""
+        default_model = self.type.default_model(self.evidence, self.keywords).model
+        return self.keywords.get("model") or default_model
+
+    def cautions(self) -> Section:
+        """Say what makes the answers doubtful: here, what the posterior says of itself."""
+        caution = self.table.attrs.get("caution")
+        return cautions.section([caution] if caution else [])
+
+
+class CountsRecipe(Recipe):
+    """Confusion matrices, and the outcomes of classifiers on the same examples."""
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.batches = as_counts(matrices_of(self.evidence))
+        self.counts = self.batches.sum("step") if "step" in self.batches.dims else self.batches
+        # With what the posterior of the numbers is made, and how it is sampled where it has to be.
+        self.of_model = {k: value for k, value in self.keywords.items() if k not in ASKED}
+        sampler = {"draws": self.keywords.get("draws"), "random_seed": self.random_seed}
+        self.of_posterior = sampler | self.of_model
+        # Where they are sampled: one of all, one of a comparison, and one of each for its matrix.
+        number = self.counts.sizes.get("classifier", 1)
+        with several_fits(number + 2 if number > 1 else 1):
+            self.posterior = posterior_of(self.counts, **self.of_posterior)
+        _check_dims(self.batches, self.posterior)
+        self.measures = sections.check_measures(self.measures or None, self.counts)
+        if self.counts.sizes["actual"] ** 2 > _MANY_CELLS:
+            self.asked.setdefault("draws", _FEWER_DRAWS)
+        self.is_paired = self.type is OUTCOMES
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The summary of the measures, all batches together."""
+        progress("intervals")
+        table = bcm.summary(self.counts, self.measures, **self.asked)
+        sections.check_defined(table)
+        return table
+
+    @cached_property
+    def comparison(self) -> pd.DataFrame | None:
+        """The comparison, by the report's prior where it is one of the model of a comparison."""
+        if self.counts.sizes.get("classifier", 1) < 2 or not self.single_measures:
+            return None
+        progress("comparison")
+        names = ["concentration"]
+        if callable(self.keywords.get("concentration")):  # which is sampled
+            names += ["draws", "tune", "chains"]
+        prior = {name: self.keywords[name] for name in names if name in self.keywords}
+        with warnings.catch_warnings():
+            # The cautions say so.
+            warnings.filterwarnings("ignore", message=".*have the same class totals")
+            return bcm.compare(self.evidence, self.single_measures, **self.settings, **prior)
+
+    @cached_property
+    def single_measures(self) -> list:
+        """Those measures that are one number, and not one for each class."""
+        square = np.ones((self.counts.sizes["actual"],) * 2)
+        return [m for m in self.measures if not np.ndim(bcm.measures.resolve(m)(square))]
+
+    @cached_property
+    def prior(self) -> np.ndarray | None:
+        """The pseudo-counts of the prior, where the model has any."""
+        if not self.posterior.cell_prior:
+            return None
+        return methods.prior_of(self.counts, self.keywords.get("concentration"))
+
+    def evaluation(self) -> Section:
+        """Name examples, classes and design, and show the matrices."""
+        pooled = "group" not in self.posterior.template.dims
+        return sections.evaluation(self.batches, paired=self.is_paired, pooled=pooled)
+
+    def extras(self) -> list[Section]:
+        """Show every class where there are many, and how far groups are apart."""
+        return [*sections.per_class(self.counts, self.measures, self.asked), *self.groups()]
+
+    def groups(self) -> list[Section]:
+        """Say how far groups are apart, where the posterior knows each of them."""
+        posterior, counts, measures = self.posterior, self.counts, self.single_measures
+        knows_groups = (
+            "group" not in posterior.pooled_dims or "theta_group" in posterior.estimands.values()
+        )
+        if counts.sizes.get("group", 1) < 2 or "fold" in counts.dims:
+            return []
+        if not (knows_groups and measures):
+            return []
+        if self.of_model.get("model"):
+            members = posterior.by("group")
+        else:
+            members = members_of(counts, "group", **self.of_posterior)
+        parts = [sections.gaps(members, measures, self.settings)]
+        if counts.sizes["group"] >= MANY_GROUPS and not self.of_model:
+            parts.append(sections.worst_groups(counts, measures, self.settings))
+        return parts
+
+    def advice(self) -> list[Section]:
+        """Name the widest interval, and how many shared examples would settle a comparison."""
+        progress("what remains open")
+        advice = uncertain(self.counts, self.table, self.measures, self.prob, self.kind)
+        if self.comparison is not None:
+            advice.sentences += open_questions(
+                self.evidence, self.comparison, self.measures, self.prob, self.rope
+            )
+        return [advice]
+
+    def pictures(self) -> list[Section]:
+        """Draw the plots that the evidence allows."""
+        question = (self.measures, self.asked, self.posterior, self.comparison)
+        return [figures.of_counts(self.batches, *question)]
+
+    def facts(self) -> dict[str, Any]:
+        """Name the model and what its prior weighs."""
+        model = self.keywords.get("model")
+        model = model or type_of(self.counts).default_model(self.counts, self.keywords).model
+        facts = methods.of_counts(model, self.prior, self.random_seed, self.posterior)
+        if self.comparison is not None and self.is_paired:
+            pairs = "the correlated t" if "fold" in self.evidence.dims else "paired_outcomes"
+            facts["Model"] += f" of each classifier, {pairs} of their differences"
+        return facts
+
+    def cautions(self) -> Section:
+        """Name few examples, heavy priors, undefined measures, and the like."""
+        return cautions.of_counts(
+            self.batches,
+            self.table,
+            prior=self.prior,
+            apart=self.posterior.template.dims,
+            paired=self.is_paired,
+            fixed=_has_fixed_totals(self.posterior),
+            doubts=self.posterior.caveats(),
+        )
+
+
+def _check_dims(counts, posterior):
+    """Raise where there are dims that neither the model nor the report knows."""
+    allowed = {*_DIMS, *CELLS, *posterior.pooled_dims}
+    dim = next((dim for dim in counts.dims if dim not in allowed), None)
+    if dim is not None:
+        raise fail(
+            "a report covers a single evaluation",
+            dim,
+            sorted(allowed),
+            f"select one with counts.isel({dim}=0), or rename the dim: "
+            f'counts.rename({dim}="group")',
+        )
+
+
+def _has_fixed_totals(posterior):
+    """Say whether the classes' shares are given rather than estimated: they do not vary."""
+    name = posterior.resolve_estimand("parameter")
+    shares = posterior.cells(name, 2, np.random.default_rng(0))[:2].sum(axis=-1)
+    return bool(np.ptp(shares, axis=0).max() < 1e-12)
+
+
+class FitRecipe(Recipe):
+    """A fitted model of counts, and its chains where it was sampled."""
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.counts = _observed(self.evidence)
+        self.measures = sections.check_measures(self.measures or None, self.counts)
+        self.asked = {"prob": self.prob, "kind": self.kind}  # all its draws, whatever the seed
+        self.posterior = posterior_of(self.evidence)
+        self.prior: np.ndarray | None = None
+        concentration = self.evidence["constant_data"].get("concentration")
+        if concentration is not None and set(CELLS) <= set(concentration.dims):
+            self.prior = methods.prior_of(self.counts, concentration)
+
+    def evaluation(self) -> Section:
+        """Name examples, classes and design, and show the matrices."""
+        pooled = "group" not in self.posterior.template.dims
+        return sections.evaluation(self.counts, pooled=pooled)
+
+    def differences(self) -> list[Section]:
+        """Return nothing: a fit is of its matrices, not of a comparison."""
+        return []
+
+    def advice(self) -> list[Section]:
+        """Name the widest interval."""
+        return [uncertain(self.counts, self.table, self.measures, **self.asked)]
+
+    def pictures(self) -> list[Section]:
+        """Draw intervals, densities and chains."""
+        question = (self.counts, self.measures, self.asked, self.posterior)
+        return [figures.of_fit(self.evidence, *question)]
+
+    def facts(self) -> dict[str, Any]:
+        """Name the model, what its prior weighs, and how its chains went."""
+        return methods.of_fit(self.evidence, self.prior, self.posterior)
+
+    def cautions(self) -> Section:
+        """List the cautions of counts."""
+        return cautions.of_counts(
+            self.counts,
+            self.table,
+            prior=self.prior,
+            apart=self.posterior.template.dims,
+            fixed=_has_fixed_totals(self.posterior),
+        )
+
+
+def _observed(tree):
+    """Return the confusion matrices that a model was fitted to."""
+    data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else xr.Dataset()
+    if "counts" not in data or "predicted" not in data["counts"].dims:
+        raise fail(
+            "the fit does not contain its matrices",
+            tree.attrs.get("model", list(data.data_vars)),
+            "a fit of counts",
+            "pass the evidence itself to report()",
+        )
+    counts = data["counts"]
+    return as_counts(counts.astype(np.int64) if (counts == counts.round()).all() else counts)
+
+
+class ScoresRecipe(Recipe):
+    """Scores: the curves, which may also stand beside the sections of other evidence."""
+
+    title = "Curves: what is known"
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        if self.keywords:
+            todo = "leave them out, or ask interval(scores, ...) with them"
+            what, allowed = "a report of scores has one model", "no keywords of a model"
+            raise fail(what, [*self.keywords], allowed, todo)
+        self.measures = self.measures or SCORES.default_measures(self.evidence)
+        self.asked["model"] = "scores"  # of probabilities beside other evidence, too
+
+    def curves(self) -> list[Section]:
+        """Return the sections that stand beside other evidence."""
+        return [self.summary(), *self.differences()]
+
+    def evaluation(self) -> Section:
+        """Name examples, classes, classifiers, and what the curves are of."""
+        scores, totals = self.evidence, _class_totals(self.evidence)
+        pairs = zip(totals["actual"].values, totals.values, strict=True)
+        shares = ", ".join(f"{label} ({n:,.6g})" for label, n in pairs)
+        lines = [f"{scores.sizes['example']:,} examples with scores: {shares}."]
+        if "positive" in scores.coords:
+            lines.append(f"The positive class is {scores.coords['positive'].item()}.")
+        if "classifier" in scores.dims:
+            lines.append(_classifiers(scores))
+        if "fold" in scores:
+            lines.append(
+                "The curves are drawn fold by fold: scores of different folds need not be "
+                "comparable."
+            )
+        if "prevalence" in scores.coords:
+            share = float(scores.coords["prevalence"])
+            lines.append(f"Precision is for a population in which {100 * share:.4g}% are positive.")
+        return Section("What was evaluated", lines)
+
+    def summary(self) -> Section:
+        """Give the areas, which of them is the least certain, and the curves themselves."""
+        progress("curves")
+        section, table = super().summary(), self.table
+        row = table.loc[(table["upper"] - table["lower"]).idxmax()]
+        section.sentences.append(
+            f"The least certain is {row['measure']}{_labels_of(row)}, "
+            f"{row['upper'] - row['lower']:.3f} wide; halving that takes about four times as many "
+            "examples."
+        )
+        progress("pictures of curves")
+        band = f"curve with its {self.mass} simultaneous band"
+        roc = bcm.plot_roc(self.evidence, prob=self.prob)
+        precision = bcm.plots.plot_precision_recall(self.evidence, prob=self.prob)
+        section.pictures = [
+            Picture("roc", f"ROC {band}.", roc),
+            Picture("precision-recall-curve", f"Precision-recall {band}.", precision),
+        ]
+        return section
+
+    def differences(self) -> list[Section]:
+        """Say which classifier has the better curve."""
+        parts = super().differences()
+        for section in parts:
+            section.title = "Curves: which is better"
+        return parts
+
+    def computation(self) -> Section:
+        """Name the model in words."""
+        return _list_of_facts(
+            {
+                "Model": "scores, which uses only the order of the scores",
+                "Draws": "4000 per curve, where the moments say less",
+                "Seed": self.random_seed,
+                **methods.versions(),
+            }
+        )
+
+    def cautions(self) -> Section:
+        """Name the classes of few examples."""
+        return cautions.section(cautions.few(_class_totals(self.evidence)))
+
+
+def _class_totals(scores):
+    weight = scores["weight"] if "weight" in scores else xr.ones_like(scores["actual"], float)
+    labels, index = np.unique(scores["actual"].values, return_inverse=True)
+    sums = np.bincount(index, np.asarray(weight.values, float))
+    return xr.DataArray(sums, dims="actual", coords={"actual": labels})
+
+
+def _classifiers(evidence):
+    names = ", ".join(str(name) for name in evidence["classifier"].values)
+    return f"{evidence.sizes['classifier']} classifiers on the same examples: {names}."
+
+
+def _labels_of(row):
+    labels = [str(row[name]) for name in ("classifier", "class", "fold", "group") if name in row]
+    return f" of {', '.join(labels)}" if labels else ""
+
+
+def _list_of_facts(facts):
+    return Section("How it was computed", [f"{name}: {value}." for name, value in facts.items()])
+
+
+class ProbabilitiesRecipe(Recipe):
+    """Probabilities: the prediction model, as TRIPOD+AI asks for it; intervals equal-tailed."""
+
+    title = "The prediction model"
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.thresholds = list(self.keywords.pop("thresholds", _THRESHOLDS))
+        self.asked.pop("thresholds", None)
+        self.asked["kind"] = "eti"
+        self.measures = self.measures or self.type.default_measures(self.evidence)
+        self.is_one_sample = slice_name(self.evidence) is None
+        # Of two classes in one sample there are decisions by a threshold, and a test of the curve.
+        self.has_decisions = self.is_one_sample and "class" not in self.evidence.dims
+
+    def evaluation(self) -> Section:
+        """Name examples, events, classifiers and sites."""
+        evidence = self.evidence
+        number, actual = evidence.sizes["example"], evidence["actual"].values
+        if "class" in evidence.dims:
+            labels = evidence["class"].values.tolist()
+            sizes = [f"{int((actual == label).sum()):,} {label}" for label in labels]
+            share = f"{len(sizes)} classes: {', '.join(sizes)}"
+        else:
+            label = evidence["positive"].item()
+            events = int((actual == label).sum())
+            share = f"{events:,} events ({label}), {100 * events / number:.3g}%"
+        lines = [f"{number:,} examples with probabilities, {share}."]
+        if "classifier" in evidence.dims:
+            lines.append(_classifiers(evidence))
+        if "group" in evidence:
+            lines.append(f"{len(set(evidence['group'].values.tolist()))} sites.")
+        return Section("What was evaluated", lines)
+
+    def summary(self) -> Section:
+        """Give discrimination, calibration and, where there are decisions, net benefit."""
+        section = super().summary()
+        names = [name for name in ("classifier", "class") if name in self.table]
+        columns = ["measure", *names, "point", "mean", "lower", "upper"]
+        rows, contents = self.table[columns], "Discrimination and calibration"
+        if self.has_decisions:
+            progress("decisions")
+            rows = pd.concat([rows, self.net_benefit()[columns]], ignore_index=True)
+            contents = "Discrimination, calibration and net benefit"
+        section.tables = [Table(f"{contents}, {self.mass} intervals", rows)]
+        section.pictures = self.calibration_pictures()
+        return section
+
+    def net_benefit(self) -> pd.DataFrame:
+        """Return the net benefit at some thresholds as rows of a summary."""
+        options = {"prob": self.prob, "random_seed": self.random_seed}
+        curve = bcm.curves.decision_curve(
+            self.evidence, thresholds=self.thresholds, simultaneous=False, **options
+        )
+        data = curve[["net_benefit", "mean"]].rename(net_benefit="point")
+        for end in ("lower", "upper"):
+            data[end] = curve["interval"].sel(bound=end, drop=True)
+        frame = data.reset_coords(drop=True).to_dataframe().reset_index()
+        frame["measure"] = [f"net benefit at {threshold:g}" for threshold in frame["threshold"]]
+        return frame
+
+    def calibration_pictures(self) -> list[Picture]:
+        """Return the calibration curves, and of two classes the net benefit."""
+        if not self.is_one_sample or self.evidence.sizes.get("class", 0) > _PANELS:
+            return []
+        progress("pictures")
+        figure = bcm.plot_calibration(self.evidence, prob=self.prob)
+        pictures = [Picture("calibration", "Calibration curve.", figure)]
+        if self.has_decisions:
+            figure = bcm.plots.plot_decision_curve(self.evidence, prob=self.prob)
+            pictures.append(Picture("decision-curve", "Net benefit.", figure))
+        return pictures
+
+    def extras(self) -> list[Section]:
+        """Give every site, all there may be, and a new one."""
+        if "group" not in self.evidence:
+            return []
+        progress("sites")
+        options = {"prob": self.prob, "random_seed": self.random_seed}
+        table = by_site(self.evidence, self.measures, **options)
+        slope = "calibration_slope"
+        figure = bcm.plot_forest(self.evidence, slope, of="group", kind="eti", **options)
+        lines = ["Sites are drawn towards each other, the more the smaller they are."]
+        picture = Picture("sites", "Calibration slope of each site.", figure)
+        tables = [Table(f"Sites, {self.mass} intervals", table)]
+        return [Section("Site by site", lines, tables, [picture])]
+
+    def facts(self) -> dict[str, Any]:
+        """Name the model, and that its intervals are equal-tailed."""
+        facts = super().facts()
+        if facts["Model"] == "fold_forecasts":
+            facts["Model"] = "correlated t of the folds"
+        return {"Model": facts["Model"], "Intervals": "equal-tailed"} | facts
+
+    def cautions(self) -> Section:
+        """Say what the posterior says of itself, or whether the calibration curve has a step."""
+        if not self.has_decisions:
+            return super().cautions()
+        caution = bcm.calibration.test(self.evidence).attrs.get("caution")
+        return cautions.section([caution] if caution else [])
+
+
+class AttemptsRecipe(Recipe):
+    """Several answers to each item: of all items like these, and of those at hand."""
+
+    title = "What is known of all items like these"
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.measures = self.measures or self.type.default_measures(self.evidence)
+
+    def evaluation(self) -> Section:
+        """Name items, answers, groups and systems."""
+        evidence = self.evidence
+        attempts = evidence["correct"].notnull().sum("attempt")
+        least, most = int(attempts.min()), int(attempts.max())
+        number = f"{least}" if least == most else f"{least} to {most}"
+        lines = [f"{evidence.sizes['item']:,} items with {number} answers to each."]
+        if "group" in evidence.coords:
+            groups = len(set(evidence["group"].values.tolist()))
+            lines.append(f"The items come in {groups:,} groups, which are drawn as wholes.")
+        if "classifier" in evidence.dims:
+            names = ", ".join(str(name) for name in evidence["classifier"].values)
+            lines.append(f"{evidence.sizes['classifier']} systems on the same items: {names}.")
+        return Section("What was evaluated", lines)
+
+    def extras(self) -> list[Section]:
+        """Say what is known of the items at hand, whatever other items there may be."""
+        table = bcm.summary(self.evidence, self.measures, of="finite", **self.asked)
+        title = "What is known of the items at hand"
+        return [sections.posterior_summary(table, self.prob, self.kind, title)]
+
+    def cautions(self) -> Section:
+        """Say what is assumed, and what the posterior says of itself."""
+        assumed = "Answers to an item are taken for independent given its rate of right ones."
+        caution = self.table.attrs.get("caution")
+        return cautions.section([assumed, *([caution] if caution else [])])
+
+
+class ResultsRecipe(Recipe):
+    """Results of several classifiers on several data sets: a comparison, and ranks."""
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.of_ranks = {k: value for k, value in self.asked.items() if k != "kind"}
+
+    @cached_property
+    def comparison(self) -> pd.DataFrame:
+        """The comparison of every pair."""
+        progress("comparison")
+        return bcm.compare(self.evidence, self.measures or None, rope=self.rope, **self.asked)
+
+    def evaluation(self) -> Section:
+        """Name classifiers, data sets, runs, and what was measured."""
+        sizes, measured = self.evidence.sizes, self.evidence["result"].notnull().any("run")
+        names = ", ".join(str(name) for name in self.evidence["classifier"].values)
+        lines = [
+            f"{sizes['classifier']} classifiers on {sizes['data_set']} data sets, "
+            f"{sizes['run']} runs on each: {names}.",
+            f"The results are of {self.evidence['measured'].item()}.",
+        ]
+        if not measured.all():
+            lines.append(f"{int((~measured).sum())} classifiers lack results on a data set.")
+        return Section("What was evaluated", lines)
+
+    def summary(self) -> Section:
+        """Give the ranks, and say who may be the best."""
+        progress("ranks")
+        ranked = bcm.ranks(self.evidence, self.measures or None, **self.of_ranks)
+        ranked = ranked.sort_values("expected_rank", ignore_index=True)
+        best = ranked.loc[ranked["best_rank"] == 1, "classifier"].astype(str).tolist()
+        told_apart = f"{', '.join(best[:-1])} and {best[-1]} may each be the best."
+        if len(best) == 1:
+            told_apart = f"{best[0]} is told to be the best."
+        columns = ["classifier", "expected_rank", "best_rank", "worst_rank", "tiers", "p_best"]
+        caption = "Ranks (1 is best); best_rank to worst_rank hold for all classifiers at once"
+        return Section("Who is told apart", [told_apart], [Table(caption, ranked[columns])])
+
+    def pictures(self) -> list[Section]:
+        """Draw the tiers, and the differences of all pairs."""
+        progress("pictures")
+        measure, section = self.evidence["measured"].item(), Section("Pictures")
+        if self.evidence.sizes["classifier"] <= figures.MOST_ROWS:
+            alt = f"The set of ranks of every classifier in {measure}, and the tiers."
+            figure = bcm.plots.plot_tiers(self.evidence, measure, **self.of_ranks)
+            section.pictures.append(Picture("tiers", alt, figure))
+        if len(self.comparison) <= figures.MOST_ROWS:
+            options = {"prob": self.prob, "kind": self.kind, "rope": self.rope}
+            figure = bcm.plot_differences(self.comparison, **options)
+            section.pictures.append(Picture("differences", "Differences of all pairs.", figure))
+        return [section]
+
+    def computation(self) -> Section:
+        """Name the model: there is no summary whose numbers would have a method each."""
+        return _list_of_facts(self.facts())
+
+    def cautions(self) -> Section:
+        """Say what is assumed of the data sets and of the runs."""
+        share = f"{100 * self.evidence['test_share'].item():.3g} %"
+        return cautions.section(
+            [
+                "The data sets are taken for a sample of those that the answers are about.",
+                f"Runs share training examples; {share} of the examples are tested in each.",
+            ]
+        )
+
+
+class RatingsRecipe(Recipe):
+    """Raters without a truth: what each is worth, and how far they agree."""
+
+    title = "What is known of each rater, against the truth that nobody has seen"
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        two_classes = self.evidence.sizes["actual"] == 2
+        has_positive = two_classes and "positive" in self.evidence.coords
+        self.measures = self.measures or (_OF_TWO if has_positive else _OF_MANY)
+        with warnings.catch_warnings(record=True) as caught:  # the cautions say so
+            warnings.simplefilter("always")
+            _ = self.table
+            self.agreement = bcm.raters.agreement(self.evidence, prob=self.prob, kind=self.kind)
+            self.dependence = (
+                bcm.raters.assumed_dependence(self.evidence, self.measures, **self.asked)
+                if two_classes
+                else None
+            )
+        self.warnings = [*dict.fromkeys(str(warning.message) for warning in caught)]
+
+    def evaluation(self) -> Section:
+        """Name examples, raters, and how many truths are known."""
+        counts, has_truth = self.evidence["counts"], self.evidence["gold"] >= 0
+        names = ", ".join(str(name) for name in self.evidence["classifier"].values)
+        number = f"{int(counts.sum()):,} examples"
+        lines = [f"{number}; {self.evidence.sizes['classifier']} raters: {names}."]
+        if n_gold := counts.where(has_truth).sum():
+            lines.append(f"The truth of {int(n_gold):,} is known.")
+        return Section("What was evaluated", lines)
+
+    def extras(self) -> list[Section]:
+        """Say how far raters agree, and what it would mean if they erred together."""
+        caption = f"Agreement beyond chance, {self.mass} intervals"
+        parts = [Section("How far they agree", [], [Table(caption, self.agreement)])]
+        if self.dependence is not None:
+            line = "Examples may be hard for all raters alike. This is how the answers would move."
+            columns = ["dependence", "measure", "classifier", "mean", "lower", "upper"]
+            table = Table("By the correlation of two raters' errors", self.dependence[columns])
+            parts.append(Section("If they err together", [line], [table]))
+        return parts
+
+    def differences(self) -> list[Section]:
+        """Return nothing: raters are not candidates of which one is chosen."""
+        return []
+
+    def cautions(self) -> Section:
+        """Say what the posterior warned of, or what it assumes."""
+        doubts = [*self.warnings]
+        has_gold = bool((self.evidence["gold"] >= 0).any())
+        if self.evidence.sizes["classifier"] < _FEW_RATERS and not has_gold:
+            doubts.append("That the raters err independently is assumed and cannot be seen.")
+        return cautions.section(doubts or ["Given the truth, raters are taken to err apart."])
+
+
+class PartlyLabelledRecipe(Recipe):
+    """Evidence of which people labelled a part, and a judge has seen all."""
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        expected = ("judge", "predicted", "answers")
+        if self.evidence["unlabelled"].ndim > 2:
+            dims = [dim for dim in self.evidence["unlabelled"].dims if dim not in expected]
+            todo = "report each slice by itself: evidence.sel(...), or ask bcm.summary"
+            raise fail("slices of partly labelled examples", dims, "one set of examples", todo)
+        self.counts = matrices_of(self.evidence).sum("judge")
+        self.measures = sections.check_measures(self.measures or None, self.counts)
+
+    @cached_property
+    def comparison(self) -> pd.DataFrame | None:
+        """The comparison of the classifiers, by the report's model and prior."""
+        if self.counts.sizes.get("classifier", 1) < 2:
+            return None
+        progress("comparison")
+        names = [name for name in ("model", "concentration") if name in self.keywords]
+        of_model = {name: self.keywords[name] for name in names}
+        return bcm.compare(self.evidence, self.measures, **self.settings, **of_model)
+
+    def evaluation(self) -> Section:
+        """Say how many examples are labelled, and show the matrices of these."""
+        section = sections.evaluation(self.counts, paired="classifier" in self.counts.dims)
+        labelled = float(PARTLY_LABELLED.values(self.evidence).sum())
+        unlabelled = float(self.evidence["unlabelled"].sum())
+        line = f"{labelled:,.0f} of {labelled + unlabelled:,.0f} examples are labelled; "
+        section.sentences.insert(0, line + "the tables below are of these.")
+        return section
+
+    def extras(self) -> list[Section]:
+        """Say how good the judge is, and how many labels it is worth."""
+        progress("the judge")
+        asked = {k: value for k, value in self.asked.items() if k not in ("prob", "kind")}
+        table = labels_worth(self.evidence, self.measures, **asked)
+        number = table["labels"].iloc[0]
+        lines = []
+        for row in table.to_dict("records"):
+            index = [str(v) for k, v in row.items() if k not in ("measure", "labels", "worth")]
+            name = " of ".join([row["measure"], *index])
+            lines.append(f"Of {name}, {number:,} labels are worth {row['worth']:,} with the judge.")
+        lines = sections.shortened(lines, "The table has the other measures.")
+        caption = "How many labels alone would tell as much as the labels and the judge together"
+        section = Section("The judge", lines, [Table(caption, table)])
+        judge = judge_as_classifier(self.evidence)
+        if judge is None:
+            answers = ", ".join(str(answer) for answer in self.evidence["judge"].values[:12])
+            section.sentences.append(f"It is no classifier; its answers are: {answers}.")
+            return [section]
+        names = ["accuracy"] if positive(judge) is None else ["recall", "specificity", "accuracy"]
+        table = bcm.summary(judge, names, **self.asked)[["measure", "mean", "lower", "upper"]]
+        for row in table.to_dict("records"):
+            ends = f"{row['lower']:.3f} and {row['upper']:.3f}"
+            section.sentences.append(
+                f"The judge's {row['measure']} lies between {ends} with probability {self.mass}."
+            )
+        caption = f"The judge against the truth, with {self.mass} intervals"
+        section.tables.append(Table(caption, table))
+        return [section]
+
+    def pictures(self) -> list[Section]:
+        """Draw the intervals."""
+        progress("pictures")
+        figure = bcm.plot_forest(self.evidence, self.measures, **self.asked)
+        alt = f"Posterior mean and {self.mass} interval."
+        return [Section("Pictures", pictures=[Picture("forest", alt, figure)])]
+
+    def facts(self) -> dict[str, Any]:
+        """Name the model, whose prior is its own."""
+        return methods.of_counts(self.model(), None, self.random_seed)
+
+    def cautions(self) -> Section:
+        """Name classes of few labels, and strata without any."""
+        totals = self.counts.sum("predicted")
+        totals = totals.isel(classifier=0) if "classifier" in totals.dims else totals
+        return cautions.section(cautions.few(totals) + _strata_without_labels(self.evidence))
+
+
+def _strata_without_labels(evidence):
+    """Warn of examples whose stratum has no label at all."""
+    one = select_classifier(evidence)
+    labelled, unlabelled = one.sum("actual"), one["unlabelled"]
+    blank = float(unlabelled.where(labelled == 0, 0).sum())
+    share = 100 * blank / float(one.sum(("judge", *CELLS)) + unlabelled.sum())
+    if share < 1:
+        return []
+    return [f"{share:.3g}% of the examples are in strata without a label: the prior speaks there."]
+
+
+# The recipe of each type of evidence, by its name; of any other it is `Recipe` itself.
+RECIPES: dict[str, type[Recipe]] = {
+    "counts": CountsRecipe,
+    "outcomes": CountsRecipe,
+    "scores": ScoresRecipe,
+    "probabilities": ProbabilitiesRecipe,
+    "attempts": AttemptsRecipe,
+    "results": ResultsRecipe,
+    "ratings": RatingsRecipe,
+    "partly labelled": PartlyLabelledRecipe,
+    "fit": FitRecipe,
+}

@@ -1,0 +1,66 @@
+"""The recipe of reports: the sections and their order, and how often a posterior is made for it."""
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm.evidence.types import TYPES
+from bayescm.fitting import sampled
+from bayescm.posteriors.base import Posterior
+from bayescm.reporting.recipe import RECIPES, CountsRecipe, Recipe, ScoresRecipe
+
+SETTINGS = {"prob": 0.95, "kind": "hdi", "rope": 0.0, "random_seed": 0}
+
+
+def scores():
+    rng = np.random.default_rng(0)
+    actual = np.arange(60) % 2
+    return bcm.from_scores(actual, rng.normal(actual), positive=1)
+
+
+def test_recipes_are_listed_by_names_of_types():
+    assert set(RECIPES) <= {entry.name for entry in TYPES}
+
+
+def test_a_type_without_a_recipe_of_its_own_has_that_of_all():
+    sections = Recipe(scores(), None, SETTINGS, {}).sections()
+    titles = ["What was evaluated", "What is known", "How it was computed", "Cautions"]
+    assert [section.title for section in sections] == titles
+    assert sections[0].sentences == ["60 examples."]
+    assert "auc lies between" in sections[1].sentences[0]
+
+
+def test_one_measure_may_be_named_alone():
+    assert ScoresRecipe(scores(), "auc", SETTINGS, {}).table["measure"].tolist() == ["auc"]
+
+
+def test_batches_are_taken_together_before_a_posterior_is_made():
+    evidence = []
+
+    def model(counts) -> Posterior:
+        evidence.append(counts)
+        return bcm.posteriors.dirichlet_multinomial(counts)
+
+    weeks = bcm.from_cells(tp=[18, 17, 19], fn=[2, 3, 1], fp=3, tn=17).rename(batch="step")
+    recipe = CountsRecipe(weeks, ["recall"], SETTINGS, {"model": model})
+    assert recipe.table["point"].item() == pytest.approx(54 / 60)
+    assert "3 batches over time, taken together below." in recipe.evaluation().sentences
+    assert all(counts.dims == ("actual", "predicted") for counts in evidence)
+
+
+def test_it_is_said_once_how_many_posteriors_are_sampled(monkeypatch, capsys):
+    both = bcm.from_classifiers(
+        [0, 1] * 20, {"a": [0, 1] * 20, "b": [0, 1] * 15 + [1, 0] * 5}, positive=1
+    )
+    drawn = bcm.fit(CountsRecipe(both, ["f1"], SETTINGS, {}).counts, draws=50, random_seed=0)
+    monkeypatch.setattr(sampled, "watched", lambda: True)
+    monkeypatch.setattr(sampled, "fit", lambda *_, **__: drawn)
+
+    def prior(name):  # of another family, with which a model is sampled
+        raise AssertionError(name)
+
+    recipe = CountsRecipe(both, ["f1"], SETTINGS, {"concentration": prior})
+    assert len(recipe.table) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "Up to 4 posteriors are sampled, one after another."
+    ]
