@@ -1,5 +1,6 @@
 """Counts that are arrays of Dask: answered block by block, and not before it is asked for."""
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeGuard
@@ -9,6 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS
+from bayescm.fitting.sampled import several_fits
 from bayescm.validate import fail
 
 # What the attributes of an answer say of its own numbers, which are not known yet.
@@ -41,7 +43,8 @@ def lazily(ask: Callable[[xr.DataArray], xr.DataArray], counts: xr.DataArray) ->
         ``undefined`` are left out.
     """
     _check(counts)
-    one = _tried(ask, counts)
+    lead = [dim for dim in counts.dims if dim not in CELLS]
+    one = _tried(ask, counts, math.prod(len(counts.chunksizes[dim]) for dim in lead))
     batch_dims = [dim for dim in one.dims if dim in counts.dims and dim not in CELLS]
     blocks = counts.chunk({dim: -1 for dim in counts.dims if dim not in batch_dims})
     return xr.map_blocks(_plain, blocks, args=[ask], template=_template(one, blocks, batch_dims))
@@ -52,15 +55,20 @@ def _plain(block, ask):
     return answer.drop_attrs()
 
 
-def _tried(ask, counts):
-    """Return what is answered to a few made-up counts of the same dims and labels."""
+def _tried(ask, counts, number):
+    """
+    Return what is answered to a few made-up counts of the same dims and labels.
+
+    Where a model is sampled this is a fit too, the first, before that of each block: `number`.
+    """
     lead = [dim for dim in counts.dims if dim not in CELLS]
     # Two of each, as far as there are: some models refuse a single fold or group.
     few = counts.isel({dim: slice(0, 2) for dim in lead})
     ones = np.arange(few.size).reshape(few.shape) % 7 + 3
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ask(few.copy(data=ones))
+        with several_fits(1 + number):
+            return ask(few.copy(data=ones))
 
 
 def _template(one, blocks, batch_dims):
@@ -101,7 +109,10 @@ def in_blocks(ask: Callable[[xr.DataArray], pd.DataFrame], counts: xr.DataArray)
     import dask
 
     _check(counts)
-    columns = set(_tried(ask, counts).columns)
+    # Only one dim is split, and which one is not known before: as many as the longest has.
+    lead = [dim for dim in counts.dims if dim not in CELLS]
+    number = max((len(counts.chunksizes[dim]) for dim in lead), default=1)
+    columns = set(_tried(ask, counts, number).columns)
     split = [dim for dim in counts.dims if dim in columns][:1]
     blocks = counts.chunk({dim: -1 for dim in counts.dims if dim not in split})
     if not split:

@@ -12,6 +12,7 @@ from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.decision import chance
 from bayescm.distributions.empirical import Empirical
+from bayescm.fitting.sampled import several_fits
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import measure, several
 from bayescm.plots import style
@@ -286,7 +287,7 @@ def plot_priors(
     """
     if not isinstance(priors, Mapping) or not priors:
         raise fail("no priors", priors, "a mapping from names to priors", 'pass {"flat": 1.0}')
-    with canvas((6, 3.6), ax=ax) as page:
+    with canvas((6, 3.6), ax=ax) as page, several_fits(len(priors)):
         for i, (name, prior) in enumerate(priors.items()):
             distribution, template = distribution_of(
                 evidence, measure, concentration=prior, **keywords

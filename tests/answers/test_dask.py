@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
+from bayescm.fitting import sampled
 
 CELLS = np.random.default_rng(5).integers(1, 30, (7, 2, 2))
 COUNTS = bcm.from_matrix(CELLS, labels=["well", "sick"], positive="sick")
@@ -66,6 +67,19 @@ def test_a_local_cluster_of_distributed_answers_the_same():
     with LocalCluster(**made) as cluster, Client(cluster):
         found = bcm.interval(COUNTS.chunk(batch=3), "f1").compute()
     np.testing.assert_allclose(found, bcm.interval(COUNTS, "f1"))
+
+
+def test_it_is_said_how_many_posteriors_are_sampled(monkeypatch, capsys):
+    drawn = bcm.fit(COUNTS[:2], draws=50, random_seed=0)
+    monkeypatch.setattr(sampled, "watched", lambda: True)
+    monkeypatch.setattr(sampled, "fit", lambda *_, **__: drawn)
+
+    def prior(name):  # of another family, with which a model is sampled
+        raise AssertionError(name)
+
+    bcm.interval(COUNTS.chunk(batch=3), "recall", concentration=prior)
+    said = "Up to 4 posteriors are sampled, one after another.\n"  # of three blocks, and of a trial
+    assert capsys.readouterr().err == said
 
 
 def test_other_arrays_of_dask_are_refused():

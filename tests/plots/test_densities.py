@@ -3,6 +3,7 @@ import pytest
 from scipy import stats
 
 import bayescm as bcm
+from bayescm.fitting import sampled
 
 
 def titles(figure):
@@ -133,6 +134,15 @@ def test_one_density_for_each_prior(two, three):
         bcm.plots.plot_priors(two, "f1", {})
     with pytest.raises(ValueError, match="one density"):
         bcm.plots.plot_priors(three, "recall", {"flat": 1.0})
+
+
+def test_it_is_said_how_many_priors_are_sampled(two, monkeypatch, capsys):
+    drawn = bcm.fit(two, draws=50, random_seed=0)
+    monkeypatch.setattr(sampled, "watched", lambda: True)
+    monkeypatch.setattr(sampled, "fit", lambda *_, **__: drawn)
+    priors = {"narrow": lambda name: None, "wide": lambda name: None}  # of other families
+    bcm.plots.plot_priors(two, "f1", priors)
+    assert capsys.readouterr().err == "Up to 2 posteriors are sampled, one after another.\n"
 
 
 def test_the_axes_of_a_region_are_the_two_measures(two):
