@@ -1,15 +1,21 @@
-"""The report of an online evaluation: the posterior now, its history, the alarms."""
+"""
+The report of an online evaluation: the posterior now, its history, the alarms.
 
+It follows the recipe of all reports (`bayescm.reporting.recipe`).
+"""
+
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bayescm.answers.summary import summary
 from bayescm.evidence.counts import positive
 from bayescm.online import Ledger, Monitor
 from bayescm.online.encoding import FORECASTS
 from bayescm.reporting import cautions, methods, render, sections
+from bayescm.reporting.recipe import Recipe
 from bayescm.reporting.sample_size_advice import uncertain
 from bayescm.reporting.sections import Picture, Section, Table
 from bayescm.validate import fail
@@ -56,46 +62,103 @@ def monitor_report(
     ledger = Ledger(store, create=False)  # to look for a store must not make it
     name = classifier or _only_classifier(ledger)
     with render.own_figures(), Monitor(ledger, name, measures=measures) as monitor:
-        parts = _sections(monitor, prob, kind)
+        are_forecasts = monitor.encoding == FORECASTS
+        recipe = ForecastsMonitorRecipe if are_forecasts else CountsMonitorRecipe
+        parts = recipe(monitor, prob, kind).sections()
         methods.add_paragraph(parts, prob, kind)
         render.write(path, title or f"Online evaluation of {name}", parts)
     return path
 
 
-def _sections(monitor: Monitor, prob: float, kind: str) -> list[Section]:
-    batches = monitor.batches()
-    counts = batches.sum("step").reset_coords(drop=True)
-    if "positive" in batches.coords:
-        counts = counts.assign_coords(positive=batches.coords["positive"])
-    history = _history(monitor, prob, kind)
-    if monitor.encoding == FORECASTS:
-        table = monitor.summary(prob=prob, kind=kind)
-        measures = list(table["measure"])
-        tables = [_calibration_table(counts, batches.attrs)]
-        evaluation = Section("What was evaluated", _evaluated_forecasts(batches), tables)
-        posterior = sections.posterior_summary(table, prob, kind)
-        caption = posterior.tables[0].caption.removesuffix(", point is the value in the sample")
-        posterior.tables = [Table(caption, table[["measure", "mean", "lower", "upper", "sd"]])]
-        facts = _FORECASTS | methods.versions()
-        doubts = cautions.section(_doubts(table, batches.attrs["chances"], history))
-    else:
-        measures = sections.check_measures(monitor.measures, counts)
-        table = summary(counts, measures, prob=prob, kind=kind)
-        sections.check_defined(table)
-        prior = methods.prior_of(counts, None)
-        evaluation = sections.evaluation(counts)
-        posterior = sections.posterior_summary(table, prob, kind)
-        facts = methods.of_counts("dirichlet_multinomial", prior, 0)
-        doubts = cautions.of_counts(batches, table, prior=prior)
-    evaluation.sentences.append(_span(batches))
-    return [
-        evaluation,
-        posterior,
-        history,
-        uncertain(counts, table, measures, prob, kind),
-        sections.computation(table, facts),
-        doubts,
-    ]
+class CountsMonitorRecipe(Recipe):
+    """Batches of confusion matrices: all together, and over time."""
+
+    def __init__(self, monitor: Monitor, prob: float, kind: str):
+        self.monitor, self.batches = monitor, monitor.batches()
+        counts = self.batches.sum("step").reset_coords(drop=True)
+        if "positive" in self.batches.coords:
+            counts = counts.assign_coords(positive=self.batches.coords["positive"])
+        settings = {"prob": prob, "kind": kind, "rope": 0.0, "random_seed": 0}
+        super().__init__(counts, None, settings, {})
+        self.measures = self.monitored()
+        self.prior = methods.prior_of(counts, None)
+
+    def monitored(self) -> list:
+        """Return the measures that are monitored."""
+        return sections.check_measures(self.monitor.measures, self.evidence)
+
+    @cached_property
+    def history(self) -> Section:
+        """The section about the alarms, with the picture of the measures over time."""
+        alarms = self.monitor.alarms()
+        lines, tables = ["No rule has raised an alarm."], []
+        if len(alarms):
+            last = alarms.iloc[-1]
+            number = f"{len(alarms)} alarms" if len(alarms) > 1 else "One alarm"
+            lines = [f"{number}, the last one at {last['batch_id']} by the rule {last['rule']}."]
+            times = {name: alarms[name].dt.floor("s").astype(str) for name in ("at", "since")}
+            tables = [Table("Alarms", alarms.assign(**times))]
+        alt = f"Each measure over time with its {self.mass} interval; dots are single batches."
+        picture = Picture("history", alt, self.monitor.plot(prob=self.prob, kind=self.kind))
+        return Section("Over time", lines, tables, [picture])
+
+    def evaluation(self) -> Section:
+        """Name examples and classes, and how many batches there are."""
+        section = sections.evaluation(self.evidence)
+        section.sentences.append(_span(self.batches))
+        return section
+
+    def extras(self) -> list[Section]:
+        """Show the measures over time, and the alarms."""
+        return [self.history]
+
+    def advice(self) -> list[Section]:
+        """Name the widest interval."""
+        return [uncertain(self.evidence, self.table, self.measures or [], self.prob, self.kind)]
+
+    def facts(self) -> dict[str, Any]:
+        """Name the model and its default prior."""
+        return methods.of_counts("dirichlet_multinomial", self.prior, self.random_seed)
+
+    def cautions(self) -> Section:
+        """List the cautions of counts."""
+        return cautions.of_counts(self.batches, self.table, prior=self.prior)
+
+
+class ForecastsMonitorRecipe(CountsMonitorRecipe):
+    """Batches of probabilities or scores, in bins."""
+
+    def monitored(self) -> list:
+        """Return the measures that are monitored."""
+        return list(self.table["measure"])
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The summary of the measures of the binned forecasts."""
+        return self.monitor.summary(prob=self.prob, kind=self.kind)
+
+    def evaluation(self) -> Section:
+        """Name examples, events and bins, and show what came true."""
+        tables = [_calibration_table(self.evidence, self.batches.attrs)]
+        lines = [*_evaluated_forecasts(self.batches), _span(self.batches)]
+        return Section("What was evaluated", lines, tables)
+
+    def summary(self) -> Section:
+        """Say what is known of each measure, which has no value of its own in the sample."""
+        section = super().summary()
+        caption = section.tables[0].caption.removesuffix(", point is the value in the sample")
+        columns = ["measure", "mean", "lower", "upper", "sd"]
+        section.tables = [Table(caption, self.table[columns])]
+        return section
+
+    def facts(self) -> dict[str, Any]:
+        """Name the model and its prior in words."""
+        return _FORECASTS | methods.versions()
+
+    def cautions(self) -> Section:
+        """Name what the bins and the evidence do not tell, and that there were alarms."""
+        doubts = _doubts(self.table, self.batches.attrs["chances"], self.history)
+        return cautions.section(doubts)
 
 
 def _evaluated_forecasts(batches):
@@ -157,17 +220,3 @@ def _only_classifier(ledger):
 def _span(batches):
     first, last = (str(batches["at"].values[index])[:10] for index in (0, -1))
     return f"{batches.sizes['step']:,} batches from {first} to {last}."
-
-
-def _history(monitor, prob, kind):
-    alarms = monitor.alarms()
-    lines, tables = ["No rule has raised an alarm."], []
-    if len(alarms):
-        last = alarms.iloc[-1]
-        number = f"{len(alarms)} alarms" if len(alarms) > 1 else "One alarm"
-        lines = [f"{number}, the last one at {last['batch_id']} by the rule {last['rule']}."]
-        times = {name: alarms[name].dt.floor("s").astype(str) for name in ("at", "since")}
-        tables = [Table("Alarms", alarms.assign(**times))]
-    alt = f"Each measure over time with its {100 * prob:.4g}% interval; dots are single batches."
-    picture = Picture("history", alt, monitor.plot(prob=prob, kind=kind))
-    return Section("Over time", lines, tables, [picture])

@@ -19,7 +19,8 @@ curves        those of scores of the same examples, where these stand beside oth
 
 `Recipe` itself answers for a type that says nothing of its own: it has the sections that follow
 from a summary and a comparison. Below, one class for each type replaces the methods in which the
-type differs. `RECIPES`, at the end, lists them by the name of the type.
+type differs. `RECIPES`, at the end, lists them by the name of the type; that of the batches of a
+monitor is in `bayescm.reporting.monitors`.
 """
 
 import warnings
