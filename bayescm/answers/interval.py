@@ -38,6 +38,14 @@ def interval(
     *,
     prob: float = 0.95,
     kind: str = "hdi",
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    accuracy: float | None = None,
     **keywords: Any,
 ) -> xr.DataArray:
     """
@@ -57,10 +65,38 @@ def interval(
         Highest-density or equal-tailed. Where a density has more than one mode, the answer is the
         shortest interval that has the mass, and ``attrs["how"]`` says so; where it is flat, or a
         beta or F1 distribution rises to both ends, it is the equal-tailed one, and says that.
+    of : str, default "parameter"
+        The estimand: the measure itself; ``"predictive"``, that of the next test set;
+        ``"finite"``, the mean over the members at hand, each with the same weight: these groups,
+        these items, or the classifiers of these folds, without the luck of their test examples;
+        ``"population"``, the mean over all groups or items there may be; ``"typical"``, the group
+        in the middle; ``"new"``, one new group or item. Each model says which of these it has. The
+        name of a dim that the model pools over, such as ``"group"``, stands for each of its
+        members, partially pooled.
+    n : int, optional
+        Size of the next test set; by default the observed total.
+    model : str or callable, optional
+        Name of a model; or a function from the evidence and keywords to a
+        `bayescm.posteriors.base.Posterior` (annotated so), or to a ``pymc.Model`` with a variable
+        ``theta``, which is sampled by NUTS; by default the model that fits the evidence.
+    concentration : float, array_like, DataArray or callable, optional
+        The prior, of a model that has this keyword: of counts pseudo-counts per cell, by default
+        2 / C**2 of C classes. A function from a name to a PyMC variable is a prior of another
+        family, such as ``partial(pm.Gamma, alpha=2, beta=1)``, and the model is sampled.
+    positive : label, optional
+        The positive class, where the evidence does not know it or another one is meant.
+    draws : int, optional
+        How many draws of each matrix, for every measure. By default the distribution itself where
+        it is known, and 20,000 draws otherwise. Of a model that is sampled, draws of each chain, by
+        default 1,000.
+    random_seed : int, default 0
+        Seed of the draws.
+    accuracy : float, optional
+        The numerical error that is good enough for the bound of an interval by quadrature (in parts
+        of it where it is above 1): by default 1e-6, and 1e-3 for more than 1,000 matrices.
     **keywords
-        ``model``, ``of`` (the estimand), ``n``, ``draws``, ``random_seed`` and ``positive``;
-        ``accuracy``, the numerical error of a bound that is good enough (1e-6, and 1e-3 for more
-        than 1,000 matrices); and the model's own keywords, such as ``concentration=0.5``.
+        The model's further keywords, such as ``omega`` of `bayescm.models.pooled_folds`; of a
+        sampled model also ``tune`` and ``chains``.
 
     Returns
     -------
@@ -86,15 +122,26 @@ def interval(
     array([0.644 , 0.1356])
     """
     check_prob(prob), check_kind(kind)
+    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
+    asked |= {"positive": positive, **keywords}
     if is_lazy(evidence):
-        ask = partial(interval, measure=measure, prob=prob, kind=kind, **keywords)
-        return lazily(ask, evidence)
-    return distribution(evidence, measure, **keywords).interval(prob, kind)
+        return lazily(partial(interval, measure=measure, prob=prob, kind=kind, **asked), evidence)
+    return distribution(evidence, measure, **asked).interval(prob, kind)
 
 
 def distribution(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
     measure: str | Callable | Sequence[str | Callable],
+    *,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    accuracy: float | None = None,
     **keywords: Any,
 ) -> "MeasureDistribution":
     """
@@ -107,9 +154,8 @@ def distribution(
     measure : str, callable or sequence of these
         A name, or a function of cells (..., C, C); a sequence has a dim ``measure`` in every
         answer.
-    **keywords
-        ``model``, ``of`` (the estimand), ``n``, ``draws``, ``random_seed``, ``accuracy``,
-        ``positive``, and the model's own, as of `interval`.
+    of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
+        See `interval`.
 
     Returns
     -------
@@ -132,7 +178,19 @@ def distribution(
     >>> round(float(f1.mean()), 4)
     0.7187
     """
-    pairs = distributions_of(evidence, measure, **keywords)
+    pairs = distributions_of(
+        evidence,
+        measure,
+        of=of,
+        n=n,
+        model=model,
+        concentration=concentration,
+        positive=positive,
+        draws=draws,
+        random_seed=random_seed,
+        accuracy=accuracy,
+        **keywords,
+    )
     labels = common_template([frame for _, frame in pairs], measure)
     return MeasureDistribution(tuple(each for each, _ in pairs), labels)
 
@@ -141,6 +199,15 @@ def prob_above(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
     measure: str | Callable | Sequence[str | Callable],
     threshold: Any,
+    *,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    accuracy: float | None = None,
     **keywords: Any,
 ) -> xr.DataArray:
     """
@@ -148,11 +215,13 @@ def prob_above(
 
     Parameters
     ----------
-    evidence, measure, **keywords
+    evidence, measure
         See `interval`; several measures have a dim ``measure``.
     threshold : float, sequence of floats or DataArray
         Values of the measure; several have a dim ``threshold``, the last. A DataArray of the shape
         of the answer has a value for each of its members.
+    of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
+        See `interval`.
 
     Returns
     -------
@@ -172,7 +241,10 @@ def prob_above(
     >>> prob_above(counts, ["recall", "f1"], 0.7).values.round(4)
     array([0.9886, 0.6992])
     """
-    return distribution(evidence, measure, **keywords).prob_above(threshold)
+    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
+    asked |= {"positive": positive, **keywords}
+    return distribution(evidence, measure, **asked).prob_above(threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -517,34 +589,10 @@ def distributions_of(
     evidence : DataArray, Dataset or DataTree
         Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
     measures : name, function, or sequence of these
-    model : str or callable, optional
-        Name of a model; or a function from the evidence and keywords to a
-        `bayescm.posteriors.base.Posterior` (annotated so), or to a ``pymc.Model`` with a variable
-        ``theta``, which is sampled by NUTS; by default the model that fits the evidence.
-    of : str, default "parameter"
-        The estimand: the measure itself; ``"predictive"``, that of the next test set;
-        ``"finite"``, the mean over the members at hand, each with the same weight: these groups,
-        these items, or the classifiers of these folds, without the luck of their test examples;
-        ``"population"``, the mean over all groups or items there may be; ``"typical"``, the group
-        in the middle; ``"new"``, one new group or item. Each model says which of these it has. The
-        name of a dim that the model pools over, such as ``"group"``, stands for each of its
-        members, partially pooled.
-    n : int, optional
-        Size of the next test set; by default the observed total.
-    draws : int, optional
-        How many draws of each matrix, for every measure. By default the distribution itself where
-        it is known, and 20,000 draws otherwise. Of a model that is sampled, draws of each chain, by
-        default 1,000.
-    random_seed : int, default 0
-        Seed of the draws.
-    accuracy : float, optional
-        The numerical error that is good enough for the bound of an interval by quadrature (in parts
-        of it where it is above 1): by default 1e-6, and 1e-3 for more than 1,000 matrices.
+    model, of, n, draws, random_seed, accuracy
+        See `interval`.
     **keywords
-        The model's own, and ``positive``: the positive class, where the evidence does not know it
-        or another one is meant. A function from a name to a PyMC variable is a prior of another
-        family, such as ``concentration=partial(pm.Gamma, alpha=2, beta=1)``, and the model is
-        sampled; ``tune`` and ``chains`` are then the sampler's.
+        ``concentration``, ``positive`` and the model's further keywords, see `interval`.
 
     Returns
     -------

@@ -15,7 +15,6 @@ import xarray as xr
 
 from bayescm.answers.dask import in_blocks, is_lazy
 from bayescm.answers.interval import (
-    ASKED,
     labelled_distributions,
     resolve_measures,
     select_estimand,
@@ -39,6 +38,14 @@ def summary(
     *,
     prob: float = 0.95,
     kind: str = "hdi",
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    accuracy: float | None = None,
     **keywords: Any,
 ) -> pd.DataFrame:
     """
@@ -46,12 +53,14 @@ def summary(
 
     Parameters
     ----------
-    evidence, prob, kind, **keywords
+    evidence : DataArray, Dataset or DataTree
         See `bayescm.interval`. Counts that are an array of Dask are answered by its workers, block
         by block.
     measures : str, callable or a sequence of these, optional
         The measures, one row each; by default the usual ones of the type of evidence. Results
         and fits have none.
+    prob, kind, of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
+        See `bayescm.interval`.
 
     Returns
     -------
@@ -73,7 +82,10 @@ def summary(
     0  precision  0.650  0.555  0.740
     1         f1  0.722  0.644  0.791
     """
-    return nested_summary(evidence, measures, prob=prob, kind=kind, **keywords)
+    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
+    asked |= {"positive": positive, **keywords}
+    return nested_summary(evidence, measures, prob=prob, kind=kind, **asked)
 
 
 def nested_summary(
@@ -83,6 +95,11 @@ def nested_summary(
     prob: float,
     kind: str,
     inner: float | None = None,
+    of: str = "parameter",
+    n: int | None = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    accuracy: float | None = None,
     **keywords: Any,
 ) -> pd.DataFrame:
     """
@@ -90,7 +107,7 @@ def nested_summary(
 
     Parameters
     ----------
-    evidence, measures, prob, kind, **keywords
+    evidence, measures, prob, kind, of, n, draws, random_seed, accuracy, **keywords
         See `summary`.
     inner : float, optional
         The mass of the inner interval, in the columns ``inner_lower`` and ``inner_upper``.
@@ -98,14 +115,13 @@ def nested_summary(
     check_prob(prob), check_kind(kind)
     if measures is None:
         measures = _default_measures(evidence)
+    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
+    asked: dict[str, Any] = {"inner": inner, "n": n, "accuracy": accuracy, **sampler}
     if is_lazy(evidence):
-        asked = {"prob": prob, "kind": kind, "inner": inner, **keywords}
+        asked |= {"prob": prob, "kind": kind, "of": of, **keywords}
         return in_blocks(partial(nested_summary, measures=measures, **asked), evidence)
-    asked = {name: keywords.pop(name) for name in ASKED if name in keywords}
-    of = asked.pop("of", "parameter")
-    sampler = {name: asked[name] for name in ("draws", "random_seed") if name in asked}
     posterior, of = select_estimand(posterior_of(evidence, **sampler, **keywords), of)
-    return table_of(posterior, measures, prob, kind, inner=inner, of=of, **asked)
+    return table_of(posterior, measures, prob, kind, of=of, **asked)
 
 
 def table_of(
@@ -117,7 +133,7 @@ def table_of(
     inner: float | None = None,
     **asked: Any,
 ) -> pd.DataFrame:
-    """Return the summary of a posterior; what else is asked are those `ASKED`."""
+    """Return the summary of a posterior; for what else is asked see `summary`."""
     kernels, of = resolve_measures(posterior, measures, asked.pop("of", "parameter"))
     answers = labelled_distributions(posterior, kernels, of=of, **asked)
     scalars = [distribution for distribution, template in answers if not template.dims]
@@ -287,6 +303,14 @@ def as_metrics(
     *,
     prob: float = 0.95,
     kind: str = "hdi",
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    accuracy: float | None = None,
     **keywords: Any,
 ) -> dict[str, float]:
     """
@@ -303,8 +327,8 @@ def as_metrics(
         Mass of the intervals.
     kind : {"hdi", "eti"}
         Highest density or equal tails.
-    **keywords
-        ``model``, ``of`` and others; see `bayescm.summary`.
+    of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
+        See `bayescm.interval`.
 
     Returns
     -------
@@ -321,15 +345,24 @@ def as_metrics(
     >>> {name: round(value, 3) for name, value in as_metrics(counts, "f1").items()}
     {'f1/point': 0.722, 'f1/mean': 0.719, 'f1/lower': 0.644, 'f1/upper': 0.791}
     """
+    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
+    asked |= {"positive": positive, "prob": prob, "kind": kind, **keywords}
     if isinstance(evidence, pd.DataFrame) and "measure" in evidence:
-        if measures is not None or keywords:
-            extra = [*([] if measures is None else ["measures"]), *keywords]
+        usual = {"of": "parameter", "random_seed": 0, "prob": 0.95, "kind": "hdi"}
+        extra = [
+            name
+            for name, value in asked.items()
+            if (value != usual[name] if name in usual else value is not None)
+        ]
+        if measures is not None or extra:
+            extra = [*([] if measures is None else ["measures"]), *extra]
             todo = "ask summary for what the table is to hold"
             raise fail("a table is what it is", extra, "nothing beside it", todo)
         table = evidence
     else:
         names = {} if measures is None else {"measures": measures}
-        table = summary(evidence, **names, prob=prob, kind=kind, **keywords)
+        table = summary(evidence, **names, **asked)
     numbers = [name for name in ("point", "mean", "lower", "upper") if name in table]
     dims = list(table.columns[1 : table.columns.get_loc(numbers[0])])
     metrics: dict[str, float] = {}

@@ -36,6 +36,7 @@ def posterior_of(
     *,
     of: str | None = "parameter",
     compared: str | None = None,
+    concentration: Any = None,
     positive: Any = None,
     draws: int | None = None,
     random_seed: Any = 0,
@@ -56,6 +57,8 @@ def posterior_of(
     of, compared : str, optional
         The dim whose members are asked for, partially pooled, and the dim whose members are
         compared: a default model may depend on them.
+    concentration : float, array_like, DataArray or callable, optional
+        The prior, of a model that has this keyword; None stands for the model's own default.
     positive : label, optional
         The positive class, where the evidence does not know it or another one is meant.
     draws, random_seed
@@ -70,6 +73,8 @@ def posterior_of(
         If there is no such model, or it does not take a keyword.
     """
     evidence = with_positive_class(evidence, positive)
+    if concentration is not None:
+        keywords = {"concentration": concentration, **keywords}
     if isinstance(evidence, xr.DataTree) and (model is not None or keywords):
         got = ", ".join([*(["model"] if model is not None else []), *keywords])
         todo = "pass them to fit, or ask the counts"
