@@ -163,7 +163,13 @@ def _frequencies(votes, weight, rng):
 # The truth, by the model `noisy_labels`.
 
 
-def true_classes(evidence: xr.Dataset, *, random_seed: int = 0, **keywords: Any) -> xr.DataArray:
+def true_classes(
+    evidence: xr.Dataset,
+    *,
+    concentration: float | None = None,
+    random_seed: int = 0,
+    **keywords: Any,
+) -> xr.DataArray:
     """
     Return how probable each class is to be the true one, of every example.
 
@@ -174,9 +180,11 @@ def true_classes(evidence: xr.Dataset, *, random_seed: int = 0, **keywords: Any)
     ----------
     evidence : Dataset
         From `bayescm.from_raters`.
+    concentration : float, optional
+        The prior; see `bayescm.models.noisy_labels`.
     random_seed : int, default 0
     **keywords
-        Those of the model ``noisy_labels``: ``concentration``, ``dependence``.
+        The model's further keywords: ``dependence``.
 
     Returns
     -------
@@ -202,7 +210,7 @@ def true_classes(evidence: xr.Dataset, *, random_seed: int = 0, **keywords: Any)
     if "pattern_of" not in ratings.coords:
         todo = "make them with from_raters, and keep the coord"
         raise fail("the ratings do not say which example is which", ..., "pattern_of", todo)
-    posterior = noisy_labels(ratings, **keywords)
+    posterior = noisy_labels(ratings, concentration=concentration, **keywords)
     chances = posterior.true_classes(_CLASS_DRAWS, np.random.default_rng(check_seed(random_seed)))
     return xr.DataArray(
         chances[ratings["pattern_of"].values],
@@ -217,7 +225,13 @@ def assumed_dependence(
     measures: str | Callable | Sequence[str | Callable] = ("prevalence", "recall", "specificity"),
     *,
     dependence: Sequence[float] = _DEPENDENCES,
-    **options: Any,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    of: str = "parameter",
+    concentration: float | None = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
 ) -> pd.DataFrame:
     """
     Return how answers about raters change with the assumed dependence of their errors.
@@ -232,8 +246,8 @@ def assumed_dependence(
     measures : name, function, or sequence of these
     dependence : sequence of float, default (0, .1, .2, .4)
         What is assumed: the correlation of two raters' errors on the normal scale.
-    **options
-        As `bayescm.summary` takes them: ``prob``, ``kind``, ``concentration``, ...
+    prob, kind, of, concentration, positive, draws, random_seed
+        As `bayescm.summary` takes them.
 
     Returns
     -------
@@ -256,10 +270,12 @@ def assumed_dependence(
     >>> bool(means.iloc[0] > means.iloc[1])  # errors together flatter
     True
     """
+    asked: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "concentration": concentration}
+    asked |= {"positive": positive, "draws": draws, "random_seed": random_seed}
     parts = []
     names = measures if isinstance(measures, str) or callable(measures) else list(measures)
     for each in dependence:
-        part = summary(evidence, names, model="noisy_labels", dependence=float(each), **options)
+        part = summary(evidence, names, model="noisy_labels", dependence=float(each), **asked)
         part.insert(0, "dependence", float(each))
         parts.append(part)
     if not parts:

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.interval import distribution, interval
+from bayescm.answers.interval import distribution
 from bayescm.evidence.outcomes import arrays, as_outcomes, marginal_matrices, tables_of
+from bayescm.evidence.trees import with_positive_class
 from bayescm.measures.labelled import kernels
 from bayescm.validate import check_seed, check_whole, fail
 
@@ -26,8 +27,14 @@ def best(
     prob: float = 0.95,
     kind: Literal["hdi", "eti"] = "hdi",
     resamples: int = 1000,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
     random_seed: int = 0,
-    **options: Any,
+    **keywords: Any,
 ) -> pd.DataFrame:
     """
     Return the interval of the classifier that was selected as the best of many.
@@ -46,9 +53,12 @@ def best(
     prob : float, default 0.95
     kind : {"hdi", "eti"}
     resamples : int, default 1000
+    of, n, model, concentration, positive, draws
+        See `bayescm.interval`.
     random_seed : int, default 0
-    **options
-        ``model`` and its keywords, of `bayescm.interval`.
+        Seed of the resamples.
+    **keywords
+        The model's further keywords.
 
     Returns
     -------
@@ -92,7 +102,7 @@ def best(
     >>> bool(row["naive_lower"] > 0.5), bool(row["lower"] < 0.5 < row["upper"])
     (True, True)
     """
-    outcomes = as_outcomes(outcomes)
+    outcomes = with_positive_class(as_outcomes(outcomes), positive)
     names = outcomes["classifier"].values.tolist()
     if len(names) < 2:
         raise fail("nothing to select from", names, "two classifiers or more", "use interval()")
@@ -121,8 +131,10 @@ def best(
         points, in_bag, selected, float(points[selected] - np.nanmean(out_of_bag))
     )
     alone = outcomes.sel(classifier=[names[selected]])
-    ends = np.ravel(interval(alone, kernel, prob=prob, kind=kind, **options))
-    mean = float(np.ravel(distribution(alone, kernel, **options).mean())[0])
+    asked: dict[str, Any] = {"of": of, "n": n, "model": model, "concentration": concentration}
+    posterior = distribution(alone, kernel, draws=draws, **asked, **keywords)
+    ends = np.ravel(posterior.interval(prob, kind))
+    mean = float(np.ravel(posterior.mean())[0])
     low, high = np.clip(mean - optimism + stretch * (ends - mean), *_range(kernel))
     row: dict[str, Hashable] = {"selected": names[selected], "measure": kernel.__name__}
     row |= {"point": points[selected], "optimism": optimism, "mean": mean - optimism}

@@ -7,7 +7,7 @@ evidence would bring is found by asking the same of the counts multiplied.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ import xarray as xr
 from scipy.special import ndtri
 
 from bayescm.answers.compare import draw_labelled
-from bayescm.answers.interval import prob_above, resolve_measures
+from bayescm.answers.interval import check_size, prob_above, resolve_measures, select_estimand
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
 from bayescm.evidence.types import type_of
@@ -42,6 +42,12 @@ def check(
     *,
     by: str | None = None,
     level: float = 0.95,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
     random_seed: int = 0,
     **keywords: Any,
 ) -> pd.DataFrame:
@@ -61,10 +67,12 @@ def check(
         name one.
     level : float, default 0.95
         The probability asked for where a requirement names none.
+    of, n, model, concentration, positive, draws
+        See `bayescm.interval`.
     random_seed : int, default 0
         Seed of the draws, which differences are made of, and of a sampled model.
     **keywords
-        ``model``, ``draws`` and the model's own keywords; see `bayescm.interval`.
+        The model's further keywords; see `bayescm.interval`.
 
     Returns
     -------
@@ -101,7 +109,8 @@ def check(
         for requirement in parsed
         for member in requirement.members(by) or members
     ]
-    keywords = {"random_seed": random_seed, **keywords}
+    keywords |= {"of": of, "n": n, "model": model, "concentration": concentration}
+    keywords |= {"positive": positive, "draws": draws, "random_seed": random_seed}
     # Part by part, so that a model that is sampled is sampled once for each.
     order = sorted(range(len(asked)), key=lambda i: str(asked[i][0].of(asked[i][1]).parts()))
     number = len({part for requirement, member in asked for part in requirement.of(member).parts()})
@@ -256,12 +265,17 @@ def _difference(evidence, asked, keywords):
 
 def _draws_of_terms(part, terms, rng, keywords):
     """Return joint draws of the measures of one part."""
-    posterior = posterior_of(part, **keywords)
+    posterior, of = select_estimand(posterior_of(part, **_of_posterior(keywords)), keywords["of"])
     names = list(dict.fromkeys(term.measure for term in terms))
-    kernels, of = resolve_measures(posterior, names, "parameter")
-    drawn = draw_labelled(posterior, kernels, _DRAWS, rng, of=of)
+    kernels, of = resolve_measures(posterior, names, of)
+    drawn = draw_labelled(posterior, kernels, _DRAWS, rng, of=of, n=check_size(keywords["n"], of))
     values = dict(zip(names, (drawn[kernel.__name__] for kernel in kernels), strict=True))
     return [_value_of_term(values[term.measure], term, part).values for term in terms]
+
+
+def _of_posterior(keywords):
+    """Return what the posterior depends on, without what is asked of it."""
+    return {k: v for k, v in keywords.items() if k not in ("of", "n", "accuracy")}
 
 
 def _value_of_term(found, term, part):
@@ -338,8 +352,7 @@ def _needed(evidence, asked, keywords):
     known = {k: v for k, v in asked.first.where.items() if k != "classifier"}
     asked = asked._replace(first=Term(asked.first.measure, known))
     total, unit = _unit(counts, asked.first.measure)
-    of_posterior = {k: v for k, v in keywords.items() if k not in ("of", "n", "accuracy")}
-    if isinstance(posterior_of(counts, **of_posterior), SampledPosterior):
+    if isinstance(posterior_of(counts, **_of_posterior(keywords)), SampledPosterior):
         if any(dim in counts.dims for dim in _EFFECTS):
             return ""  # what examples cannot take away is in it
         # To sample once more for every factor would take minutes.

@@ -1,5 +1,6 @@
 """Every class, the averages and the accuracy in one table, each with its interval."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import pandas as pd
 from bayescm.answers.summary import summary
 from bayescm.evidence.labels import check_no_missing_text
 from bayescm.evidence.predictions import from_predictions
+from bayescm.validate import fail
 
 _COLUMNS = {"precision": "precision", "recall": "recall", "f1": "f1-score"}
 _AVERAGES = {"macro": "macro avg", "weighted": "weighted avg"}
@@ -61,6 +63,13 @@ def classification_report(
     digits: int = 2,
     prob: float = 0.95,
     kind: str = "hdi",
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    accuracy: float | None = None,
     **keywords: Any,
 ) -> ClassificationReport:
     """
@@ -76,7 +85,7 @@ def classification_report(
         All classes in their order; by default those that occur, sorted.
     digits : int, default 2
         Number of decimals when printed.
-    prob, kind, **keywords
+    prob, kind, of, n, model, concentration, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
 
     Returns
@@ -88,6 +97,8 @@ def classification_report(
     ------
     ValueError
         If lengths differ, a label is missing or not a class, or there are fewer than two classes.
+    TypeError
+        If a positive class is named, or the model does not take a keyword.
 
     Examples
     --------
@@ -101,12 +112,18 @@ def classification_report(
     macro avg     0.85 [0.77, 0.91]  0.83 [0.75, 0.90]  0.84 [0.76, 0.90]     100
     weighted avg  0.85 [0.78, 0.91]  0.85 [0.77, 0.91]  0.85 [0.77, 0.91]     100
     """
+    if "positive" in keywords:
+        todo = "read the row of this class"
+        what = "each class is the positive one in turn"
+        raise fail(what, keywords["positive"], "no positive class", todo, TypeError)
     if labels is None:
         labels = sorted({*np.unique(np.asarray(actual)).tolist(), *np.unique(predicted).tolist()})
         check_no_missing_text(labels)
     counts = from_predictions(actual, predicted, labels=labels)
     counts = counts.drop_vars("positive", errors="ignore")
-    options = {"prob": prob, "kind": kind, **keywords}
+    options: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "n": n, "model": model}
+    options |= {"concentration": concentration, "draws": draws, "random_seed": random_seed}
+    options |= {"accuracy": accuracy, **keywords}
     support = counts.sum("predicted").to_series()
     parts = [rows.assign(support=support[label]) for label, rows in _classes(counts, options)]
     names = ["accuracy", *(f"{each}_{over}" for over in _AVERAGES for each in _COLUMNS)]

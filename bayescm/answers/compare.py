@@ -53,8 +53,14 @@ def compare(
     rope: Any = 0.0,
     reference: Hashable | None = None,
     contrast: Literal["difference", "ratio"] = "difference",
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
     random_seed: int = 0,
-    **options: Any,
+    **keywords: Any,
 ) -> pd.DataFrame:
     """
     Compare classifiers, or any other members of the evidence, pairwise.
@@ -80,10 +86,15 @@ def compare(
     reference : label, optional
         Compare all others with this one, instead of all pairs.
     contrast : {"difference", "ratio"}
+    of, n, model, concentration, positive
+        See `bayescm.interval`.
+    draws : int, optional
+        How many joint draws; by default 50,000 for up to 64 cells (16 classifiers of two classes),
+        10,000 for more. Nothing is drawn where the distribution of a difference is known.
     random_seed : int, default 0
-        Seed of the draws. Nothing is drawn where the distribution of a difference is known.
-    **options
-        ``model``, ``draws``, and the model's own keywords such as ``concentration=0.5``.
+        Seed of the draws.
+    **keywords
+        The model's further keywords; see `bayescm.interval`.
 
     Returns
     -------
@@ -126,13 +137,15 @@ def compare(
     prob, region = check_prob(prob), check_rope(rope)
     check_kind(kind)
     check_choice("contrast", contrast, ["difference", "ratio"])
+    of_model: dict[str, Any] = {"model": model, "concentration": concentration}
+    of_model |= {"positive": positive, **keywords}
+    asked: dict[str, Any] = {"dim": dim, "of": of, "n": n, "draws": draws}
+    asked |= {"random_seed": random_seed, **of_model}
     if is_lazy(evidence):
-        asked = {"dim": dim, "prob": prob, "kind": kind, "rope": rope, "contrast": contrast}
-        asked |= {"reference": reference, "random_seed": random_seed}
-        return in_blocks(partial(compare, measures=measures, **asked, **options), evidence)
-    draws, n = options.pop("draws", None), options.pop("n", None)
-    seeds = {"draws": draws, "random_seed": random_seed}
-    posterior, kernels, of = joint_posterior(evidence, measures, dim=dim, n=n, **seeds, **options)
+        asked |= {"prob": prob, "kind": kind, "rope": rope, "contrast": contrast}
+        asked |= {"reference": reference}
+        return in_blocks(partial(compare, measures=measures, **asked), evidence)
+    posterior, kernels, of = joint_posterior(evidence, measures, **asked)
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     rng = np.random.default_rng(check_seed(random_seed))
     joint_draws = cache(partial(draw_labelled, posterior, kernels, size, rng, of=of, n=n))

@@ -59,8 +59,12 @@ def gap(
     delta: float | None = None,
     reference: Hashable | None = None,
     of: str = "finite",
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
     random_seed: int = 0,
-    **options: Any,
+    **keywords: Any,
 ) -> xr.DataArray:
     """
     Return the posterior interval of how far groups are apart.
@@ -100,9 +104,10 @@ def gap(
         Did the gap shrink? See ``p_below`` with ``delta=0``.
     of : {"finite"}
         The gap is that of the groups at hand.
-    random_seed : int, default 0
-    **options
-        ``model``, ``draws``, ``positive``, and the model's own keywords such as ``spread=0.5``.
+    model, concentration, positive, draws, random_seed
+        See `bayescm.interval`.
+    **keywords
+        The model's further keywords, such as ``spread=0.5``.
 
     Returns
     -------
@@ -138,9 +143,9 @@ def gap(
     True
     """
     check_choice("of", of, ["finite"])
-    draws = check_draws(options.pop("draws", None))
-    sampler = {"draws": draws, "random_seed": check_seed(random_seed)}
-    posterior, dims, names = pooled(evidence, dim, **sampler, **options)
+    sampler = {"draws": check_draws(draws), "random_seed": check_seed(random_seed)}
+    prior = {"concentration": concentration, "positive": positive, **keywords}
+    posterior, dims, names = pooled(evidence, dim, model, **sampler, **prior)
     asked: dict[str, Any] = {"statistic": statistic, "prob": prob, "kind": kind, "delta": delta}
     found = gap_of(posterior, measure, dims, reference=reference, **asked, **sampler)
     return found.rename({each: name for each, name in names.items() if each in found.dims})
@@ -304,6 +309,7 @@ _NOT_GROUPS = ("fold", "classifier", "half", "repeat", "step", "batch", "item", 
 def pooled(
     evidence: Any,
     dim: str | Sequence[str],
+    model: str | Callable | None = None,
     *,
     draws: int | None = None,
     random_seed: int = 0,
@@ -319,10 +325,12 @@ def pooled(
     ----------
     evidence : DataArray, Dataset or DataTree
     dim : str or sequence of str
+    model : str or callable, optional
+        By default a model that pools the groups.
     draws, random_seed
         Of the sampler, where there is no direct posterior.
     **keywords
-        ``model``, ``positive``, and the model's own.
+        ``concentration``, ``positive``, and the model's further ones.
 
     Raises
     ------
@@ -332,18 +340,18 @@ def pooled(
     dims = [dim] if isinstance(dim, str) else list(dim)
     if not dims:
         raise fail("no dim of groups", dims, "one or more", 'pass dim="group"')
-    fitted, named = isinstance(evidence, xr.DataTree), keywords.get("model") is not None
+    fitted, named = isinstance(evidence, xr.DataTree), model is not None
     if not named and is_partly_labelled(evidence):
         todo = f"ask interval(evidence, ...) or compare(evidence, ..., dim={dims[0]!r})"
         raise fail("slices of partly labelled examples are not pooled", dims, "counts", todo)
     names: dict[Hashable, Hashable] = {}
     if len(dims) > 1 and not fitted:
-        keywords = {"model": "crossed_groups"} | keywords
+        model = "crossed_groups" if model is None else model
     elif not fitted and not named and _stands_for_groups(evidence, dims[0]):
         evidence, names, dims = evidence.rename({dims[0]: GROUP}), {GROUP: dims[0]}, [GROUP]
     sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
-    posterior = members_of(evidence, dims[0], **sampler, **keywords)
-    if not fitted and "model" not in keywords:
+    posterior = members_of(evidence, dims[0], model, **sampler, **keywords)
+    if not fitted and model is None:
         _check_pooled(posterior, dims[0])
     missing = [each for each in dims if each not in posterior.template.dims]
     if missing:

@@ -95,6 +95,7 @@ def heterogeneity(
     *,
     prob: float = 0.95,
     kind: str = "hdi",
+    concentration: Any = None,
     draws: int = 20_000,
     random_seed: int = 0,
     **keywords: Any,
@@ -108,11 +109,13 @@ def heterogeneity(
         Counts of two classes, a group for each study.
     prob : float in (0, 1), default 0.95
     kind : {"hdi", "eti"}
+    concentration : float or array_like, optional
+        Prior pseudo-counts per cell; see `bayescm.models.hierarchical_groups`.
     draws : int, default 20,000
     random_seed : int, default 0
     **keywords
-        Those of `bayescm.models.hierarchical_groups`; with ``covariates=`` what is left beside
-        them is told, and what each adds to the logits.
+        Further ones of `bayescm.models.hierarchical_groups`; with ``covariates=`` what is left
+        beside them is told, and what each adds to the logits.
 
     Returns
     -------
@@ -163,7 +166,9 @@ def heterogeneity(
     check_whole("draws", draws, 2, "draws", 20_000)
     check_seed(random_seed)
     check_keywords(hierarchical_groups, keywords)
-    posterior = cast(HierarchicalGroups, hierarchical_groups(counts, **keywords))
+    posterior = cast(
+        HierarchicalGroups, hierarchical_groups(counts, concentration=concentration, **keywords)
+    )
     (studies,) = posterior.collections
     sample = studies.draw(draws, np.random.default_rng(check_seed(random_seed)), groups=False)
     values = _variation(posterior.counts.values, sample)

@@ -27,8 +27,14 @@ def joint_interval(
     *,
     pairs: Sequence[tuple[Hashable, str]] | None = None,
     prob: float = 0.95,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
     random_seed: int = 0,
-    **options: Any,
+    **keywords: Any,
 ) -> xr.Dataset:
     """
     Return intervals that hold simultaneously with posterior probability ``prob``.
@@ -47,9 +53,8 @@ def joint_interval(
     pairs : sequence of (classifier, measure), optional
         The parameters of interest, if not all; the others are NaN.
     prob : float, default 0.95
-    random_seed : int, default 0
-    **options
-        ``model``, ``draws``, and the model's own keywords.
+    of, n, model, concentration, positive, draws, random_seed, **keywords
+        As :func:`bayescm.compare` takes them.
 
     Returns
     -------
@@ -77,9 +82,10 @@ def joint_interval(
     (array([0.54, 0.75]), 0.95)
     """
     prob = check_prob(prob)
-    draws, n = options.pop("draws", None), options.pop("n", None)
-    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
-    posterior, kernels, of = joint_posterior(evidence, measures, n=n, **sampler, **options)
+    of_model: dict[str, Any] = {"model": model, "concentration": concentration}
+    of_model |= {"positive": positive, **keywords}
+    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    posterior, kernels, of = joint_posterior(evidence, measures, **asked, **of_model)
     check_levels(posterior)
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     todo = "ask for fewer classifiers or measures at a time, or pass draws=1000"

@@ -35,18 +35,26 @@ def ranks(
     *,
     dim: str = "classifier",
     prob: float = 0.95,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
     random_seed: int = 0,
-    **options: Any,
+    **keywords: Any,
 ) -> pd.DataFrame:
     """
     Say which of several members is best, how the others rank, and who shares a tier.
 
     Parameters
     ----------
-    evidence, measures, dim, random_seed, **options
+    evidence, measures, dim
         As :func:`compare` takes them.
     prob : float, default 0.95
         Probability that the sets of ranks of all members hold, jointly.
+    of, n, model, concentration, positive, draws, random_seed, **keywords
+        As :func:`compare` takes them.
 
     Returns
     -------
@@ -86,9 +94,10 @@ def ranks(
     [['a', 0.97, 1, 2], ['b', 0.03, 1, 2]]
     """
     prob = check_prob(prob)
-    draws, n = options.pop("draws", None), options.pop("n", None)
-    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
-    posterior, kernels, of = joint_posterior(evidence, measures, dim=dim, n=n, **sampler, **options)
+    of_model: dict[str, Any] = {"model": model, "concentration": concentration}
+    of_model |= {"positive": positive, **keywords}
+    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    posterior, kernels, of = joint_posterior(evidence, measures, dim=dim, **asked, **of_model)
     rng = np.random.default_rng(check_seed(random_seed))
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     joint_draws = draw_labelled(posterior, kernels, size, rng, of=of, n=n)

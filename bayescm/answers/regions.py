@@ -31,8 +31,14 @@ def region(
     measures: tuple[str | Callable, str | Callable],
     *,
     prob: float = 0.95,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
     random_seed: int = 0,
-    **options: Any,
+    **keywords: Any,
 ) -> xr.Dataset:
     """
     Return the highest-density region of two measures.
@@ -45,9 +51,8 @@ def region(
         Such as ``("recall", "precision")``; of many classes a region for each.
     prob : float, default 0.95
         Posterior probability of the region.
-    random_seed : int, default 0
-    **options
-        ``model``, ``draws``, and the model's own keywords.
+    of, n, model, concentration, positive, draws, random_seed, **keywords
+        As :func:`bayescm.compare` takes them.
 
     Returns
     -------
@@ -72,10 +77,11 @@ def region(
     """
     prob = check_prob(prob)
     is_small = isinstance(evidence, xr.DataArray) and evidence.size <= _SMALL
-    many = _MANY_DRAWS if is_small and "model" not in options else None
-    draws, n = options.pop("draws", None), options.pop("n", None)
-    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
-    posterior, kernels, of = _posterior_of_two(evidence, measures, n=n, **sampler, **options)
+    many = _MANY_DRAWS if is_small and model is None else None
+    of_model: dict[str, Any] = {"model": model, "concentration": concentration}
+    of_model |= {"positive": positive, **keywords}
+    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    posterior, kernels, of = _posterior_of_two(evidence, measures, **asked, **of_model)
     many = None if isinstance(posterior, SampledPosterior) else many
     size = check_draws(draws) or many or posterior.draws_by_default(of, joint=True)
     matrices = posterior.measure_template(kernels[0]).size
@@ -166,8 +172,14 @@ def correlation(
     measures: Sequence[str | Callable],
     *,
     prob: float = 0.95,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
     random_seed: int = 0,
-    **options: Any,
+    **keywords: Any,
 ) -> xr.Dataset:
     """
     Return the posterior correlation between measures.
@@ -178,9 +190,8 @@ def correlation(
         As :func:`bayescm.compare` takes it.
     measures : sequence of two or more names or functions
     prob : float, default 0.95
-    random_seed : int, default 0
-    **options
-        ``model``, ``draws``, ``of="predictive"``, and the model's own keywords.
+    of, n, model, concentration, positive, draws, random_seed, **keywords
+        As :func:`bayescm.compare` takes them.
 
     Returns
     -------
@@ -203,7 +214,10 @@ def correlation(
     0.26
     """
     prob = check_prob(prob)
-    values = draw_measures(evidence, measures, random_seed=random_seed, compared=False, **options)
+    of_model: dict[str, Any] = {"model": model, "concentration": concentration}
+    of_model |= {"positive": positive, **keywords}
+    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    values = draw_measures(evidence, measures, compared=False, **asked, **of_model)
     names = [str(name) for name in values.data_vars]
     if len(names) < 2:
         raise fail(

@@ -30,8 +30,12 @@ def worst_slices(
     dim: str | Sequence[str] = "group",
     prob: float = 0.95,
     kind: str = "hdi",
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
     random_seed: int = 0,
-    **options: Any,
+    **keywords: Any,
 ) -> pd.DataFrame:
     """
     Return a table of slices, the one most probably bad first.
@@ -62,9 +66,10 @@ def worst_slices(
     prob : float in (0, 1), default 0.95
         Mass of the intervals.
     kind : {"hdi", "eti"}
-    random_seed : int, default 0
-    **options
-        ``model``, ``draws``, ``positive``, and the model's own keywords such as ``spread=0.5``.
+    model, concentration, positive, draws, random_seed
+        See `bayescm.interval`.
+    **keywords
+        The model's further keywords, such as ``spread=0.5``.
 
     Returns
     -------
@@ -102,9 +107,9 @@ def worst_slices(
     [6]
     """
     check_prob(prob), check_kind(kind), _check_fdr(fdr)
-    draws = check_draws(options.pop("draws", None))
-    seed = check_seed(random_seed)
-    posterior, dims, names = pooled(evidence, dim, draws=draws, random_seed=seed, **options)
+    draws, seed = check_draws(draws), check_seed(random_seed)
+    prior = {"concentration": concentration, "positive": positive, **keywords}
+    posterior, dims, names = pooled(evidence, dim, model, draws=draws, random_seed=seed, **prior)
     kernel = _one(posterior, measure)
     level = _number("threshold", threshold)
     values = _drawn(posterior, kernel, dims, draws, seed)
