@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS
-from bayescm.evidence.trees import FIT
+from bayescm.evidence.trees import FIT, with_positive_class
 from bayescm.evidence.types import type_of
 from bayescm.fitting import nuts as sampling
 from bayescm.fitting import posterior_for, tree
@@ -28,6 +28,8 @@ def fit(
     *,
     method: Literal["auto", "direct", "nuts"] = "auto",
     direct: Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
     draws: int = 1000,
     chains: int = 4,
     tune: int = 1000,
@@ -55,6 +57,10 @@ def fit(
     direct : callable, optional
         The direct posterior of a model of your own: a function of the same evidence and keywords
         that returns a `bayescm.posteriors.base.Posterior`.
+    concentration : float, array_like, DataArray or callable, optional
+        The prior, of a model that has this keyword; see `bayescm.interval`.
+    positive : label, optional
+        The positive class, where the evidence does not know it or another one is meant.
     draws, chains : int
         Posterior draws of each chain, and the number of chains.
     tune : int, default 1000
@@ -67,7 +73,7 @@ def fit(
     nuts_sampler : {"nutpie", "pymc", "numpyro", "blackjax"}, default "nutpie"
         Which library samples by NUTS, as in `pymc.sample`; the last two are packages to install.
     **keywords
-        Keywords of the model, such as ``concentration=0.5``. A function from a name to a PyMC
+        Further keywords of the model. A function from a name to a PyMC
         variable is a prior from another family: ``prevalence=lambda name: pm.Beta(name, 2, 8)``.
 
     Returns
@@ -115,6 +121,9 @@ def fit(
     if entry is FIT:
         todo = "pass the evidence that it is of"
         raise fail("this is a fit already", evidence.attrs.get("model", ...), "evidence", todo)
+    evidence = with_positive_class(evidence, positive)
+    if concentration is not None:
+        keywords = {"concentration": concentration, **keywords}
     canonical, function, aligned = posterior_for.prepare(entry, evidence, model, keywords)
     values, whole = entry.values(canonical), entry.is_whole(canonical)
     _check_sizes(values, draws=draws, chains=chains, tune=tune)

@@ -99,6 +99,13 @@ def plot_ranks(
     measure: str | Callable,
     *,
     dim: str = "classifier",
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -109,10 +116,10 @@ def plot_ranks(
     ----------
     evidence, measure, dim
         As :func:`bayescm.ranks` takes them, but for one measure.
+    of, n, model, concentration, positive, draws, random_seed, **keywords
+        As :func:`bayescm.ranks` takes them.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
-    **keywords
-        The remaining keywords of :func:`bayescm.ranks`.
 
     Returns
     -------
@@ -131,7 +138,9 @@ def plot_ranks(
     >>> plot_ranks(both, "accuracy", random_seed=0).axes[0].get_xlabel()
     'rank (1 is best)'
     """
-    table = _one_ranking(ranks(evidence, measure, dim=dim, **keywords)).sort_values("expected_rank")
+    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    asked |= {"model": model, "concentration": concentration, "positive": positive, **keywords}
+    table = _one_ranking(ranks(evidence, measure, dim=dim, **asked)).sort_values("expected_rank")
     columns, number = [name for name in table if str(name).startswith("rank_")], len(table)
     names = [style.wrapped(name, 24) for name in table[dim]]
     width = max(4.5, 0.7 * number + 2.4 + 0.08 * style.longest_line(names))
@@ -165,6 +174,13 @@ def plot_tiers(
     *,
     dim: str = "classifier",
     prob: float = 0.95,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -179,10 +195,10 @@ def plot_tiers(
     ----------
     evidence, measure, dim, prob
         As :func:`bayescm.ranks` takes them, but for one measure.
+    of, n, model, concentration, positive, draws, random_seed, **keywords
+        As :func:`bayescm.ranks` takes them.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
-    **keywords
-        The remaining keywords of :func:`bayescm.ranks`.
 
     Returns
     -------
@@ -201,7 +217,9 @@ def plot_tiers(
     >>> plot_tiers(both, "accuracy", random_seed=0).axes[0].get_xlabel()
     'rank (1 is best)'
     """
-    table = _one_ranking(ranks(evidence, measure, dim=dim, prob=prob, **keywords))
+    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    asked |= {"model": model, "concentration": concentration, "positive": positive, **keywords}
+    table = _one_ranking(ranks(evidence, measure, dim=dim, prob=prob, **asked))
     table = table.sort_values("expected_rank", ignore_index=True)
     number, names = len(table), [style.wrapped(name, 30) for name in table[dim]]
     tiers = _rows_of_tiers(table["tiers"])

@@ -37,6 +37,14 @@ def plot_posterior(
     kind: str = "hdi",
     reference: float | Mapping[str, float] | None = None,
     rope: tuple[float, float] | Mapping[str, tuple[float, float]] | None = None,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    accuracy: float | None = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -61,11 +69,10 @@ def plot_posterior(
         A value to compare with, drawn as a line with the probability of exceeding it.
     rope : tuple or mapping of measure to tuple, optional
         Lower and upper end of a region of practical equivalence, drawn with its probability.
+    of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
+        See `bayescm.interval`.
     ax : matplotlib.axes.Axes, optional
         Where to draw, if there is one panel; by default a new figure.
-    **keywords
-        ``of``, and for counts ``model``, ``draws``, ``random_seed`` and the model's own keywords;
-        see `bayescm.interval`.
 
     Returns
     -------
@@ -86,7 +93,10 @@ def plot_posterior(
     """
     check_prob(prob), check_kind(kind)
     resolved = [resolve(name) for name in several(measures)]
-    answers = distributions_of(evidence, several(measures), **keywords)
+    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
+    asked |= {"positive": positive, **keywords}
+    answers = distributions_of(evidence, several(measures), **asked)
     panels = _panels([template.to_dataarray() for _, template in answers])
     for distribution, template in answers:
         _check_defined(distribution, template.name)
@@ -118,7 +128,7 @@ def plot_posterior(
                     lines.append(f"P({zone[0]:g} to {zone[1]:g}) {chance(float(inside[index]))}")
                 axes.set_title("\n".join(lines), fontsize=9)
         bars = f"dot and bar: mean and {style.interval_words(prob, kind)}"
-        page.heading(bars, style.positive_class(evidence, keywords.get("positive")))
+        page.heading(bars, style.positive_class(evidence, positive))
     return page.figure
 
 
@@ -254,6 +264,12 @@ def plot_priors(
     measure: str | Callable,
     priors: Mapping[str, Any],
     *,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -267,10 +283,10 @@ def plot_priors(
     measure : str or callable
     priors : mapping of str to concentration
         A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
+    of, n, model, positive, draws, random_seed, **keywords
+        See `bayescm.interval`.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
-    **keywords
-        Keywords of `bayescm.interval`: ``model``, ``draws``, ``random_seed`` ...
 
     Returns
     -------
@@ -287,10 +303,12 @@ def plot_priors(
     """
     if not isinstance(priors, Mapping) or not priors:
         raise fail("no priors", priors, "a mapping from names to priors", 'pass {"flat": 1.0}')
+    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    asked |= {"model": model, "positive": positive, **keywords}
     with canvas((6, 3.6), ax=ax) as page, several_fits(len(priors)):
         for i, (name, prior) in enumerate(priors.items()):
             distribution, template = distribution_of(
-                evidence, measure, concentration=prior, **keywords
+                evidence, measure, concentration=prior, **asked
             )
             if template.ndim:
                 todo = "select one matrix, and average over classes (e.g. f1_macro)"
@@ -300,7 +318,7 @@ def plot_priors(
         page.axes.set(xlabel=template.name, ylabel="posterior density", ylim=(0, None))
         bare(page.axes)
         page.axes.legend(frameon=False)
-        page.heading("posterior by prior", style.positive_class(evidence))
+        page.heading("posterior by prior", style.positive_class(evidence, positive))
     return page.figure
 
 
@@ -391,6 +409,13 @@ def plot_region(
     measures: tuple[str | Callable, str | Callable] = ("recall", "precision"),
     *,
     prob: float = 0.95,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -406,11 +431,10 @@ def plot_region(
         On the x and y axis. Lines of equal F1 are drawn if these are recall and precision.
     prob : float in (0, 1), default 0.95
         Mass of the outer region; the inner one holds half of the posterior.
+    of, n, model, concentration, positive, draws, random_seed, **keywords
+        See `bayescm.interval`.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
-    **keywords
-        ``of``, and for counts ``model``, ``draws``, ``random_seed`` and the model's own keywords;
-        see `bayescm.interval`.
 
     Returns
     -------
@@ -427,8 +451,10 @@ def plot_region(
     if len(several(measures)) != 2:
         todo = 'pass measures=("recall", "precision")'
         raise fail("a region needs two measures", measures, "a pair", todo)
-    outer = region(evidence, (measures[0], measures[1]), prob=prob, **keywords)
-    inner = region(evidence, (measures[0], measures[1]), prob=0.5, **keywords)
+    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    asked |= {"model": model, "concentration": concentration, "positive": positive, **keywords}
+    outer = region(evidence, (measures[0], measures[1]), prob=prob, **asked)
+    inner = region(evidence, (measures[0], measures[1]), prob=0.5, **asked)
     members = style.panels(outer["level"], ())
     style.check_few(members, "regions")
     names = [", ".join(f"{k} {v}" for k, v in where.items()) for where in members]
@@ -443,7 +469,7 @@ def plot_region(
             # Beside the axes: "best" does not see the regions, and would hide one.
             page.axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
         levels = f"dot: mean; 50% and {100 * prob:g}% highest-density region"
-        page.heading(levels, style.positive_class(evidence, keywords.get("positive")))
+        page.heading(levels, style.positive_class(evidence, positive))
     return page.figure
 
 

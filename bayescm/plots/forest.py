@@ -32,6 +32,14 @@ def plot_forest(
     kind: str = "hdi",
     reference: float | None = None,
     rope: tuple[float, float] | None = None,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    accuracy: float | None = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -55,10 +63,10 @@ def plot_forest(
         Where to draw a reference line.
     rope : tuple of float, optional
         Lower and upper end of a region of practical equivalence.
+    of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
+        See `bayescm.interval`.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure. The numbers stand to the right of the axes.
-    **keywords
-        See `bayescm.interval`.
 
     Returns
     -------
@@ -72,7 +80,10 @@ def plot_forest(
     >>> [tick.get_text() for tick in axes.get_yticklabels()]
     ['precision', 'recall']
     """
-    table = nested_summary(evidence, measures, prob=prob, inner=_INNER, kind=kind, **keywords)
+    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
+    asked |= {"positive": positive, **keywords}
+    table = nested_summary(evidence, measures, prob=prob, inner=_INNER, kind=kind, **asked)
     table = _arranged(table)
     if len(table) > _MOST:
         todo = "select some measures or members, or read summary()"
@@ -103,7 +114,7 @@ def plot_forest(
         skewed = not inside[table["mean"].notna()].all()
         aside = "a dot beside its 50% bar: skewed" if skewed else ""
         page.interactive(partial(interactive.forest, table))
-        page.heading(bars, aside, style.positive_class(evidence, keywords.get("positive")))
+        page.heading(bars, aside, style.positive_class(evidence, positive))
     return page.figure
 
 
@@ -164,6 +175,18 @@ def plot_slices(
     evidence: Any,
     measure: str | Callable,
     *,
+    threshold: float | None = None,
+    delta: float = 0.0,
+    fdr: float = 0.1,
+    k: int = 10,
+    dim: str | Sequence[str] = "group",
+    prob: float = 0.95,
+    kind: str = "hdi",
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -174,12 +197,12 @@ def plot_slices(
 
     Parameters
     ----------
-    evidence, measure
+    evidence, measure, threshold, delta, fdr, k, dim, prob, kind
+        As :func:`bayescm.worst_slices` takes them.
+    model, concentration, positive, draws, random_seed, **keywords
         As :func:`bayescm.worst_slices` takes them.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
-    **keywords
-        The remaining keywords of :func:`bayescm.worst_slices`, such as ``threshold=0.8``.
 
     Returns
     -------
@@ -194,7 +217,10 @@ def plot_slices(
     >>> figure.axes[0].get_xlabel()
     'recall'
     """
-    table = worst_slices(evidence, measure, **keywords)
+    asked: dict[str, Any] = {"threshold": threshold, "delta": delta, "fdr": fdr, "k": k}
+    asked |= {"dim": dim, "prob": prob, "kind": kind, "draws": draws, "random_seed": random_seed}
+    asked |= {"model": model, "concentration": concentration, "positive": positive, **keywords}
+    table = worst_slices(evidence, measure, **asked)
     facts = table.attrs
     dims = list(table)[1 : list(table).index("examples")]
     # By the value and not by p_bad, so that the picture has one direction.

@@ -1,5 +1,6 @@
 """The confusion matrix itself, with an interval in every cell."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -48,6 +49,13 @@ def plot_matrix(
     prob: float = 0.95,
     kind: str = "hdi",
     order: Literal["labels", "error"] | None = None,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -76,13 +84,16 @@ def plot_matrix(
     order : {"labels", "error"}, optional
         The order of the classes: that of the labels, or the class that is most often wrong first,
         which is the default for more than ten classes.
+    of, n, model, positive, draws, random_seed
+        See `bayescm.interval`. Of a fit only ``positive`` can be chosen. Without a model the
+        intervals are exact, and ``n``, ``draws`` and a seed are refused.
+    concentration : float, array_like, DataArray or callable, optional
+        The prior of the model; without one the prior pseudo-counts on either side of each
+        proportion, by default 0.5.
     ax : matplotlib.axes.Axes, optional
         Where to draw the matrix; by default a new figure.
     **keywords
-        ``positive``, and for counts ``model``, ``of``, ``n``, ``draws``, ``random_seed`` and the
-        model's own keywords; see `bayescm.interval`. Without a model ``concentration`` is the prior
-        pseudo-counts on either side of each proportion, by default 0.5; their intervals are exact,
-        and ``n``, ``draws`` and ``random_seed`` are refused.
+        The model's further keywords.
 
     Returns
     -------
@@ -114,7 +125,11 @@ def plot_matrix(
     check_prob(prob), check_kind(kind), check_choice("per", per, list(_WHOLES))
     if order is not None:
         check_choice("order", order, ["labels", "error"])
-    evidence = with_positive_class(evidence, keywords.pop("positive", None))
+    evidence = with_positive_class(evidence, positive)
+    asked = {"n": n, "model": model, "concentration": concentration, "draws": draws}
+    keywords |= {name: value for name, value in asked.items() if value is not None}
+    keywords |= {} if of == "parameter" else {"of": of}
+    keywords |= {} if random_seed == 0 else {"random_seed": random_seed}
     of_model = isinstance(evidence, xr.DataTree) or has_model(evidence, keywords)
     if isinstance(evidence, xr.DataTree):
         counts, shares, distribution = _of_tree(evidence, per, **keywords)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 from bayescm.measures.catalogue import resolve
 from bayescm.planning import width_curve
@@ -79,8 +80,11 @@ def plot_plan(
     width: float | None = None,
     n: int | None = None,
     assurance: float = 0.9,
+    expect: float | None = None,
+    pilot: xr.DataArray | None = None,
+    prob: float = 0.95,
+    kind: str = "hdi",
     ax: "Axes | None" = None,
-    **keywords: Any,
 ) -> "Figure":
     """
     Draw the expected width of a measure's interval against the size of the test set.
@@ -95,10 +99,10 @@ def plot_plan(
         The size of interest: the axis runs from a tenth to three times this.
     assurance : float in (0, 1)
         Probability that the interval is no wider than the upper curve.
+    expect, pilot, prob, kind
+        See `bayescm.plan`.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
-    **keywords
-        ``expect`` or ``pilot``, ``prob`` and ``kind``; see `bayescm.plan`.
 
     Returns
     -------
@@ -112,7 +116,8 @@ def plot_plan(
     """
     middle = n or 1000
     sizes = np.unique(np.geomspace(max(4, middle / 10), 3 * middle, 25).astype(int))
-    widths = width_curve(measure, sizes, assurance=assurance, **keywords)
+    asked: dict[str, Any] = {"expect": expect, "pilot": pilot, "prob": prob, "kind": kind}
+    widths = width_curve(measure, sizes, assurance=assurance, **asked)
     kernel = resolve(measure)
     with canvas((6, 3.6), ax=ax) as page:
         axes = page.axes
@@ -132,6 +137,6 @@ def plot_plan(
         axes.minorticks_off()
         bare(axes)
         axes.legend(frameon=False)
-        interval = style.interval_words(keywords.get("prob", 0.95), keywords.get("kind", "hdi"))
+        interval = style.interval_words(prob, kind)
         page.heading(f"{kernel.__name__}: {interval}")
     return page.figure

@@ -28,6 +28,7 @@ def plot_sroc(
     counts: xr.DataArray,
     *,
     prob: float = 0.95,
+    concentration: Any = None,
     random_seed: int = 0,
     ax: "Axes | None" = None,
     **keywords: Any,
@@ -41,11 +42,13 @@ def plot_sroc(
         Counts of two classes, a group for each study.
     prob : float in (0, 1), default 0.95
         Mass of both regions and of the curve's band.
+    concentration : float or array_like, optional
+        Prior pseudo-counts per cell; see `bayescm.models.hierarchical_groups`.
     random_seed : int, default 0
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
     **keywords
-        Those of `bayescm.models.hierarchical_groups`.
+        Further ones of `bayescm.models.hierarchical_groups`.
 
     Returns
     -------
@@ -85,7 +88,7 @@ def plot_sroc(
     ['typical study', '95% region of the typical study', '95% region of a new study', 'SROC curve']
     """
     counts, prob = _studies(counts), check_prob(prob)
-    posterior = hierarchical_groups(counts, **keywords)
+    posterior = hierarchical_groups(counts, concentration=concentration, **keywords)
     variables = posterior.variables(_DRAWS, np.random.default_rng(check_seed(random_seed)))
     typical, new = (_logits(variables[name]) for name in ("theta_typical", "theta_new"))
     fpr, recall, n = _observed(counts)
@@ -150,6 +153,7 @@ def plot_studies(
     *,
     prob: float = 0.95,
     kind: str = "eti",
+    concentration: Any = None,
     random_seed: int = 0,
     **keywords: Any,
 ) -> "Figure":
@@ -164,9 +168,11 @@ def plot_studies(
         Mass of the intervals.
     kind : {"hdi", "eti"}
         Highest density or equal tails.
+    concentration : float or array_like, optional
+        Prior pseudo-counts per cell; see `bayescm.models.hierarchical_groups`.
     random_seed : int, default 0
     **keywords
-        Those of `bayescm.models.hierarchical_groups`.
+        Further ones of `bayescm.models.hierarchical_groups`.
 
     Returns
     -------
@@ -198,7 +204,8 @@ def plot_studies(
     if "group" in counts.coords:
         names = counts["group"].values.tolist()
     single = _single(counts, prob, kind)
-    pooled = _pooled(hierarchical_groups(counts, **keywords), prob, kind, random_seed)
+    posterior = hierarchical_groups(counts, concentration=concentration, **keywords)
+    pooled = _pooled(posterior, prob, kind, random_seed)
     y = np.r_[:studies, studies + 1 : studies + 1 + len(_POOLED)]  # a gap between them
     size = (10, _ROW * (studies + 4) + 1.4)
     with canvas(size, number=2, columns=2, sharey=True) as page:

@@ -19,6 +19,12 @@ def report(
     kind: str = "hdi",
     rope: float = 0.0,
     scores: xr.Dataset | None = None,
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
     random_seed: int = 0,
     source: str | Path | None = None,
     checklist: str | None = None,
@@ -47,6 +53,8 @@ def report(
         Differences smaller than this count as equivalent when classifiers are compared.
     scores : Dataset, optional
         Scores of the same examples, to add curves to the measures.
+    of, n, model, concentration, positive, draws
+        See `bayescm.interval`.
     random_seed : int, default 0
         Seed of all random draws.
     source : path, optional
@@ -60,7 +68,7 @@ def report(
     progressbar : bool, optional
         Whether to say which part is being made; by default in terminals and notebooks.
     **keywords
-        ``model`` and the model's own keywords; see `bayescm.interval`.
+        The model's further keywords; see `bayescm.interval`.
 
     Returns
     -------
@@ -94,6 +102,9 @@ def report(
         check_choice("checklist", checklist, methods.CHECKLISTS)
     type_of(evidence)  # says what is none
     settings = {"prob": prob, "kind": kind, "rope": rope, "random_seed": random_seed}
+    asked = {"n": n, "model": model, "concentration": concentration, "positive": positive}
+    asked |= {"of": None if of == "parameter" else of, "draws": draws}
+    keywords |= {name: value for name, value in asked.items() if value is not None}
     origin = methods.origin(source)
     with showing_progress(progressbar), render.own_figures():
         sections = sections_of(evidence, measures, scores, settings, keywords)
