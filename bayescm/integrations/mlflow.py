@@ -2,6 +2,7 @@
 
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,15 @@ def log(
     *,
     report: bool = True,
     prefix: str = "",
+    prob: float = 0.95,
+    kind: str = "hdi",
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
     **keywords: Any,
 ) -> dict[str, float]:
     """
@@ -36,8 +46,8 @@ def log(
         Whether to log a report too, as ``bayescm/report.html``.
     prefix : str
         Put before the names of the metrics: ``"test/"``.
-    **keywords
-        Those of `as_metrics`: ``prob``, ``kind``, ``model``, ...
+    prob, kind, of, n, model, concentration, positive, draws, random_seed, **keywords
+        See `bayescm.interval`.
 
     Returns
     -------
@@ -63,13 +73,16 @@ def log(
     if isinstance(evidence, (str, Path)):
         mlflow.log_artifact(str(evidence), "bayescm")
         return {}
-    metrics = _renamed(as_metrics(evidence, measures, **keywords), prefix)
+    asked: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "n": n, "draws": draws}
+    asked |= {"random_seed": random_seed, "model": model, "concentration": concentration}
+    asked |= {"positive": positive, **keywords}
+    metrics = _renamed(as_metrics(evidence, measures, **asked), prefix)
     mlflow.log_metrics(metrics)
     mlflow.set_tag("bayescm.version", bcm.__version__)
     with tempfile.TemporaryDirectory() as folder:
         if report:
             names = {} if measures is None else {"measures": measures}
-            bcm.report(evidence, Path(folder, "report.html"), **names, **keywords)
+            bcm.report(evidence, Path(folder, "report.html"), **names, **asked)
         if isinstance(evidence, xr.DataTree):
             bcm.save(evidence, Path(folder, "fit.nc"))
         mlflow.log_artifacts(folder, "bayescm")

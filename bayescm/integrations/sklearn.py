@@ -31,7 +31,13 @@ def scorer(
     at: str | float = "lower",
     prob: float = 0.95,
     kind: str = "hdi",
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
     positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
     **keywords: Any,
 ) -> "Scorer":
     """
@@ -50,11 +56,13 @@ def scorer(
         Mass of the interval.
     kind : {"hdi", "eti"}
         Highest density or equal tails.
+    of, n, model, concentration
+        See `bayescm.interval`.
     positive : label, optional
         The positive class of two; by default the last of the estimator's classes, as in
         scikit-learn.
-    **keywords
-        ``model`` and its own keywords; see `bayescm.interval`.
+    draws, random_seed, **keywords
+        See `bayescm.interval`.
 
     Returns
     -------
@@ -83,7 +91,9 @@ def scorer(
     check_prob(prob)
     check_kind(kind)
     bcm.measures.resolve(measure)
-    return Scorer(measure, at, prob, kind, positive, keywords)
+    asked: dict[str, Any] = {"of": of, "n": n, "model": model, "concentration": concentration}
+    asked |= {"draws": draws, "random_seed": random_seed, **keywords}
+    return Scorer(measure, at, prob, kind, positive, asked)
 
 
 @dataclass(frozen=True)

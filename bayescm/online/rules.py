@@ -47,10 +47,10 @@ from bayescm.online.bayes_factor import check_proper, geometric_prior, mixture, 
 from bayescm.online.discounting import check_single_series, discounted
 from bayescm.online.encoding import is_binned
 from bayescm.online.forecasts import monitored_measures
-from bayescm.online.predictive_check import surprise, unlikely
+from bayescm.online.predictive_check import unlikely
 from bayescm.online.updating import posterior_of, prior_cells
 from bayescm.posteriors.base import Posterior
-from bayescm.validate import check_keywords, check_number, fail
+from bayescm.validate import check_number, fail
 
 # The rules of counts, in the order of the columns of ``docs/results/run_length_*.csv``.
 RULES = ("batch", "floor", "reference", "change")
@@ -73,7 +73,9 @@ def alarms(
     floor: float | Mapping[str, float] | None = None,
     reference: int | xr.DataArray | None = None,
     horizon: int = HORIZON,
-    **evidence: Any,
+    concentration: Any = None,
+    forgetting: float = 1.0,
+    window: int | None = None,
 ) -> pd.DataFrame:
     """
     Return the alarms of a series of batches.
@@ -95,8 +97,8 @@ def alarms(
         period or another classifier.
     horizon : int, default 1000
         The number of batches that `rate` is about.
-    **evidence
-        ``concentration``, ``forgetting`` and ``window``; see `surprise`.
+    concentration, forgetting, window
+        See `surprise`.
 
     Returns
     -------
@@ -129,9 +131,9 @@ def alarms(
     [[9, 'change'], [9, 'batch'], [10, 'batch']]
     """
     counts = as_counts(counts)
-    check_keywords(surprise, evidence)
     check_single_series(counts)
-    series = MonitoredSeries(counts, evidence.pop("concentration", None), evidence)
+    memory = {"forgetting": forgetting, "window": window}
+    series = MonitoredSeries(counts, concentration, memory)
     return evaluate_rules(
         series, measures, rate=rate, floor=floor, reference=reference, horizon=horizon
     )

@@ -204,7 +204,8 @@ def history(
     of: str = "parameter",
     n: int | None = None,
     last: int | None = None,
-    **memory: Any,
+    forgetting: float = 1.0,
+    window: int | None = None,
 ) -> xr.Dataset:
     """
     Return the interval of every measure after every batch.
@@ -220,8 +221,8 @@ def history(
         See `intervals`.
     last : int, optional
         Only after so many of the latest batches.
-    **memory
-        ``forgetting`` or ``window``; see `accumulate`.
+    forgetting, window
+        See `accumulate`.
 
     Returns
     -------
@@ -242,7 +243,7 @@ def history(
     counts = as_counts(counts)
     first = None if last is None else -check_whole("last", last, 1, "batches", 200)
     latest = slice(first, None)
-    current = accumulate(counts, **memory).isel(step=latest)
+    current = accumulate(counts, forgetting=forgetting, window=window).isel(step=latest)
     if isinstance(concentration, xr.DataArray) and "step" in concentration.dims:
         concentration = concentration.isel(step=latest)
     posterior = posterior_of(current, concentration)

@@ -40,8 +40,8 @@ def plan_labels(
     *,
     batch: int | None = None,
     prob: float = 0.95,
+    concentration: float | None = None,
     random_seed: int = 0,
-    **keywords: Any,
 ) -> pd.DataFrame:
     """
     Say how many examples to label next of each stratum, so that a measure is known best.
@@ -66,9 +66,9 @@ def plan_labels(
         How many of these to choose now; by default all.
     prob : float, default 0.95
         Mass of the interval whose width is reported.
+    concentration : float, optional
+        The prior; see `bayescm.models.partly_labelled`.
     random_seed : int, default 0
-    **keywords
-        The model's own: ``concentration``.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def plan_labels(
     """
     from bayescm.answers.interval import interval
 
-    posterior = _stratified_posterior(evidence, keywords)
+    posterior = _stratified_posterior(evidence, concentration)
     total = check_whole("budget", budget, 1, "labels", 50)
     now = total if batch is None else min(total, check_whole("batch", batch, 1, "labels", 50))
     if not posterior.unlabelled.any():
@@ -117,7 +117,7 @@ def plan_labels(
     label_next, label_in_all = (
         allocate(variance, weight, labelled, unlabelled, number) for number in (now, total)
     )
-    bounds = interval(evidence, measure, prob=prob, **keywords)
+    bounds = interval(evidence, measure, prob=prob, concentration=concentration)
     width = float((bounds.sel(bound="upper") - bounds.sel(bound="lower")).mean())
     before = (variance / weight).sum() + remainder
     after = (variance / (weight + label_in_all)).sum() + remainder
@@ -131,12 +131,12 @@ def plan_labels(
     return table[posterior.sizes > 0].reset_index(drop=True)
 
 
-def _stratified_posterior(evidence, keywords) -> PartlyLabelled:
+def _stratified_posterior(evidence, concentration) -> PartlyLabelled:
     """Return the posterior of one set of examples, or raise where there are no strata."""
     if not has_strata(evidence):
         todo = "make it with from_partly_labelled(actual, predicted, judge)"
         raise fail("this evidence has no strata of a judge", ..., "partly labelled", todo)
-    posterior = partly_labelled(evidence, **keywords)
+    posterior = partly_labelled(evidence, concentration=concentration)
     if posterior.unlabelled.ndim > 1:
         todo = "plan for each member by itself"
         raise fail("several sets of examples", posterior.unlabelled.shape[:-1], "one", todo)
@@ -205,8 +205,10 @@ def choose(
     predicted: Any = None,
     judge: Any = None,
     *,
+    design: Any = None,
+    labels: Sequence | None = None,
+    abstain: Any = None,
     random_seed: int = 0,
-    **options: Any,
 ) -> np.ndarray:
     """
     Choose the examples that a plan asks for, at random within each stratum.
@@ -217,9 +219,9 @@ def choose(
         From `bayescm.planning.plan_labels`.
     actual, predicted, judge
         The data that the evidence of the plan was made of.
+    design, labels, abstain : optional
+        As they were passed to `bayescm.from_partly_labelled`.
     random_seed : int, default 0
-    **options
-        ``design``, ``labels`` and ``abstain``, if the evidence was made with these.
 
     Returns
     -------
@@ -241,6 +243,7 @@ def choose(
     3
     """
     rng = np.random.default_rng(check_seed(random_seed))
+    options = {"design": design, "labels": labels, "abstain": abstain}
     answers, labelled = judgements(actual, predicted, judge, **options)
     missing = sorted({*answers, "label_next"} - {*plan})
     if missing:
@@ -264,6 +267,10 @@ def labels_worth(
     evidence: xr.DataArray | xr.Dataset,
     measures: str | Callable | Sequence[str | Callable],
     *,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
     random_seed: int = 0,
     **keywords: Any,
 ) -> pd.DataFrame:
@@ -275,9 +282,13 @@ def labels_worth(
     evidence : DataArray or Dataset
         From `bayescm.from_partly_labelled`.
     measures : name, function, or sequence of these
+    model, concentration, positive
+        See `bayescm.interval`.
+    draws : int, optional
+        Of a model that is sampled.
     random_seed : int, default 0
     **keywords
-        ``model``, ``draws`` of a model that is sampled, and the model's own keywords.
+        The model's further keywords.
 
     Returns
     -------
@@ -303,7 +314,9 @@ def labels_worth(
     if not is_partly_labelled(evidence):
         todo = "make it with from_partly_labelled(actual, predicted, judge)"
         raise fail("this evidence has no unlabelled examples", ..., "partly labelled", todo)
-    posterior: Any = posterior_of(evidence, random_seed=random_seed, **keywords)
+    of_model: dict[str, Any] = {"concentration": concentration, "positive": positive, **keywords}
+    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
+    posterior: Any = posterior_of(evidence, model, **sampler, **of_model)
     kernels = as_kernels(measures, posterior.counts)
     rng = np.random.default_rng(check_seed(random_seed))
     # What as many labels by themselves would show on average: the mean of the posterior.
@@ -314,9 +327,9 @@ def labels_worth(
     counts = xr.DataArray(theta * n[..., None, None], dims=dims, coords=coords, name="counts")
     labels_alone = dirichlet_multinomial(counts)
     prior = (labels_alone.weights - counts.values).sum((-2, -1))
-    draws, draws_alone = (one.draw(kernels, _WORTH_DRAWS, rng) for one in (posterior, labels_alone))
+    drawn, drawn_alone = (one.draw(kernels, _WORTH_DRAWS, rng) for one in (posterior, labels_alone))
     tables = []
-    for kernel, with_judge, without_judge in zip(kernels, draws, draws_alone, strict=True):
+    for kernel, with_judge, without_judge in zip(kernels, drawn, drawn_alone, strict=True):
         classes, frame = posterior.classes_of(kernel), posterior.template
         template = (frame if classes is None else frame.append_dim("class", classes)).to_dataarray()
         shape = (*frame.shape, *(1,) * (template.ndim - frame.ndim))

@@ -270,6 +270,16 @@ def table(
     counts: xr.DataArray,
     measures: str | Callable | Sequence[str | Callable],
     priors: Mapping[str, Any],
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    accuracy: float | None = None,
     **keywords: Any,
 ) -> pd.DataFrame:
     """
@@ -281,8 +291,8 @@ def table(
     measures : name, function, or sequence of these
     priors : mapping of str to concentration
         A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
-    **keywords
-        Keywords of `bayescm.summary`: ``prob``, ``kind``, ``model`` ...
+    prob, kind, of, n, model, positive, draws, random_seed, accuracy, **keywords
+        See `bayescm.interval`.
 
     Returns
     -------
@@ -306,9 +316,12 @@ def table(
         raise fail("no priors", priors, "a mapping from names to priors", 'pass {"flat": 1.0}')
     if isinstance(counts, xr.DataTree):
         raise fail("a fit has its prior", "a fit", "counts or outcomes", "pass the evidence itself")
+    asked: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "n": n, "model": model}
+    asked |= {"positive": positive, "draws": draws, "random_seed": random_seed}
+    asked |= {"accuracy": accuracy, **keywords}
     with several_fits(len(priors)):
         tables = [
-            summary(counts, measures, concentration=prior, **keywords).assign(
+            summary(counts, measures, concentration=prior, **asked).assign(
                 prior=name, examples=_examples(prior, counts)
             )
             for name, prior in priors.items()
