@@ -23,9 +23,9 @@ def learning_curve(
     measures: str | Callable | Sequence[str | Callable] = "accuracy",
     cv: int = 10,
     groups: Any = None,
-    positive: Hashable | None = None,
     prob: float = 0.95,
     kind: Literal["hdi", "eti"] = "hdi",
+    positive: Hashable | None = None,
     random_state: int = 0,
     **keywords: Any,
 ) -> pd.DataFrame:
@@ -52,10 +52,10 @@ def learning_curve(
     groups : array_like, shape (n,), optional
         The group of each example: none is trained on and tested on in the same fold. Training
         examples are drawn one by one from the other groups.
-    positive : label, optional
-        The positive class.
     prob : float, default 0.95
     kind : {"hdi", "eti"}
+    positive : label, optional
+        The positive class.
     random_state : int, default 0
         Seed of the folds and of the training sets.
     **keywords

@@ -13,9 +13,9 @@ def proportion(
     successes: Any,
     failures: Any,
     *,
-    concentration: float = 0.5,
     prob: float = 0.95,
     kind: str = "hdi",
+    concentration: float = 0.5,
 ) -> xr.DataArray:
     """
     Return the posterior interval of a single proportion, with its own beta prior.
@@ -28,10 +28,10 @@ def proportion(
     ----------
     successes, failures : int, array_like (n,) or DataArray
         Counts >= 0. Arrays get a dim ``batch``; DataArrays keep their dims.
-    concentration : float >= 0, default 0.5
-        Prior pseudo-count on either side; 0, Haldane's prior, where both sides were seen.
     prob, kind
         See `interval`.
+    concentration : float >= 0, default 0.5
+        Prior pseudo-count on either side; 0, Haldane's prior, where both sides were seen.
 
     Returns
     -------

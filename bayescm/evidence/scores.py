@@ -753,6 +753,13 @@ def one_vs_rest(evidence: xr.Dataset, label: Hashable) -> xr.Dataset:
     """
     Return the scores of one of many classes against the rest.
 
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores of many classes.
+    label : label
+        The class that is the positive one.
+
     Examples
     --------
     >>> from bayescm import from_scores

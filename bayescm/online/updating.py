@@ -198,11 +198,11 @@ def history(
     counts: xr.DataArray,
     measures: str | Callable | Sequence[str | Callable],
     *,
-    concentration: Any = None,
     prob: float = 0.95,
     kind: str = "hdi",
     of: str = "parameter",
     n: int | None = None,
+    concentration: Any = None,
     last: int | None = None,
     forgetting: float = 1.0,
     window: int | None = None,
@@ -215,10 +215,10 @@ def history(
     counts : DataArray
         The batches, with a dim ``step`` in the order of time.
     measures : name, function, or sequence of these
-    concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts; the default prior if omitted.
     prob, kind, of, n
         See `intervals`.
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts; the default prior if omitted.
     last : int, optional
         Only after so many of the latest batches.
     forgetting, window

@@ -129,6 +129,18 @@ def hanley_mcneil(area: float, positives: float, negatives: float) -> float:
     """
     Return the standard error of an area, for scores with exponential tails.
 
+    Parameters
+    ----------
+    area : float in (0, 1)
+        The area under the ROC curve.
+    positives, negatives : float
+        Numbers of examples of either class.
+
+    References
+    ----------
+    Hanley, J. A. & McNeil, B. J. (1982). The meaning and use of the area under a receiver operating
+    characteristic (ROC) curve. Radiology 143, 29-36. doi:10.1148/radiology.143.1.7063747
+
     Examples
     --------
     >>> round(hanley_mcneil(0.893, 51, 58), 4)

@@ -26,7 +26,7 @@ _ALL_NAMED, _SLICE, _MOST_NAMED = 40, 0.24, 15
 
 def plot_forest(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
-    measures: str | Callable | Sequence[str | Callable],
+    measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
     prob: float = 0.95,
     kind: str = "hdi",
@@ -53,7 +53,8 @@ def plot_forest(
     ----------
     evidence : DataArray, Dataset or DataTree
         Counts (intervals as in `bayescm.interval`), outcomes of several classifiers, or a fit.
-    measures : str, callable or a sequence of these
+    measures : str, callable or a sequence of these, optional
+        By default those of `bayescm.summary`.
     prob : float in (0, 1), default 0.95
         Mass of the thin line; the thick one holds half of the posterior. The dot is the mean, which
         lies outside the thick line where a posterior is very skewed.

@@ -78,12 +78,12 @@ def plot_plan(
     measure: str | Callable,
     *,
     width: float | None = None,
-    n: int | None = None,
     assurance: float = 0.9,
     expect: float | None = None,
     pilot: xr.DataArray | None = None,
     prob: float = 0.95,
     kind: str = "hdi",
+    n: int | None = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -95,12 +95,13 @@ def plot_plan(
         A measure of two classes.
     width : float, optional
         The width wanted, drawn as a line.
-    n : int, default 1000
-        The size of interest: the axis runs from a tenth to three times this.
     assurance : float in (0, 1)
         Probability that the interval is no wider than the upper curve.
     expect, pilot, prob, kind
         See `bayescm.plan`.
+    n : int, optional
+        The size of interest, by default 1000: the axis runs from a tenth to three times this. It is
+        drawn as a line where it is passed.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 

@@ -255,6 +255,11 @@ def examples(concentration: xr.DataArray) -> float:
     """
     Return how many examples a prior is worth.
 
+    Parameters
+    ----------
+    concentration : DataArray, dims (..., actual, predicted)
+        Prior pseudo-counts, as the functions of this module return them.
+
     Examples
     --------
     >>> import bayescm as bcm

@@ -107,7 +107,7 @@ def test_another_classifier_as_the_reference():
         ({"rate": 1.5}, "rate must lie between 0 and 1"),
         ({"reference": 0}, "no such reference period"),
         ({"reference": 10}, "no such reference period"),
-        ({"forgeting": 0.9}, "no such keyword: 'forgeting'"),
+        ({"forgeting": 0.9}, "unexpected keyword argument 'forgeting'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(keywords, message):
