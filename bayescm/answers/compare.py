@@ -338,7 +338,7 @@ def difference_of(
 
 def _drawn_difference(posterior, measure, first, second, draws):
     dims, values = posterior.measure_template(measure).dims, draws()
-    return Empirical(values[_index(dims, first)] - values[_index(dims, second)])
+    return Empirical.difference(values[_index(dims, first)], values[_index(dims, second)])
 
 
 def _index(dims, at):

@@ -153,6 +153,13 @@ class Empirical(Distribution):
     how: str = "draws"  # type: ignore[misc]
     effective_draws: float = np.inf
 
+    @classmethod
+    def difference(cls, first: np.ndarray, second: np.ndarray) -> "Empirical":
+        """Return the distribution of first - second, 0 where they differ by rounding only."""
+        # Classifiers of the same examples have one prevalence, each summed in an order of its own.
+        equal = np.isclose(first, second, rtol=_SAME, atol=0) & np.isfinite(first)
+        return cls(np.where(equal, 0.0, first - second))
+
     @property
     def undefined(self) -> np.ndarray:
         return np.isnan(self.draws).mean(axis=0)

@@ -517,7 +517,7 @@ class Posterior:
         dims = self.measure_template(measure).dims
         values = np.moveaxis(values, 0, -1)
         minuend, subtrahend = (values[tuple(at[dim] for dim in dims)] for at in (first, second))
-        return Empirical(minuend - subtrahend)
+        return Empirical.difference(minuend, subtrahend)
 
     def exact_members(
         self, measure: Callable, *, of: str = "parameter", n: Any = None

@@ -79,6 +79,22 @@ def test_a_tie_of_two_thousand_is_a_tie_in_every_call(measure):
         assert found == pytest.approx(0.5, abs=0.01)
 
 
+@pytest.mark.parametrize("partly", [False, True])
+def test_classifiers_of_the_same_examples_have_one_prevalence(partly):
+    rng = np.random.default_rng(0)
+    truth, first, second = rng.integers(0, 2, (3, 60))
+    answers = {"a": first, "b": second}
+    if partly:
+        labels = [*truth[:40].tolist(), *[None] * 20]
+        evidence = bcm.from_partly_labelled(labels, answers, judge=truth, positive=1)
+    else:
+        evidence = bcm.from_classifiers(truth, answers, positive=1)
+    row = bcm.compare(evidence, "prevalence").iloc[0]
+    assert row["p_rope"] == 1
+    assert row["p_better"] == row["p_worse"] == row["mean"] == 0
+    assert row["sentence"].startswith("a and b are equal in prevalence")
+
+
 def test_seeds_make_answers_repeat(both):
     one, two = (bcm.compare(both, "f1", random_seed=3) for _ in range(2))
     pd.testing.assert_frame_equal(one, two)
