@@ -10,6 +10,7 @@ file ends with ``EXPERIMENTS``, what it declares by `Experiment` and `Repeated` 
 
 import os
 from importlib import import_module
+from pathlib import Path
 
 from bayescm.simulation import Experiment, Repeated
 from bayescm.validate import check_choice
@@ -30,11 +31,14 @@ THEMES = (
     "selection",
     "sites",
 )
+FOLDER = Path(__file__).parent
+RECOMPUTED = sorted(f"recomputed.{path.stem}" for path in FOLDER.glob("recomputed/[!_]*.py"))
 
 
 def experiments(name: str | None = None, table: str | None = None) -> list[Experiment | Repeated]:
     """Return the experiments of a name, or all of them; perhaps the one with a table only."""
-    every = [each for theme in THEMES for each in import_module(f"validation.{theme}").EXPERIMENTS]
+    themes = [import_module(f"validation.{theme}") for theme in (*THEMES, *RECOMPUTED)]
+    every = [experiment for theme in themes for experiment in theme.EXPERIMENTS]
     if name is None:
         return every
     check_choice("experiment", name, sorted({each.name for each in every}))
