@@ -14,6 +14,11 @@ forecasts          probabilities or scores, (actual, bin)      C lists, a number
 paired_outcomes    two classifiers' answers to the same        C lists of C * C
                    examples, (actual, champion, challenger)
 ================== =========================================== ==================================
+
+An encoding is of a table, and not of a type of evidence: probabilities and scores become a table
+only by the bins of the first batch (`forecasts.forecast_table`), outcomes only where they are of
+two classifiers (`challenge`). A further encoding needs a row here, its dims in `encoding_of`, what
+its batches share in `_SHARED`, and its zeros in `zeros`.
 """
 
 import json

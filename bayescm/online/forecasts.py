@@ -285,7 +285,7 @@ class BinnedForecasts(Posterior):
         theta = self.variables(size, rng)["theta"]
         tables = theta.reshape(-1, *theta.shape[-2:])
         values = [evaluate(measure, tables, self.middle) for measure in measures]
-        return [each.reshape(theta.shape[:-2]) for each in values]
+        return [draws.reshape(theta.shape[:-2]) for draws in values]
 
     @property
     def _flat(self):

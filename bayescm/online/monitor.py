@@ -19,6 +19,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import WATCHED, as_counts, default_measures, positive
+from bayescm.evidence.scores import SCORES
 from bayescm.measures.catalogue import resolve
 from bayescm.online.discounting import check_forgetting, check_window
 from bayescm.online.encoding import (
@@ -186,8 +187,7 @@ class Monitor(LedgerClient):
 
     def _as_table(self, evidence, *, may_be_empty):
         """Return a batch as the ledger keeps it, or raise where it is none."""
-        is_scored = isinstance(evidence, xr.Dataset) and "score" in evidence.variables
-        if is_scored or (isinstance(evidence, xr.DataArray) and is_binned(evidence)):
+        if SCORES.matches(evidence) or (isinstance(evidence, xr.DataArray) and is_binned(evidence)):
             table = self._as_forecasts(evidence)
         elif self.edges is not None:
             got = getattr(evidence, "dims", type(evidence).__name__)

@@ -335,11 +335,11 @@ def _batch(series, measure, level):
 def _reference(series, measure, level, first, table):
     reference = _distribution(posterior_of(table, series.concentration), measure)
     with np.errstate(divide="ignore", invalid="ignore"):
-        usual = measure(table.values.astype(float))
+        limit = measure(table.values.astype(float))
 
     def is_beyond(posterior):
         values = posterior.point(measure)
-        return values > usual if measure.lower_is_better else values < usual
+        return values > limit if measure.lower_is_better else values < limit
 
     def probability(posterior):
         return _prob_worse(_distribution(posterior, measure), reference, measure.lower_is_better)
