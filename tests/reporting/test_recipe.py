@@ -7,7 +7,13 @@ import bayescm as bcm
 from bayescm.evidence.types import TYPES
 from bayescm.fitting import sampled
 from bayescm.posteriors.base import Posterior
-from bayescm.reporting.recipe import RECIPES, CountsRecipe, Recipe, ScoresRecipe
+from bayescm.reporting.recipe import (
+    RECIPES,
+    CountsRecipe,
+    ProbabilitiesRecipe,
+    Recipe,
+    ScoresRecipe,
+)
 
 SETTINGS = {"prob": 0.95, "kind": "hdi", "rope": 0.0, "random_seed": 0}
 
@@ -32,6 +38,22 @@ def test_a_type_without_a_recipe_of_its_own_has_that_of_all():
 
 def test_one_measure_may_be_named_alone():
     assert ScoresRecipe(scores(), "auc", SETTINGS, {}).table["measure"].tolist() == ["auc"]
+
+
+def test_a_named_model_of_probabilities_is_the_one_that_is_said():
+    evidence = bcm.from_probabilities([0, 1] * 10, np.linspace(0.1, 0.9, 20))
+    for keywords, name in (({}, "calibration"), ({"model": "scores"}, "scores")):
+        facts = ProbabilitiesRecipe(evidence, ["auc"], SETTINGS, keywords).facts()
+        assert facts["Model"] == name
+        assert facts["Intervals"] == "equal-tailed"
+
+
+def test_measures_of_every_class_are_not_compared():
+    actual = [0, 1, 2] * 10
+    both = bcm.from_classifiers(actual, {"a": actual, "b": [*actual[3:], 0, 0, 0]})
+    recipe = CountsRecipe(both, ["recall"], SETTINGS, {})
+    assert recipe.comparison is None
+    assert recipe.differences() == []
 
 
 def test_batches_are_taken_together_before_a_posterior_is_made():
