@@ -95,7 +95,8 @@ def _evidence(columns, required):
     from bayescm.cli import evidence
 
     parsed = [parse(text) for text in required.require]
-    terms = [term for each in parsed for term in (each.first, each.second) if term is not None]
+    pairs = [(requirement.first, requirement.second) for requirement in parsed]
+    terms = [term for pair in pairs for term in pair if term is not None]
     named = [term.where["classifier"] for term in terms if "classifier" in term.where]
     dims = [dim for term in terms for dim in term.where if dim not in ("classifier", "class")]
     by = {dim: dim for dim in [*dims, *([required.by] if required.by else [])]}

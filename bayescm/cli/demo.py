@@ -98,7 +98,7 @@ def predictions(seed):
         "tree": DecisionTreeClassifier(max_depth=4, random_state=seed),
     }
     answers = {
-        name: each.fit(train_x, train_y).predict(test_x) for name, each in classifiers.items()
+        name: model.fit(train_x, train_y).predict(test_x) for name, model in classifiers.items()
     }
     return pd.DataFrame({"actual": test_y, **answers})
 

@@ -169,8 +169,8 @@ def _ratings(options):
     raters = [name.strip() for name in options.raters.split(",") if name.strip()]
     predicted = options.get("predicted") or []
     gold, group = options.get("gold"), options.get("group")
-    others = [name for name in (gold, group) if name is not None]
-    columns = list(dict.fromkeys([*raters, *predicted, *others]))
+    optional = [name for name in (gold, group) if name is not None]
+    columns = list(dict.fromkeys([*raters, *predicted, *optional]))
     frame = read_columns(options.file, columns, numeric_labels=False)
     numeric = options.get("numeric_labels")
     for name in frame:
@@ -245,13 +245,13 @@ def probabilities(options: Any) -> xr.Dataset:
 
     columns = [column for _, _, column in pairs]
 
-    def of_classes(truth, values, **others):
+    def of_classes(truth, values, **parts):
         import numpy as np
 
         are_codes = truth.dtype.kind in "iu"
         labels = [type(truth[0].item())(name) if are_codes else name for name, _, _ in pairs]
         table = np.stack([values[column] for column in columns], axis=1)
-        return constructor(truth, table, labels=labels, **others)
+        return constructor(truth, table, labels=labels, **parts)
 
     return scores(options, columns, of_classes)
 

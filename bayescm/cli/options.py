@@ -151,8 +151,8 @@ def _option(field):
 
 
 def _listed(options):
-    *others, last = options
-    return f"{', '.join(others)} and {last}" if others else last
+    *first, last = options
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 _VALUE = r"""'[^']*'|"[^"]*"|\[[^]]*\]|\([^)]*\)|[^\s,;)]*[^\s,;).?:]|"""

@@ -117,7 +117,8 @@ def report(
         raise fail("nothing to report on", ..., "a file, or --store", todo)
     data, settings = _evidence(columns, results, measures, question, prior, interval)
     settings |= document.keywords("title", "checklist", "interactive") | interval.keywords("prob")
-    if max(each.sizes.get("classifier", 1) for each in (data, settings.get("scores", data))) > 1:
+    parts = (data, settings.get("scores", data))
+    if any(part.sizes.get("classifier", 1) > 1 for part in parts):
         settings |= document.keywords("rope")
     document.refuse_unread()
     path = report(data, out, source=columns.file, progressbar=True, **settings)

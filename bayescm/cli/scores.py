@@ -208,10 +208,10 @@ def _calibration(evidence, measures, prob):
         return by_site(evidence, measures or _SITES, prob=prob)
     from bayescm.answers.summary import summary
 
-    usual = _MANY if "class" in evidence.dims else _TWO
+    default = _MANY if "class" in evidence.dims else _TWO
     if "fold" in evidence:
-        usual = [name for name in usual if name not in _ONE_SAMPLE]
-    table = summary(evidence, measures or usual, prob=prob, kind="eti")
+        default = [name for name in default if name not in _ONE_SAMPLE]
+    table = summary(evidence, measures or default, prob=prob, kind="eti")
     columns = ("measure", "classifier", "class", "point", "mean", "lower", "upper")
     return table[[name for name in columns if name in table]]
 
