@@ -65,15 +65,15 @@ def run(
     from pymc.pytensorf import reseed_rngs
 
     with _lock:
-        sizes = [each.get_value().shape for each in model.data_vars]
+        sizes = [variable.get_value().shape for variable in model.data_vars]
         if _latest["model"] is not model or _latest["sizes"] != sizes:
             _latest.update(entry=_entry(model), model=model, sizes=sizes)
         entry = _latest["entry"]
         function = entry.functions.get(task)
         if function is None:
             function = entry.functions[task] = _compiled(entry.model, *build(entry.model))
-        for each in function.data:
-            each.set_value(model[each.name].get_value())
+        for variable in function.data:
+            variable.set_value(model[variable.name].get_value())
         if seed is not None:
             reseed_rngs(function.generators, seed)
         return function.call(*values), function.names
@@ -83,9 +83,11 @@ def computation(model: Any, graph: list, inputs: list) -> Computation:
     """Return what a graph of a model works out of inputs, and of the model's ``pm.Data``."""
     from pytensor.compile.sharedvalue import SharedVariable
 
-    lengths = [each for each in model.dim_lengths.values() if isinstance(each, SharedVariable)]
-    sizes = [each.get_value().shape for each in model.data_vars]
-    sizes += [int(each.get_value()) for each in lengths]
+    lengths = [
+        variable for variable in model.dim_lengths.values() if isinstance(variable, SharedVariable)
+    ]
+    sizes = [variable.get_value().shape for variable in model.data_vars]
+    sizes += [int(variable.get_value()) for variable in lengths]
     return Computation(graph, [*inputs, *model.data_vars, *lengths], sizes)
 
 
@@ -98,7 +100,8 @@ def same(cached: Computation, new: Computation) -> bool:
     from pytensor.graph.basic import equal_computations
 
     names = [
-        [(each.name, each.type) for each in (*side.graph, *side.inputs)] for side in (cached, new)
+        [(variable.name, variable.type) for variable in (*side.graph, *side.inputs)]
+        for side in (cached, new)
     ]
     if names[0] != names[1] or cached.sizes != new.sizes:
         return False
@@ -109,10 +112,10 @@ def _entry(model):
     """Return the cached model of the same computation; a new entry where there is none."""
     from pymc.pytensorf import find_rng_nodes
 
-    observed = [model.rvs_to_values[each] for each in model.observed_RVs]
+    observed = [model.rvs_to_values[variable] for variable in model.observed_RVs]
     graph = [*model.basic_RVs, *model.deterministics, *observed]
     new = computation(model, graph, find_rng_nodes(graph))
-    entry = next((each for each in _models if same(each.computation, new)), None)
+    entry = next((cached for cached in _models if same(cached.computation, new)), None)
     if entry is None:
         entry = _CompiledModel(model, new, {})
     else:
@@ -128,9 +131,10 @@ def _compiled(model, inputs, outputs, output_names):
     from pytensor.compile.sharedvalue import SharedVariable
     from pytensor.graph.traversal import ancestors
 
-    names = {each.name for each in model.data_vars}
-    shared = [each for each in ancestors(outputs) if isinstance(each, SharedVariable)]
-    data = [each for each in shared if each.name in names]  # those of copies of the model too
+    names = {variable.name for variable in model.data_vars}
+    shared = [variable for variable in ancestors(outputs) if isinstance(variable, SharedVariable)]
+    # By their names: those of copies of the model too.
+    data = [variable for variable in shared if variable.name in names]
     generators = find_rng_nodes(outputs)
     call = pytensor.function(inputs, outputs, mode=interpreted(), on_unused_input="ignore")
     return _Function(call, data, generators, output_names)

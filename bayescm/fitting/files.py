@@ -40,18 +40,18 @@ def save(fitted: xr.DataTree, path: str | os.PathLike) -> None:
         raise fail("not a fit", type(fitted).__name__, allowed, "fit the evidence first", TypeError)
     if not path.parent.is_dir():
         raise fail("no such folder", str(path.parent), "an existing folder", "create it first")
-    part = path.with_name(f".{path.name}.part")
+    partial = path.with_name(f".{path.name}.part")
     try:
-        fitted.to_netcdf(part, engine="netcdf4")
-        with part.open("r+b") as file:
-            digest = _digest(file, part.stat().st_size)
+        fitted.to_netcdf(partial, engine="netcdf4")
+        with partial.open("r+b") as file:
+            digest = _digest(file, partial.stat().st_size)
             file.seek(0, os.SEEK_END)
             file.write(_MARK + digest)
             file.flush()
             os.fsync(file.fileno())
-        part.replace(path)
+        partial.replace(path)
     finally:
-        part.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
 
 
 def load(path: str | os.PathLike) -> xr.DataTree:
@@ -101,10 +101,10 @@ def load(path: str | os.PathLike) -> xr.DataTree:
 def _digest(file, size):
     """Return the checksum of the first bytes of an open file, as text."""
     file.seek(0)
-    digest, left = sha256(), size
-    while left and (some := file.read(min(left, 2**20))):
-        digest.update(some)
-        left -= len(some)
+    digest, n_left = sha256(), size
+    while n_left and (block := file.read(min(n_left, 2**20))):
+        digest.update(block)
+        n_left -= len(block)
     return digest.hexdigest().encode()
 
 

@@ -125,7 +125,7 @@ def fit(
     if concentration is not None:
         keywords = {"concentration": concentration, **keywords}
     canonical, function, aligned = posterior_for.prepare(entry, evidence, model, keywords)
-    values, whole = entry.values(canonical), entry.is_whole(canonical)
+    values, whole_counts = entry.values(canonical), entry.is_whole(canonical)
     _check_sizes(values, draws=draws, chains=chains, tune=tune)
     # Models do not validate: the direct posterior judges the keywords for either road.
     posterior = posterior_for.direct_posterior(function, evidence, keywords, direct)
@@ -145,15 +145,15 @@ def fit(
     if directly:
         groups = _draw(posterior, built, chains, draws, seeds[0])
     else:
-        _check_samplable(built, whole=whole)
+        _check_samplable(built, whole_counts=whole_counts)
         sizes = {"draws": draws, "tune": tune, "chains": chains}
         groups = _sample(built, sizes, seeds[0], progressbar, nuts_sampler)
     coords = canonical.coords.items()
     scalars = {name: coord.variable for name, coord in coords if coord.ndim == 0}
-    if posterior is not None and whole and not obstacle:
+    if posterior is not None and whole_counts and not obstacle:
         attrs |= _marginal(posterior, built)
     drawn = tree.build(
-        built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole_counts=whole
+        built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole_counts=whole_counts
     )
     return tree.by_unit(drawn, posterior) if posterior is not None else drawn
 
@@ -172,7 +172,7 @@ def _check_model(model, posterior, *, has_cells):
     if not isinstance(model, Model):
         todo = "return the model at the end of the function"
         raise fail("the function returned no model", model, "a pymc.Model", todo, TypeError)
-    names = [each.name for each in (*model.free_RVs, *model.deterministics)]
+    names = [variable.name for variable in (*model.free_RVs, *model.deterministics)]
     if posterior is None and has_cells and not {"theta", "theta_new", "theta_fold"} & set(names):
         todo = 'add pm.Deterministic("theta", ..., dims=("actual", "predicted"))'
         allowed = "a variable theta with dims (actual, predicted)"
@@ -181,18 +181,18 @@ def _check_model(model, posterior, *, has_cells):
 
 def _estimands(model, posterior, values):
     """Return what a tree can be asked: its estimands, their variables and their dims."""
-    names = {each.name for each in (*model.free_RVs, *model.deterministics)}
+    names = {variable.name for variable in (*model.free_RVs, *model.deterministics)}
     if posterior is None:
-        known = {"parameter": "theta", "predictive": "theta"} if "theta" in names else {}
+        variables = {"parameter": "theta", "predictive": "theta"} if "theta" in names else {}
         kept = [dim for dim in model.named_vars_to_dims.get("theta", ()) if dim not in CELLS]
         pooled_dims = [dim for dim in values.dims if dim not in (*kept, *CELLS)]
         estimands: dict[str, Any] = {"uses": pooled_dims, "pairs": []}
     else:
-        known = {of: name for of, name in posterior.estimands.items() if name in names}
-        kept = list(posterior.batch.dims) if known else []
+        variables = {of: name for of, name in posterior.estimands.items() if name in names}
+        kept = list(posterior.batch.dims) if variables else []
         estimands = {"uses": list(posterior.pooled_dims), "pairs": list(posterior.pairs)}
-    estimands |= {"estimands": known, "batch": kept}
-    return {name: json.dumps(value) for name, value in estimands.items()} if known else {}
+    estimands |= {"estimands": variables, "batch": kept}
+    return {name: json.dumps(value) for name, value in estimands.items()} if variables else {}
 
 
 def _marginal(posterior, model):
@@ -201,12 +201,15 @@ def _marginal(posterior, model):
         return {}
     try:
         with np.errstate(invalid="ignore"):  # an improper prior
-            found = np.asarray(posterior.log_marginal_likelihood(), float)
+            log_marginal = np.asarray(posterior.log_marginal_likelihood(), float)
     except NotImplementedError:
         return {}
-    if not np.isfinite(found).all():
+    if not np.isfinite(log_marginal).all():
         return {}
-    return {"log_marginal_likelihood": found.ravel().tolist() if found.ndim else found.item()}
+    scalar = log_marginal.ndim == 0
+    return {
+        "log_marginal_likelihood": log_marginal.item() if scalar else log_marginal.ravel().tolist()
+    }
 
 
 def _choose(method, obstacle):
@@ -246,12 +249,14 @@ def _draw(posterior, model, chains, draws, seed):
     return {"posterior": tree.labelled(model, free, attrs)}
 
 
-def _check_samplable(model, *, whole):
-    if not whole:
+def _check_samplable(model, *, whole_counts):
+    if not whole_counts:
         todo = "count whole examples, or use a conjugate model and prior"
         raise fail("NUTS cannot take fractional counts", ..., "whole numbers", todo)
-    weights = [each for each in model.data_vars if str(each.name).endswith("concentration")]
-    least = min((float(each.get_value().min()) for each in weights), default=1.0)
+    weights = [
+        variable for variable in model.data_vars if str(variable.name).endswith("concentration")
+    ]
+    least = min((float(variable.get_value().min()) for variable in weights), default=1.0)
     if least < _SMALLEST:
         raise fail(
             "NUTS is not reliable for a concentration this small",

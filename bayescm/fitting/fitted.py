@@ -65,8 +65,8 @@ class FittedPosterior(CountsPosterior):
     ) -> list[Distribution]:
         """Return the distributions of the tree's draws, or of ``draws`` of them at random."""
         if draws is not None:
-            asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-            return super().distributions(measures, **asked)
+            options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+            return super().distributions(measures, **options)
         # Effective draws count for the error: the chains are told apart.
         return [
             Empirical(values, chains=self.chains, how=self.how)
@@ -87,29 +87,29 @@ class FittedPosterior(CountsPosterior):
         if size == self.size:
             return values
         chosen = rng.integers(self.size, size=size)
-        return [each[chosen] for each in values]
+        return [draws[chosen] for draws in values]
 
     def _values(self, measures, of, n):
         if of == "predictive" and n is not None:
             # The predicted counts of the tree are of the same size.
             rng = np.random.default_rng(0)
             return super().draw(measures, self.size, rng, of=of, n=n)
-        found = measure(self.tree, list(measures), of=of, variable=self.variable)
-        arrays = [found[each.__name__].transpose("chain", "draw", ...) for each in measures]
-        return [each.values.reshape(self.size, *each.shape[2:]) for each in arrays]
+        measured = measure(self.tree, list(measures), of=of, variable=self.variable)
+        arrays = [measured[kernel.__name__].transpose("chain", "draw", ...) for kernel in measures]
+        return [array.values.reshape(self.size, *array.shape[2:]) for array in arrays]
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return all draws (size, ..., C, C) of the variable that an estimand is read off."""
-        found = cells_of(self.tree, "posterior", self.estimands[of])
+        drawn = cells_of(self.tree, "posterior", self.estimands[of])
         order = ("chain", "draw", *self.batch.dims, ..., *CELLS)
-        array = found.transpose(*order).values
+        array = drawn.transpose(*order).values
         return array.reshape(self.size, *array.shape[2:])
 
     @property
     def observed(self) -> xr.DataArray:
         """The counts that the tree holds, NaN where there are none."""
-        held = "constant_data" in self.tree.children
-        data = self.tree["constant_data"].to_dataset() if held else xr.Dataset()
+        has_data = "constant_data" in self.tree.children
+        data = self.tree["constant_data"].to_dataset() if has_data else xr.Dataset()
         return data.get("counts", xr.DataArray(np.nan))
 
     @cached_property

@@ -24,14 +24,16 @@ def predictive(model, posterior: xr.Dataset, seed: int) -> dict[str, xr.Dataset]
 
     free = {variable.name: posterior[variable.name].values for variable in model.free_RVs}
     lead = tuple(posterior.sizes[dim] for dim in _DRAWS)
-    numbers = sum(each.size for each in posterior.values())
+    numbers = sum(variable.size for variable in posterior.values())
     if numbers < _MOST_AT_ONCE:
         with suppress(*_NOT_VECTORIZED):
             named = _vectorized(model, "predictive", _observed, free, lead, seed)
             data = {"observed_data": find_observations(model)}
             data |= {"constant_data": constants} if (constants := find_constants(model)) else {}
             drawn = {"posterior_predictive": labelled(model, named, _origin())}
-            return drawn | {k: labelled(model, each, _origin(), ()) for k, each in data.items()}
+            return drawn | {
+                name: labelled(model, dataset, _origin(), ()) for name, dataset in data.items()
+            }
     tree = _one_by_one(
         pm.sample_posterior_predictive,
         numbers,
@@ -51,11 +53,11 @@ def prior(model, draws: int, numbers: int, seed: int) -> dict[str, xr.Dataset]:
     if numbers < _MOST_AT_ONCE:
         with suppress(*_NOT_VECTORIZED):
             named = _vectorized(model, "prior", _basic, {}, (1, draws), seed)
-            observed = {each.name for each in model.observed_RVs}
-            parts = [
+            observed = {variable.name for variable in model.observed_RVs}
+            by_group = [
                 {k: v for k, v in named.items() if (k in observed) == out} for out in (False, True)
             ]
-            groups = (labelled(model, each, _origin()) for each in parts)
+            groups = (labelled(model, part, _origin()) for part in by_group)
             return dict(zip(_PRIOR, groups, strict=True))
     tree = _one_by_one(
         pm.sample_prior_predictive, numbers, draws=draws, model=model, random_seed=seed
@@ -109,11 +111,14 @@ def _vectorized(model, task, variables_of, given_draws, lead, seed):
         for variable in variables:
             replaced[variable] = _repeated(variable, replaced, lead)
         dependent = [
-            each for each in model.deterministics if set(ancestors([each])) & set(variables)
+            variable
+            for variable in model.deterministics
+            if set(ancestors([variable])) & set(variables)
         ]
-        batched = [replaced[each] for each in variables]
+        batched = [replaced[variable] for variable in variables]
         batched += vectorize_graph(dependent, replace=replaced)
-        return list(inputs.values()), batched, [each.name for each in (*variables, *dependent)]
+        names = [variable.name for variable in (*variables, *dependent)]
+        return list(inputs.values()), batched, names
 
     values, names = compiled.run(model, (task, lead), build, list(given_draws.values()), seed)
     return dict(zip(names, values, strict=True))
@@ -134,8 +139,8 @@ def _repeated(variable, at, lead):
         raise NotImplementedError
     batch = variable.ndim - node.op.ndim_supp
     padded = [
-        pt.shape_padleft(each, batch - (each.type.ndim - core))
-        for each, core in zip(node.op.dist_params(node), node.op.ndims_params, strict=True)
+        pt.shape_padleft(parameter, batch - (parameter.type.ndim - core))
+        for parameter, core in zip(node.op.dist_params(node), node.op.ndims_params, strict=True)
     ]
     shape = pt.concatenate([pt.constant(np.array(lead)), variable.shape[:batch]])
     return node.op.make_node(node.inputs[0], shape, *vectorize_graph(padded, replace=at)).outputs[1]

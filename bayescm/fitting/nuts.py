@@ -122,7 +122,11 @@ def _sampler(model):
     del _compiled[:-_CACHE_SIZE]
     shared = {variable.name for variable in sampler.shared_var_keys}
     return sampler.with_data(
-        **{each.name: each.get_value() for each in model.data_vars if each.name in shared}
+        **{
+            variable.name: variable.get_value()
+            for variable in model.data_vars
+            if variable.name in shared
+        }
     )
 
 
@@ -139,7 +143,7 @@ def warn_unless_converged(tree: xr.DataTree, free: list[str]) -> None:
     divergent = int(tree["sample_stats"]["diverging"].sum())
     draws = tree["posterior"].to_dataset()[free]
     disagreement = rhat(draws) if draws.sizes["chain"] > 1 else {}
-    worst = max((float(np.nanmax(each)) for each in disagreement.values()), default=0.0)
+    worst = max((float(np.nanmax(values)) for values in disagreement.values()), default=0.0)
     troubles = []
     if divergent:
         troubles.append(f"{divergent} of {tree['sample_stats']['diverging'].size} draws diverged")

@@ -155,8 +155,10 @@ def _kind_of(answer) -> str:
         return ""
     if issubclass(answer, Posterior):
         return "Posterior"
-    ours = any((each.__module__, each.__name__) == _PYMC_MODEL for each in answer.__mro__)
-    return "Model" if ours else ""
+    is_pymc_model = any(
+        (base_class.__module__, base_class.__name__) == _PYMC_MODEL for base_class in answer.__mro__
+    )
+    return "Model" if is_pymc_model else ""
 
 
 def warn_of_groups(model: str) -> None:
@@ -207,9 +209,9 @@ def _check_priors(model, keywords):
     _, *parameters = inspect.signature(model).parameters.values()
     open_to_any = (inspect.Parameter.empty, Any)
     priors = [
-        each.name
-        for each in parameters
-        if each.annotation in open_to_any or "Callable" in str(each.annotation)
+        parameter.name
+        for parameter in parameters
+        if parameter.annotation in open_to_any or "Callable" in str(parameter.annotation)
     ]
     refused = [name for name, value in keywords.items() if callable(value) and name not in priors]
     if refused:
@@ -258,9 +260,11 @@ def direct_posterior(
     form = direct or _direct_form(model)
     if form is None:
         return None
-    taken = inspect.signature(form).parameters
-    known = {k: value for k, value in keywords.items() if k in taken and not callable(value)}
-    posterior = form(evidence, **known)
+    parameters = inspect.signature(form).parameters
+    direct_keywords = {
+        k: value for k, value in keywords.items() if k in parameters and not callable(value)
+    }
+    posterior = form(evidence, **direct_keywords)
     if not isinstance(posterior, Posterior):
         todo = "return a bayescm.posteriors.base.Posterior from direct, or leave it out"
         raise fail("not a direct posterior", posterior, "a Posterior", todo, TypeError)

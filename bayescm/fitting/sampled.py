@@ -36,10 +36,10 @@ class SampledPosterior(FittedPosterior):
         self.how = f"NUTS ({self.size:,} draws in {self.chains} chains)"
 
     def distributions(
-        self, measures: Sequence[Callable], *, draws: int | None = None, **asked: Any
+        self, measures: Sequence[Callable], *, draws: int | None = None, **options: Any
     ) -> list[Distribution]:
         """Return the distributions of all draws: ``draws`` has been heeded when these were made."""
-        return super().distributions(measures, **asked)
+        return super().distributions(measures, **options)
 
     def by(self, dim: str) -> FittedPosterior:
         """Return the posterior of each member of a dim that is pooled over, such as each group."""
@@ -106,23 +106,27 @@ def several_fits(number: int) -> Iterator[None]:
         _fits_ahead.reset(token)
 
 
-def _is_same(one: Any, other: Any) -> bool:
+def _is_same(first: Any, second: Any) -> bool:
     """Say whether two arguments are certain to mean the same."""
-    if one is other:
+    if first is second:
         return True
-    if type(one) is not type(other):
+    if type(first) is not type(second):
         return False
-    if isinstance(one, xr.DataArray | xr.Dataset):
-        return one.identical(other)
-    if isinstance(one, pd.DataFrame | pd.Series):
-        return one.equals(other)
-    if isinstance(one, np.ndarray):
-        return np.array_equal(one, other)
-    if isinstance(one, partial):
-        parts = [(each.func, each.args, each.keywords) for each in (one, other)]
-        return _is_same(*parts)
-    if isinstance(one, tuple | list):
-        return len(one) == len(other) and all(map(_is_same, one, other))
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
-    return isinstance(one, str | int | float | bool) and one == other
+    if isinstance(first, xr.DataArray | xr.Dataset):
+        return first.identical(second)
+    if isinstance(first, pd.DataFrame | pd.Series):
+        return first.equals(second)
+    if isinstance(first, np.ndarray):
+        return np.array_equal(first, second)
+    if isinstance(first, partial):
+        contents = [
+            (function.func, function.args, function.keywords) for function in (first, second)
+        ]
+        return _is_same(*contents)
+    if isinstance(first, tuple | list):
+        return len(first) == len(second) and all(map(_is_same, first, second))
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(
+            _is_same(first[key], second[key]) for key in first
+        )
+    return isinstance(first, str | int | float | bool) and first == second

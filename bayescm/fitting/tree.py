@@ -62,7 +62,7 @@ def build(
     """
     from pytensor import config
 
-    predictive_seed, prior_seed = (int(each.generate_state(1)[0]) for each in seed.spawn(2))
+    predictive_seed, prior_seed = (int(sequence.generate_state(1)[0]) for sequence in seed.spawn(2))
     sampled = groups["posterior"]
     free = {variable.name: sampled[variable.name].values for variable in model.free_RVs}
     with config.change_flags(traceback__limit=0):  # where nodes were made takes a fifth of the time
@@ -71,8 +71,9 @@ def build(
         groups |= forward.predictive(model, posterior, predictive_seed)
         groups |= _logs(model, free)
         if not is_improper(model):
-            numbers = sum(each.size for each in posterior.values()) // posterior.sizes["chain"]
-            groups |= forward.prior(model, posterior.sizes["draw"], numbers, prior_seed)
+            n_chains, n_draws = posterior.sizes["chain"], posterior.sizes["draw"]
+            numbers = sum(variable.size for variable in posterior.values()) // n_chains
+            groups |= forward.prior(model, n_draws, numbers, prior_seed)
     coords = {name: np.asarray(values) for name, values in model.coords.items()}
     omitted = set() if whole_counts else LIKELIHOOD
     order = [name for name in ORDER if name in groups and name not in omitted]
@@ -83,7 +84,9 @@ def build(
 def by_unit(fitted: xr.DataTree, posterior: Posterior) -> xr.DataTree:
     """Put the log likelihood by unit into a tree, where a model's own is not by unit."""
     sampled = fitted["posterior"].to_dataset()
-    draws = {str(name): each.values.reshape(-1, *each.shape[2:]) for name, each in sampled.items()}
+    draws = {
+        str(name): array.values.reshape(-1, *array.shape[2:]) for name, array in sampled.items()
+    }
     log_likelihood = posterior.log_likelihood(draws)
     if log_likelihood is None or "log_likelihood" not in fitted.children:
         return fitted
@@ -91,7 +94,7 @@ def by_unit(fitted: xr.DataTree, posterior: Posterior) -> xr.DataTree:
     dims = ("chain", "draw", *log_likelihood.dims[1:])
     values = log_likelihood.values.reshape(*lead, *log_likelihood.shape[1:])
     group_of_model = fitted["log_likelihood"].to_dataset()
-    coords = [name for name, each in group_of_model.coords.items() if set(each.dims) <= set(dims)]
+    coords = [name for name, coord in group_of_model.coords.items() if set(coord.dims) <= set(dims)]
     group = xr.Dataset(
         {log_likelihood.name: (dims, values)},
         {name: group_of_model[name] for name in coords},
@@ -119,8 +122,8 @@ def is_discounted(model) -> bool:
 def is_improper(model) -> bool:
     """Say whether a Dirichlet prior has a parameter of 0."""
     names = ("concentration", "pseudo_count")
-    weights = [each for each in model.data_vars if each.name in names]
-    return any(bool((each.get_value() == 0).any()) for each in weights)
+    weights = [variable for variable in model.data_vars if variable.name in names]
+    return any(bool((variable.get_value() == 0).any()) for variable in weights)
 
 
 def _deterministics(model, free):
@@ -133,8 +136,11 @@ def _free_deterministics(model):
     from pytensor.graph.traversal import ancestors
 
     observed = set(model.observed_RVs)
-    forward_only = [each for each in model.deterministics if not set(ancestors([each])) & observed]
-    return {each.name: each for each in forward_only}, {each.name: each for each in model.free_RVs}
+    forward_only = [
+        variable for variable in model.deterministics if not set(ancestors([variable])) & observed
+    ]
+    deterministics = {variable.name: variable for variable in forward_only}
+    return deterministics, {variable.name: variable for variable in model.free_RVs}
 
 
 def _densities(*parts):
@@ -146,8 +152,8 @@ def _densities(*parts):
         # Densities of the variables themselves, not of their unconstrained transforms.
         plain = remove_value_transforms(model)
         variables = [*plain.observed_RVs, *(plain.free_RVs if "log_prior" in parts else [])]
-        values = {each.name: plain.rvs_to_values[each] for each in plain.free_RVs}
-        named = [each.name for each in variables]
+        values = {variable.name: plain.rvs_to_values[variable] for variable in plain.free_RVs}
+        named = [variable.name for variable in variables]
         return dict(zip(named, plain.logp(vars=variables, sum=False), strict=True)), values
 
     return densities
