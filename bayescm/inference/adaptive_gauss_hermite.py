@@ -1,9 +1,32 @@
-"""
-The likelihood of groups' rates, their effects integrated out by adaptive Gauss-Hermite sums.
+r"""
+Adaptive Gauss-Hermite quadrature of the likelihood of groups with one or two random effects.
+
+Group g has h hits among n trials of each of D = 1 or 2 rates, with logits :math:`m + L e`, m their
+mean, L the lower Cholesky factor of their covariance (``factor``) and e standard normal effects.
+With the mode :math:`\hat e` of the integrand f (``modes``), a root R of its inverse curvature there
+(``roots``), and nodes z and weights w of averages over a standard normal variable,
+
+.. math::
+
+    p(h) = (2 \pi)^{-D/2} \int f(e) \, de \approx |R| \sum_k w_k \, e^{|z_k|^2 / 2}
+    f(\hat e + R z_k), \qquad
+    f(e) = \prod_d \mathrm{Binomial}\bigl(h_d; n_d, \operatorname{expit}(m + L e)_d\bigr)
+           \, e^{-e_d^2 / 2},
+
+without the binomial coefficients; of two effects the sum is over pairs of nodes.
 
 Arrays are small enough for the cache, and no logarithm is taken twice: the logit of the first of
 two rates depends on one effect alone, and the odds of the second are a product of what each of the
 two effects does to them.
+
+References
+----------
+Liu, Q. & Pierce, D. A. (1994). A note on Gauss-Hermite quadrature. Biometrika 81, 624-629.
+doi:10.1093/biomet/81.3.624
+
+Pinheiro, J. C. & Bates, D. M. (1995). Approximations to the log-likelihood function in the
+nonlinear mixed-effects model. Journal of Computational and Graphical Statistics 4, 12-35.
+doi:10.1080/10618600.1995.10474663
 """
 
 from collections.abc import Sequence
@@ -17,9 +40,9 @@ _HIGHEST = 300.0  # above the most probable effects, where the search ended on i
 _NODES = 61  # of averages over all groups there may be
 
 
-class Fitted(NamedTuple):
+class GroupModes(NamedTuple):
     """
-    Groups, the distribution of their logits, and where their effects lie.
+    Groups, the distribution of their logits, and the modes of their effects.
 
     Attributes
     ----------
@@ -28,9 +51,9 @@ class Fitted(NamedTuple):
         Means of the logits.
     factor : D rows of arrays, shape (S, 1)
         The lower Cholesky factor of their covariance.
-    middle : D arrays, shape (S, G)
+    modes : D arrays, shape (S, G)
         The most probable standardised effects.
-    spread : D rows of arrays, shape (S, G)
+    roots : D rows of arrays, shape (S, G)
         A lower triangular root of the inverse curvature there.
     """
 
@@ -38,8 +61,8 @@ class Fitted(NamedTuple):
     totals: np.ndarray
     means: Sequence[np.ndarray]
     factor: Sequence[Sequence[np.ndarray]]
-    middle: Sequence[np.ndarray]
-    spread: Sequence[Sequence[np.ndarray]]
+    modes: Sequence[np.ndarray]
+    roots: Sequence[Sequence[np.ndarray]]
 
 
 def softplus(logits: np.ndarray) -> np.ndarray:
@@ -54,71 +77,72 @@ def softplus(logits: np.ndarray) -> np.ndarray:
     return np.maximum(logits, 0) + np.log1p(np.exp(-np.abs(logits)))
 
 
-def share(logits: np.ndarray) -> np.ndarray:
+def fast_expit(logits: np.ndarray) -> np.ndarray:
     """
     Return the rates of logits, as `scipy.special.expit` does in three times the time.
 
     Examples
     --------
-    >>> share(np.array([-800.0, 0.0, 800.0])).round(4).tolist()
+    >>> fast_expit(np.array([-800.0, 0.0, 800.0])).round(4).tolist()
     [0.0, 0.5, 1.0]
     """
     return 1 / (1 + np.exp(np.minimum(-logits, 700)))
 
 
-def averaged(means: np.ndarray, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return rates and their complements, averaged over normal logits, all of one shape."""
-    nodes, weights = normal_rule(_NODES)
+def logit_normal_means(means: np.ndarray, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means of rates with normal logits and of their complements, all of one shape."""
+    nodes, weights = gauss_hermite_rule(_NODES)
     odds = np.exp(np.minimum(-means[..., None] - deviations[..., None] * nodes, 700))
     rates = 1 / (1 + odds)
     return rates @ weights, (odds * rates) @ weights
 
 
 @cache
-def normal_rule(number: int) -> tuple[np.ndarray, np.ndarray]:
+def gauss_hermite_rule(number: int) -> tuple[np.ndarray, np.ndarray]:
     """Return nodes and weights (K,) of averages over a standard normal variable."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(number)
     return nodes, weights / weights.sum()
 
 
-def log_binomial(logit: np.ndarray, hits: np.ndarray, totals: np.ndarray) -> np.ndarray:
+def log_likelihood_of_logit(logit: np.ndarray, hits: np.ndarray, totals: np.ndarray) -> np.ndarray:
     """Return the log likelihood of logits (S, G), without the coefficients."""
     logit = np.clip(logit, -_FARTHEST, _FARTHEST)
     return hits * logit - totals * softplus(logit)
 
 
-def integrated(groups: Fitted, numbers: np.ndarray) -> np.ndarray:
-    """Return the log likelihood (S, G) by so many nodes, (G,), for each of one or two effects."""
-    found = np.empty_like(groups.middle[0])
+def log_marginal_likelihood(groups: GroupModes, numbers: np.ndarray) -> np.ndarray:
+    """Return the log of p(h), (S, G), by the numbers of nodes (G,) of each effect."""
+    logs = np.empty_like(groups.modes[0])
     for number in np.unique(numbers):
-        which = numbers == number
-        found[:, which] = _by_nodes(groups if which.all() else _some(groups, which), number)
-    return found
+        has_number = numbers == number
+        selected = groups if has_number.all() else _select(groups, has_number)
+        logs[:, has_number] = _quadrature(selected, number)
+    return logs
 
 
-def _some(groups, which):
-    """Return the groups that are chosen."""
-    means = [each[:, which] if each.shape[1] > 1 else each for each in groups.means]
-    middle = [each[:, which] for each in groups.middle]
-    spread = [[each[:, which] for each in row] for row in groups.spread]
-    hits, totals = groups.hits[:, which], groups.totals[:, which]
-    return Fitted(hits, totals, means, groups.factor, middle, spread)
+def _select(groups, index):
+    """Return the groups of an index."""
+    means = [values[:, index] if values.shape[1] > 1 else values for values in groups.means]
+    modes = [values[:, index] for values in groups.modes]
+    roots = [[values[:, index] for values in row] for row in groups.roots]
+    hits, totals = groups.hits[:, index], groups.totals[:, index]
+    return GroupModes(hits, totals, means, groups.factor, modes, roots)
 
 
-def _by_nodes(groups, number):
-    nodes, weights = normal_rule(number)
+def _quadrature(groups, number):
+    nodes, weights = gauss_hermite_rule(number)
     weights = weights * np.exp(nodes**2 / 2)
     peak = _peak(groups)
-    volume = np.log(groups.spread[0][0])
-    at = groups.middle[0][..., None] + groups.spread[0][0][..., None] * nodes
+    volume = np.log(groups.roots[0][0])
+    at = groups.modes[0][..., None] + groups.roots[0][0][..., None] * nodes
     logit = groups.means[0][..., None] + groups.factor[0][0][..., None] * at
-    heights = log_binomial(logit, groups.hits[0][:, None], groups.totals[0][:, None])
+    heights = log_likelihood_of_logit(logit, groups.hits[0][:, None], groups.totals[0][:, None])
     heights -= at**2 / 2 + peak[..., None]
     if len(groups.hits) == 1:
         total = np.exp(np.minimum(heights, _HIGHEST)) @ weights
     else:
         total = _inner(groups, (nodes, weights), at, heights) @ weights
-        volume = volume + np.log(groups.spread[1][1])
+        volume = volume + np.log(groups.roots[1][1])
     return np.log(total) + peak + volume
 
 
@@ -127,9 +151,9 @@ def _peak(groups):
     total = 0.0
     for rate, (hits, totals) in enumerate(zip(groups.hits, groups.totals, strict=True)):
         logit = groups.means[rate]
-        for part, each in zip(groups.factor[rate], groups.middle, strict=False):
-            logit = logit + part * each
-        total = total + log_binomial(logit, hits, totals) - groups.middle[rate] ** 2 / 2
+        for entry, mode in zip(groups.factor[rate], groups.modes, strict=False):
+            logit = logit + entry * mode
+        total = total + log_likelihood_of_logit(logit, hits, totals) - groups.modes[rate] ** 2 / 2
     return total
 
 
@@ -137,22 +161,22 @@ def _inner(groups, rule, at, heights):
     """Sum over the second effect at every node (S, G, K) of the first one."""
     totals = groups.totals[1][:, None]
     along, across = groups.factor[1]
-    turn, width = (each[..., None] for each in groups.spread[1])
+    cross, width = (entry[..., None] for entry in groups.roots[1])
     # At the second effect's node n its logit is start + n * step, and the effect base + n * width.
-    base = groups.middle[1][..., None] + turn * rule[0]
+    base = groups.modes[1][..., None] + cross * rule[0]
     start = groups.means[1][..., None] + along[..., None] * at + across[..., None] * base
     start = np.clip(start, -_FARTHEST, _FARTHEST)
     step = np.clip(across[..., None] * width, 0, _FARTHEST / rule[0][-1])
     odds, ratio = np.exp(start), np.exp(step)
     heights = heights + groups.hits[1][:, None] * start - base**2 / 2
     slope = groups.hits[1][:, None] * step - base * width
-    found = np.zeros_like(heights)
+    total = np.zeros_like(heights)
     for node, weight in zip(*rule, strict=True):
-        here = np.log1p(odds * ratio**node)
-        here *= -totals
-        here += heights
-        here += slope * node
-        here -= width**2 * (node**2 / 2)
-        np.minimum(here, _HIGHEST, out=here)
-        found += weight * np.exp(here, out=here)
-    return found
+        log_term = np.log1p(odds * ratio**node)
+        log_term *= -totals
+        log_term += heights
+        log_term += slope * node
+        log_term -= width**2 * (node**2 / 2)
+        np.minimum(log_term, _HIGHEST, out=log_term)
+        total += weight * np.exp(log_term, out=log_term)
+    return total

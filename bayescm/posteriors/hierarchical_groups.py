@@ -51,11 +51,11 @@ from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.log_densities import log_half_normal
 from bayescm.evidence.counts import CELLS, is_outcomes, with_shares
 from bayescm.inference.adaptive_gauss_hermite import (
-    Fitted,
-    averaged,
-    integrated,
-    log_binomial,
-    share,
+    GroupModes,
+    fast_expit,
+    log_likelihood_of_logit,
+    log_marginal_likelihood,
+    logit_normal_means,
 )
 from bayescm.inference.importance import Weighted, explore
 from bayescm.posteriors.base import (
@@ -186,7 +186,7 @@ def _design(covariates, slope, table):
         got = getattr(covariates, "dims", type(covariates).__name__)
         raise fail("covariates are not labelled", got, f"a DataArray, dims {dims}", todo)
     if "group" in covariates.coords and "group" in table.coords:
-        groups, labels = (each["group"].values for each in (table, covariates))
+        groups, labels = (array["group"].values for array in (table, covariates))
         missing = set(groups.tolist()) - set(labels.tolist())
         if missing or len(set(labels.tolist())) < len(labels):
             got = min(missing, key=str) if missing else "a group twice"
@@ -311,8 +311,8 @@ class HierarchicalGroups(CountsPosterior):
         return self._draw(size, rng, groups=of == "finite")[self.estimands[of]]
 
     def _draw(self, size, rng, groups):
-        drawn = [each.draw(size, rng, groups=groups) for each in self.collections]
-        stacked = {name: np.stack([each[name] for each in drawn], axis=1) for name in drawn[0]}
+        drawn = [collection.draw(size, rng, groups=groups) for collection in self.collections]
+        stacked = {name: np.stack([draws[name] for draws in drawn], axis=1) for name in drawn[0]}
         return {
             name: values.reshape(size, *self.batch.shape, *values.shape[2:])
             for name, values in stacked.items()
@@ -482,11 +482,14 @@ def cells_of_rates(
     hits: np.ndarray, misses: np.ndarray, prevalence: float | None = None
 ) -> np.ndarray:
     """Return cells (..., 2, 2) of the three rates (..., 3) and of their complements."""
-    share, recall, specificity = np.moveaxis(hits, -1, 0)
-    rest, miss, alarm = np.moveaxis(misses, -1, 0)
+    positives, recall, specificity = np.moveaxis(hits, -1, 0)
+    negatives, miss, alarm = np.moveaxis(misses, -1, 0)
     if prevalence is not None:
-        share, rest = np.full_like(share, prevalence), np.full_like(share, 1 - prevalence)
-    return _matrix(rest * specificity, rest * alarm, share * miss, share * recall)
+        positives, negatives = (
+            np.full_like(positives, prevalence),
+            np.full_like(positives, 1 - prevalence),
+        )
+    return _matrix(negatives * specificity, negatives * alarm, positives * miss, positives * recall)
 
 
 def _matrix(tn, fp, fn, tp):
@@ -586,8 +589,8 @@ class LogitNormalRates:
         logs = np.where(logs > _LOWEST_LOG_PRIOR, logs, -np.inf)
         possible = np.flatnonzero(np.isfinite(logs))
         nodes = self._nodes if n_nodes is None else np.full(len(self.hits), n_nodes)
-        for some in self._slices(len(possible), nodes.mean()):
-            logs[possible[some]] += self._log_likelihood(parameters[possible[some]], nodes).sum(1)
+        for block in self._slices(len(possible), nodes.mean()):
+            logs[possible[block]] += self._log_likelihood(parameters[possible[block]], nodes).sum(1)
         return logs
 
     @cached_property
@@ -605,12 +608,13 @@ class LogitNormalRates:
         """
         nodes = np.full(len(self.hits), _NODES_EXTREME)
         parts = self._slices(len(parameters), _NODES_EXTREME)
-        return np.concatenate([self._log_likelihood(parameters[some], nodes) for some in parts])
+        return np.concatenate([self._log_likelihood(parameters[block], nodes) for block in parts])
 
     def _log_likelihood(self, parameters, nodes):
         means, cholesky = self.logit_distribution(parameters)
         modes, roots = self.effect_modes(means, cholesky)
-        return integrated(Fitted(self.hits.T, self.totals.T, means, cholesky, modes, roots), nodes)
+        groups = GroupModes(self.hits.T, self.totals.T, means, cholesky, modes, roots)
+        return log_marginal_likelihood(groups, nodes)
 
     def _slices(self, size, n_nodes):
         """Give slices of so many parameters that what is made of them stays in the cache."""
@@ -651,7 +655,7 @@ class LogitNormalRates:
     def population_rates(self) -> tuple[np.ndarray, np.ndarray]:
         """Rates and their complements (S, D) at every draw, averaged over all groups."""
         mean, sd, _ = self.unpack(self.parameters.points)
-        return averaged(mean, sd)
+        return logit_normal_means(mean, sd)
 
     def logits(self, parameters: np.ndarray, effects: np.ndarray) -> np.ndarray:
         """Return logits (S, G, D) of the groups with standardised effects (S, G, D)."""
@@ -719,7 +723,7 @@ class LogitNormalRates:
 
     def _derivatives(self, effects, means, cholesky):
         """Return the gradient of the log density of effects, and its precision."""
-        rates = [share(each) for each in self._logits(means, cholesky, effects)]
+        rates = [fast_expit(logits) for logits in self._logits(means, cholesky, effects)]
         residuals = [h - n * p for h, n, p in zip(self.hits.T, self.totals.T, rates, strict=True)]
         weights = [n * p * (1 - p) for n, p in zip(self.totals.T, rates, strict=True)]
         gradient, precision, determinant = _normal_equations(residuals, weights, cholesky)
@@ -734,7 +738,7 @@ class LogitNormalRates:
         distribution at the mode.
         """
         parts = self._slices(len(parameters), 1)
-        return np.concatenate([self._metropolis(parameters[some], rng) for some in parts])
+        return np.concatenate([self._metropolis(parameters[block], rng) for block in parts])
 
     def _metropolis(self, parameters, rng):
         means, cholesky = self.logit_distribution(parameters)
@@ -745,7 +749,7 @@ class LogitNormalRates:
             shifts = _multiply(roots, noise)
             effects = [mode + shift for mode, shift in zip(modes, shifts, strict=True)]
             logits = self._logits(means, cholesky, effects)
-            log_ratio = sum(map(log_binomial, logits, self.hits.T, self.totals.T))
+            log_ratio = sum(map(log_likelihood_of_logit, logits, self.hits.T, self.totals.T))
             log_ratio += sum(n**2 - e**2 for n, e in zip(noise, effects, strict=True)) / 2
             return effects, log_ratio
 
@@ -828,18 +832,20 @@ class DirichletHierarchy:
             for split in (_right_and_wrong, _errors)
         )
         self.n_classes = len(concentration)
-        self.parts = [shares, *right, *errors]
+        self.hierarchies = [shares, *right, *errors]
 
     @property
     def effective(self) -> float:
         """The number of independent draws that the parameters are worth at most."""
-        return min(part.parameters.effective for part in self.parts)
+        return min(hierarchy.parameters.effective for hierarchy in self.hierarchies)
 
     def draw(self, size: int, rng: np.random.Generator, *, groups: bool) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the model's variables, of the groups' own if asked for."""
-        parameters = [part.parameters.draw(size, rng) for part in self.parts]
-        pairs = list(zip(self.parts, parameters, strict=True))
-        typical, spread = zip(*(part.unpack(each) for part, each in pairs), strict=True)
+        parameters = [hierarchy.parameters.draw(size, rng) for hierarchy in self.hierarchies]
+        pairs = list(zip(self.hierarchies, parameters, strict=True))
+        typical, spread = zip(
+            *(hierarchy.unpack(values) for hierarchy, values in pairs), strict=True
+        )
         shares, right, errors = self._split(typical)
         rows = _rows(right, errors)
         drawn = {
@@ -851,17 +857,19 @@ class DirichletHierarchy:
             "theta": shares[..., None] * rows,
         }
         drawn["theta_typical"] = drawn["theta"]  # the parts are independent
-        drawn |= self._matrices([part.draw_new(each, rng) for part, each in pairs], "new")
+        drawn |= self._matrices(
+            [hierarchy.draw_new(values, rng) for hierarchy, values in pairs], "new"
+        )
         if groups:
-            members = [part.draw_groups(each, rng) for part, each in pairs]
+            members = [hierarchy.draw_groups(values, rng) for hierarchy, values in pairs]
             drawn |= self._matrices(members, "group")
         return drawn
 
     def _split(self, values):
         """Return the shares (..., C), rates of what is right (..., C), errors (..., C, C - 1)."""
-        shares, *rest = values
-        right = np.stack(rest[: self.n_classes], axis=-2)[..., 0]
-        return shares, right, np.stack(rest[self.n_classes :], axis=-2)
+        shares, *rates = values
+        right = np.stack(rates[: self.n_classes], axis=-2)[..., 0]
+        return shares, right, np.stack(rates[self.n_classes :], axis=-2)
 
     def _matrices(self, values, suffix):
         """Return shares, rows and cell probabilities of groups."""
@@ -877,8 +885,8 @@ class DirichletHierarchy:
         typical = [variables["shares"], *np.moveaxis(right, -2, 0), *errors]
         log_spread = np.log(variables["spread"])
         logs = [
-            part.log_likelihood(np.concatenate([shares, log_spread[:, [index]]], axis=1))
-            for index, (part, shares) in enumerate(zip(self.parts, typical, strict=True))
+            hierarchy.log_likelihood(np.concatenate([shares, log_spread[:, [index]]], axis=1))
+            for index, (hierarchy, shares) in enumerate(zip(self.hierarchies, typical, strict=True))
         ]
         return np.sum(logs, axis=0)
 

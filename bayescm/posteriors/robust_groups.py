@@ -42,7 +42,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln, expit, logit, ndtr, ndtri, xlogy
 
 from bayescm.evidence.counts import is_outcomes
-from bayescm.inference.adaptive_gauss_hermite import averaged, normal_rule
+from bayescm.inference.adaptive_gauss_hermite import gauss_hermite_rule, logit_normal_means
 from bayescm.posteriors.hierarchical_groups import (
     HierarchicalGroups,
     cells_of_logits,
@@ -166,21 +166,21 @@ class IndependentRates:
             (tp, tp + fn, concentration[1, ::-1]),
             (tn, tn + fp, concentration[0]),
         ]
-        self.rates = [NormalMixtureRates(*each, spread, deviation) for each in hits_totals_prior]
+        self.rates = [NormalMixtureRates(*rate, spread, deviation) for rate in hits_totals_prior]
         self.prevalence = prevalence
 
     def draw(self, size: int, rng: np.random.Generator, *, groups: bool) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the model's variables, of the groups' own if asked for."""
         drawn = [rate.draw(size, rng, groups=groups) for rate in self.rates]
         middle, spread, outlying, new = (
-            np.stack([each[name] for each in drawn], axis=1)
+            np.stack([drawn_rate[name] for drawn_rate in drawn], axis=1)
             for name in ("middle", "spread", "outlying", "new")
         )
         means = [
-            rate.mean_rates(each["middle"], each["spread"], each["outlying"])
-            for rate, each in zip(self.rates, drawn, strict=True)
+            rate.mean_rates(drawn_rate["middle"], drawn_rate["spread"], drawn_rate["outlying"])
+            for rate, drawn_rate in zip(self.rates, drawn, strict=True)
         ]
-        hits, misses = (np.stack(each, axis=1) for each in zip(*means, strict=True))
+        hits, misses = (np.stack(rates, axis=1) for rates in zip(*means, strict=True))
         variables = {
             "rates": expit(middle),
             "spread": spread,
@@ -191,7 +191,7 @@ class IndependentRates:
             "theta_new": cells_of_logits(new, self.prevalence),
         }
         if groups:
-            logits = np.stack([each["logits"] for each in drawn], axis=-1)
+            logits = np.stack([drawn_rate["logits"] for drawn_rate in drawn], axis=-1)
             variables["effect"] = (logits - middle[:, None]) / spread[:, None]
             variables["theta_group"] = cells_of_logits(logits)
         return variables
@@ -292,7 +292,7 @@ class NormalMixtureRates:
             (-d, wide, outlying / 2),
             (d, wide, outlying / 2),
         ]
-        means = [(averaged(middle + shift, sd), mass) for shift, sd, mass in components]
+        means = [(logit_normal_means(middle + shift, sd), mass) for shift, sd, mass in components]
         rate, complement = (sum(mass * pair[i] for pair, mass in means) for i in (0, 1))
         return rate, complement
 
@@ -340,10 +340,10 @@ class NormalMixtureRates:
         total = np.zeros((len(middle), len(outlying)))
         for groups, likelihood in self._chunks():
             step = max(1, int(_MEMORY / 8 / max(likelihood.shape)))
-            for some in (slice(at, at + step) for at in range(0, len(middle), step)):
-                alike, apart = self._components(groups, likelihood, middle[some], spread[some])
+            for block in (slice(at, at + step) for at in range(0, len(middle), step)):
+                alike, apart = self._components(groups, likelihood, middle[block], spread[block])
                 for index, share in enumerate(outlying):
-                    total[some, index] += np.log((1 - share) * alike + share * apart).sum(1)
+                    total[block, index] += np.log((1 - share) * alike + share * apart).sum(1)
         return total
 
     def log_likelihood_of_groups(
@@ -375,7 +375,7 @@ class NormalMixtureRates:
         weights = trapezoidal_weights(self.grid, middle[on_grid], spread[on_grid])
         average[on_grid] = weights @ likelihood.T
         if not on_grid.all():
-            nodes, weights = normal_rule(_NORMAL_NODES)
+            nodes, weights = gauss_hermite_rule(_NORMAL_NODES)
             logits = middle[~on_grid, None] + spread[~on_grid, None] * nodes
             exact = self._likelihood(groups, logits.ravel())
             exact = exact.reshape(len(likelihood), -1, _NORMAL_NODES)
@@ -527,8 +527,8 @@ class NormalMixtureRates:
             "outlying": (edges[2], third, outlying),
         }
         return {
-            name: ends[cell] + part * (ends[cell + 1] - ends[cell])
-            for name, (ends, cell, part) in inside.items()
+            name: ends[cell] + fraction * (ends[cell + 1] - ends[cell])
+            for name, (ends, cell, fraction) in inside.items()
         }
 
     def _new(self, parameters, uniform):
@@ -555,12 +555,12 @@ class NormalMixtureRates:
             root = np.sqrt(likelihood)
             step = max(1, _CACHE // likelihood.size)
             columns = np.arange(len(self.hits))[groups]
-            for which, draw in ((narrow, self._draw_narrow), (~narrow, self._draw_on_grid)):
-                indices = np.flatnonzero(which)
-                for some in (indices[at : at + step] for at in range(0, len(indices), step)):
-                    rows = np.concatenate([np.arange(ends[i], ends[i + 1]) for i in some])
-                    values = {name: each[some] for name, each in parameters.items()}
-                    logits = draw(groups, root, values, number[some], rng)
+            for selected, draw in ((narrow, self._draw_narrow), (~narrow, self._draw_on_grid)):
+                indices = np.flatnonzero(selected)
+                for block in (indices[at : at + step] for at in range(0, len(indices), step)):
+                    rows = np.concatenate([np.arange(ends[i], ends[i + 1]) for i in block])
+                    values = {name: draws[block] for name, draws in parameters.items()}
+                    logits = draw(groups, root, values, number[block], rng)
                     result[np.ix_(rows, columns)] = logits
         return result
 
@@ -661,14 +661,14 @@ def draw_between_nodes(
     n_densities, n_groups, size = mass.shape
     rows = np.arange(n_densities * n_groups).reshape(n_densities, n_groups)
     rows = np.repeat(rows, number, axis=0)
-    cell, part = _invert(mass.reshape(-1, size), rows, rng.random(rows.shape))
+    cell, fraction = _invert(mass.reshape(-1, size), rows, rng.random(rows.shape))
     slope = 2 * np.log(right.reshape(-1, size)[rows, cell] / left.reshape(-1, size)[rows, cell])
     # Where the line is level, the draw is uniform.
     slope = np.where(np.abs(slope) < 1e-6, 1e-6, slope)
-    part = np.log1p(part * np.expm1(slope)) / slope
+    fraction = np.log1p(fraction * np.expm1(slope)) / slope
     density = np.arange(n_densities) if len(nodes) > 1 else np.zeros(n_densities, int)
     density = np.repeat(density, number)[:, None]
-    return nodes[density, cell] + part * (nodes[density, cell + 1] - nodes[density, cell])
+    return nodes[density, cell] + fraction * (nodes[density, cell + 1] - nodes[density, cell])
 
 
 def _invert(mass, rows, uniform):
