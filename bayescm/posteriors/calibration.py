@@ -59,7 +59,7 @@ from bayescm.inference import bayesian_bootstrap, laplace
 from bayescm.measures.measure import CalibrationForm
 from bayescm.measures.probabilities import Forecasts, in_blocks, log_odds
 from bayescm.posteriors import calibration_bands
-from bayescm.posteriors.forecasts import OfForecasts, grouped, said_of_exact
+from bayescm.posteriors.forecasts import OfForecasts, exact_forecast_caveats, grouped
 from bayescm.posteriors.roc.prevalence import class_weights
 from bayescm.validate import fail
 
@@ -162,7 +162,8 @@ class Calibration(OfForecasts):
             side = "positive" if self._totals[1] < self._totals[0] else "negative"
             many = "example is" if fewest == 1 else "examples are"
             sentences = [f"{fewest:.3g} {side} {many} few: the intervals may be too short."]
-        return sentences + self._separation_caveats() + said_of_exact(self.evidence["score"].values)
+        exact = exact_forecast_caveats(self.evidence["score"].values)
+        return sentences + self._separation_caveats() + exact
 
     def _name_classifiers(self, selection):
         """Return " of a, b", the selected classifiers (K,); nothing of one without a name."""
@@ -274,7 +275,7 @@ class Calibration(OfForecasts):
         probability = self.probability
         return Forecasts(probability, self.outcome, self.shares[None], lambda: probability[None])
 
-    def least(self, measure: Callable, prob: float) -> np.ndarray:
+    def lower_limit(self, measure: Callable, prob: float) -> np.ndarray:
         """Return a distance from calibration of the curve in the band nearest to it, (K,)."""
         return lower_limit_of_distance(self, measure, prob)
 

@@ -39,7 +39,7 @@ from bayescm.evidence.scores import as_forecasts, one_vs_rest, top_label
 from bayescm.inference import bayesian_bootstrap, laplace
 from bayescm.measures.probabilities import ClassForecasts, Forecasts, log_odds
 from bayescm.posteriors.calibration import Calibration, lower_limit_of_distance
-from bayescm.posteriors.forecasts import OfForecasts, said_of_exact
+from bayescm.posteriors.forecasts import OfForecasts, exact_forecast_caveats
 from bayescm.posteriors.roc.prevalence import class_weights
 from bayescm.validate import fail
 
@@ -124,7 +124,7 @@ class DirichletCalibration(OfForecasts):
 
     def caveats(self, of: str = "parameter") -> list[str]:
         """Say so where a class has few examples, or forecasts have no log odds."""
-        rarest, exact = self._totals.argmin(), said_of_exact(self.evidence["score"].values)
+        rarest, exact = self._totals.argmin(), exact_forecast_caveats(self.evidence["score"].values)
         if self._totals[rarest] >= _FEW_EXAMPLES:
             return exact
         examples = f"{self._totals[rarest]:.3g} examples of class {self.labels[rarest]}"
@@ -135,7 +135,7 @@ class DirichletCalibration(OfForecasts):
         return self.labels if getattr(measure, "one_class", False) else None
 
     @cached_property
-    def rest(self) -> list[Calibration]:
+    def against_rest(self) -> list[Calibration]:
         """The posterior of each class against the rest."""
         return [Calibration(one_vs_rest(self.evidence, label)) for label in self.labels.tolist()]
 
@@ -238,7 +238,7 @@ class DirichletCalibration(OfForecasts):
     def _curve(self, size, rng, label):
         """Draw the curve of one class against the rest at the units, (size, K, u)."""
         odds = log_odds(self.probability[..., label])
-        return self.rest[label].curves(self._at_units(odds), size, rng)
+        return self.against_rest[label].curves(self._at_units(odds), size, rng)
 
     def _top_curve(self, size, rng, classifier):
         """Draw the curve of the highest probability of one classifier, (size, 1, u)."""
@@ -253,7 +253,7 @@ class DirichletCalibration(OfForecasts):
             chances.append(linear.chances(linear.sample[draws], linear.logs[units]))
         return np.stack(chances, axis=1)
 
-    def least(self, measure: Any, prob: float) -> np.ndarray:
+    def lower_limit(self, measure: Any, prob: float) -> np.ndarray:
         """Return a distance from calibration of the nearest of the probable curves, (K, [C])."""
         if measure.form.all_classes:
             limits = [
@@ -265,9 +265,8 @@ class DirichletCalibration(OfForecasts):
             return np.concatenate(
                 [lower_limit_of_distance(binary, formula, prob) for binary in self.top]
             )
-        values = np.stack(
-            [lower_limit_of_distance(binary, formula, prob) for binary in self.rest], axis=-1
-        )
+        limits = [lower_limit_of_distance(binary, formula, prob) for binary in self.against_rest]
+        values = np.stack(limits, axis=-1)
         if not measure.average:
             return values
         share = self._totals * self._class_weights

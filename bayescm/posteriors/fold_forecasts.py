@@ -17,7 +17,7 @@ from bayescm.measures.measure import CalibrationForm
 from bayescm.posteriors.calibration import calibration
 from bayescm.posteriors.correlated_t import correlated_draws
 from bayescm.posteriors.dirichlet_calibration import dirichlet_calibration
-from bayescm.posteriors.forecasts import OfForecasts, said_of_exact
+from bayescm.posteriors.forecasts import OfForecasts, exact_forecast_caveats
 from bayescm.validate import fail
 
 _FEW_EXAMPLES = 20  # examples of a class in a fold
@@ -53,7 +53,7 @@ class FoldForecasts(OfForecasts):
             raise fail("one fold does not show how folds differ", 1, "two or more", todo)
 
     @cached_property
-    def parts(self) -> list[OfForecasts]:
+    def of_folds(self) -> list[OfForecasts]:
         """The posterior of each fold by itself."""
         posterior = dirichlet_calibration if "class" in self.evidence.dims else calibration
         fold = self.evidence["fold"].values
@@ -65,7 +65,7 @@ class FoldForecasts(OfForecasts):
         truth, fold = self.evidence["actual"].values, self.evidence["fold"].values
         weight = self.evidence["weight"].values if "weight" in self.evidence else np.ones(len(fold))
         fewest = pd.crosstab(fold, truth, weight, aggfunc="sum").fillna(0).to_numpy().min()
-        exact = said_of_exact(self.evidence["score"].values)
+        exact = exact_forecast_caveats(self.evidence["score"].values)
         if fewest >= _FEW_EXAMPLES:
             return exact
         examples = f"A fold has {fewest:.3g} examples of a class"
@@ -73,7 +73,7 @@ class FoldForecasts(OfForecasts):
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
         """Return the labels of a measure of each class against the rest, or None."""
-        return self.parts[0].classes_of(measure)
+        return self.of_folds[0].classes_of(measure)
 
     def values(self, measure: Callable) -> np.ndarray:
         """Return the measure in each fold, (folds, [K], [C])."""
@@ -81,7 +81,7 @@ class FoldForecasts(OfForecasts):
             name = measure.__name__
             todo = "take the folds for one sample: curves.pool_folds(evidence, ranks=False)"
             raise fail(f"{name} is of one sample, not of folds", ..., "a proper score", todo)
-        values = np.stack([fold.point(measure) for fold in self.parts])
+        values = np.stack([fold.point(measure) for fold in self.of_folds])
         if not np.isfinite(values).all():
             todo = "use fewer folds, clip=, or take them for one sample: drop_vars('fold')"
             raise fail(f"{measure.__name__} is infinite or 0/0 in a fold", ..., "numbers", todo)

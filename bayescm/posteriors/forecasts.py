@@ -57,7 +57,7 @@ class OfForecasts(Posterior):
         """Return the sample as a population."""
         raise NotImplementedError
 
-    def least(self, measure: Any, prob: float) -> np.ndarray:
+    def lower_limit(self, measure: Any, prob: float) -> np.ndarray:
         """Return a distance from calibration of the nearest of the probable curves, (K, [C])."""
         raise NotImplementedError
 
@@ -229,7 +229,7 @@ class Distance(Empirical):
     def eti(self, prob: float) -> np.ndarray:
         """Return lower and upper limit, (..., 2)."""
         upper = self.quantile((1 + prob) / 2)
-        lower = self.posterior.least(self.measure, prob).reshape(np.shape(upper))
+        lower = self.posterior.lower_limit(self.measure, prob).reshape(np.shape(upper))
         return np.stack([np.minimum(lower, upper), upper], axis=-1)
 
     hdi = eti
@@ -239,7 +239,7 @@ class Distance(Empirical):
         return np.broadcast_to("eti", self.shape)
 
 
-def said_of_exact(probability: np.ndarray) -> list[str]:
+def exact_forecast_caveats(probability: np.ndarray) -> list[str]:
     """Say so where forecasts are exactly 0 or 1, which have no log odds."""
     number = int(np.isin(probability, (0, 1)).sum())
     if not number:

@@ -44,7 +44,7 @@ from bayescm.measures.measure import CalibrationForm
 from bayescm.measures.probabilities import Forecasts, log_odds
 from bayescm.posteriors.base import LabelTemplate
 from bayescm.posteriors.calibration import LEVEL, SLOPE
-from bayescm.posteriors.forecasts import OfForecasts, neighbours, said_of_exact
+from bayescm.posteriors.forecasts import OfForecasts, exact_forecast_caveats, neighbours
 from bayescm.validate import fail
 
 # Prior scales of the standard deviations of level and slope between sites (half-normal).
@@ -166,7 +166,7 @@ class SiteForecasts(OfForecasts):
                 f"{sparse.sum()} of {len(sparse)} sites have fewer than {_FEW_EXAMPLES} positive "
                 "or negative examples: what is said of these is said by the others too."
             )
-        return sentences + said_of_exact(self.probability)
+        return sentences + exact_forecast_caveats(self.probability)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return how many draws are made: sites take more time than draws are worth."""

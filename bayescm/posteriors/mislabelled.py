@@ -277,7 +277,7 @@ class Mislabelled(Strata):
     def caveats(self, of: str = "parameter") -> list[str]:
         """Say where the labels contradict the rates: they are wrong less often than was said."""
         total = self.by_label.sum(-1, keepdims=True)
-        matrix = self.errors.matrix(self.errors.least)
+        matrix = self.errors.matrix(self.errors.lower_quantile)
         expected = self._most_likely(self.by_label, matrix) @ matrix
         observed = self.by_label / np.maximum(total, 1)
         loss = (xlogy(self.by_label, observed) - xlogy(self.by_label, expected)).sum((-2, -1))
@@ -332,8 +332,8 @@ class LabelErrors:
         return self.filled(self.betas[:, 0] / self.betas.sum(-1))
 
     @property
-    def least(self) -> np.ndarray:
-        """The rates (C,), those with a distribution where it begins."""
+    def lower_quantile(self) -> np.ndarray:
+        """The rates (C,), those with a distribution at its 2.5% quantile."""
         return self.filled(betaincinv(*self.betas.T, 0.025))
 
     def filled(self, rates: np.ndarray) -> np.ndarray:
