@@ -184,14 +184,14 @@ def _estimands(model, posterior, values):
     names = {variable.name for variable in (*model.free_RVs, *model.deterministics)}
     if posterior is None:
         variables = {"parameter": "theta", "predictive": "theta"} if "theta" in names else {}
-        kept = [dim for dim in model.named_vars_to_dims.get("theta", ()) if dim not in CELLS]
-        pooled_dims = [dim for dim in values.dims if dim not in (*kept, *CELLS)]
+        batch_dims = [dim for dim in model.named_vars_to_dims.get("theta", ()) if dim not in CELLS]
+        pooled_dims = [dim for dim in values.dims if dim not in (*batch_dims, *CELLS)]
         estimands: dict[str, Any] = {"uses": pooled_dims, "pairs": []}
     else:
         variables = {of: name for of, name in posterior.estimands.items() if name in names}
-        kept = list(posterior.batch.dims) if variables else []
+        batch_dims = list(posterior.batch.dims) if variables else []
         estimands = {"uses": list(posterior.pooled_dims), "pairs": list(posterior.pairs)}
-    estimands |= {"estimands": variables, "batch": kept}
+    estimands |= {"estimands": variables, "batch": batch_dims}
     return {name: json.dumps(value) for name, value in estimands.items()} if variables else {}
 
 

@@ -414,12 +414,12 @@ class ThresholdSpread:
         logs = self._closest().log_density_of_differences(variance, _CORRELATION)
         shares = np.exp(logs - logs.max())
         # First the spreads by how well any correlation fits, then the correlation.
-        kept = rng.choice(proposals, size, p=shares.sum(-1) / shares.sum())
-        below = np.cumsum(shares[kept], axis=-1)
+        chosen = rng.choice(proposals, size, p=shares.sum(-1) / shares.sum())
+        below = np.cumsum(shares[chosen], axis=-1)
         below = below / below[:, -1:]
         index = (rng.random((size, 1)) > below).sum(-1)
         correlation = (index + rng.random(size)) / len(_CORRELATION)
-        return ratio[kept], rho[kept], correlation
+        return ratio[chosen], rho[chosen], correlation
 
     def _closest(self):
         """Return what shows best how thresholds move: halves, or else folds."""

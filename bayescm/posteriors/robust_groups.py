@@ -415,8 +415,8 @@ class NormalMixtureRates:
             # Nodes far apart may miss the top by much, where the spline does not.
             missed = max(log_likelihood.max() - surface.max(), 0.0)
             logs = log_likelihood + self._log_prior(edges)
-            kept = logs > logs.max() - _LOWEST - missed
-            inside = [np.flatnonzero(kept.any(axis)) for axis in ((1, 2), (0, 2), (0, 1))]
+            plausible = logs > logs.max() - _LOWEST - missed
+            inside = [np.flatnonzero(plausible.any(axis)) for axis in ((1, 2), (0, 2), (0, 1))]
             closer = np.array(
                 [
                     (ends[max(at[0] - 1, 0)], ends[min(at[-1] + 2, len(ends) - 1)])
@@ -424,7 +424,7 @@ class NormalMixtureRates:
                 ]
             )
             # Of groups without any success the rate may lie below all that were observed.
-            beyond = np.array([kept[0].any(), kept[-1].any()]) * np.ptp(box[0]) / 2
+            beyond = np.array([plausible[0].any(), plausible[-1].any()]) * np.ptp(box[0]) / 2
             closer[0] += beyond * [-1, 1]
             if not beyond.any() and (np.ptp(closer, axis=1) > _SHRUNK * np.ptp(box, axis=1)).all():
                 break
