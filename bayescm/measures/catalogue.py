@@ -480,8 +480,8 @@ _NAMED = (
         for each in _CATALOGUE.values()
         for name in (each.canonical, *each.aliases)
     }
-    | curves.NAMED
-    | probabilities.AVERAGES
+    | curves.AVERAGED
+    | probabilities.AVERAGED
 )
 
 
@@ -701,7 +701,8 @@ def measure(
     compute = partial(_checked if takes == "cells" else _tried, function=function)
     if takes == "curve":
         one = True
-        compute = partial(curves.per_class, formula=partial(curves.checked, function=function))
+        formula = partial(curves.checked_values, function=function)
+        compute = partial(curves.per_class, formula=formula)
     return Measure(
         compute,
         function,

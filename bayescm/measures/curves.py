@@ -91,11 +91,19 @@ class ClassCurves:
 # From a formula of a curve to a measure of one class, and to its averages over the classes.
 
 
-def _measure(**facts: Any) -> Callable[[Callable], Measure]:
-    """Make a measure of a formula of one curve."""
+def of_curve(**facts: Any) -> Callable[[Callable], Measure]:
+    """
+    Make a measure of a formula of one curve.
+
+    Parameters
+    ----------
+    **facts
+        Of a `Measure`: aliases, lower_is_better, range.
+    """
 
     def make(formula):
         name = formula.__name__
+        # The measure takes the formula's place in its module; so pickle finds the formula.
         formula.__qualname__ = f"{name}.formula"
         fixed = {"canonical": name, "takes": "curve", "needs_positive": True, "one_class": True}
         return Measure(partial(per_class, formula=formula), formula, name, **fixed, **facts)
@@ -136,7 +144,7 @@ def _top_label(curves, formula):
     return formula(curves.top())
 
 
-AVERAGES = {"macro": _macro, "weighted": _weighted, "micro": _micro, "top_label": _top_label}
+_AVERAGES = {"macro": _macro, "weighted": _weighted, "micro": _micro, "top_label": _top_label}
 
 
 def averaged(measure: Measure, how: str) -> Measure:
@@ -153,10 +161,10 @@ def _average(curves, formula, how):
         allowed, todo = f"{name} for two classes", f"ask for {name}"
         what = "an average is for three classes or more"
         raise fail(what, f"{name}_{how}", allowed, todo)
-    return AVERAGES[how](curves, formula)
+    return _AVERAGES[how](curves, formula)
 
 
-def bound(measure: Measure, classes: list, positive: Any) -> Measure:
+def of_chosen_class(measure: Measure, classes: list, positive: Any) -> Measure:
     """
     Return the measure of the class that it names (``auc[cat]``) against the rest.
 
@@ -176,24 +184,24 @@ def bound(measure: Measure, classes: list, positive: Any) -> Measure:
     formula = measure.formula
     if not classes:
         return replace(measure, compute=partial(per_class, formula=formula))
-    return replace(measure, compute=partial(_one_class, formula=formula, place=names.index(name)))
+    return replace(measure, compute=partial(_one_class, formula=formula, index=names.index(name)))
 
 
-def _one_class(curves, formula, place):
-    return formula(curves.one_vs_rest()[place])
+def _one_class(curves, formula, index):
+    return formula(curves.one_vs_rest()[index])
 
 
 # The measures.
 
 
-@_measure(aliases=("roc_auc", "roc_auc_score", "c_statistic"))
+@of_curve(aliases=("roc_auc", "roc_auc_score", "c_statistic"))
 def auc(curve):
     """Probability that a random positive example scores higher; ties count one half."""
     mean = curve.tpr[:, :-1] + curve.concordance * np.diff(curve.tpr, axis=1)
     return np.einsum("sj,sj->s", np.diff(curve.fpr, axis=1), mean)
 
 
-@_measure(aliases=("ap", "average_precision_score"))
+@of_curve(aliases=("ap", "average_precision_score"))
 def average_precision(curve):
     """Mean precision over all recalls: the area under the precision-recall curve."""
     # With P = q t + (1 - q) f, the share that is predicted positive, and P = o + s t on a straight
@@ -214,7 +222,7 @@ def average_precision(curve):
     return np.where(rise > 1e-15, pieces, 0.0).sum(axis=1)  # slopes overflow below
 
 
-@_measure(aliases=("best_f1",))
+@of_curve(aliases=("best_f1",))
 def max_f1(curve):
     """F1 at the best threshold, without what the best of many thresholds gains by chance."""
     # The largest value along a noisy curve is too high, and so is that of the mean curve, which has
@@ -257,7 +265,7 @@ def partial_auc(max_fpr: float) -> Measure:
 
     formula.__name__ = f"partial_auc({max_fpr:.12g})"
     formula.__doc__ = "Area under the ROC curve up to a false positive rate; 0.5 for chance."
-    return _measure()(formula)
+    return of_curve()(formula)
 
 
 def standardised(area: np.ndarray, max_fpr: float) -> np.ndarray:
@@ -266,7 +274,7 @@ def standardised(area: np.ndarray, max_fpr: float) -> np.ndarray:
     return (1 + (area - chance) / (max_fpr - chance)) / 2
 
 
-def checked(curve: Curve, function: Callable) -> np.ndarray:
+def checked_values(curve: Curve, function: Callable) -> np.ndarray:
     """Return the values of a user's function of a curve, one for each draw, or raise."""
     name = getattr(function, "__name__", type(function).__name__)
     try:
@@ -281,13 +289,19 @@ def checked(curve: Curve, function: Callable) -> np.ndarray:
     return values
 
 
-NAMED = {
-    f"{name}_{how}": averaged(each.called(name), how)
-    for each in (auc, average_precision, max_f1)
-    for name in (each.canonical, *each.aliases)
-    for how in AVERAGES
-}
-NAMED["roc_auc_ovr"] = NAMED["auc_macro"].called("roc_auc_ovr")
+def _averages():
+    """Return the averages over the classes of every measure of this file, by name and alias."""
+    measures = [entry for entry in globals().values() if isinstance(entry, Measure)]
+    return {
+        f"{name}_{how}": averaged(measure.called(name), how)
+        for measure in measures
+        for name in (measure.canonical, *measure.aliases)
+        for how in _AVERAGES
+    }
+
+
+AVERAGED = _averages()
+AVERAGED["roc_auc_ovr"] = AVERAGED["auc_macro"].called("roc_auc_ovr")
 FACTORIES = {"partial_auc": partial_auc}
 
 # Curves that the examples draw, and what is read off a curve.
@@ -315,16 +329,16 @@ def empirical(
     thresholds : ndarray, shape (J,)
         The highest first; the j-th takes the examples of the first j + 1 points.
     """
-    values, place = np.unique(-scores, return_inverse=True)
-    size = len(values)
-    weight = np.bincount(place + size * positive, weights, 2 * size).reshape(2, size)
+    negated, index = np.unique(-scores, return_inverse=True)
+    size = len(negated)
+    weight = np.bincount(index + size * positive, weights, 2 * size).reshape(2, size)
     rates = np.zeros((2, 1, size + 1))
     np.cumsum(weight, axis=1, out=rates[:, 0, 1:])
     total = rates[:, :, -1:].copy()
     rates /= total
     share = total[1, 0] / total[:, 0].sum() if prevalence is None else np.array([prevalence])
     half, tied = np.full(size, 0.5), np.ones(size, bool)
-    return Curve(rates[0], rates[1], share, half, tied, np.arange(size + 1)), -values
+    return Curve(rates[0], rates[1], share, half, tied, np.arange(size + 1)), -negated
 
 
 def lowest(curve: Curve, open_ends: tuple[int, int]) -> Curve:
@@ -362,12 +376,12 @@ def on_the_axes(curve: Curve, open_ends: tuple[int, int]) -> tuple[np.ndarray, n
 
 def tpr_at(curve: Curve, fpr: np.ndarray) -> np.ndarray:
     """Return each curve's true positive rate at false positive rates (T,), shape (S, T)."""
-    return _rows(fpr, curve.fpr, curve.tpr)
+    return _interpolate(fpr, curve.fpr, curve.tpr)
 
 
 def fpr_at(curve: Curve, recall: np.ndarray) -> np.ndarray:
     """Return each curve's false positive rate at recalls (T,), shape (S, T)."""
-    return _rows(recall, curve.tpr, curve.fpr)
+    return _interpolate(recall, curve.tpr, curve.fpr)
 
 
 def precision_at(curve: Curve, recall: np.ndarray) -> np.ndarray:
@@ -376,10 +390,11 @@ def precision_at(curve: Curve, recall: np.ndarray) -> np.ndarray:
     return hits / (hits + (1 - curve.prevalence[:, None]) * fpr_at(curve, recall))
 
 
-def _rows(at, x, y):
+def _interpolate(x_new, x, y):
+    """Return y (S, T) at x_new (T,), on straight lines between the points (x, y), (S, J) each."""
     # All draws in one call: rates lie in [0, 1], so that rows 2 apart do not overlap.
-    place = 2.0 * np.arange(len(x))[:, None]
-    return np.interp(at + place, (x + place).ravel(), np.ravel(y))
+    shift = 2.0 * np.arange(len(x))[:, None]
+    return np.interp(x_new + shift, (x + shift).ravel(), np.ravel(y))
 
 
 def cells_at(curve: Curve, slots_above: np.ndarray) -> np.ndarray:

@@ -191,7 +191,7 @@ def _mean_score(weight, score, wrong, pseudo):
 
 # The measures, each a formula of a population
 
-_BINS, _MOST = 15, 1000  # of the expected calibration error as it is printed in the literature
+_BINS, _MOST_BINS = 15, 1000  # of the expected calibration error as it is printed in the literature
 
 
 def _measure(**facts):
@@ -343,8 +343,8 @@ def of_bins(bins: int = _BINS, edges: Sequence[float] | None = None) -> Measure:
     """
     todo = 'write "ece_binned(10)" or "ece_binned(edges=[0,0.2,1])"'
     if edges is None:
-        if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= _MOST:
-            raise fail("ece_binned needs a number of bins", bins, f"1 to {_MOST}", todo)
+        if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= _MOST_BINS:
+            raise fail("ece_binned needs a number of bins", bins, f"1 to {_MOST_BINS}", todo)
         cuts, name = np.linspace(0, 1, bins + 1), f"ece_binned({bins})"
     else:
         try:
@@ -433,14 +433,14 @@ def log_miscalibration_full(forecasts):
     return forecasts.mean(rel_entr(forecasts.truth, forecasts.probability).sum(axis=-1))
 
 
-_WAYS = {"macro": _macro, "weighted": _weighted, "top_label": _top}
+_AVERAGES = {"macro": _macro, "weighted": _weighted, "top_label": _top}
 
 
 def averaged(measure: Measure, how: str) -> Measure:
     """Return the mean over the classes of a measure of one, or that of the highest probability."""
     name = f"{measure.canonical}_{how}"
     facts: Any = {"canonical": name, "average": how, "one_class": False, "aliases": ()}
-    compute = partial(_WAYS[how], formula=measure.formula)
+    compute = partial(_AVERAGES[how], formula=measure.formula)
     return replace(measure, compute=compute, __name__=name, **facts)
 
 
@@ -448,11 +448,11 @@ def _averages():
     """Return the means over the classes, and the measures of the highest probability, by name."""
     of_one_class = [each for each in globals().values() if getattr(each, "one_class", False)]
     return {
-        f"{each.canonical}_{how}": averaged(each, how) for each in of_one_class for how in _WAYS
+        f"{each.canonical}_{how}": averaged(each, how) for each in of_one_class for how in _AVERAGES
     }
 
 
-AVERAGES = _averages()
+AVERAGED = _averages()
 FACTORIES = {"ece_binned": of_bins}
 
 # The logistic regression of outcomes on the forecasts' log odds

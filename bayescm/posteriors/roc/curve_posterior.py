@@ -22,7 +22,7 @@ from bayescm.distributions.empirical import AttainedEnds, Empirical
 from bayescm.distributions.moments import CornishFisherBeta
 from bayescm.evidence.scores import as_scores, score_arrays
 from bayescm.evidence.slices import samples, slice_labels
-from bayescm.measures.curves import ClassCurves, Curve, auc, bound, empirical
+from bayescm.measures.curves import ClassCurves, Curve, auc, empirical, of_chosen_class
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.posteriors.roc.paired_areas import couple
 from bayescm.posteriors.roc.prevalence import known_prevalence
@@ -33,8 +33,9 @@ DRAWS = 4000
 # not.
 _BLOCKS_OF_AREAS, _BLOCKS = 256, 512
 _DRAWS_AT_ONCE = 20_000  # of all curves of a sample: 160 MB of the rates of one
-# The Monte Carlo error of a bound of 95 % by 4,000 draws, in standard deviations: moments that are
-# wrong by less say more than draws do.
+# The standard error of a 2.5 % quantile of a normal distribution by 4,000 draws, in standard
+# deviations: sqrt(0.025 * 0.975) / phi(1.96) is 2.7. Moments that are wrong by less say more than
+# draws do.
 _MONTE_CARLO_ERROR = 2.7 / DRAWS**0.5
 
 
@@ -131,7 +132,7 @@ class CurvePosterior(Posterior):
 
     def bound(self, measure: Any) -> Any:
         """Return the measure of a class that it names (``auc[cat]``) against the rest."""
-        return bound(measure, self.classes, self.evidence.coords.get("positive"))
+        return of_chosen_class(measure, self.classes, self.evidence.coords.get("positive"))
 
     def classes_of(self, measure: Any) -> np.ndarray | None:
         """Return the labels of a measure of each class against the rest, or None."""
@@ -155,24 +156,27 @@ class CurvePosterior(Posterior):
         Where they say enough of some members only, the others are drawn, each as if it were alone.
         """
         self.resolve_estimand(of)
-        areas = [sample.areas() for sample in self.samples] if measure.canonical == "auc" else []
-        if not areas or areas[0] is None:
+        if measure.canonical != "auc":
             return None
-        alone = np.array([area for sample in areas for area in sample], object)
-        enough = np.array([_moments_suffice(area) for area in alone])
+        by_sample = [sample.areas() for sample in self.samples]
+        if by_sample[0] is None:
+            return None
+        areas = np.array([area for sample in by_sample for area in sample], object)
+        errors = np.array([area.error_of(1.96) / area.unit_sd for area in areas])
+        is_drawn = ~(errors <= _MONTE_CARLO_ERROR)
+        if is_drawn.all():
+            return None
         shape = (*self.template.shape, *([len(self.classes)] if self.classes else []))
-        if not enough.any():
-            return None
-        if enough.all():
+        if not is_drawn.any():
             names = ("unit_mean", "unit_sd", "skew", "excess")
-            moments = [[getattr(each, name) for each in alone] for name in names]
-            mean, sd, skew, excess = (np.reshape(each, shape) for each in moments)
+            moments = ([getattr(area, name) for area in areas] for name in names)
+            mean, sd, skew, excess = (np.reshape(moment, shape) for moment in moments)
             return CornishFisherBeta(mean, sd, skew, excess)
         (values,) = self.draw([measure], DRAWS, np.random.default_rng(0))
-        drawn = self.empirical(measure, values)
-        for place in np.flatnonzero(~enough):
-            alone[place] = drawn.take(np.asarray(place))
-        return Stack(alone.reshape(shape))
+        empirical = self.empirical(measure, values)
+        for index in np.flatnonzero(is_drawn):
+            areas[index] = empirical.take(np.asarray(index))
+        return Stack(areas.reshape(shape))
 
     def empirical(self, measure: Any, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws; its intervals reach an end that the sample attains."""
@@ -194,42 +198,38 @@ class CurvePosterior(Posterior):
     ) -> list[np.ndarray]:
         """Draw several measures of the curves, (size, ..., [C])."""
         self.resolve_estimand(of)
-        tied = [each for each in measures if each.canonical == "auc" and self._pairs_areas]
-        others = [each for each in measures if each not in tied]
-        values = {each: self._draw_paired_areas(each, size, rng) for each in tied}
+        pairs_areas = "classifier" in self.evidence.dims and not self.classes
+        areas = [each for each in measures if pairs_areas and each.canonical == "auc"]
+        others = [each for each in measures if each not in areas]
+        values = {area: self._draw_paired_areas(area, size, rng) for area in areas}
         if others:
             values |= dict(zip(others, self._draw_measures(others, size, rng), strict=True))
         return [values[each] for each in measures]
 
-    @property
-    def _pairs_areas(self):
-        return "classifier" in self.evidence.dims and not self.classes
-
     def _draw_measures(self, measures, size, rng):
         """Draw measures of the same curves, (size, ..., [C])."""
-        drawn = [_draw_sample(each, measures, size, rng) for each in self.samples]
-        stacked = [np.stack(each, axis=1) for each in zip(*drawn, strict=True)]
-        further = [each.shape[3:] for each in stacked]
-        pairs = zip(stacked, further, strict=True)
-        return [each.reshape(size, *self.template.shape, *tail) for each, tail in pairs]
+        by_sample = [_draw_sample(sample, measures, size, rng) for sample in self.samples]
+        by_measure = [np.stack(values, axis=1) for values in zip(*by_sample, strict=True)]
+        shape = (size, *self.template.shape)
+        return [values.reshape(*shape, *values.shape[3:]) for values in by_measure]
 
     def _draw_paired_areas(self, measure, size, rng):
         """Draw the area of each classifier as if it were alone, and tie those of one sample."""
-        start, coupling = rng.bit_generator.state, deepcopy(rng)
-        columns = []
-        for place in range(self.evidence.sizes["classifier"]):
-            rng.bit_generator.state = start
-            columns.append(
-                [
-                    _draw_sample(self.model(one), [measure], size, rng)
-                    for one in samples(self.evidence.isel(classifier=[place]))
-                ]
+        state, coupling_rng = rng.bit_generator.state, deepcopy(rng)
+        by_classifier = []
+        for index in range(self.evidence.sizes["classifier"]):
+            rng.bit_generator.state = state
+            alone = samples(self.evidence.isel(classifier=[index]))
+            by_classifier.append(
+                [_draw_sample(self.model(sample), [measure], size, rng)[0] for sample in alone]
             )
-        tied = []
-        for sample, areas in zip(samples(self.evidence), zip(*columns, strict=True), strict=True):
-            together = np.concatenate([values for (values,) in areas], axis=1)
-            tied.append(couple(together, *score_arrays(sample), coupling))
-        return np.stack(tied, axis=1).reshape(size, *self.template.shape)
+        coupled = [
+            couple(np.concatenate(areas, axis=1), *score_arrays(sample), coupling_rng)
+            for sample, areas in zip(
+                samples(self.evidence), zip(*by_classifier, strict=True), strict=True
+            )
+        ]
+        return np.stack(coupled, axis=1).reshape(size, *self.template.shape)
 
     # What `bayescm.fit` asks of the one sample that it takes.
 
@@ -273,13 +273,13 @@ def _draw_curves(sample, size, rng, blocks):
 def _by_classifier(classifiers, totals, one_vs_rest, pooled, top):
     """Give each classifier its curves; each kind is made for all of them when it is asked for."""
 
-    def curves_of(place):
-        first, last = place * len(totals), (place + 1) * len(totals)
+    def curves_of(index):
+        first, last = index * len(totals), (index + 1) * len(totals)
         return ClassCurves(
-            lambda: one_vs_rest()[first:last], totals, lambda: pooled()[place], lambda: top()[place]
+            lambda: one_vs_rest()[first:last], totals, lambda: pooled()[index], lambda: top()[index]
         )
 
-    return [curves_of(place) for place in range(classifiers)]
+    return [curves_of(index) for index in range(classifiers)]
 
 
 def empirical_curves(sample: xr.Dataset) -> list[Curve | ClassCurves]:
@@ -289,19 +289,19 @@ def empirical_curves(sample: xr.Dataset) -> list[Curve | ClassCurves]:
         prevalence = known_prevalence(sample, codes == 1)
         return [empirical(row, codes == 1, weights, prevalence)[0] for row in matrix]
     classes = matrix.shape[1]
-    members = codes == np.arange(classes)[:, None]
+    positive = codes == np.arange(classes)[:, None]
 
     def one_vs_rest():
-        shares = [known_prevalence(sample, member) for member in members]
+        shares = [known_prevalence(sample, of_class) for of_class in positive]
         return [
-            empirical(row, member, weights, share)[0]
+            empirical(row, of_class, weights, share)[0]
             for rows in matrix
-            for row, member, share in zip(rows, members, shares, strict=True)
+            for row, of_class, share in zip(rows, positive, shares, strict=True)
         ]
 
     def pooled():  # of these pairs one in C is positive
         pairs = np.tile(weights, classes)
-        return [empirical(rows.ravel(), members.ravel(), pairs)[0] for rows in matrix]
+        return [empirical(rows.ravel(), positive.ravel(), pairs)[0] for rows in matrix]
 
     def top():
         return [empirical(*top_scores(rows, codes), weights)[0] for rows in matrix]
@@ -318,8 +318,3 @@ def top_scores(scores: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.nd
         todo = "ask for measures of each class, or collect more examples"
         raise fail("nothing to tell the highest scores by", got, "some of both", todo)
     return scores.max(axis=0), right
-
-
-def _moments_suffice(area):
-    """Return whether what the moments leave open is less than the Monte Carlo error of draws."""
-    return bool(area.error_of(1.96) <= _MONTE_CARLO_ERROR * area.unit_sd)

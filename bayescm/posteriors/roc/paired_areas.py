@@ -9,7 +9,13 @@ copula ties them. Its correlation has two parts, after what an area's posterior 
   near separation is the steadier one, less the small-sample bias of a correlation;
 - the rest is the doubt of what lies in the gaps and beyond the ends: how heavy tails are that
   nobody saw. That is much the same for classifiers of the same examples. An eighth of what sets
-  them apart is taken to set apart this doubt, too; measured, not derived.
+  them apart is taken to set apart this doubt, too; measured, not derived
+  (docs/background/curves.md, "Differences between classifiers").
+
+With rho the first correlation of two areas, and s_1 and s_2 the shares that DeLong's variance has
+in their posterior variances, at most 1, the correlation of the copula is
+
+    sqrt(s_1 s_2) rho + sqrt((1 - s_1) (1 - s_2)) (1 - (1 - rho) / 8).
 
 The common cells of `bayescm.posteriors.roc.slots` tie whole curves. For the difference of two areas
 they are too noisy, since the gaps of two classifiers differ by chance.
@@ -21,13 +27,16 @@ correlated receiver operating characteristic curves. Biometrics 44, 837-845. doi
 
 Olkin, I. & Pratt, J. W. (1958). Unbiased estimation of certain correlation coefficients. Annals of
 Mathematical Statistics 29, 201-211. doi:10.1214/aoms/1177706717
+
+Satterthwaite, F. E. (1946). An approximate distribution of estimates of variance components.
+Biometrics Bulletin 2, 110-114. doi:10.2307/3002019
 """
 
 import numpy as np
 from scipy.special import ndtri
 
-# Of what sets two classifiers apart, the part that also sets apart the doubt of their tails.
-_APART = 1 / 8
+# The part of what sets two classifiers apart that also sets apart the doubt about their tails.
+_TAIL_PART = 1 / 8
 
 
 def couple(
@@ -57,10 +66,10 @@ def couple(
     """
     from scipy.stats.qmc import Halton  # slow to import, and only pairs need it
 
-    root = _root(correlation(areas.var(axis=0), matrix, weights, codes))
+    root = _symmetric_root(correlation(areas.var(axis=0), matrix, weights, codes))
     # Evenly spread points: the difference of two areas hangs on few of the draws.
-    even = ndtri(Halton(areas.shape[1], rng=rng).random(len(areas)))
-    normal = even @ root
+    uniform = Halton(areas.shape[1], rng=rng).random(len(areas))
+    normal = ndtri(uniform) @ root
     rank = np.argsort(np.argsort(normal, axis=0, kind="stable"), axis=0, kind="stable")
     return np.take_along_axis(np.sort(areas, axis=0), rank, axis=0)
 
@@ -78,95 +87,108 @@ def correlation(
     matrix, weights, codes
         See `couple`.
     """
-    sides = [codes == 0, codes == 1]
-    _, covariance = placement_covariance(matrix, weights, sides)
-    ranks = _rank_correlation(matrix, weights, sides)
-    placed = _scaled(covariance)
-    shown = _unbiased((np.where(np.isnan(placed), ranks, placed) + ranks) / 2, weights, sides)
-    variance = np.maximum(variance, 1e-300)
-    part = np.minimum(np.diag(covariance) / variance, 1)
-    gaps = 1 - _APART * (1 - shown)
-    return np.sqrt(np.outer(part, part)) * shown + np.sqrt(np.outer(1 - part, 1 - part)) * gaps
+    by_class = [codes == 0, codes == 1]
+    _, covariance = placement_covariance(matrix, weights, by_class)
+    of_ranks = _rank_correlation(matrix, weights, by_class)
+    of_placements = _to_correlation(covariance)
+    of_placements = np.where(np.isnan(of_placements), of_ranks, of_placements)
+    rho = _unbiased((of_placements + of_ranks) / 2, weights, by_class)
+    share = np.minimum(np.diag(covariance) / np.maximum(variance, 1e-300), 1)
+    of_tails = 1 - _TAIL_PART * (1 - rho)
+    return (
+        np.sqrt(np.outer(share, share)) * rho + np.sqrt(np.outer(1 - share, 1 - share)) * of_tails
+    )
 
 
 def placement_covariance(
-    matrix: np.ndarray, weights: np.ndarray, sides: list[np.ndarray]
+    matrix: np.ndarray, weights: np.ndarray, by_class: list[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the observed areas (V,) and DeLong's covariance of them (V, V), in O(n log n).
 
-    A class of one example adds nothing to the covariance.
+    It is the sum over both classes of the covariance of the placement values of its examples over
+    their number. A class of one example adds nothing.
 
     Parameters
     ----------
     matrix : ndarray, shape (V, n)
     weights : ndarray, shape (n,)
         How many examples each stands for.
-    sides : list of ndarray of bool, shape (n,)
+    by_class : list of ndarray of bool, shape (n,)
         The negatives and the positives.
     """
-    placed = [_placements(row, weights, sides) for row in matrix]
-    areas = np.array([np.average(each[1], weights=weights[sides[1]]) for each in placed])
+    negative, positive = by_class
+    # How well each negative and each positive is told from the other class, (V, m) each.
+    placements = [
+        np.stack([_placement_values(-row, negative, positive, weights) for row in matrix]),
+        np.stack([_placement_values(row, positive, negative, weights) for row in matrix]),
+    ]
+    areas = np.array([np.average(row, weights=weights[positive]) for row in placements[1]])
     covariance = np.zeros((len(matrix), len(matrix)))
-    for index, side in enumerate(sides):
-        total = weights[side].sum()
+    for values, of_class in zip(placements, by_class, strict=True):
+        total = weights[of_class].sum()
         if total > 1:
-            parts = np.stack([each[index] for each in placed])
-            covariance += _products(parts, weights[side]) / (total - 1) / total
+            covariance += _cross_products(values, weights[of_class]) / (total - 1) / total
     return areas, covariance
 
 
-def _placements(scores, weights, sides):
-    """Return the fraction of the other class that each example is ranked correctly against."""
-    pairs = ((sides[0], sides[1], -1), (sides[1], sides[0], 1))
-    return [_below(sign * scores, own, other, weights) for own, other, sign in pairs]
+def _placement_values(scores, of_class, reference, weights):
+    """Return the share of a reference class that scores lower than each example of a class.
+
+    Ties count one half.
+    """
+    order = np.argsort(scores[reference], kind="stable")
+    sorted_scores = scores[reference][order]
+    cumulative = np.concatenate([[0], np.cumsum(weights[reference][order])])
+    lower, not_higher = (
+        cumulative[np.searchsorted(sorted_scores, scores[of_class], side)]
+        for side in ("left", "right")
+    )
+    return (lower + not_higher) / 2 / cumulative[-1]
 
 
-def _below(scores, own, other, weights):
-    """Return the share of the others that score lower than each own example, ties by half."""
-    order = np.argsort(scores[other], kind="stable")
-    values, at = scores[other][order], scores[own]
-    mass = np.concatenate([[0], np.cumsum(weights[other][order])])
-    ends = [mass[np.searchsorted(values, at, side)] for side in ("left", "right")]
-    return (ends[0] + ends[1]) / 2 / mass[-1]
-
-
-def _products(parts, weight):
+def _cross_products(values, weight):
     """Return the weighted sums of products about the means, (V, V), of rows (V, m)."""
-    parts = parts - np.average(parts, axis=1, weights=weight)[:, None]
-    return (parts * weight) @ parts.T
+    centered = values - np.average(values, axis=1, weights=weight)[:, None]
+    return (centered * weight) @ centered.T
 
 
-def _scaled(covariance):
+def _to_correlation(covariance):
     """Return the correlation, NaN where there is no variance."""
-    spread = np.sqrt(np.diag(covariance))
+    sd = np.sqrt(np.diag(covariance))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.clip(covariance / np.outer(spread, spread), -1, 1)
+        return np.clip(covariance / np.outer(sd, sd), -1, 1)
 
 
-def _rank_correlation(matrix, weights, sides):
+def _rank_correlation(matrix, weights, by_class):
     """Return the rank correlation within a class, the mean of both where both have one."""
-    found = [
-        _scaled(_products(np.stack([_below(row, s, s, weights) for row in matrix]), weights[s]))
-        for s in sides
-    ]
-    known = ~np.isnan(found)
-    mean = np.nansum(found, axis=0) / np.maximum(known.sum(axis=0), 1)
+    correlations = []
+    for of_class in by_class:
+        ranks = [_placement_values(row, of_class, of_class, weights) for row in matrix]
+        correlations.append(_to_correlation(_cross_products(np.stack(ranks), weights[of_class])))
+    defined = ~np.isnan(correlations)
+    mean = np.nansum(correlations, axis=0) / np.maximum(defined.sum(axis=0), 1)
     np.fill_diagonal(mean, 1.0)
     return mean
 
 
-def _unbiased(found, weights, sides):
-    """Return correlations without most of their small-sample bias."""
-    totals = np.array([weights[side].sum() for side in sides])
-    parts = 1 / totals / (1 / totals).sum()
-    number = 1 / (parts**2 / totals).sum()  # of degrees of freedom, after Satterthwaite
-    return found * (1 + (1 - found**2) / (2 * max(number - 4, 2)))
+def _unbiased(r, weights, by_class):
+    """
+    Return correlations r without most of their small-sample bias.
+
+    It is r (1 + (1 - r^2) / (2 (n - 4))), after Olkin and Pratt, with Satterthwaite's number n for
+    the variance of an area, to which a class adds one over its size. Below n = 6 the correction
+    stays as it is there.
+    """
+    totals = np.array([weights[of_class].sum() for of_class in by_class])
+    shares = 1 / totals / (1 / totals).sum()
+    n = 1 / (shares**2 / totals).sum()
+    return r * (1 + (1 - r**2) / (2 * max(n - 4, 2)))
 
 
-def _root(correlation):
+def _symmetric_root(correlation):
     """Return the symmetric root of the nearest correlation; copies have equal columns."""
     values, vectors = np.linalg.eigh(correlation)
-    values = np.where(values > 1e-12 * values[-1], values, 0.0)
+    values = np.where(values > 1e-12 * values[-1], values, 0.0)  # else rounding
     root = (vectors * np.sqrt(values)) @ vectors.T
     return root / np.linalg.norm(root, axis=0)

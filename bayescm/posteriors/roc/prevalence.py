@@ -1,4 +1,11 @@
-"""The share of the positive class among the scores: known, estimated, or with a prior."""
+"""
+The share of the positive class among the scores: known, estimated, or with a prior.
+
+With n_c examples of class c, the shares of C classes in the sample are Dirichlet(1 / C + n_c): of
+two classes a beta with Jeffreys' prior. Where the examples have importance weights, n_c is the
+effective number of examples, and the shares in the population are these times the mean weight of an
+example of each class (`class_weights`), over their sum.
+"""
 
 import numpy as np
 
@@ -22,26 +29,26 @@ def known_prevalence(evidence, positive: np.ndarray) -> float | None:
     return float(np.average(positive, weights=evidence["importance"].values))
 
 
-def prevalence_distribution(evidence, given, classes: int) -> tuple[float | None, np.ndarray]:
+def prevalence_distribution(evidence, prevalence, classes: int) -> tuple[float | None, np.ndarray]:
     """Return the known prevalence, or None, and the prior weight of each class."""
-    if given is None and "prevalence" in evidence.coords:
-        given = evidence.coords["prevalence"].item()
+    if prevalence is None and "prevalence" in evidence.coords:
+        prevalence = evidence.coords["prevalence"].item()
     default = np.full(classes, 1 / classes)
-    if given is None:
+    if prevalence is None:
         return None, default
     if classes > 2:
         todo = "leave it out, or take one class against the rest"
-        raise fail("prevalence is for two classes", given, "None", todo)
-    if isinstance(given, tuple):
-        if len(given) != 2 or not all(0 < each < np.inf for each in given):
+        raise fail("prevalence is for two classes", prevalence, "None", todo)
+    if isinstance(prevalence, tuple):
+        if len(prevalence) != 2 or not all(0 < number < np.inf for number in prevalence):
             raise fail(
                 "not a beta prior for the prevalence",
-                given,
+                prevalence,
                 "two numbers > 0",
                 "pass prevalence=(0.5, 0.5)",
             )
-        return None, np.array([given[1], given[0]], float)
-    if not 0 < given < 1:
+        return None, np.array([prevalence[1], prevalence[0]], float)
+    if not 0 < prevalence < 1:
         todo = "pass the proportion of positives, e.g. 0.01"
-        raise fail("prevalence must lie between 0 and 1", given, "0 < prevalence < 1", todo)
-    return float(given), default
+        raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)
+    return float(prevalence), default
