@@ -118,10 +118,10 @@ def _curve(evidence, *, places, asked, prob, simultaneous):
         "estimate": (dims, estimate.reshape(shape)),
         "method": (dims[:-1], np.array(posterior.methods).reshape(shape[:-1])),
     }
-    said = [*posterior.caveats(), *_exact(posterior), *_assumed(posterior)]
+    cautions = [*posterior.caveats(), *_exact(posterior), *_assumed(posterior)]
     if asked and np.isnan(ends).any():
-        said += _between(posterior)
-    attrs = {"caution": " ".join(said)} if said else {}
+        cautions += _between(posterior)
+    attrs = {"caution": " ".join(cautions)} if cautions else {}
     return xr.Dataset(columns, coords | {"bound": ["lower", "upper"]}, attrs)
 
 
@@ -132,8 +132,8 @@ def _curve_places(every):
     for _, view in every:
         weight = view["weight"].values if "weight" in view else np.ones(view.sizes["example"])
         for row in np.atleast_2d(view["score"].transpose(..., "example").values):
-            distinct, place = np.unique(row.round(9), return_inverse=True)
-            few = few_values(np.bincount(place, weight))
+            distinct, index = np.unique(row.round(9), return_inverse=True)
+            few = few_values(np.bincount(index, weight))
             (values if few else other).append(distinct if few else row)
     further = [_quantile_places(np.concatenate(other))] if other else []
     return np.unique(np.concatenate([*values, *further]))
@@ -151,8 +151,8 @@ def _exact(posterior):
     share = np.isin(smooth, (0, 1)).mean() if smooth else 0
     if share <= _MOST_EXACT:
         return []
-    said = f"{100 * share:.3g}% of the forecasts are exactly 0 or 1."
-    return [f"{said} Where these err more often than their neighbours the band may miss the rest."]
+    exact = f"{100 * share:.3g}% of the forecasts are exactly 0 or 1."
+    return [f"{exact} Where these err more often than their neighbours the band may miss the rest."]
 
 
 def _assumed(posterior):
@@ -160,16 +160,16 @@ def _assumed(posterior):
     rising = "may have a step: the band is that of a curve that never falls."
     falling = "seems to jump and to fall: the band is of its means over groups of neighbours."
     return [
-        f"The curve{whose} {said}"
-        for method, said in (("isotonic", rising), ("grouped", falling))
+        f"The curve{whose} {assumption}"
+        for method, assumption in (("isotonic", rising), ("grouped", falling))
         for whose in _whose(posterior, method)
     ]
 
 
 def _between(posterior):
     """Say so where a curve was asked for between the few values that forecasts take."""
-    said = "take few values: elsewhere nothing is known of the curve unless it is smooth."
-    return [f"The forecasts{whose} {said}" for whose in _whose(posterior, "binomial")]
+    caution = "take few values: elsewhere nothing is known of the curve unless it is smooth."
+    return [f"The forecasts{whose} {caution}" for whose in _whose(posterior, "binomial")]
 
 
 def _whose(posterior, method):
@@ -223,13 +223,16 @@ def test(
     """
     if not 0 < delta < 1:
         raise fail("delta must be a probability", delta, "0 < delta < 1", "pass delta=0.05")
-    found = [(of, calibration(view)) for of, view in views(evidence, top_label)]
-    tables = [_tested(posterior, delta).assign(**of) for of, posterior in found]
+    posteriors = [(labels, calibration(view)) for labels, view in views(evidence, top_label)]
+    tables = [_tested(posterior, delta).assign(**labels) for labels, posterior in posteriors]
     table = pd.concat(tables, ignore_index=True)
     leading = [name for name in ("classifier", "class") if name in table]
     table = table[[*leading, "p_calibrated", "departure"]]
-    if said := dict.fromkeys(each for _, posterior in found for each in _doubts(posterior)):
-        table.attrs["caution"] = " ".join(said)
+    doubts = [
+        doubt for _, posterior in posteriors for doubt in (*posterior.caveats(), *posterior.steps())
+    ]
+    if doubts:
+        table.attrs["caution"] = " ".join(dict.fromkeys(doubts))
     return table
 
 
@@ -238,10 +241,6 @@ def _tested(posterior, delta):
     near, middle = (largest < delta).mean(axis=0), np.median(largest, axis=0)
     named = {} if posterior.names is None else {"classifier": posterior.names}
     return pd.DataFrame(named | {"p_calibrated": near, "departure": middle})
-
-
-def _doubts(posterior):
-    return [*posterior.caveats(), *posterior.steps()]
 
 
 # What recalibration would bring.
@@ -301,23 +300,23 @@ def recalibrated(evidence: xr.Dataset, *, prob: float = 0.95, random_seed: int =
     drawn = posterior.draw(gains, posterior.draws_by_default("parameter"), rng)
     tables = []
     for score, gain, values in zip(_GAINS, gains, drawn, strict=True):
-        known = posterior.empirical(gain, values)
-        now, middle = posterior.point(resolve(score)), known.quantile(0.5)
-        ends = np.moveaxis(known.eti(prob), -1, 0)
-        columns = {"now": now, "recalibrated": now - middle, "gain": middle}
-        columns |= {"lower": ends[0], "upper": ends[1]}
-        frame = pd.DataFrame({name: np.atleast_1d(each) for name, each in columns.items()})
+        distribution = posterior.empirical(gain, values)
+        now, median = posterior.point(resolve(score)), distribution.quantile(0.5)
+        lower, upper = np.moveaxis(distribution.eti(prob), -1, 0)
+        columns = {"now": now, "recalibrated": now - median, "gain": median}
+        columns |= {"lower": lower, "upper": upper}
+        frame = pd.DataFrame({name: np.atleast_1d(column) for name, column in columns.items()})
         frame.insert(0, "measure", score)
         if posterior.names is not None:
             frame.insert(0, "classifier", posterior.names)
         tables.append(frame)
-    found = pd.concat(tables, ignore_index=True)
+    table = pd.concat(tables, ignore_index=True)
     if posterior.names is not None:
-        order = found["classifier"].map(posterior.names.index)
-        found = found.loc[order.sort_values(kind="stable").index].reset_index(drop=True)
-    if said := posterior.caveats():
-        found.attrs["caution"] = " ".join(said)
-    return found
+        order = table["classifier"].map(posterior.names.index)
+        table = table.loc[order.sort_values(kind="stable").index].reset_index(drop=True)
+    if cautions := posterior.caveats():
+        table.attrs["caution"] = " ".join(cautions)
+    return table
 
 
 # Many classes as two: each against the rest, or the highest probability.
@@ -342,13 +341,13 @@ def in_views(every: list[View], ask: Callable[[xr.Dataset], xr.Dataset]) -> xr.D
     if not every[0][0]:
         return ask(every[0][1])
     (dim,) = every[0][0]
-    parts, said = [], []
-    for of, view in every:
-        found = ask(view).drop_vars("positive", errors="ignore")
-        caution = found.attrs.pop("caution", "")
-        said += [f"Of {dim} {of[dim]}: {caution}"] if caution else []
-        parts.append(found.drop_vars(dim, errors="ignore").expand_dims({dim: [of[dim]]}))
+    parts, cautions = [], []
+    for labels, view in every:
+        answer = ask(view).drop_vars("positive", errors="ignore")
+        caution = answer.attrs.pop("caution", "")
+        cautions += [f"Of {dim} {labels[dim]}: {caution}"] if caution else []
+        parts.append(answer.drop_vars(dim, errors="ignore").expand_dims({dim: [labels[dim]]}))
     joined = xr.concat(parts, dim, join="exact", combine_attrs="drop")
     leading = [each for each in ("classifier", "class") if each in joined.dims]
     joined = joined.transpose(*leading, ...)
-    return joined.assign_attrs({"caution": " ".join(said)} if said else {})
+    return joined.assign_attrs({"caution": " ".join(cautions)} if cautions else {})

@@ -122,46 +122,47 @@ def decision_curve(
         if thresholds is None
         else check_chances(thresholds, *_REFUSAL, inside=True)
     )
-    known = checked(evidence, prevalence)
+    probabilities = one_sample_of_probabilities(evidence, prevalence)
     odds = at / (1 - at)
     concentration = check_number("concentration", concentration, 0, usual=0.5)
     check_whole("draws", draws, 2, "draws", DRAWS)
     size = {"draws": draws, "random_seed": check_seed(random_seed)}
-    drawn = rates_at(known, at, concentration=concentration, **size)
-    seen = rates_seen(known, at)
-    net, every, share = _net_benefit(drawn, odds)
-    points, all_points, share_seen = _net_benefit(seen, odds)
-    points, all_points = _rounded(points), _rounded(all_points)
+    drawn = rates_at(probabilities, at, concentration=concentration, **size)
+    sample = rates_in_sample(probabilities, at)
+    net, net_of_all, share = _net_benefit(drawn, odds)
+    points, points_of_all, share_in_sample = _net_benefit(sample, odds)
+    points, points_of_all = _rounded(points), _rounded(points_of_all)
     ends = partial(_ends, prob=prob, simultaneous=simultaneous)
-    everybody = Empirical(share.ravel()).eti(prob)  # in which their net benefit is linear
-    dims = tuple(map(str, seen["tpr"].dims))
+    # The net benefit of treating everybody is linear in the prevalence.
+    share_ends = Empirical(share.ravel()).eti(prob)
+    dims = tuple(map(str, sample["tpr"].dims))
     answer = {
         "net_benefit": (dims, points),
         "mean": (dims, net.mean(axis=0)),
         "interval": ((*dims, "bound"), ends(net)),
-        "treat_all": ("threshold", all_points.ravel()),
+        "treat_all": ("threshold", points_of_all.ravel()),
         "treat_all_interval": (
             ("threshold", "bound"),
-            everybody - (1 - everybody) * odds[:, None],
+            share_ends - (1 - share_ends) * odds[:, None],
         ),
-        "standardized": (dims, points / share_seen),
+        "standardized": (dims, points / share_in_sample),
         "standardized_interval": ((*dims, "bound"), ends(net / share)),
-        "avoided": (dims, (points - all_points) / odds),
-        "avoided_interval": ((*dims, "bound"), ends((net - every) / odds)),
-        "p_useful": (dims, (net > np.maximum(every, 0)).mean(axis=0)),
+        "avoided": (dims, (points - points_of_all) / odds),
+        "avoided_interval": ((*dims, "bound"), ends((net - net_of_all) / odds)),
+        "p_useful": (dims, (net > np.maximum(net_of_all, 0)).mean(axis=0)),
     }
     names = ["classifier"]
-    coords: dict[Any, Any] = {**seen.coords, "bound": ["lower", "upper"]}
+    coords: dict[Any, Any] = {**sample.coords, "bound": ["lower", "upper"]}
     if len(dims) > 1:
-        names = seen["classifier"].values.tolist()
+        names = sample["classifier"].values.tolist()
         coords["other"] = names
         answer["difference"] = (("classifier", "other", *dims[1:], "bound"), _pairs(net, ends))
     coords["strategy"] = [*names, "all", "none"]
     coords |= {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
-    return xr.Dataset(answer | _best_strategy(net, every), coords)
+    return xr.Dataset(answer | _best_strategy(net, net_of_all), coords)
 
 
-def checked(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
+def one_sample_of_probabilities(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
     """Return the probabilities of one sample, at a prevalence if it is given."""
     if "probabilities" not in getattr(evidence, "coords", {}):
         todo = "if they are chances, pass them through from_probabilities(actual, probabilities)"
@@ -172,10 +173,10 @@ def checked(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
 
 def _net_benefit(rates, odds):
     """Return the net benefit of the classifiers, and of as many dims that of all, and the share."""
-    found, alarms, share = (rates[name].values for name in ("tpr", "fpr", "prevalence"))
-    share = share.reshape(share.shape + (1,) * (found.ndim - share.ndim))
+    tpr, fpr, share = (rates[name].values for name in ("tpr", "fpr", "prevalence"))
+    share = share.reshape(share.shape + (1,) * (tpr.ndim - share.ndim))
     price = (1 - share) * odds
-    return share * found - price * alarms, share - price, share
+    return share * tpr - price * fpr, share - price, share
 
 
 def _ends(values, prob, simultaneous):
@@ -187,30 +188,37 @@ def _ends(values, prob, simultaneous):
 
 
 def _pairs(net, ends):
-    """Return how much more each classifier is worth than each other, (K, K, T, 2)."""
+    """Return by how much the net benefit of each classifier exceeds each other's, (K, K, T, 2)."""
     number = net.shape[1]
-    found = np.zeros((number, number, net.shape[2], 2))
+    differences = np.zeros((number, number, net.shape[2], 2))
     for one, other in combinations(range(number), 2):
-        found[one, other] = ends(_rounded(net[:, one] - net[:, other]))
-        found[other, one] = 0.0 - found[one, other][:, ::-1]
-    return found
+        differences[one, other] = ends(_rounded(net[:, one] - net[:, other]))
+        differences[other, one] = 0.0 - differences[one, other][:, ::-1]
+    return differences
 
 
 def _rounded(values):
     return np.where(np.abs(values) > _ROUNDING, values, 0.0)
 
 
-def _best_strategy(net, every):
-    """Return how probable it is that each strategy is best, and what it is worth to know."""
-    size, last = len(net), net.shape[-1]
-    worth = [*np.moveaxis(net.reshape(size, -1, last), 1, 0), every.reshape(size, last)]
-    worth.append(np.zeros((1, last)))
-    top = reduce(np.maximum, worth)
-    best = [one >= top - _ROUNDING for one in worth]
-    ties = sum(one.astype(np.int16) for one in best)  # who ties shares the first place
-    shared = [(one / ties).mean(axis=0) if (ties > 1).any() else one.mean(axis=0) for one in best]
-    gain = top.mean(axis=0) - np.max([one.mean(axis=0) for one in worth], axis=0)
-    return {"p_best": (("strategy", "threshold"), np.array(shared)), "evpi": ("threshold", gain)}
+def _best_strategy(net, net_of_all):
+    """
+    Return how probable it is that each strategy is best, and the expected gain from knowing which.
+
+    Of draws (S, [K], T) of the net benefit; strategies that tie share the first place. The expected
+    value of perfect information is E(max over strategies) - max over strategies of E.
+    """
+    size, number = len(net), net.shape[-1]
+    benefits = [*np.moveaxis(net.reshape(size, -1, number), 1, 0), net_of_all.reshape(size, number)]
+    benefits.append(np.zeros((1, number)))  # of treating none
+    highest = reduce(np.maximum, benefits)
+    is_best = [benefit >= highest - _ROUNDING for benefit in benefits]
+    ties = sum(best.astype(np.int16) for best in is_best)
+    p_best = [
+        (best / ties).mean(axis=0) if (ties > 1).any() else best.mean(axis=0) for best in is_best
+    ]
+    evpi = highest.mean(axis=0) - np.max([benefit.mean(axis=0) for benefit in benefits], axis=0)
+    return {"p_best": (("strategy", "threshold"), np.array(p_best)), "evpi": ("threshold", evpi)}
 
 
 # Expected cost.
@@ -282,17 +290,18 @@ def expected_cost(
     """
     check_prob(prob)
     rng = np.random.default_rng(check_seed(random_seed))
-    known = checked(evidence, None)
+    probabilities = one_sample_of_probabilities(evidence, None)
     at = _COST_THRESHOLDS if thresholds is None else check_chances(thresholds, *_REFUSAL)
-    drawn = rates_at(known, at, concentration=_PRIOR_EXAMPLES, draws=draws, random_seed=random_seed)
-    price = _prices(_by_cell(costs, known), draws, rng)
-    mean = {cell: float(each.mean()) for cell, each in price.items()}
-    labelled = {cell: xr.DataArray(each, dims="draw") for cell, each in price.items()}
+    size = {"draws": draws, "random_seed": random_seed}
+    drawn = rates_at(probabilities, at, concentration=_PRIOR_EXAMPLES, **size)
+    price = _prices(_by_cell(costs, probabilities), draws, rng)
+    mean = {cell: float(values.mean()) for cell, values in price.items()}
+    labelled = {cell: xr.DataArray(values, dims="draw") for cell, values in price.items()}
     paid = _cost(drawn, labelled).transpose("draw", ..., "threshold")
     least = paid.min("threshold")
     winners = paid == least
     answer = {
-        "cost": _cost(rates_seen(known, at), mean),
+        "cost": _cost(rates_in_sample(probabilities, at), mean),
         "mean": paid.mean("draw"),
         "interval": interval_of(paid, prob, "eti"),
         "p_best": (winners / winners.sum("threshold")).mean("draw"),
@@ -301,26 +310,26 @@ def expected_cost(
         "best_interval": interval_of(paid.idxmin("threshold"), prob, "eti"),
         "implied": xr.DataArray(_implied(mean)),
     }
-    found = {name: each.rename(name) for name, each in answer.items()}
-    return xr.Dataset(found).assign_coords(prob=prob)
+    named = {name: values.rename(name) for name, values in answer.items()}
+    return xr.Dataset(named).assign_coords(prob=prob)
 
 
 def _cost(rates, price):
-    share, found, alarms = rates["prevalence"], rates["tpr"], rates["fpr"]
-    of_positive = found * price["tp"] + (1 - found) * price["fn"]
-    of_negative = alarms * price["fp"] + (1 - alarms) * price["tn"]
+    share, tpr, fpr = rates["prevalence"], rates["tpr"], rates["fpr"]
+    of_positive = tpr * price["tp"] + (1 - tpr) * price["fn"]
+    of_negative = fpr * price["fp"] + (1 - fpr) * price["tn"]
     return share * of_positive + (1 - share) * of_negative
 
 
 def _implied(mean):
     """Return the probability at which acting and not acting cost the same."""
-    alarm, miss = mean["fp"] - mean["tn"], mean["fn"] - mean["tp"]
-    return alarm / (alarm + miss)
+    false_alarm, miss = mean["fp"] - mean["tn"], mean["fn"] - mean["tp"]
+    return false_alarm / (false_alarm + miss)
 
 
 def _prices(costs, draws, rng):
     """Return draws (draws,) of the cost of each cell."""
-    unknown = [each for each in costs if each not in _CELLS]
+    unknown = [name for name in costs if name not in _CELLS]
     if unknown or not costs:
         todo = 'pass e.g. {"fn": 5, "fp": 1}'
         raise fail("costs are of cells", unknown or costs, "tp, fn, fp, tn", todo)
@@ -328,22 +337,23 @@ def _prices(costs, draws, rng):
     price = {cell: _cost_draws(cell, costs.get(cell, 0.0), draws, rng, rows) for cell in _CELLS}
     for wrong, right in (("fp", "tn"), ("fn", "tp")):
         if not price[wrong].mean() > price[right].mean():
-            got = {cell: float(each.mean()) for cell, each in price.items()}
+            got = {cell: float(values.mean()) for cell, values in price.items()}
             todo = "rows are actual, columns predicted, index 1 the positive class"
             what = f"a mistake ({wrong}) costs no more than being right ({right})"
             raise fail(what, got, f"{wrong} > {right}", todo)
     return price
 
 
-def _by_cell(costs, known):
+def _by_cell(costs, probabilities):
     """Return costs by cell; a labelled matrix says itself which class is which."""
     if isinstance(costs, Mapping):
         return costs
     if isinstance(costs, pd.DataFrame) and all(map(is_default_index, costs.axes)):
         costs = costs.to_numpy()
     if isinstance(costs, pd.DataFrame | xr.DataArray):
-        positive = known["positive"].item()
-        labels = [each for each in np.unique(known["actual"]).tolist() if each != positive]
+        positive = probabilities["positive"].item()
+        actual = np.unique(probabilities["actual"]).tolist()
+        labels = [label for label in actual if label != positive]
         costs = align(costs, make_counts(np.zeros((2, 2)), np.array([*labels, positive]), positive))
     try:
         matrix = np.asarray(costs, float)
@@ -355,20 +365,20 @@ def _by_cell(costs, known):
     return dict(zip(_CELLS, matrix.ravel().tolist(), strict=True))
 
 
-def _cost_draws(cell, given, draws, rng, rows):
+def _cost_draws(cell, cost, draws, rng, rows):
     """Return draws of a cost that is a number, an array of draws, or a prior."""
-    if callable(given):
+    if callable(cost):
         import pymc as pm  # seconds to import, and few costs are priors
 
         with pm.Model():
-            given = pm.draw(given(cell), draws, random_seed=int(rng.integers(2**31)))
+            cost = pm.draw(cost(cell), draws, random_seed=int(rng.integers(2**31)))
     try:
-        values = np.asarray(given, float)
+        values = np.asarray(cost, float)
     except (TypeError, ValueError):
         values = np.array(np.nan)
     if values.ndim > 1 or not values.size or not np.isfinite(values).all():
         allowed = "a number, draws, or a function from a name to a PyMC variable"
-        raise fail(f"not a cost of {cell}", given, allowed, f'pass e.g. {{"{cell}": 5}}')
+        raise fail(f"not a cost of {cell}", cost, allowed, f'pass e.g. {{"{cell}": 5}}')
     if values.ndim == 0:
         return np.full(draws, values)
     if len(values) not in rows:
@@ -394,8 +404,8 @@ def rates_at(
     order = np.argsort(thresholds)
     places = np.searchsorted(thresholds[order], matrix, side="right")
     rates = [
-        _above(places[:, codes == side], weights[codes == side], order, concentration, draws, rng)
-        for side in (0, 1)
+        _draw_rate(places[:, codes == c], weights[codes == c], order, concentration, draws, rng)
+        for c in (0, 1)
     ]
     totals = np.bincount(codes, weights, 2) + concentration
     scale = class_weights(evidence, weights, codes, 2)
@@ -406,22 +416,22 @@ def rates_at(
     return _labelled(evidence, thresholds, *rates, share, "draw")
 
 
-def _above(places, weights, order, concentration, draws, rng):
+def _draw_rate(places, weights, order, concentration, draws, rng):
     """Draw the share of one class at or above each threshold, (S, K, T)."""
     last = len(order)
     ends = np.repeat([[0, last]], len(places), axis=0)
     cells, cell = _distinct(np.concatenate([places, ends], axis=1), last + 1)
     shape = np.bincount(cell, np.concatenate([weights, [concentration] * 2]))
     mass = rng.standard_gamma(shape, (draws, len(shape)))
-    found, reached = np.empty((draws, len(places), last)), np.empty(last, int)
-    for each, row in enumerate(cells):
-        down = np.argsort(-row, kind="stable")
-        total = mass[:, down]
-        np.cumsum(total, axis=1, out=total)
-        total /= total[:, -1:]
-        reached[order] = np.searchsorted(-row[down], -np.arange(last), side="left")
-        found[:, each] = total[:, reached - 1]
-    return found
+    rates, n_cells = np.empty((draws, len(places), last)), np.empty(last, int)
+    for classifier, row in enumerate(cells):
+        descending = np.argsort(-row, kind="stable")
+        cumulative = mass[:, descending]
+        np.cumsum(cumulative, axis=1, out=cumulative)
+        cumulative /= cumulative[:, -1:]
+        n_cells[order] = np.searchsorted(-row[descending], -np.arange(last), side="left")
+        rates[:, classifier] = cumulative[:, n_cells - 1]
+    return rates
 
 
 def _distinct(places, size):
@@ -434,19 +444,19 @@ def _distinct(places, size):
     return np.stack(np.unravel_index(code, shape)), cell
 
 
-def rates_seen(evidence: xr.Dataset, thresholds: np.ndarray) -> xr.Dataset:
+def rates_in_sample(evidence: xr.Dataset, thresholds: np.ndarray) -> xr.Dataset:
     """Return the same in the sample: a score at the threshold is predicted positive."""
     evidence = two_classes(evidence)
     matrix, weights, codes = score_arrays(evidence)
-    sides = [weights * (codes == side) for side in (0, 1)]
+    negatives, positives = weights * (codes == 0), weights * (codes == 1)
     order, last = np.argsort(thresholds), len(thresholds)
     fpr, tpr = np.empty((2, len(matrix), last))
-    for each, places in enumerate(np.searchsorted(thresholds[order], matrix, side="right")):
-        for rate, side in ((fpr, sides[0]), (tpr, sides[1])):
-            above = np.cumsum(np.bincount(places, side, last + 1)[:0:-1])[::-1]
-            rate[each, order] = above / side.sum()
-    known = known_prevalence(evidence, codes == 1)
-    share = sides[1].sum() / weights.sum() if known is None else known
+    for classifier, row in enumerate(np.searchsorted(thresholds[order], matrix, side="right")):
+        for rate, weight in ((fpr, negatives), (tpr, positives)):
+            above = np.cumsum(np.bincount(row, weight, last + 1)[:0:-1])[::-1]
+            rate[classifier, order] = above / weight.sum()
+    prevalence = known_prevalence(evidence, codes == 1)
+    share = positives.sum() / weights.sum() if prevalence is None else prevalence
     return _labelled(evidence, thresholds, fpr, tpr, np.array(share))
 
 

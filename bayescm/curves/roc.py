@@ -256,28 +256,28 @@ def points(evidence: xr.Dataset) -> xr.Dataset:
     return xr.Dataset(columns, coords)
 
 
-def _grid(given, name, default, least):
-    if given is None:
+def _grid(rates, name, default, least):
+    if rates is None:
         return default
     try:
-        grid = np.atleast_1d(np.asarray(given, float))
+        grid = np.atleast_1d(np.asarray(rates, float))
     except (TypeError, ValueError):
         grid = np.array([np.nan])
     if grid.ndim != 1 or not len(grid) or not ((grid >= least) & (grid <= 1)).all():
         allowed = "numbers in [0, 1]" if least == 0 else "numbers in (0, 1]"
-        raise fail(f"{name} must be a grid of rates", given, allowed, f"leave {name} out")
+        raise fail(f"{name} must be a grid of rates", rates, allowed, f"leave {name} out")
     return grid
 
 
 def _with_band(evidence, drawn, label, prob, simultaneous):
-    """Return band, median and observed values of curves, by a function, its name and grid."""
+    """Return band, median and observed values; ``label`` has the arguments of `DrawnCurves.map`."""
     values = drawn.map(*label)
     lowest = drawn.lowest().map(*label) if simultaneous else None
     bounds = band(values, prob=prob, simultaneous=simultaneous, lowest=lowest)
-    found = {values.name: bounds, "median": values.reduce(np.median, "draw")}
-    found["estimate"] = observed_curves(evidence).map(*label).isel(draw=0, drop=True)
+    answer = {values.name: bounds, "median": values.reduce(np.median, "draw")}
+    answer["estimate"] = observed_curves(evidence).map(*label).isel(draw=0, drop=True)
     coords = {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
-    return xr.Dataset(found).assign_coords(coords)
+    return xr.Dataset(answer).assign_coords(coords)
 
 
 def _at_the_axes(answer, drawn, prob):

@@ -87,26 +87,29 @@ def risk_coverage(
     names, confidence, wrong, weight = _answers(evidence)
     at = np.unique(np.quantile(confidence, np.linspace(0, 1, _PLACES), method="nearest"))
     rng = np.random.default_rng(check_seed(random_seed))
-    sides = _drawn(confidence, wrong, weight, at, rng)
-    seen = _above(np.searchsorted(at, confidence, side="right"), wrong, weight[None], len(at))
-    answered, errors = sides.sum(axis=1), sides[:, 1]
+    shares = _draw_shares(confidence, wrong, weight, at, rng)
+    places = np.searchsorted(at, confidence, side="right")
+    sample = _shares_above(places, wrong, weight[None], len(at))
+    answered, errors = shares.sum(axis=1), shares[:, 1]
     labels = {"classifier": names, "threshold": at}
     risk = xr.DataArray(errors / answered, labels, ("draw", *labels))
     share = xr.DataArray(answered, labels, ("draw", *labels))
-    total, mistakes = (xr.DataArray(each[0], labels) for each in (seen.sum(axis=1), seen[:, 1]))
+    total, mistakes = (
+        xr.DataArray(values[0], labels) for values in (sample.sum(axis=1), sample[:, 1])
+    )
     points = {"coverage": total, "risk": mistakes / total.where(total > 0)}
     kept = (risk < promise).mean("draw")
-    found = points | {
+    answer = points | {
         "interval": band(risk, prob=prob, simultaneous=simultaneous),
         "p_kept": kept,
         **_promised(kept, total, assurance),
         **_areas(share, risk, prob),
     }
-    answer = xr.Dataset({name: each.rename(name) for name, each in found.items()})
-    answer = answer.assign_coords(prob=prob, promise=promise, assurance=assurance)
+    table = xr.Dataset({name: values.rename(name) for name, values in answer.items()})
+    table = table.assign_coords(prob=prob, promise=promise, assurance=assurance)
     if "classifier" in evidence.dims:
-        return answer
-    alone = answer.drop_vars(["p_best", "area_difference", "other"])
+        return table
+    alone = table.drop_vars(["p_best", "area_difference", "other"])
     return alone.isel(classifier=0, drop=True)
 
 
@@ -135,7 +138,7 @@ def _answers(evidence):
     return score["classifier"].values, confidence, wrong, weight.astype(float)
 
 
-def _drawn(confidence, wrong, weight, at, rng):
+def _draw_shares(confidence, wrong, weight, at, rng):
     """Draw the shares of examples right and wrong from each threshold on, (S, 2, K, T)."""
     places = np.searchsorted(at, confidence, side="right")
     ends = np.repeat([[1, 1, len(at), len(at)]], len(places), axis=0)
@@ -144,19 +147,19 @@ def _drawn(confidence, wrong, weight, at, rng):
     keys, cell = np.unique(2 * places + flags, axis=1, return_inverse=True)
     shape = np.bincount(cell.ravel(), np.concatenate([weight, [_PRIOR] * 4]))
     mass = rng.standard_gamma(shape, (DRAWS, len(shape)))
-    return _above(keys // 2, keys % 2, mass, len(at))
+    return _shares_above(keys // 2, keys % 2, mass, len(at))
 
 
-def _above(places, wrong, mass, number):
+def _shares_above(places, wrong, mass, number):
     """Return the shares right and wrong from each threshold on, of masses (S, m) of cells."""
     mass = mass / mass.sum(axis=1, keepdims=True)
-    found = np.empty((len(mass), 2, len(places), number))
-    for each, (row, flags) in enumerate(zip(places, wrong, strict=True)):
-        for side in (0, 1):
-            own = np.flatnonzero(flags == side)
-            inside = mass[:, own] @ (row[own, None] == np.arange(1, number + 1))
-            found[:, side, each] = np.cumsum(inside[:, ::-1], axis=1)[:, ::-1]
-    return found
+    shares = np.empty((len(mass), 2, len(places), number))
+    for classifier, (row, flags) in enumerate(zip(places, wrong, strict=True)):
+        for is_wrong in (0, 1):
+            cells = np.flatnonzero(flags == is_wrong)
+            between = mass[:, cells] @ (row[cells, None] == np.arange(1, number + 1))
+            shares[:, is_wrong, classifier] = np.cumsum(between[:, ::-1], axis=1)[:, ::-1]
+    return shares
 
 
 def _promised(kept, coverage, assurance):
@@ -169,25 +172,25 @@ def _promised(kept, coverage, assurance):
         threshold.append(at[first] if good.any() else np.nan)
         answered.append(share[first] if good.any() else 0.0)
     names: dict[str, Any] = {"classifier": kept["classifier"].values}
-    found = {"promised_threshold": threshold, "promised_coverage": answered}
-    return {name: xr.DataArray(each, names) for name, each in found.items()}
+    columns = {"promised_threshold": threshold, "promised_coverage": answered}
+    return {name: xr.DataArray(column, names) for name, column in columns.items()}
 
 
 def _areas(share, risk, prob):
     """Return the area under the risk by coverage, and the differences of pairs."""
     steps = share - share.shift(threshold=-1, fill_value=0.0)
     area = (steps * risk).sum("threshold")
-    gap = area - area.rename(classifier="other")
+    difference = area - area.rename(classifier="other")
     ends = [(1 - prob) / 2, (1 + prob) / 2]
     best = area == area.min("classifier")
 
     def interval(values):
-        found = values.quantile(ends, "draw").rename(quantile="bound")
-        return found.assign_coords(bound=["lower", "upper"]).transpose(..., "bound")
+        bounds = values.quantile(ends, "draw").rename(quantile="bound")
+        return bounds.assign_coords(bound=["lower", "upper"]).transpose(..., "bound")
 
     return {
         "area": area.mean("draw"),
         "area_interval": interval(area),
         "p_best": (best / best.sum("classifier")).mean("draw"),
-        "area_difference": interval(gap),
+        "area_difference": interval(difference),
     }
