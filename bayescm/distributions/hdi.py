@@ -1,8 +1,8 @@
 """
 The interval of highest density and the mode of any distribution with a cdf and a density.
 
-This is the general way, which `Distribution` takes. Functions of a Dirichlet table have their own
-on the lattice of `quadrature`, and take `Link` and `both_ends` from here.
+This is the general way, which `Distribution` takes. Functions of a Dirichlet table have their own,
+on the lattices of `quadrature` (`newton`), and take `Link` and `both_ends` from here.
 """
 
 from typing import Any
@@ -131,7 +131,7 @@ def highest(rows: Any, prob: float) -> tuple[np.ndarray, np.ndarray]:
 
     Parameters
     ----------
-    rows : Members or Rows
+    rows : Members
         With ``quantiles(q)``, ``probabilities(x)``, ``take(index)`` and ``link``, for m
         distributions.
     prob : float

@@ -54,7 +54,8 @@ from bayescm.distributions.base import Distribution, check_interval
 from bayescm.distributions.batches import Stack
 from bayescm.distributions.hdi import INTERIOR, LOWER, SEVERAL_MODES, UPPER, both_ends
 from bayescm.distributions.incomplete import log_odds
-from bayescm.distributions.quadrature import Masses, _Values, shortest_candidate
+from bayescm.distributions.newton import shortest_candidate
+from bayescm.distributions.quadrature import LineValues, Masses
 
 # A bound of 95 % from 1,024 lines is off by 1e-5 to 1e-4 of the length of the interval where there
 # are hundreds of examples, and by up to 1e-3 where there are twenty; four times as many lines are
@@ -468,7 +469,7 @@ class _Grid(NamedTuple):
     step: float
 
 
-class _OnLines(_Values):
+class _OnLines(LineValues):
     """Values (m, N, P) on lines of equal weight: masses, quantiles and moments of m rows."""
 
     rough = False
@@ -538,16 +539,14 @@ class Lines:
             gap = level[:, 1] - level[:, 0]
             return np.stack(both_ends(gap, excess, pooled.density[0], slopes), axis=-1)
 
-        y, error = self._newton(begin.ends[0], move)
-        is_near = np.abs(y - begin.ends[0]) < _ASTRAY * (begin.ends[0, 1] - begin.ends[0, 0])
+        y, error = self._newton(begin.y[0], move)
+        is_near = np.abs(y - begin.y[0]) < _ASTRAY * (begin.y[0, 1] - begin.y[0, 0])
         if np.isfinite(error).all() and is_near.all():
             return y, error, name
         # Where the density is rough its slope is noise, and Newton's method goes astray.
         with np.errstate(all="ignore"):
-            candidates = shortest_candidate(
-                self.rows.quantile_function(_NODES), self.link, prob
-            ).ends
-        return begin.ends[0], _CONFIDENCE * standard_error(candidates), name
+            candidates = shortest_candidate(self.rows.quantile_function(_NODES), self.link, prob).y
+        return begin.y[0], _CONFIDENCE * standard_error(candidates), name
 
     def _newton(self, y, move):
         """
@@ -560,9 +559,9 @@ class Lines:
             for _ in range(_STEPS):
                 rows = self.masses_of_rows(y)
                 pooled = Masses(*(each.mean(0, keepdims=True) for each in rows))
-                score = pooled.rate[0]
-                step = np.clip(move(pooled, pooled, y)[0], -score, score)
-                if not (np.abs(step) > _SETTLED * score).any():
+                dy_dz = pooled.dy_dz[0]
+                step = np.clip(move(pooled, pooled, y)[0], -dy_dz, dy_dz)
+                if not (np.abs(step) > _SETTLED * dy_dz).any():
                     break
                 y = y + step
             error = _CONFIDENCE * standard_error(move(rows, pooled, y))

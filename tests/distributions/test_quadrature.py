@@ -139,6 +139,17 @@ def test_swapping_the_classes_commutes(name):
     )
 
 
+def test_a_batch_of_which_the_prevalence_leads_some():
+    """Its first table alone is integrated along the prevalence as well; once an IndexError."""
+    cells = np.array([[[640, 6455], [28_139_951, 4817]], [[30, 35], [15, 65]], [[3, 0], [1, 4]]])
+    batch = _distribution("cohen_kappa", cells).with_tolerance(1e-3)
+    ends, error = batch.interval_with_error(0.95, "hdi")
+    for table, (low, high), tolerance in zip(cells, ends, error, strict=True):
+        alone = _distribution("cohen_kappa", table).hdi(0.95)
+        np.testing.assert_allclose([low, high], alone, atol=2 * tolerance.max())
+        assert tolerance.max() <= 1e-3 * (high - low)
+
+
 @pytest.mark.parametrize("name", BY_QUADRATURE)
 def test_highest_density_interval(name):
     distribution = _distribution(name)
@@ -223,10 +234,10 @@ def test_odds_of_numbers_that_floats_cannot_hold(name):
 @pytest.mark.parametrize(("d", "outer"), [(1, False), (2, False), (3, False), (2, True)])
 def test_a_lattice_has_the_moments_of_a_normal_distribution(d, outer):
     lines = lattice(d, outer, 2, False)
-    along = lines.first[:, None] + lines.step * np.arange(lines.place.shape[2])
+    along = lines.first[:, None] + lines.step * np.arange(lines.grid_index.shape[2])
     weights = lines.weights[:, None] * np.exp(-(along**2) / 2) * lines.step / np.sqrt(2 * np.pi)
-    for place in lines.place:
-        scores = lines.grid[place]
+    for index in lines.grid_index:
+        scores = lines.grid[index]
         for power, moment in [(1, 0), (2, 1), (3, 0), (4, 3)]:
             assert (scores**power * weights).sum() == pytest.approx(moment, abs=1e-8)
     if outer:
