@@ -100,7 +100,7 @@ def agreement(
         got = {"raters": len(people), "classes": ratings.sizes["actual"]}
         todo = "add a rater, or name all classes by labels="
         raise fail("nothing to agree about", got, "two raters and classes or more", todo)
-    votes, weight = (ratings[each].values.astype(float) for each in ("votes", "counts"))
+    votes, weight = (ratings[variable].values.astype(float) for variable in ("votes", "counts"))
     groups = [] if len(people) == 2 else [("all", list(range(len(people))), AMONG_ALL)]
     if pairs or (pairs is None and len(people) <= 5) or len(people) == 2:
         groups += [
@@ -270,13 +270,13 @@ def assumed_dependence(
     >>> bool(means.iloc[0] > means.iloc[1])  # errors together flatter
     True
     """
-    asked: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "concentration": concentration}
-    asked |= {"positive": positive, "draws": draws, "random_seed": random_seed}
+    options: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "concentration": concentration}
+    options |= {"positive": positive, "draws": draws, "random_seed": random_seed}
     parts = []
     names = measures if isinstance(measures, str) or callable(measures) else list(measures)
-    for each in dependence:
-        part = summary(evidence, names, model="noisy_labels", dependence=float(each), **asked)
-        part.insert(0, "dependence", float(each))
+    for share in dependence:
+        part = summary(evidence, names, model="noisy_labels", dependence=float(share), **options)
+        part.insert(0, "dependence", float(share))
         parts.append(part)
     if not parts:
         raise fail("nothing is assumed", list(dependence), "one or more numbers", "pass (0, 0.2)")

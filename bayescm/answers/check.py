@@ -104,7 +104,7 @@ def check(
     parsed = [parse(text, level) for text in texts]
     type_of(evidence).canonical(evidence)  # says what is wrong with it
     members: list[dict] = [{}] if by is None else [{by: label} for label in _labels(evidence, by)]
-    asked = [
+    questions = [
         (requirement, member)
         for requirement in parsed
         for member in requirement.members(by) or members
@@ -112,23 +112,25 @@ def check(
     keywords |= {"of": of, "n": n, "model": model, "concentration": concentration}
     keywords |= {"positive": positive, "draws": draws, "random_seed": random_seed}
     # Part by part, so that a model that is sampled is sampled once for each.
-    order = sorted(range(len(asked)), key=lambda i: str(asked[i][0].of(asked[i][1]).parts()))
-    number = len({part for requirement, member in asked for part in requirement.of(member).parts()})
-    rows: list[dict[str, Any]] = [{}] * len(asked)
+    parts = [requirement.of(member).parts() for requirement, member in questions]
+    order = sorted(range(len(questions)), key=lambda i: str(parts[i]))
+    number = len({part for parts_of_question in parts for part in parts_of_question})
+    rows: list[dict[str, Any]] = [{}] * len(questions)
     with several_fits(number if _adds_up(evidence) else 1):
         for i in order:
-            requirement, member = asked[i]
+            requirement, member = questions[i]
             rows[i] = {"requirement": requirement.text, **member}
             rows[i] |= _decide(evidence, requirement.of(member), keywords)
     return pd.DataFrame(rows)
 
 
-def _decide(evidence, asked, keywords):
+def _decide(evidence, requirement, keywords):
     """Return the probability, the level and the outcome, and what would decide it."""
-    probability = _probability(evidence, asked, keywords)
-    outcome = _outcome(probability, asked.level)
-    needed = _needed(evidence, asked, keywords) if outcome == UNKNOWN else ""
-    return {"probability": probability, "level": asked.level, "outcome": outcome, "needed": needed}
+    probability = _probability(evidence, requirement, keywords)
+    outcome = _outcome(probability, requirement.level)
+    needed = _needed(evidence, requirement, keywords) if outcome == UNKNOWN else ""
+    level = requirement.level
+    return {"probability": probability, "level": level, "outcome": outcome, "needed": needed}
 
 
 def _outcome(probability, level):
@@ -172,7 +174,7 @@ class Requirement(NamedTuple):
     def parts(self) -> list[tuple]:
         """Return the parts of the evidence that its terms are of, each once."""
         terms = [self.first] if self.second is None else [self.first, self.second]
-        return list(dict.fromkeys(tuple(sorted(_apart(term).items())) for term in terms))
+        return list(dict.fromkeys(tuple(sorted(_part_labels(term).items())) for term in terms))
 
     def of(self, member: dict[str, Any]) -> "Requirement":
         """Return the requirement of one member; a part that a term names itself stays."""
@@ -206,24 +208,25 @@ def parse(text: str, level: float = 0.95) -> Requirement:
     (Term(measure='f1', where={}), Term(measure='f1', where={'classifier': 'old'}),
      True, -0.01, 0.9)
     """
-    found = _WHOLE.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
+    match = _WHOLE.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
         raise fail("not a requirement", text, "MEASURE > NUMBER @ LEVEL", _EXAMPLE)
-    one, where, two, other, sign, threshold, percent, asked, percents = found.groups()
-    wanted = level if asked is None else float(asked) / (100 if percents else 1)
-    if not 0.5 < wanted < 1:
-        raise fail(f"the level of {text!r}", wanted, "a probability between 0.5 and 1", _EXAMPLE)
-    second = None if two is None else Term(two, _named_part(other, text))
-    limit = float(threshold) / (100 if percent else 1)
-    return Requirement(
-        text, Term(one, _named_part(where, text)), second, sign[0] == ">", limit, wanted
+    first, part, second, other_part, sign, threshold, threshold_percent, stated, per_cent = (
+        match.groups()
     )
+    required = level if stated is None else float(stated) / (100 if per_cent else 1)
+    if not 0.5 < required < 1:
+        raise fail(f"the level of {text!r}", required, "a probability between 0.5 and 1", _EXAMPLE)
+    limit = float(threshold) / (100 if threshold_percent else 1)
+    one_term = Term(first, _named_part(part, text))
+    other_term = None if second is None else Term(second, _named_part(other_part, text))
+    return Requirement(text, one_term, other_term, sign[0] == ">", limit, required)
 
 
 def _named_part(text, whole):
     """Return the dims and labels in brackets."""
-    pairs = [each.partition("=") for each in (text or "").split(",") if each.strip()]
-    unread = [each for each in pairs if not all(part.strip() for part in each)]
+    pairs = [pair.partition("=") for pair in (text or "").split(",") if pair.strip()]
+    unread = [pair for pair in pairs if not all(part.strip() for part in pair)]
     if unread or (text is not None and not pairs):
         todo = 'write e.g. "recall[site=B] > 0.8"'
         raise fail(f"cannot read the part in {whole!r}", text, "[NAME=LABEL]", todo)
@@ -234,32 +237,32 @@ def _named_part(text, whole):
 # draws.
 
 
-def _probability(evidence, asked: Requirement, keywords) -> float:
+def _probability(evidence, requirement: Requirement, keywords) -> float:
     """Return the posterior probability that the requirement holds."""
-    if asked.second is None:
-        above = _single(_part(evidence, asked.first.where), asked, keywords)
+    if requirement.second is None:
+        above = _single(_part(evidence, requirement.first.where), requirement, keywords)
     else:
-        gap = _difference(evidence, asked, keywords)
+        gap = _difference(evidence, requirement, keywords)
         gap = gap[~np.isnan(gap)]
-        above = float((gap > asked.threshold).mean()) if len(gap) else float("nan")
-    return above if asked.above else 1 - above
+        above = float((gap > requirement.threshold).mean()) if len(gap) else float("nan")
+    return above if requirement.above else 1 - above
 
 
-def _single(part, asked, keywords):
+def _single(part, requirement, keywords):
     counts = matrices_of(part) if _adds_up(part) else part
-    found = prob_above(counts, asked.first.measure, asked.threshold, **keywords)
-    return _value_of_term(found, asked.first, part).item()
+    probability = prob_above(counts, requirement.first.measure, requirement.threshold, **keywords)
+    return _value_of_term(probability, requirement.first, part).item()
 
 
-def _difference(evidence, asked, keywords):
+def _difference(evidence, requirement, keywords):
     """Return draws of the difference: joint ones where both are of the same examples."""
-    one, two = asked.first, asked.second
+    term, other = requirement.first, requirement.second
     rng = np.random.default_rng(keywords["random_seed"])
-    if not _adds_up(evidence) or _apart(one) == _apart(two):
-        first, second = _draws_of_terms(_part(evidence, one.where), (one, two), rng, keywords)
+    if not _adds_up(evidence) or _part_labels(term) == _part_labels(other):
+        first, second = _draws_of_terms(_part(evidence, term.where), (term, other), rng, keywords)
     else:
-        (first,) = _draws_of_terms(_part(evidence, one.where), (one,), rng, keywords)
-        (second,) = _draws_of_terms(_part(evidence, two.where), (two,), rng, keywords)
+        (first,) = _draws_of_terms(_part(evidence, term.where), (term,), rng, keywords)
+        (second,) = _draws_of_terms(_part(evidence, other.where), (other,), rng, keywords)
     return first - second
 
 
@@ -278,19 +281,19 @@ def _of_posterior(keywords):
     return {k: v for k, v in keywords.items() if k not in ("of", "n", "accuracy")}
 
 
-def _value_of_term(found, term, part):
+def _value_of_term(values, term, part):
     """Return the number that a term stands for: of the part that it names, or the first one."""
     where = {k: v for k, v in term.where.items() if k in _OF_ANSWERS or not _adds_up(part)}
-    for dim in [each for each in found.dims if each != "draw"]:
+    for dim in [name for name in values.dims if name != "draw"]:
         if dim not in where and dim != "classifier":
-            label = found[dim].values.tolist()[0] if dim in found.coords else "..."
+            label = values[dim].values.tolist()[0] if dim in values.coords else "..."
             todo = f'write e.g. "{term.measure}[{dim}={label}] > 0.8"'
             raise fail(f"{term.measure} has a value for each {dim}", ..., f"one {dim}", todo)
-        found = found.isel({dim: _place(found, dim, where)}, drop=True)
+        values = values.isel({dim: _index_of_label(values, dim, where)}, drop=True)
         where.pop(dim, None)
     for dim in where:
-        _labels(found, dim)  # says that there is no such part
-    return found
+        _labels(values, dim)  # says that there is no such part
+    return values
 
 
 # The part of the evidence that a term names.
@@ -301,7 +304,7 @@ def _adds_up(evidence):
     return type_of(evidence).sum_over is not None
 
 
-def _apart(term):
+def _part_labels(term):
     return {dim: label for dim, label in term.where.items() if dim not in _OF_ANSWERS}
 
 
@@ -312,74 +315,74 @@ def _part(evidence, where):
         return evidence
     for dim in where:
         if dim not in _OF_ANSWERS:
-            place = _place(evidence, dim, where)
-            evidence = evidence.isel({dim: place}, drop=True)
+            index = _index_of_label(evidence, dim, where)
+            evidence = evidence.isel({dim: index}, drop=True)
     dims = [dim for dim in entry.values(evidence).dims if dim not in _KEPT]
     return entry.sum_over(evidence, dims)
 
 
-def _place(evidence, dim, where):
+def _index_of_label(evidence, dim, where):
     """Return the place of the label that a term names; of classifiers by default the first."""
     labels = [str(label) for label in _labels(evidence, dim)]
-    wanted = where.get(dim, labels[0])
-    if str(wanted) not in labels:
-        raise fail(f"no such {dim}", wanted, labels, suggest(str(wanted), labels))
-    if labels.count(str(wanted)) > 1:
+    label = where.get(dim, labels[0])
+    if str(label) not in labels:
+        raise fail(f"no such {dim}", label, labels, suggest(str(label), labels))
+    if labels.count(str(label)) > 1:
         todo = "rename them, or add them up"
-        raise fail(f"several {dim}s have one name", wanted, "each name once", todo)
-    return labels.index(str(wanted))
+        raise fail(f"several {dim}s have one name", label, "each name once", todo)
+    return labels.index(str(label))
 
 
 def _labels(evidence, dim):
     if dim not in evidence.dims:
         hidden = (*CELLS, "outcome", "label", "draw")
-        having = [str(each) for each in evidence.dims if each not in hidden]
+        dims = [str(name) for name in evidence.dims if name not in hidden]
         todo = "read it with the evidence: by={...} in from_predictions, --by on the command line"
-        raise fail("the evidence has no such part", dim, having or "parts by name", todo)
+        raise fail("the evidence has no such part", dim, dims or "parts by name", todo)
     return evidence[dim].values.tolist()
 
 
 # How much more evidence would decide.
 
 
-def _needed(evidence, asked, keywords):
+def _needed(evidence, requirement, keywords):
     """Say how much more evidence would decide, if it went on in the same proportions."""
     if not _adds_up(evidence):
         return ""
-    if asked.second is not None:
-        return _needed_of_difference(evidence, asked, keywords)
-    counts = _table(evidence, asked.first)
-    known = {k: v for k, v in asked.first.where.items() if k != "classifier"}
-    asked = asked._replace(first=Term(asked.first.measure, known))
-    total, unit = _unit(counts, asked.first.measure)
+    if requirement.second is not None:
+        return _needed_of_difference(evidence, requirement, keywords)
+    counts = _table(evidence, requirement.first)
+    where = {k: v for k, v in requirement.first.where.items() if k != "classifier"}
+    requirement = requirement._replace(first=Term(requirement.first.measure, where))
+    total, unit = _unit(counts, requirement.first.measure)
     if isinstance(posterior_of(counts, **_of_posterior(keywords)), SampledPosterior):
         if any(dim in counts.dims for dim in _EFFECTS):
             return ""  # what examples cannot take away is in it
         # To sample once more for every factor would take minutes.
-        away = abs(float(ndtri(_single(counts, asked, keywords))))
-        return _more(total, unit, _factor_by_variance(away, asked.level))
+        away = abs(float(ndtri(_single(counts, requirement, keywords))))
+        return _more(total, unit, _factor_by_variance(away, requirement.level))
 
     def spare(times):
         more = (counts * times).round().astype(np.int64)
-        above = _single(more, asked, keywords)
+        above = _single(more, requirement, keywords)
         # Beyond eight deviations probabilities are not told apart.
-        return float(abs(np.clip(ndtri(above), -8, 8)) - ndtri(asked.level))
+        return float(abs(np.clip(ndtri(above), -8, 8)) - ndtri(requirement.level))
 
-    return _more(total, unit, _deciding_factor(spare, float(ndtri(asked.level))))
+    return _more(total, unit, _deciding_factor(spare, float(ndtri(requirement.level))))
 
 
-def _needed_of_difference(evidence, asked, keywords):
+def _needed_of_difference(evidence, requirement, keywords):
     """Say the same of a difference, whose variance falls as examples come."""
     parts = {}
-    for term in (asked.first, asked.second):
+    for term in (requirement.first, requirement.second):
         counts = _table(evidence, term)
         if any(dim in counts.dims for dim in _EFFECTS):
             return ""  # what examples cannot take away is in it
-        own = "" if type_of(evidence) is OUTCOMES else term.where.get("classifier")
-        parts[own, *sorted(_apart(term).items())] = float(counts.sum())
-    values = _difference(evidence, asked, keywords)
-    away = abs(np.nanmean(values) - asked.threshold) / np.nanstd(values)
-    return _more(sum(parts.values()), "examples", _factor_by_variance(away, asked.level))
+        classifier = "" if type_of(evidence) is OUTCOMES else term.where.get("classifier")
+        parts[classifier, *sorted(_part_labels(term).items())] = float(counts.sum())
+    values = _difference(evidence, requirement, keywords)
+    away = abs(np.nanmean(values) - requirement.threshold) / np.nanstd(values)
+    return _more(sum(parts.values()), "examples", _factor_by_variance(away, requirement.level))
 
 
 def _factor_by_variance(away, level) -> float | None:
@@ -392,7 +395,7 @@ def _table(evidence, term):
     counts = matrices_of(_part(evidence, term.where))
     if "classifier" not in counts.dims:
         return counts
-    return counts.isel(classifier=_place(counts, "classifier", term.where), drop=True)
+    return counts.isel(classifier=_index_of_label(counts, "classifier", term.where), drop=True)
 
 
 def _more(total, unit, times):
@@ -434,6 +437,6 @@ def _unit(counts, measure):
     label = counts["positive"].item() if "positive" in counts.coords else None
     dim = "predicted" if unit.startswith("predicted") else "actual"
     if unit != "examples" and label is not None:
-        own = counts[dim] == label if unit.endswith("positives") else counts[dim] != label
-        return float(counts.where(own, 0).sum()), unit
+        is_counted = counts[dim] == label if unit.endswith("positives") else counts[dim] != label
+        return float(counts.where(is_counted, 0).sum()), unit
     return float(counts.sum()), "examples"

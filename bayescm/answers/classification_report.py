@@ -126,10 +126,10 @@ def classification_report(
     options |= {"accuracy": accuracy, **keywords}
     support = counts.sum("predicted").to_series()
     parts = [rows.assign(support=support[label]) for label, rows in _classes(counts, options)]
-    names = ["accuracy", *(f"{each}_{over}" for over in _AVERAGES for each in _COLUMNS)]
+    names = ["accuracy", *(f"{name}_{over}" for over in _AVERAGES for name in _COLUMNS)]
     averages = summary(counts, names, **options)
-    averages["name"] = [_AVERAGES.get(each.partition("_")[2], each) for each in averages["measure"]]
-    averages["measure"] = [each.partition("_")[0] for each in averages["measure"]]
+    averages["name"] = [_AVERAGES.get(name.partition("_")[2], name) for name in averages["measure"]]
+    averages["measure"] = [name.partition("_")[0] for name in averages["measure"]]
     parts.append(averages.assign(support=support.sum()))
     columns = ["name", "measure", "point", "lower", "upper", "support"]
     return ClassificationReport(pd.concat(parts, ignore_index=True)[columns], digits)

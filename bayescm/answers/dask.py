@@ -24,13 +24,13 @@ def is_lazy(evidence: Any) -> TypeGuard[xr.DataArray]:
     return evidence.chunks is not None
 
 
-def lazily(ask: Callable[[xr.DataArray], xr.DataArray], counts: xr.DataArray) -> xr.DataArray:
+def lazily(answer: Callable[[xr.DataArray], xr.DataArray], counts: xr.DataArray) -> xr.DataArray:
     """
-    Return what would be asked of counts, as an array of Dask.
+    Return the answer for counts, as an array of Dask.
 
     Parameters
     ----------
-    ask : callable
+    answer : callable
         From counts to an answer that keeps some of their dims.
     counts : DataArray
         An array of Dask. The dims that the answer does not keep must lie in one block, and are
@@ -44,20 +44,21 @@ def lazily(ask: Callable[[xr.DataArray], xr.DataArray], counts: xr.DataArray) ->
     """
     _check(counts)
     lead = [dim for dim in counts.dims if dim not in CELLS]
-    one = _tried(ask, counts, math.prod(len(counts.chunksizes[dim]) for dim in lead))
-    batch_dims = [dim for dim in one.dims if dim in counts.dims and dim not in CELLS]
+    trial = _trial_answer(answer, counts, math.prod(len(counts.chunksizes[dim]) for dim in lead))
+    batch_dims = [dim for dim in trial.dims if dim in counts.dims and dim not in CELLS]
     blocks = counts.chunk({dim: -1 for dim in counts.dims if dim not in batch_dims})
-    return xr.map_blocks(_plain, blocks, args=[ask], template=_template(one, blocks, batch_dims))
+    return xr.map_blocks(
+        _plain, blocks, args=[answer], template=_template(trial, blocks, batch_dims)
+    )
 
 
-def _plain(block, ask):
-    answer = ask(block)
-    return answer.drop_attrs()
+def _plain(block, answer):
+    return answer(block).drop_attrs()
 
 
-def _tried(ask, counts, number):
+def _trial_answer(answer, counts, number):
     """
-    Return what is answered to a few made-up counts of the same dims and labels.
+    Return the answer for a few made-up counts of the same dims and labels.
 
     Where a model is sampled this is a fit too, the first, before that of each block: `number`.
     """
@@ -68,35 +69,39 @@ def _tried(ask, counts, number):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with several_fits(1 + number):
-            return ask(few.copy(data=ones))
+            return answer(few.copy(data=ones))
 
 
-def _template(one, blocks, batch_dims):
+def _template(trial, blocks, batch_dims):
     import dask.array as lazy
 
-    sizes = {dim: blocks.sizes[dim] if dim in batch_dims else one.sizes[dim] for dim in one.dims}
+    sizes = {
+        dim: blocks.sizes[dim] if dim in batch_dims else trial.sizes[dim] for dim in trial.dims
+    }
     chunk_sizes = dict(zip(blocks.dims, blocks.chunks, strict=True))
-    chunks = tuple(chunk_sizes[dim] if dim in batch_dims else (one.sizes[dim],) for dim in one.dims)
-    data = lazy.empty(tuple(sizes.values()), chunks=chunks, dtype=one.dtype)
+    chunks = tuple(
+        chunk_sizes[dim] if dim in batch_dims else (trial.sizes[dim],) for dim in trial.dims
+    )
+    data = lazy.empty(tuple(sizes.values()), chunks=chunks, dtype=trial.dtype)
     coords = {
-        name: each for name, each in one.coords.items() if not set(each.dims) & set(batch_dims)
+        name: array for name, array in trial.coords.items() if not set(array.dims) & set(batch_dims)
     }
     coords |= {
-        name: each
-        for name, each in blocks.coords.items()
-        if each.dims and set(each.dims) <= set(batch_dims) and name in one.coords
+        name: array
+        for name, array in blocks.coords.items()
+        if array.dims and set(array.dims) <= set(batch_dims) and name in trial.coords
     }
-    attrs = {name: each for name, each in one.attrs.items() if name not in _OF_NUMBERS}
-    return xr.DataArray(data, coords, one.dims, one.name, attrs)
+    attrs = {name: value for name, value in trial.attrs.items() if name not in _OF_NUMBERS}
+    return xr.DataArray(data, coords, trial.dims, trial.name, attrs)
 
 
-def in_blocks(ask: Callable[[xr.DataArray], pd.DataFrame], counts: xr.DataArray) -> pd.DataFrame:
+def in_blocks(answer: Callable[[xr.DataArray], pd.DataFrame], counts: xr.DataArray) -> pd.DataFrame:
     """
     Return a table of counts that are arrays of Dask, made block by block by its workers.
 
     Parameters
     ----------
-    ask : callable
+    answer : callable
         From counts to a table with a column ``measure``, and one for each dim that it keeps.
     counts : DataArray
         An array of Dask; it is split along the first dim that the table keeps.
@@ -104,7 +109,7 @@ def in_blocks(ask: Callable[[xr.DataArray], pd.DataFrame], counts: xr.DataArray)
     Returns
     -------
     DataFrame
-        The same as if asked at once; a table is computed in any case.
+        The same as at once; a table is computed in any case.
     """
     import dask
 
@@ -112,18 +117,18 @@ def in_blocks(ask: Callable[[xr.DataArray], pd.DataFrame], counts: xr.DataArray)
     # Only one dim is split, and which one is not known before: as many as the longest has.
     lead = [dim for dim in counts.dims if dim not in CELLS]
     number = max((len(counts.chunksizes[dim]) for dim in lead), default=1)
-    columns = set(_tried(ask, counts, number).columns)
+    columns = set(_trial_answer(answer, counts, number).columns)
     split = [dim for dim in counts.dims if dim in columns][:1]
     blocks = counts.chunk({dim: -1 for dim in counts.dims if dim not in split})
     if not split:
-        return ask(blocks.compute())
+        return answer(blocks.compute())
     dim, start, parts = split[0], 0, []
-    ask_later = dask.delayed(_asked)
+    answer_later = dask.delayed(_answer_block)
     for size in blocks.chunksizes[dim]:
         part = blocks.isel({dim: slice(start, start + size)})
         if dim not in part.coords:
             part = part.assign_coords({dim: np.arange(start, start + size)})
-        parts.append(ask_later(part, ask))
+        parts.append(answer_later(part, answer))
         start += size
     tables = dask.compute(*parts)
     table = pd.concat(tables, ignore_index=True)
@@ -132,8 +137,8 @@ def in_blocks(ask: Callable[[xr.DataArray], pd.DataFrame], counts: xr.DataArray)
     return table.iloc[rank].reset_index(drop=True)
 
 
-def _asked(counts, ask):
-    return ask(counts)
+def _answer_block(counts, answer):
+    return answer(counts)
 
 
 def _check(counts):

@@ -93,7 +93,7 @@ def evidence_for(
     {'flat': 0.56, 'better than chance': 1.0}
     """
     named = isinstance(models, Mapping) and not isinstance(models, xr.DataTree)  # it is a mapping
-    if not named or not all(_is_fit(each) or _is_model(each) for each in models.values()):
+    if not named or not all(_is_fit(model) or _is_model(model) for model in models.values()):
         todo = "pass evidence_for({'flat': fit(counts, concentration=1.0), ...})"
         allowed = "a mapping to trees and pymc.Models"
         raise fail("not fits by name", type(models).__name__, allowed, todo, TypeError)
@@ -130,7 +130,7 @@ def _is_fit(model):
 def _is_model(model):
     """Say whether this is a model of PyMC, which need not be loaded to know."""
     ours = ("pymc.model.core", "Model")
-    return any((each.__module__, each.__name__) == ours for each in type(model).__mro__)
+    return any((base.__module__, base.__name__) == ours for base in type(model).__mro__)
 
 
 def _by_fit(tree, *, as_whole):
@@ -171,7 +171,7 @@ def _by_smc(name, model, draws, chains, random_seed):
     finally:
         logger.setLevel(level)
     stages = tree["sample_stats"][_KEY].values  # of each chain; the last stage has the estimate
-    logs = np.array([np.asarray(each, float)[-1] for each in stages])
+    logs = np.array([np.asarray(chain, float)[-1] for chain in stages])
     if not np.isfinite(logs).all():
         todo = "look at the prior: the evidence must be possible under it, and the prior proper"
         raise fail(f"no marginal likelihood of {name}", logs.tolist(), "finite numbers", todo)
@@ -200,20 +200,22 @@ def _check_marginal(name, model):
 
 
 def _check_same(first, name, models):
-    one, other = (_observed(models[each]) for each in (first, name))
+    first_data, second_data = _observed(models[first]), _observed(models[name])
     fits = _is_fit(models[first]) and _is_fit(models[name])
-    if one.equals(other) or (not fits and set(one) != set(other) and _same_numbers(one, other)):
+    if first_data.equals(second_data):
         return
-    got = f"{first} and {name} observe {_describe(one)} and {_describe(other)}"
+    if not fits and set(first_data) != set(second_data) and _same_numbers(first_data, second_data):
+        return
+    got = f"{first} and {name} observe {_describe(first_data)} and {_describe(second_data)}"
     todo = "fit all of them to the same counts, with the same totals given"
     raise fail("the models are of different evidence", got, "the same observations", todo)
 
 
-def _same_numbers(one, other):
+def _same_numbers(first_data, second_data):
     """Say whether the same numbers are observed, whatever names and shapes they have."""
     first, second = (
-        np.sort(np.concatenate([each.values.ravel() for each in data.values()]))
-        for data in (one, other)
+        np.sort(np.concatenate([array.values.ravel() for array in data.values()]))
+        for data in (first_data, second_data)
     )
     return np.array_equal(first, second)
 
@@ -228,8 +230,8 @@ def _observed(model):
         from bayescm.fitting.forward import labelled
 
         data = labelled(model, find_observations(model), {}, ())
-    return data.drop_vars([key for key, each in data.coords.items() if not each.ndim])
+    return data.drop_vars([key for key, coord in data.coords.items() if not coord.ndim])
 
 
 def _describe(data):
-    return {name: dict(each.sizes) for name, each in data.data_vars.items()}
+    return {name: dict(array.sizes) for name, array in data.data_vars.items()}

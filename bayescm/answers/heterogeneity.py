@@ -56,7 +56,7 @@ def study_covariates(counts: xr.DataArray, reference: Mapping[str, Any]) -> xr.D
     array([-2.,  4., 10.])
     """
     counts = as_counts(counts)
-    available = [str(name) for name, each in counts.coords.items() if each.dims == ("group",)]
+    available = [str(name) for name, coord in counts.coords.items() if coord.dims == ("group",)]
     columns: dict[Hashable, np.ndarray] = {}
     if not isinstance(reference, Mapping) or not reference:
         todo = "pass e.g. {'year': 2000}"
@@ -172,7 +172,7 @@ def heterogeneity(
     (studies,) = posterior.collections
     sample = studies.draw(draws, np.random.default_rng(check_seed(random_seed)), groups=False)
     values = _variation(posterior.counts.values, sample)
-    rows = [_row(name, each, prob, kind) for name, each in values.items()]
+    rows = [_row(name, draws_of_quantity, prob, kind) for name, draws_of_quantity in values.items()]
     if "slope" in sample:
         rows += _slopes(sample["slope"], keywords["covariates"], prob, kind)
     return pd.DataFrame(rows).set_index("quantity")
@@ -210,7 +210,7 @@ def shares_beyond_chance(
         Their correlation.
     """
     totals = cells.sum(-1).T[::-1]
-    mean_inverse = np.array([np.mean(1 / each[each > 0]) for each in totals])
+    mean_inverse = np.array([np.mean(1 / total[total > 0]) for total in totals])
     within = (np.exp(sd**2 / 2 + mean) + np.exp(sd**2 / 2 - mean) + 2) * mean_inverse
     between = np.sqrt(1 - rho**2) * sd.prod(-1)  # the root of the determinant
     return sd**2 / (sd**2 + within), between / (between + np.sqrt(within.prod(-1)))

@@ -53,7 +53,7 @@ def proportion(
         raise fail("concentration must not be negative", concentration, allowed, "pass 0.5 or 1")
     arguments = {"successes": successes, "failures": failures}
     check_row_order({k: v for k, v in arguments.items() if not isinstance(v, xr.DataArray)})
-    right, wrong = xr.broadcast(*(_side(name, each) for name, each in arguments.items()))
+    right, wrong = xr.broadcast(*(_side(name, numbers) for name, numbers in arguments.items()))
     if not concentration and not (right.values * wrong.values).all():
         got = {"successes": right.values.min(), "failures": wrong.values.min()}
         todo = "pass concentration=0.5, or leave it out"
