@@ -136,19 +136,28 @@ def gap(
     >>> import bayescm as bcm
     >>> sites = bcm.from_cells(tp=[45, 40, 44, 46], fn=[5, 10, 6, 4], fp=[9] * 4, tn=[41] * 4)
     >>> sites = sites.rename(batch="group")
-    >>> found = gap(sites, "recall", delta=0.1)
-    >>> bool(found.point < found.observed), float(found.observed.round(2))
+    >>> recall_gap = gap(sites, "recall", delta=0.1)
+    >>> bool(recall_gap.point < recall_gap.observed), float(recall_gap.observed.round(2))
     (True, 0.12)
-    >>> bool(found.p_below > 0.5)
+    >>> bool(recall_gap.p_below > 0.5)
     True
     """
     check_choice("of", of, ["finite"])
     sampler = {"draws": check_draws(draws), "random_seed": check_seed(random_seed)}
     prior = {"concentration": concentration, "positive": positive, **keywords}
     posterior, dims, names = pooled(evidence, dim, model, **sampler, **prior)
-    asked: dict[str, Any] = {"statistic": statistic, "prob": prob, "kind": kind, "delta": delta}
-    found = gap_of(posterior, measure, dims, reference=reference, **asked, **sampler)
-    return found.rename({each: name for each, name in names.items() if each in found.dims})
+    gaps = gap_of(
+        posterior,
+        measure,
+        dims,
+        statistic=statistic,
+        prob=prob,
+        kind=kind,
+        delta=delta,
+        reference=reference,
+        **sampler,
+    )
+    return gaps.rename({old: new for old, new in names.items() if old in gaps.dims})
 
 
 def gap_of(
@@ -170,17 +179,19 @@ def gap_of(
     kernels, _ = resolve_measures(posterior, measures, "parameter")
     size = number_of_draws(posterior, draws)
     rng = np.random.default_rng(check_seed(random_seed))
-    drawn = _drawn(posterior, kernels, (dim, statistic), (size, rng))
-    seen = _of_all([_observed(posterior, each) for each in kernels], kernels, dim, statistic)
+    drawn = _draw_statistic(posterior, kernels, dim, statistic, size, rng)
+    sample_values = [_observed(posterior, kernel) for kernel in kernels]
+    of_sample = _worse_statistic(sample_values, kernels, dim, statistic)
     if reference is not None:
-        drawn, seen = (_against(each, reference, posterior) for each in (drawn, seen))
-    found = _answer(drawn, prob, kind, delta).assign_coords(observed=seen.variable)
+        drawn = _minus_reference(drawn, reference, posterior)
+        of_sample = _minus_reference(of_sample, reference, posterior)
+    answer = _intervals(drawn, prob, kind, delta).assign_coords(observed=of_sample.variable)
     name = measure if isinstance(measure, str) else kernels[0].__name__
-    said = {"statistic": statistic, "of": "finite", "prob": prob, "kind": kind}
-    said |= {"how": posterior.how}
-    if "classifier" in found.dims and "classifier" in posterior.pairs:
-        said["caution"] = _TOGETHER
-    return found.rename(name).assign_attrs(said)
+    attrs = {"statistic": statistic, "of": "finite", "prob": prob, "kind": kind}
+    attrs |= {"how": posterior.how}
+    if "classifier" in answer.dims and "classifier" in posterior.pairs:
+        attrs["caution"] = _TOGETHER
+    return answer.rename(name).assign_attrs(attrs)
 
 
 def number_of_draws(posterior: Posterior, draws: int | None) -> int:
@@ -198,11 +209,11 @@ def _measures_and_statistic(measure, statistic):
         raise fail("one measure at a time", measure, "a name or a function", todo, TypeError)
     if isinstance(measure, str) and measure.endswith(("_difference", "_ratio")):
         if measure in NAMED:
-            known = NAMED[measure]
-            if statistic not in ("range", known.statistic):
+            named = NAMED[measure]
+            if statistic not in ("range", named.statistic):
                 todo = "leave statistic out"
-                raise fail(f"{measure} has a statistic", statistic, [known.statistic], todo)
-            return list(known.measures), known.statistic
+                raise fail(f"{measure} has a statistic", statistic, [named.statistic], todo)
+            return list(named.measures), named.statistic
         if suggest(measure, NAMED):
             raise fail("no such gap", measure, NAMED, suggest(measure, NAMED))
     return [measure], statistic
@@ -211,19 +222,19 @@ def _measures_and_statistic(measure, statistic):
 # The statistic of draws, and of the sample.
 
 
-def _drawn(posterior, kernels, what, draws):
+def _draw_statistic(posterior, kernels, dim, statistic, size, rng):
     """Draw a statistic, dims (draw, ...), some draws of all groups at a time."""
-    (dim, statistic), (size, rng) = what, draws
     step = max(1, int(_NUMBERS_AT_ONCE / posterior.values_per_draw))
     parts = []
     for start in range(0, size, step):
         some = draw_labelled(posterior, kernels, min(step, size - start), rng)
-        for each in [dim] if isinstance(dim, str) else dim:
-            if each not in some.dims:
+        for group_dim in [dim] if isinstance(dim, str) else dim:
+            if group_dim not in some.dims:
                 todo = "name the column of groups: from_predictions(..., by={'group': site})"
-                raise fail(f"the evidence has no {each}s to tell apart", ..., f"a dim {each}", todo)
-        values = [some[each.__name__] for each in kernels]
-        parts.append(_of_all(values, kernels, dim, statistic))
+                what = f"the evidence has no {group_dim}s to tell apart"
+                raise fail(what, ..., f"a dim {group_dim}", todo)
+        values = [some[kernel.__name__] for kernel in kernels]
+        parts.append(_worse_statistic(values, kernels, dim, statistic))
     return xr.concat(parts, "draw")
 
 
@@ -232,16 +243,16 @@ def _observed(posterior, kernel):
     return apply(kernel, posterior.observed.transpose(..., *CELLS))
 
 
-def _of_all(values, kernels, dim, statistic):
+def _worse_statistic(values, kernels, dim, statistic):
     """Return the statistic of one measure, or the worse of those of several."""
     parts = [
-        statistic_of(each, dim, statistic, less=kernel.lower_is_better)
-        for each, kernel in zip(values, kernels, strict=True)
+        statistic_of(array, dim, statistic, less=kernel.lower_is_better)
+        for array, kernel in zip(values, kernels, strict=True)
     ]
     if len(parts) == 1:
         return parts[0]
-    both = xr.concat(parts, "measure", coords="minimal", compat="override")
-    return both.min("measure") if statistic == "ratio" else both.max("measure")
+    stacked = xr.concat(parts, "measure", coords="minimal", compat="override")
+    return stacked.min("measure") if statistic == "ratio" else stacked.max("measure")
 
 
 def statistic_of(
@@ -268,7 +279,7 @@ def statistic_of(
     return (values - rest).transpose(*values.dims)
 
 
-def _against(values, reference, posterior):
+def _minus_reference(values, reference, posterior):
     """Return the statistic of every other classifier minus that of the reference."""
     if "classifier" not in posterior.pairs:
         todo = "make it with from_classifiers(..., by={'group': site})"
@@ -282,14 +293,14 @@ def _against(values, reference, posterior):
     return values.drop_sel(classifier=reference) - base
 
 
-def _answer(drawn, prob, kind, delta):
+def _intervals(drawn, prob, kind, delta):
     """Return the interval, the posterior mean and the probability of being below a value."""
     drawn = drawn.transpose("draw", ...)
     values = drawn.values
     ends, _ = Empirical(values).interval_with_error(prob, kind)
     blank = drawn.isel(draw=0, drop=True)
     coords = {
-        name: each for name, each in blank.coords.items() if set(each.dims) <= set(blank.dims)
+        name: coord for name, coord in blank.coords.items() if set(coord.dims) <= set(blank.dims)
     }
     coords |= {"bound": ["lower", "upper"], "point": (blank.dims, values.mean(0))}
     if delta is not None:
@@ -353,7 +364,7 @@ def pooled(
     posterior = members_of(evidence, dims[0], model, **sampler, **keywords)
     if not fitted and model is None:
         _check_pooled(posterior, dims[0])
-    missing = [each for each in dims if each not in posterior.template.dims]
+    missing = [name for name in dims if name not in posterior.template.dims]
     if missing:
         todo = "name the columns of groups: from_predictions(..., by={'group': site})"
         raise fail("no such dim of groups", missing[0], list(posterior.template.dims), todo)
@@ -362,8 +373,8 @@ def pooled(
 
 def _stands_for_groups(evidence, dim):
     """Say whether a dim is one of groups by another name."""
-    known = getattr(evidence, "dims", ())
-    return dim in known and dim not in (GROUP, *_NOT_GROUPS) and GROUP not in known
+    dims = getattr(evidence, "dims", ())
+    return dim in dims and dim not in (GROUP, *_NOT_GROUPS) and GROUP not in dims
 
 
 def _check_pooled(posterior, dim):

@@ -102,32 +102,32 @@ def worst_slices(
     >>> import bayescm as bcm
     >>> tp = [45, 44, 46, 43, 45, 44, 28, 45]
     >>> cells = bcm.from_cells(tp=tp, fn=[50 - each for each in tp], fp=[9] * 8, tn=[41] * 8)
-    >>> found = worst_slices(cells.rename(batch="group"), "recall", threshold=0.8)
-    >>> found[found["flagged"]]["group"].tolist()
+    >>> slices = worst_slices(cells.rename(batch="group"), "recall", threshold=0.8)
+    >>> slices[slices["flagged"]]["group"].tolist()
     [6]
     """
     check_prob(prob), check_kind(kind), _check_fdr(fdr)
     draws, seed = check_draws(draws), check_seed(random_seed)
     prior = {"concentration": concentration, "positive": positive, **keywords}
     posterior, dims, names = pooled(evidence, dim, model, draws=draws, random_seed=seed, **prior)
-    kernel = _one(posterior, measure)
+    kernel = _single_measure(posterior, measure)
     level = _number("threshold", threshold)
-    values = _drawn(posterior, kernel, dims, draws, seed)
+    values = _draw_slices(posterior, kernel, dims, draws, seed)
     sign = -1.0 if kernel.lower_is_better else 1.0
-    bad = _badness(values, sign, level, (dims, _number("delta", delta)))
+    bad = _prob_bad(values, sign, level, dims, _number("delta", delta))
     ends, _ = Empirical(values.values).interval_with_error(prob, kind)
-    place = _places(values, kernel.__name__, names)
+    labels = _row_labels(values, kernel.__name__, names)
     number = _check_k(k, bad.size)
     columns = {
-        "examples": _of(posterior.observed.sum(CELLS), values),
-        "observed": _of(apply(kernel, posterior.observed.transpose(..., *CELLS)), values),
+        "examples": _by_row(posterior.observed.sum(CELLS), values),
+        "observed": _by_row(apply(kernel, posterior.observed.transpose(..., *CELLS)), values),
         "mean": values.values.mean(0).ravel(),
         "lower": ends[..., 0].ravel(),
         "upper": ends[..., 1].ravel(),
         "p_bad": bad.ravel(),
-        "p_worst": _among(sign * values.values.reshape(len(values), -1), number),
+        "p_worst": _prob_among_worst(sign * values.values.reshape(len(values), -1), number),
     }
-    table = _ordered(pd.DataFrame({**place, **columns}), sign, fdr)
+    table = _flag(pd.DataFrame({**labels, **columns}), sign, fdr)
     flagged = table[table["flagged"]]
     table.attrs = {
         "measure": kernel.__name__,
@@ -148,7 +148,7 @@ def _check_fdr(fdr):
         raise fail("fdr must be a share", fdr, "0 < fdr < 1", "pass e.g. fdr=0.1")
 
 
-def _one(posterior, measure):
+def _single_measure(posterior, measure):
     """Return the one measure that is asked for."""
     if not isinstance(measure, str) and not callable(measure):
         todo = "ask for each by itself"
@@ -166,21 +166,20 @@ def _number(name, value):
     return float(value)
 
 
-def _drawn(posterior, kernel, dims, draws, seed):
+def _draw_slices(posterior, kernel, dims, draws, seed):
     """Draw the measure of every slice, dims (draw, ..., [class]), the slices' own first."""
     size = number_of_draws(posterior, draws)
     if draws is None:
         size = max(_FEWEST, min(size, int(_LARGEST / max(1, posterior.batch.size))))
     drawn = draw_labelled(posterior, [kernel], size, np.random.default_rng(seed))
     values = drawn[kernel.__name__].transpose("draw", *dims, ...)
-    if np.prod([values.sizes[each] for each in dims]) < 2:
+    if np.prod([values.sizes[name] for name in dims]) < 2:
         raise fail("fewer than two slices", dict(values.sizes), "two or more", "name the column")
     return values
 
 
-def _badness(values, sign, level, meant):
+def _prob_bad(values, sign, level, dims, delta):
     """Return the probability that each slice is bad; where it is undefined it is not."""
-    dims, delta = meant
     if level is not None:
         return (sign * (values.values - level) < 0).mean(0)
     number = values.notnull().sum(dims)
@@ -189,11 +188,11 @@ def _badness(values, sign, level, meant):
     return (off < -delta).mean(0)
 
 
-def _among(values, k):
+def _prob_among_worst(values, k):
     """Return the probability of being among the k lowest of values (draw, slice)."""
-    known = np.where(np.isnan(values), np.inf, values)
-    edge = np.partition(known, k - 1, axis=1)[:, k - 1 : k]
-    return ((known <= edge) & np.isfinite(known)).mean(0)
+    defined = np.where(np.isnan(values), np.inf, values)
+    edge = np.partition(defined, k - 1, axis=1)[:, k - 1 : k]
+    return ((defined <= edge) & np.isfinite(defined)).mean(0)
 
 
 def _check_k(k, slices):
@@ -202,27 +201,27 @@ def _check_k(k, slices):
     return min(int(k), slices)
 
 
-def _places(values, name, names) -> dict[str, Any]:
+def _row_labels(values, name, names) -> dict[str, Any]:
     """Return the labels of every row, by dim."""
-    dims = [names.get(each, each) for each in values.dims[1:]]
+    dims = [names.get(dim, dim) for dim in values.dims[1:]]
     taken = {"examples", "observed", "mean", "lower", "upper", "p_bad", "p_worst"} & set(dims)
     if taken:
         raise fail("a dim has the name of a column", taken, "other names", "rename the dim")
-    labels = [values.get_index(each) for each in values.dims[1:]]
+    labels = [values.get_index(dim) for dim in values.dims[1:]]
     return {
         "measure": np.full(values[0].size, name, dtype=object),
         **pd.MultiIndex.from_product(labels, names=dims).to_frame(index=False),
     }
 
 
-def _of(known, values):
+def _by_row(numbers, values):
     """Return a number of every slice in the order of the rows."""
     blank = values.isel(draw=0, drop=True)
-    shared = [each for each in blank.dims if each in known.dims]
-    return (known.transpose(*shared).variable + 0 * blank.fillna(0).variable).values.ravel()
+    shared = [dim for dim in blank.dims if dim in numbers.dims]
+    return (numbers.transpose(*shared).variable + 0 * blank.fillna(0).variable).values.ravel()
 
 
-def _ordered(table, sign, fdr):
+def _flag(table, sign, fdr):
     """Sort by the probability of being bad, and flag as many as the expected share allows."""
     order = np.lexsort((sign * table["mean"].to_numpy(), -table["p_bad"].to_numpy()))
     table = table.iloc[order].reset_index(drop=True)
