@@ -131,8 +131,8 @@ def best(
         points, in_bag, selected, float(points[selected] - np.nanmean(out_of_bag))
     )
     alone = outcomes.sel(classifier=[names[selected]])
-    asked: dict[str, Any] = {"of": of, "n": n, "model": model, "concentration": concentration}
-    posterior = distribution(alone, kernel, draws=draws, **asked, **keywords)
+    arguments: dict[str, Any] = {"of": of, "n": n, "model": model, "concentration": concentration}
+    posterior = distribution(alone, kernel, draws=draws, **arguments, **keywords)
     ends = np.ravel(posterior.interval(prob, kind))
     mean = float(np.ravel(posterior.mean())[0])
     low, high = np.clip(mean - optimism + stretch * (ends - mean), *_range(kernel))

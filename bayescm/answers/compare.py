@@ -38,7 +38,7 @@ type Evidence = xr.DataArray | xr.Dataset | xr.DataTree | Members
 _VERDICT = ["p_better", "p_rope", "p_worse", "expected_loss", "expected_loss_second"]
 _NUMBERS = ["mean", "sd", "lower", "upper"]
 _COLUMNS = ["measure", "first", "second", *_NUMBERS, *_VERDICT, "paired", "sentence"]
-_KNOWN = set(_COLUMNS)
+_TABLE_COLUMNS = set(_COLUMNS)
 _ASSUMED = " Higher is assumed to be better."
 _PAIRS_AT_ONCE = 2**10  # whose differences are decided together
 
@@ -139,13 +139,13 @@ def compare(
     check_choice("contrast", contrast, ["difference", "ratio"])
     of_model: dict[str, Any] = {"model": model, "concentration": concentration}
     of_model |= {"positive": positive, **keywords}
-    asked: dict[str, Any] = {"dim": dim, "of": of, "n": n, "draws": draws}
-    asked |= {"random_seed": random_seed, **of_model}
+    arguments: dict[str, Any] = {"dim": dim, "of": of, "n": n, "draws": draws}
+    arguments |= {"random_seed": random_seed, **of_model}
     if is_lazy(evidence):
-        asked |= {"prob": prob, "kind": kind, "rope": rope, "contrast": contrast}
-        asked |= {"reference": reference}
-        return in_blocks(partial(compare, measures=measures, **asked), evidence)
-    posterior, kernels, of = joint_posterior(evidence, measures, **asked)
+        arguments |= {"prob": prob, "kind": kind, "rope": rope, "contrast": contrast}
+        arguments |= {"reference": reference}
+        return in_blocks(partial(compare, measures=measures, **arguments), evidence)
+    posterior, kernels, of = joint_posterior(evidence, measures, **arguments)
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     rng = np.random.default_rng(check_seed(random_seed))
     joint_draws = cache(partial(draw_labelled, posterior, kernels, size, rng, of=of, n=n))
@@ -155,7 +155,7 @@ def compare(
     paired = is_paired(posterior, dim)
     alone = cache(partial(posterior.exact_members, of=of, n=n))
     rows = []
-    for kernel, place, names in places(posterior, kernels, dim):
+    for kernel, position, names in positions(posterior, kernels, dim):
 
         def values(name=kernel.__name__):
             return joint_draws()[name].values
@@ -174,24 +174,25 @@ def compare(
             )
 
         less = kernel.lower_is_better
-        pairs, where = _pairs(names, reference, dim), labels(posterior, kernel, place)
-        members = [({**place, dim: one}, {**place, dim: two}) for one, two in pairs]
+        pairs, where = _pairs(names, reference, dim), labels(posterior, kernel, position)
+        members = [({**position, dim: i}, {**position, dim: j}) for i, j in pairs]
         index = partial(_index, posterior.measure_template(kernel).dims)
         if contrast == "ratio":
-            better = (_excess(values(), index(one), index(two), less) for one, two in members)
+            better = (_excess(values(), *map(index, pair), less) for pair in members)
         else:
             better = (difference(*(pair[::-1] if less else pair)) for pair in members)
         numbers = _decisions(better, rope=_turned(region, less), prob=prob, kind=kind)
-        for pair, member, each in zip(pairs, members, numbers, strict=True):
-            row = where | _numbers_of_contrast(each, less, contrast)
+        for pair, member, decision in zip(pairs, members, numbers, strict=True):
+            row = where | _numbers_of_contrast(decision, less, contrast)
             if kernel.ideal is not None and not posterior.measured:
-                first, second = (kernel.oriented(values()[index(one)]) for one in member)
+                first, second = (kernel.oriented(values()[index(at)]) for at in member)
                 row |= _verdict(first - second, rope=region, prob=prob, kind=kind)
             row |= {"first": names[pair[0]], "second": names[pair[1]], "paired": paired}
             words = sentence(row, rope=region, prob=prob, contrast=contrast)
-            row["sentence"] = _sentence_with_place(row, words) + _ASSUMED * kernel.direction_assumed
+            words = _sentence_with_labels(row, words)
+            row["sentence"] = words + _ASSUMED * kernel.direction_assumed
             rows.append(row)
-    leading = [key for key in rows[0] if key not in _KNOWN]
+    leading = [key for key in rows[0] if key not in _TABLE_COLUMNS]
     columns = [*leading, *_COLUMNS]
     table = Intervals({column: [row.get(column, np.nan) for row in rows] for column in columns})
     if caveats := posterior.caveats(of):
@@ -252,21 +253,21 @@ def joint_posterior(
         return posterior, kernels, of
     if not evidence:
         raise fail("no evidence", {}, "two or more members", 'pass {"a": counts_a, "b": counts_b}')
-    matrices = {name: each for name, each in evidence.items() if isinstance(each, xr.DataArray)}
+    matrices = {k: member for k, member in evidence.items() if isinstance(member, xr.DataArray)}
     _check_positive(matrices)
     if compared:
         _warn_if_paired(matrices)
-    asked: dict[str, Any] = {"model": model, "compared": compared}
-    asked |= {"of": of, "n": n, **sampler, **keywords}
+    arguments: dict[str, Any] = {"model": model, "compared": compared}
+    arguments |= {"of": of, "n": n, **sampler, **keywords}
     with several_fits(len(evidence)):
         parts = {
-            name: joint_posterior(each, measures, dim="", **asked)
-            for name, each in evidence.items()
+            name: joint_posterior(member, measures, dim="", **arguments)
+            for name, member in evidence.items()
         }
     _, kernels, of = next(iter(parts.values()))
     _check_votes(evidence, kernels)
     posteriors = {name: posterior for name, (posterior, *_) in parts.items()}
-    resolved = {name: own for name, (_, own, _) in parts.items()}
+    resolved = {name: kernels_of_member for name, (_, kernels_of_member, _) in parts.items()}
     return IndependentMembers(posteriors, dim, resolved), kernels, of
 
 
@@ -323,10 +324,7 @@ def difference_of(
         return distribution
     dims = posterior.measure_template(measure).dims
     pair = [exact[tuple(at[dim] for dim in dims)] for at in (first, second)]
-    draws_replace_it = by_draws and any(
-        each is not None and each.how == FunctionOfDirichlet.how for each in pair
-    )
-    if draws_replace_it or any(each is None for each in pair):
+    if None in pair or (by_draws and FunctionOfDirichlet.how in [member.how for member in pair]):
         return _drawn_difference(posterior, measure, first, second, draws)
     by_quadrature = independent(*pair)
     if by_quadrature is not None:
@@ -411,19 +409,20 @@ def count_values(posterior: Posterior, kernels: Sequence[Callable], *apart: str)
 
 def _check_positive(members):
     """Raise where the same labels have one positive class here and another one there."""
-    seen: dict[frozenset, Any] = {}
+    positive_classes: dict[frozenset, Any] = {}
     for name, counts in members.items():
-        own, labels = positive(counts), frozenset(as_counts(counts).indexes["actual"])
-        if own is not None and seen.setdefault(labels, own) != own:
-            todo = f"give all members positive={seen[labels]!r}"
-            raise fail(f"{name} has a different positive class", own, repr(seen[labels]), todo)
+        label, labels = positive(counts), frozenset(as_counts(counts).indexes["actual"])
+        if label is not None and positive_classes.setdefault(labels, label) != label:
+            todo = f"give all members positive={positive_classes[labels]!r}"
+            allowed = repr(positive_classes[labels])
+            raise fail(f"{name} has a different positive class", label, allowed, todo)
 
 
 def _check_votes(members, measures):
     """Raise where a majority is a plurality here, and more than half of the answers there."""
-    attempts = {k: each for k, each in members.items() if type_of(each) is ATTEMPTS}
-    lacking = [name for name, each in attempts.items() if "answer" not in each]
-    votes = any(getattr(getattr(each, "form", None), "votes", False) for each in measures)
+    attempts = {k: member for k, member in members.items() if type_of(member) is ATTEMPTS}
+    lacking = [name for name, member in attempts.items() if "answer" not in member]
+    votes = any(getattr(getattr(measure, "form", None), "votes", False) for measure in measures)
     if votes and 0 < len(lacking) < len(attempts):
         todo = "give all of them truth=, or leave the answers out: evidence.drop_vars('answer')"
         raise fail(f"the answers themselves are not known of {lacking[0]}", ..., "", todo)
@@ -432,11 +431,11 @@ def _check_votes(members, measures):
 def _warn_if_paired(members):
     """Warn where matrices that are taken for independent have the same class totals."""
     totals = {name: counts.sum("predicted").values.tolist() for name, counts in members.items()}
-    for one, two in combinations(totals, 2):
-        if totals[one] == totals[two]:
+    for first, second in combinations(totals, 2):
+        if totals[first] == totals[second]:
             warnings.warn(
-                f"{one} and {two} have the same class totals: they seem to have been tested on "
-                "the same examples, but are compared as independent, which makes intervals too "
+                f"{first} and {second} have the same class totals: they seem to have been tested "
+                "on the same examples, but are compared as independent, which makes intervals too "
                 "wide. To pair them, use from_classifiers.",
                 UserWarning,
                 stacklevel=4,
@@ -444,9 +443,9 @@ def _warn_if_paired(members):
             return
 
 
-def _warn_if_apart(seen, dim):
+def _warn_if_apart(observed, dim):
     """Warn where members gave a number for each of the same examples, and are not paired."""
-    if {dim, "example"} <= {*seen.dims}:
+    if {dim, "example"} <= {*observed.dims}:
         warnings.warn(
             f"each {dim} saw the same examples, but this model takes them for independent, which "
             "as a rule makes differences look less certain than they are. To pair them, compare a "
@@ -461,40 +460,40 @@ def _classifiers(counts, dim):
     if dim != "classifier" or dim not in counts.dims or "predicted" not in counts.dims:
         return {}
     names = counts.coords.get(dim, np.arange(counts.sizes[dim])).values.tolist()
-    return {name: counts.isel({dim: place}) for place, name in enumerate(names)}
+    return {name: counts.isel({dim: index}) for index, name in enumerate(names)}
 
 
-# Each measure, at each place of the dims that are not compared, and the pairs of members.
+# Each measure, at each position along the dims that are not compared, and the pairs of members.
 
 
-def places(
+def positions(
     posterior: Posterior, kernels: Sequence[Any], dim: str
 ) -> Iterator[tuple[Any, dict[str, int], list]]:
-    """Give every measure at every place of the dims that are not compared, and the members."""
+    """Give every measure at every position along the other dims, and the members compared."""
     for kernel in kernels:
         template = posterior.measure_template(kernel)
         if dim not in template.dims:
-            having = ", ".join(map(str, template.dims)) or "none"
+            dims = ", ".join(map(str, template.dims)) or "none"
             todo = "pass evidence with this dim, or a mapping from names to evidence"
-            raise fail("no such dim to compare over", dim, having, todo)
+            raise fail("no such dim to compare over", dim, dims, todo)
         names = template.coords[dim].values.tolist() if dim in template.coords else None
         names = names or list(range(template.sizes[dim]))
         if len(names) < 2:
             todo = "add another, or use interval() for a single one"
             raise fail(f"only one {dim}", names, "two or more", todo)
-        others = [str(each) for each in template.dims if each != dim]
-        for index in np.ndindex(*(template.sizes[each] for each in others)):
+        others = [str(other) for other in template.dims if other != dim]
+        for index in np.ndindex(*(template.sizes[other] for other in others)):
             yield kernel, dict(zip(others, index, strict=True)), names
 
 
-def labels(posterior: Posterior, kernel: Any, place: dict[str, int]) -> dict[str, Any]:
-    """Return the names of the place: of its dims, and of the measure with its class."""
+def labels(posterior: Posterior, kernel: Any, position: dict[str, int]) -> dict[str, Any]:
+    """Return the labels at a position: of its dims, and of the measure with its class."""
     name, coords = kernel.__name__, posterior.measure_template(kernel).coords
-    if "class" in place:
-        name = f"{name}[{coords['class'].values[place['class']].item()}]"
+    if "class" in position:
+        name = f"{name}[{coords['class'].values[position['class']].item()}]"
     where = {
         dim: coords[dim].values[index].item() if dim in coords else index
-        for dim, index in place.items()
+        for dim, index in position.items()
         if dim != "class"
     }
     return where | {"measure": name}
@@ -507,7 +506,7 @@ def _pairs(names, reference, dim):
         todo = suggest(reference, names)
         raise fail(f"the reference is not a {dim}", reference, names, todo)
     base = names.index(reference)
-    return [(each, base) for each in range(len(names)) if each != base]
+    return [(index, base) for index in range(len(names)) if index != base]
 
 
 # What the distribution of a difference or of a ratio says.
@@ -522,23 +521,24 @@ def _excess(values, first, second, less):
 
 def _check_ratios(measures):
     """Raise where the best value is neither the highest nor the lowest."""
-    for each in measures:
-        if each.ideal is not None:
-            what = f"a ratio does not say which {each.__name__} is better: best is {each.ideal:g}"
+    for measure in measures:
+        if measure.ideal is not None:
+            name, ideal = measure.__name__, measure.ideal
+            what = f"a ratio does not say which {name} is better: best is {ideal:g}"
             raise fail(what, ..., "a difference", 'ask for contrast="difference"')
 
 
-def _decisions(distributions, **asked):
+def _decisions(distributions, **options):
     """Give what distributions say: some at once where they are alike, else one after the other."""
     for part in batched(distributions, _PAIRS_AT_ONCE):
         batch = concatenate(part) if len(part) > 1 else None
-        for each in part if batch is None else [batch]:
-            yield from decide(each, **asked)
+        for distribution in part if batch is None else [batch]:
+            yield from decide(distribution, **options)
 
 
-def _verdict(draws, **asked):
+def _verdict(draws, **options):
     """Return the probabilities of how much nearer to the ideal the first is."""
-    (numbers,) = decide(Empirical(draws), **asked)
+    (numbers,) = decide(Empirical(draws), **options)
     return {key: numbers[key] for key in _VERDICT}
 
 
@@ -552,9 +552,9 @@ def _numbers_of_contrast(numbers, less, contrast):
     return numbers
 
 
-def _sentence_with_place(row, words):
-    """Say where, if the row is about one place of the further dims."""
-    where = [f"{dim} {place}" for dim, place in row.items() if dim not in _KNOWN]
+def _sentence_with_labels(row, words):
+    """Say where, if the row is about one position along the further dims."""
+    where = [f"{dim} {label}" for dim, label in row.items() if dim not in _TABLE_COLUMNS]
     if not where:
         return words
     return f"For {', '.join(where)}, {words.replace('It is open', 'it is open', 1)}"

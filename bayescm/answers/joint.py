@@ -84,8 +84,8 @@ def joint_interval(
     prob = check_prob(prob)
     of_model: dict[str, Any] = {"model": model, "concentration": concentration}
     of_model |= {"positive": positive, **keywords}
-    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    posterior, kernels, of = joint_posterior(evidence, measures, **asked, **of_model)
+    arguments: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    posterior, kernels, of = joint_posterior(evidence, measures, **arguments, **of_model)
     check_levels(posterior)
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     todo = "ask for fewer classifiers or measures at a time, or pass draws=1000"
@@ -94,19 +94,19 @@ def joint_interval(
     check_memory("draws that are ranked need", size * (2 * n_values + _COPIES * n_per_member), todo)
     rng = np.random.default_rng(check_seed(random_seed))
     values = draw_labelled(posterior, kernels, size, rng, of=of, n=n)
-    values = values if pairs is None else _only(values, kernels, pairs)
+    values = values if pairs is None else _select_pairs(values, kernels, pairs)
     batches = values.sizes["batch"] if "batch" in values.dims else None
-    parts = [values] if batches is None else [values.isel(batch=each) for each in range(batches)]
+    parts = [values] if batches is None else [values.isel(batch=index) for index in range(batches)]
     envelopes = [_envelope(part, prob) for part in parts]
-    for each, kernel in product(envelopes, kernels):
-        each[kernel.__name__] = each[kernel.__name__].clip(*kernel.range)
+    for intervals, kernel in product(envelopes, kernels):
+        intervals[kernel.__name__] = intervals[kernel.__name__].clip(*kernel.range)
     if batches is None:
         return envelopes[0]
     # By name: xarray would join the probabilities of all into one where they are equal.
     return xr.concat(envelopes, "batch", coords=["prob_all"]).transpose("batch", ...)
 
 
-def _only(values, kernels, pairs):
+def _select_pairs(values, kernels, pairs):
     """Return the draws of some classifiers and measures; the others are NaN."""
     if "classifier" not in values.dims:
         todo = "name the measures alone, or pass evidence with classifiers"
@@ -129,10 +129,10 @@ def _envelope(values, prob):
     ends, reached = envelope(flat, prob)
     variables, start = {}, 0
     for name in names:
-        each = values[name]
-        shape = each.shape[1:]
+        array = values[name]
+        shape = array.shape[1:]
         stop = start + int(np.prod(shape))
-        variables[name] = ((*each.dims[1:], "bound"), ends[start:stop].reshape(*shape, 2))
+        variables[name] = ((*array.dims[1:], "bound"), ends[start:stop].reshape(*shape, 2))
         start = stop
     coords = {k: v for k, v in values.coords.items() if "draw" not in v.dims}
     return xr.Dataset(variables, {**coords, "bound": ["lower", "upper"], "prob_all": reached})
@@ -205,14 +205,14 @@ def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> 
         raise fail("not joint intervals", tuple(joint.dims), allowed, todo)
     rows = []
     for name in joint.data_vars:
-        for where, ends in _by_place(joint[name]):
+        for where, ends in _by_position(joint[name]):
             rows += _orders(f"{name}{where}", ends)
             limit = (above or {}).get(str(name))
-            rows += [] if limit is None else _against(f"{name}{where}", ends, limit)
+            rows += [] if limit is None else _against_limit(f"{name}{where}", ends, limit)
     return rows
 
 
-def _by_place(ends):
+def _by_position(ends):
     """Give the intervals of the classifiers, at every place of the other dims."""
     others = [dim for dim in ends.dims if dim not in ("classifier", "bound")]
     members = ends.expand_dims("classifier") if "classifier" not in ends.dims else ends
@@ -231,8 +231,8 @@ def _orders(name, ends):
     defined = {who: pair for who, pair in ends.items() if not np.isnan(pair).any()}
     sentences: list[str] = []
     better: dict[str, set[str]] = {who: set() for who in defined}
-    for one, two in combinations(defined, 2):
-        for high, low in ((one, two), (two, one)):
+    for first, second in combinations(defined, 2):
+        for high, low in ((first, second), (second, first)):
             gap = defined[high][0] - defined[low][1]
             if gap > 0:
                 better[high].add(low)
@@ -243,12 +243,12 @@ def _orders(name, ends):
         for who in defined:
             if len(better[who]) == len(defined) - 1:
                 sentences.append(f"{who} is the best of all in {name}")
-            if all(who in each for other, each in better.items() if other != who):
+            if all(who in beaten for other, beaten in better.items() if other != who):
                 sentences.append(f"{who} is the worst of all in {name}")
     return sentences
 
 
-def _against(name, ends, limit):
+def _against_limit(name, ends, limit):
     sentences = []
     for who, (lower, upper) in ends.items():
         if lower > limit:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from bayescm.answers.compare import Evidence, draw_labelled, joint_posterior, labels, places
+from bayescm.answers.compare import Evidence, draw_labelled, joint_posterior, labels, positions
 from bayescm.answers.interval import check_draws
 from bayescm.validate import check_prob, check_seed
 
@@ -96,14 +96,14 @@ def ranks(
     prob = check_prob(prob)
     of_model: dict[str, Any] = {"model": model, "concentration": concentration}
     of_model |= {"positive": positive, **keywords}
-    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    posterior, kernels, of = joint_posterior(evidence, measures, dim=dim, **asked, **of_model)
+    arguments: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    posterior, kernels, of = joint_posterior(evidence, measures, dim=dim, **arguments, **of_model)
     rng = np.random.default_rng(check_seed(random_seed))
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     joint_draws = draw_labelled(posterior, kernels, size, rng, of=of, n=n)
     tables = []
-    for kernel, place, names in places(posterior, kernels, dim):
-        values = joint_draws[kernel.__name__].isel(place).transpose("draw", dim).values
+    for kernel, position, names in positions(posterior, kernels, dim):
+        values = joint_draws[kernel.__name__].isel(position).transpose("draw", dim).values
         better = kernel.oriented(values)
         better = better[~np.isnan(better).any(axis=1)]
         numbers = _rank_probabilities(better)
@@ -112,7 +112,7 @@ def ranks(
         shares = {name: numbers.pop(name) for name in list(numbers) if name.startswith("rank_")}
         numbers |= _rank_sets_and_tiers(better, prob, scores)
         columns = {dim: names, "mean": np.nanmean(values, axis=0), **numbers, **shares}
-        tables.append(pd.DataFrame(labels(posterior, kernel, place) | columns))
+        tables.append(pd.DataFrame(labels(posterior, kernel, position) | columns))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -130,7 +130,7 @@ def _rank_probabilities(values):
     loss = (values.max(axis=1, keepdims=True) - values).mean(axis=0) if size else shares[:, 0]
     rank = np.arange(number) + 1
     numbers = {"p_best": shares[:, 0], "expected_rank": shares @ rank, "expected_loss": loss}
-    return numbers | {f"rank_{each}": shares[:, each - 1] for each in rank}
+    return numbers | {f"rank_{place}": shares[:, place - 1] for place in rank}
 
 
 def _steps(values):
@@ -166,19 +166,20 @@ def _rank_sets_and_tiers(values, prob, scores):
     order = np.argsort(-values.mean(axis=0), kind="stable") if len(values) else np.arange(len(best))
     within: list[list[str]] = [[] for _ in best]
     for number, members in enumerate(tiers(above, order), start=1):
-        for each in members:
-            within[each].append(str(number))
-    return {"best_rank": best, "worst_rank": worst, "tiers": [", ".join(each) for each in within]}
+        for member in members:
+            within[member].append(str(number))
+    names = [", ".join(numbers) for numbers in within]
+    return {"best_rank": best, "worst_rank": worst, "tiers": names}
 
 
 def _scores_of_differences(posterior, kernel, of, number):
     """Return the normal quantiles of the probabilities that the row is better, (J, J)."""
     scores = np.zeros((number, number))
-    for one, two in combinations(range(number), 2):
-        pair = (two, one) if kernel.lower_is_better else (one, two)
-        members = [{"classifier": each} for each in pair]
-        scores[one, two] = ndtri(posterior.difference(kernel, *members, of=of).sf(0.0))
-        scores[two, one] = -scores[one, two]
+    for first, second in combinations(range(number), 2):
+        pair = (second, first) if kernel.lower_is_better else (first, second)
+        members = [{"classifier": classifier} for classifier in pair]
+        scores[first, second] = ndtri(posterior.difference(kernel, *members, of=of).sf(0.0))
+        scores[second, first] = -scores[first, second]
     return scores
 
 
@@ -222,7 +223,7 @@ def told_apart(
             scores = (mean[:, None] - mean) / spread
     else:
         bound = max(bound, _range_of_independent(number, n_draws, prob))
-    return _closed(np.nan_to_num(scores, posinf=np.inf, neginf=-np.inf) > bound)
+    return _transitive_closure(np.nan_to_num(scores, posinf=np.inf, neginf=-np.inf) > bound)
 
 
 def _furthest(moved, spread):
@@ -230,9 +231,9 @@ def _furthest(moved, spread):
     with np.errstate(divide="ignore"):
         scale = np.where(spread > 0, 1 / spread, 0).astype(np.float32)
     moved, furthest = moved.astype(np.float32), np.zeros(len(moved), np.float32)
-    for one in range(len(spread) - 1):
-        gaps = moved[:, one + 1 :] - moved[:, one : one + 1]
-        gaps *= scale[one, one + 1 :]
+    for first in range(len(spread) - 1):
+        gaps = moved[:, first + 1 :] - moved[:, first : first + 1]
+        gaps *= scale[first, first + 1 :]
         np.maximum(furthest, np.maximum(gaps.max(axis=1), -gaps.min(axis=1)), out=furthest)
     return furthest
 
@@ -243,7 +244,7 @@ def _range_of_independent(number, size, prob):
     return np.quantile(np.ptp(normals, axis=1), prob) / np.sqrt(2)
 
 
-def _closed(above):
+def _transitive_closure(above):
     """Add what follows: better than those who are better than others."""
     while True:
         more = above | (above.astype(np.float32) @ above.astype(np.float32) > 0)
@@ -274,29 +275,29 @@ def tiers(above: np.ndarray, order: np.ndarray) -> list[np.ndarray]:
     missing, cliques = np.triu(together), []
     while missing.any():
         pair = np.unravel_index(missing.argmax(), missing.shape)
-        cliques.append(_grown(pair, together))
+        cliques.append(_maximal_clique(pair, together))
         missing[np.ix_(cliques[-1], cliques[-1])] = False
-    return [order[each] for each in _needed(cliques, len(order))]
+    return [order[clique] for clique in _without_redundant(cliques, len(order))]
 
 
-def _grown(pair, together):
+def _maximal_clique(pair, together):
     """Return a pair with as many more, in order, as are not told apart from any of them."""
     open_ = together[pair[0]] & together[pair[1]]
-    for each in np.flatnonzero(open_).tolist():
-        if open_[each]:
-            open_ &= together[each]
+    for member in np.flatnonzero(open_).tolist():
+        if open_[member]:
+            open_ &= together[member]
     return np.flatnonzero(open_)
 
 
-def _needed(cliques, number):
+def _without_redundant(cliques, number):
     """Leave out the tiers whose every pair shares another one."""
     within = np.zeros((len(cliques), number), np.float32)
-    for row, each in zip(within, cliques, strict=True):
-        row[each] = 1
+    for row, clique in zip(within, cliques, strict=True):
+        row[clique] = 1
     times = within.T @ within
     required = ((within @ (times == 1)) * within).any(axis=1)  # for good: times only fall
     for index in np.flatnonzero(~required):
         pairs = np.ix_(cliques[index], cliques[index])
         required[index] = (times[pairs] == 1).any()
         times[pairs] -= not required[index]
-    return [each for each, stays in zip(cliques, required, strict=True) if stays]
+    return [clique for clique, stays in zip(cliques, required, strict=True) if stays]

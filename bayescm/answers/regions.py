@@ -80,8 +80,8 @@ def region(
     many = _MANY_DRAWS if is_small and model is None else None
     of_model: dict[str, Any] = {"model": model, "concentration": concentration}
     of_model |= {"positive": positive, **keywords}
-    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    posterior, kernels, of = _posterior_of_two(evidence, measures, **asked, **of_model)
+    arguments: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    posterior, kernels, of = _posterior_of_two(evidence, measures, **arguments, **of_model)
     many = None if isinstance(posterior, SampledPosterior) else many
     size = check_draws(draws) or many or posterior.draws_by_default(of, joint=True)
     matrices = posterior.measure_template(kernels[0]).size
@@ -148,8 +148,8 @@ def _highest(draws, grids, prob):
     density = _smooth(counts, np.linalg.inv(bandwidth), steps)
     density /= density.sum() * np.prod(steps)
     cells = [
-        np.clip(np.rint((each - grid[0]) / step).astype(int), 0, len(grid) - 1)
-        for each, grid, step in zip(draws, grids, steps, strict=True)
+        np.clip(np.rint((values - grid[0]) / step).astype(int), 0, len(grid) - 1)
+        for values, grid, step in zip(draws, grids, steps, strict=True)
     ]
     return density, np.quantile(density[cells[0], cells[1]], 1 - prob)
 
@@ -209,15 +209,15 @@ def correlation(
     --------
     >>> import bayescm as bcm
     >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-    >>> found = correlation(counts, ["precision", "recall"], random_seed=1)
-    >>> round(float(found.correlation.sel(measure="precision", other="recall")), 2)
+    >>> correlations = correlation(counts, ["precision", "recall"], random_seed=1)
+    >>> round(float(correlations.correlation.sel(measure="precision", other="recall")), 2)
     0.26
     """
     prob = check_prob(prob)
     of_model: dict[str, Any] = {"model": model, "concentration": concentration}
     of_model |= {"positive": positive, **keywords}
-    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    values = draw_measures(evidence, measures, compared=False, **asked, **of_model)
+    arguments: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    values = draw_measures(evidence, measures, compared=False, **arguments, **of_model)
     names = [str(name) for name in values.data_vars]
     if len(names) < 2:
         raise fail(
