@@ -122,12 +122,12 @@ def interval(
     array([0.644 , 0.1356])
     """
     check_prob(prob), check_kind(kind)
-    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
-    asked |= {"positive": positive, **keywords}
+    options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    options |= {"accuracy": accuracy, "model": model, "concentration": concentration}
+    options |= {"positive": positive, **keywords}
     if is_lazy(evidence):
-        return lazily(partial(interval, measure=measure, prob=prob, kind=kind, **asked), evidence)
-    return distribution(evidence, measure, **asked).interval(prob, kind)
+        return lazily(partial(interval, measure=measure, prob=prob, kind=kind, **options), evidence)
+    return distribution(evidence, measure, **options).interval(prob, kind)
 
 
 def distribution(
@@ -192,7 +192,7 @@ def distribution(
         **keywords,
     )
     labels = common_template([frame for _, frame in pairs], measure)
-    return MeasureDistribution(tuple(each for each, _ in pairs), labels)
+    return MeasureDistribution(tuple(of_measure for of_measure, _ in pairs), labels)
 
 
 def prob_above(
@@ -241,10 +241,10 @@ def prob_above(
     >>> prob_above(counts, ["recall", "f1"], 0.7).values.round(4)
     array([0.9886, 0.6992])
     """
-    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
-    asked |= {"positive": positive, **keywords}
-    return distribution(evidence, measure, **asked).prob_above(threshold)
+    options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    options |= {"accuracy": accuracy, "model": model, "concentration": concentration}
+    options |= {"positive": positive, **keywords}
+    return distribution(evidence, measure, **options).prob_above(threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +282,7 @@ class MeasureDistribution:
         >>> round(float(bcm.distribution(counts, "recall").mean()), 4)
         0.8086
         """
-        return self._label(lambda each: each.mean())
+        return self._label(lambda distribution: distribution.mean())
 
     def sd(self) -> xr.DataArray:
         """
@@ -295,7 +295,7 @@ class MeasureDistribution:
         >>> round(float(bcm.distribution(counts, "recall").sd()), 4)
         0.0434
         """
-        return self._label(lambda each: each.sd())
+        return self._label(lambda distribution: distribution.sd())
 
     def mode(self) -> xr.DataArray:
         """
@@ -308,7 +308,7 @@ class MeasureDistribution:
         >>> round(float(bcm.distribution(counts, "recall").mode()), 4)
         0.8165
         """
-        return self._label(lambda each: each.mode())
+        return self._label(lambda distribution: distribution.mode())
 
     def skewness(self, method: str = "moment") -> xr.DataArray:
         """
@@ -333,8 +333,8 @@ class MeasureDistribution:
         """
         check_choice("method", method, ["moment", "pearson"])
         if method == "pearson":
-            return self._label(lambda each: (each.mean() - each.mode()) / each.sd())
-        return self._label(lambda each: each.skewness())
+            return self._label(_pearson_skewness)
+        return self._label(lambda distribution: distribution.skewness())
 
     def cdf(self, x: Any) -> xr.DataArray:
         """
@@ -358,7 +358,7 @@ class MeasureDistribution:
         >>> bcm.distribution(counts, "f1").cdf([0.6, 0.7]).values.round(4)
         array([0.0019, 0.3008])
         """
-        return self._at(lambda each, point: each.cdf(point), "x", x)
+        return self._at(lambda distribution, point: distribution.cdf(point), "x", x)
 
     def pdf(self, x: Any) -> xr.DataArray:
         """
@@ -371,7 +371,7 @@ class MeasureDistribution:
         >>> bcm.distribution(counts, "recall").pdf([0.7, 0.8]).values.round(2)
         array([0.56, 8.61])
         """
-        return self._at(lambda each, point: each.pdf(point), "x", x)
+        return self._at(lambda distribution, point: distribution.pdf(point), "x", x)
 
     def prob_above(self, threshold: Any) -> xr.DataArray:
         """
@@ -395,7 +395,7 @@ class MeasureDistribution:
         >>> round(float(bcm.distribution(counts, "f1").prob_above(0.7)), 4)
         0.6992
         """
-        return self._at(lambda each, point: each.sf(point), "threshold", threshold)
+        return self._at(lambda distribution, point: distribution.sf(point), "threshold", threshold)
 
     def quantile(self, q: Any) -> xr.DataArray:
         """
@@ -418,9 +418,9 @@ class MeasureDistribution:
         >>> bcm.distribution(counts, "f1").quantile([0.1, 0.5]).values.round(4)
         array([0.6695, 0.7201])
         """
-        if not all(0 <= each <= 1 for each in _floats("quantile", q).ravel()):
+        if not all(0 <= level <= 1 for level in _floats("quantile", q).ravel()):
             raise fail("q must be a probability", q, "0 <= q <= 1", "pass q=0.5 for the median")
-        return self._at(lambda each, point: each.quantile(point), "quantile", q)
+        return self._at(lambda distribution, point: distribution.quantile(point), "quantile", q)
 
     def interval(self, prob: float = 0.95, kind: str = "hdi") -> xr.DataArray:
         """
@@ -451,10 +451,10 @@ class MeasureDistribution:
         array([0.641 , 0.7884])
         """
         check_prob(prob), check_kind(kind)
-        intervals = _intervals_of_each(self.distributions, prob, kind)
+        intervals = _computed_intervals(self.distributions, prob, kind)
         values = np.empty((len(intervals), *self._shape, 2))
-        for place, (ends, *_) in enumerate(intervals):
-            values[place] = ends
+        for index, (ends, *_) in enumerate(intervals):
+            values[index] = ends
         values = values if self._several else values[0]
         attrs = {
             **self.template.attrs,
@@ -476,50 +476,57 @@ class MeasureDistribution:
         """Return the shape of the answer for one measure."""
         return self.template.shape[self._several :]
 
-    def _label(self, ask, dim=None, points=()):
-        """Return what is asked of each distribution, labelled; perhaps with a last dim more."""
+    def _label(self, statistic, dim=None, points=()):
+        """Return a statistic of each distribution, labelled; perhaps with a last dim more."""
         template = replace(self.template, name=None) if self._several else self.template
         template = template if dim is None else template.append_dim(dim, points)
         shape = template.shape[self._several :]
-        values = [np.broadcast_to(ask(each), shape).astype(float) for each in self.distributions]
+        numbers = map(statistic, self.distributions)
+        values = [np.broadcast_to(number, shape).astype(float) for number in numbers]
         return template.to_dataarray(np.stack(values) if self._several else values[0])
 
     def _at(self, function, dim, values):
         """Return a function of the distribution at one value, or at several along a new dim."""
         points = _floats(dim, values)
         if points.ndim == 0:
-            return self._label(lambda each: function(each, points))
+            return self._label(lambda distribution: function(distribution, points))
         if isinstance(values, xr.DataArray):  # one for each member of the answer
             if (values.dims, values.shape) != (self.template.dims, self.template.shape):
                 todo = "pass numbers, or one for each member of the answer"
                 dims = str(self.template.dims)
                 raise fail(f"{dim} has other dims than the answer", values.dims, dims, todo)
-            return self._label(lambda each: function(each, points))
+            return self._label(lambda distribution: function(distribution, points))
 
         def at_points(distribution):
-            return np.stack([function(distribution, each) for each in points.tolist()], axis=-1)
+            return np.stack([function(distribution, point) for point in points.tolist()], axis=-1)
 
         return self._label(at_points, dim, points)
+
+
+def _pearson_skewness(distribution):
+    return (distribution.mean() - distribution.mode()) / distribution.sd()
 
 
 # The interval of each distribution, with its error.
 
 
-def _intervals_of_each(distributions, prob, kind):
+def _computed_intervals(distributions, prob, kind):
     """Return of each distribution the ends, how they were computed, their error, and undefined."""
-    precompute_intervals([each for each in distributions if each.shape == ()], prob, kind)
-    drawn = [each for each in distributions if isinstance(each, LazyDraws)]
-    at_once = iter(together(drawn, lambda each: _interval_array(each, prob, kind)) if drawn else ())
+    scalars = [distribution for distribution in distributions if distribution.shape == ()]
+    precompute_intervals(scalars, prob, kind)
+    drawn = [distribution for distribution in distributions if isinstance(distribution, LazyDraws)]
+    interval_array = partial(_interval_array, prob=prob, kind=kind)
+    at_once = iter(together(drawn, interval_array) if drawn else ())
     intervals = []
-    for each in distributions:
-        if isinstance(each, LazyDraws):
+    for distribution in distributions:
+        if isinstance(distribution, LazyDraws):
             packed = next(at_once)
             ends, error, undefined = packed[..., :2], packed[..., 2], packed[..., 3]
-            intervals.append((ends, each.how, error.max(), undefined.max()))
+            intervals.append((ends, distribution.how, error.max(), undefined.max()))
         else:
-            ends, error = each.interval_with_error(prob, kind)
-            undefined = np.max(each.undefined)
-            intervals.append((ends, interval_how(each, prob, kind), error.max(), undefined))
+            ends, error = distribution.interval_with_error(prob, kind)
+            undefined = np.max(distribution.undefined)
+            intervals.append((ends, interval_how(distribution, prob, kind), error.max(), undefined))
     return intervals
 
 
@@ -607,8 +614,8 @@ def distributions_of(
     sampler: dict[str, Any] = {"draws": check_draws(draws), "random_seed": random_seed}
     posterior, of = select_estimand(posterior_of(evidence, model, **sampler, **keywords), of)
     kernels, of = resolve_measures(posterior, measures, of)
-    asked: dict[str, Any] = {"n": n, "draws": draws, "random_seed": random_seed}
-    return labelled_distributions(posterior, kernels, of=of, accuracy=accuracy, **asked)
+    options: dict[str, Any] = {"n": n, "draws": draws, "random_seed": random_seed}
+    return labelled_distributions(posterior, kernels, of=of, accuracy=accuracy, **options)
 
 
 def distribution_of(
@@ -634,10 +641,10 @@ def labelled_distributions(
 ) -> list[tuple[Distribution, LabelTemplate]]:
     """Return the distributions of resolved measures of a posterior; see `distributions_of`."""
     _check_accuracy(accuracy)
-    asked: dict[str, Any] = {"n": check_size(n, of), "draws": check_draws(draws)}
-    distributions = posterior.distributions(kernels, of=of, random_seed=random_seed, **asked)
+    options: dict[str, Any] = {"n": check_size(n, of), "draws": check_draws(draws)}
+    distributions = posterior.distributions(kernels, of=of, random_seed=random_seed, **options)
     if accuracy is not None:
-        distributions = [each.with_tolerance(accuracy) for each in distributions]
+        distributions = [distribution.with_tolerance(accuracy) for distribution in distributions]
     attrs = {"of": posterior.estimand_name(of)}
     if caveats := posterior.caveats(of):
         attrs |= {"caution": " ".join(caveats)}
@@ -665,25 +672,25 @@ def resolve_measures(posterior: Posterior, measures: Wanted | None, of: str) -> 
     return kernels(measures, posterior.counts), posterior.resolve_estimand(of)
 
 
-def _measured(having, measures):
+def _measured(available, measures):
     """Return those measures that the evidence was measured by: all unless some are named."""
-    known = {each.__name__: each for each in having}
-    names = list(known) if measures is None else several(measures)
+    by_name = {measure.__name__: measure for measure in available}
+    names = list(by_name) if measures is None else several(measures)
     for name in names:
-        if name not in known:
-            raise fail("the results are not of this measure", name, known, "name no measure")
-    return [known[name] for name in names]
+        if name not in by_name:
+            raise fail("the results are not of this measure", name, by_name, "name no measure")
+    return [by_name[name] for name in names]
 
 
 def common_template(templates: Sequence[LabelTemplate], measure: Any) -> LabelTemplate:
     """Return the dims and coords of the answer; a sequence of measures has a dim of its own."""
     if isinstance(measure, str) or callable(measure):
         return templates[0]
-    if len({each.dims for each in templates}) > 1:
-        names = [each.name for each in templates if "class" in each.dims]
+    if len({template.dims for template in templates}) > 1:
+        names = [template.name for template in templates if "class" in template.dims]
         todo = "ask for them separately, or for averages over the classes such as f1_macro"
         raise fail("only some of the measures have one value per class", names, "all or none", todo)
-    names = [each.name for each in templates]
+    names = [template.name for template in templates]
     return replace(templates[0], name="interval").prepend_dim("measure", names)
 
 

@@ -82,10 +82,10 @@ def summary(
     0  precision  0.650  0.555  0.740
     1         f1  0.722  0.644  0.791
     """
-    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
-    asked |= {"positive": positive, **keywords}
-    return nested_summary(evidence, measures, prob=prob, kind=kind, **asked)
+    options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    options |= {"accuracy": accuracy, "model": model, "concentration": concentration}
+    options |= {"positive": positive, **keywords}
+    return nested_summary(evidence, measures, prob=prob, kind=kind, **options)
 
 
 def nested_summary(
@@ -116,12 +116,12 @@ def nested_summary(
     if measures is None:
         measures = _default_measures(evidence)
     sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
-    asked: dict[str, Any] = {"inner": inner, "n": n, "accuracy": accuracy, **sampler}
+    options: dict[str, Any] = {"inner": inner, "n": n, "accuracy": accuracy, **sampler}
     if is_lazy(evidence):
-        asked |= {"prob": prob, "kind": kind, "of": of, **keywords}
-        return in_blocks(partial(nested_summary, measures=measures, **asked), evidence)
+        options |= {"prob": prob, "kind": kind, "of": of, **keywords}
+        return in_blocks(partial(nested_summary, measures=measures, **options), evidence)
     posterior, of = select_estimand(posterior_of(evidence, **sampler, **keywords), of)
-    return table_of(posterior, measures, prob, kind, of=of, **asked)
+    return table_of(posterior, measures, prob, kind, of=of, **options)
 
 
 def table_of(
@@ -131,16 +131,16 @@ def table_of(
     kind: str,
     *,
     inner: float | None = None,
-    **asked: Any,
+    **options: Any,
 ) -> pd.DataFrame:
-    """Return the summary of a posterior; for what else is asked see `summary`."""
-    kernels, of = resolve_measures(posterior, measures, asked.pop("of", "parameter"))
-    answers = labelled_distributions(posterior, kernels, of=of, **asked)
+    """Return the summary of a posterior; for the other options see `summary`."""
+    kernels, of = resolve_measures(posterior, measures, options.pop("of", "parameter"))
+    answers = labelled_distributions(posterior, kernels, of=of, **options)
     scalars = [distribution for distribution, template in answers if not template.dims]
     precompute_intervals(scalars, prob, kind, moments=True)
     if inner is not None:
         precompute_intervals(scalars, inner, kind)
-    points = [posterior.point(each, of) for each in kernels]
+    points = [posterior.point(kernel, of) for kernel in kernels]
     parts = [
         _rows(distribution, template, point, prob, kind, inner)
         for (distribution, template), point in zip(answers, points, strict=True)
@@ -201,12 +201,12 @@ def _columns(template, columns):
         for dim, size in template.sizes.items()
     ]
     grid = np.meshgrid(*index, indexing="ij") if index else []
-    found = {"measure": np.full(template.size, template.name, dtype=object)}
-    found |= {dim: each.ravel() for dim, each in zip(template.dims, grid, strict=True)}
-    found |= {
+    rows = {"measure": np.full(template.size, template.name, dtype=object)}
+    rows |= {dim: labels.ravel() for dim, labels in zip(template.dims, grid, strict=True)}
+    rows |= {
         name: np.broadcast_to(values, template.shape).ravel() for name, values in columns.items()
     }
-    return found
+    return rows
 
 
 def _column(parts, name):
@@ -214,7 +214,7 @@ def _column(parts, name):
     if all(name in part for part in parts):
         return np.concatenate([part[name] for part in parts])
     blank = [np.full(len(part["measure"]), np.nan, object) for part in parts]
-    return np.concatenate([part.get(name, each) for part, each in zip(parts, blank, strict=True)])
+    return np.concatenate([part.get(name, empty) for part, empty in zip(parts, blank, strict=True)])
 
 
 # In sentences.
@@ -285,16 +285,16 @@ def by_site(
         For each measure (and classifier) the mean of all the groups there may be, a new group, and
         each of those at hand: ``point``, ``mean``, ``lower`` and ``upper``.
     """
-    asked = {"prob": prob, "kind": "eti", "random_seed": random_seed}
+    options = {"prob": prob, "kind": "eti", "random_seed": random_seed}
     tables = [
-        summary(evidence, measures, of=of, **asked).assign(group=name)
+        summary(evidence, measures, of=of, **options).assign(group=name)
         for of, name in _SITES.items()
     ]
-    tables.append(summary(evidence, measures, of="group", **asked))
+    tables.append(summary(evidence, measures, of="group", **options))
     table = pd.concat(map(pd.DataFrame, tables), ignore_index=True)
-    order = {name: place for place, name in enumerate(dict.fromkeys(table["measure"]))}
-    placed = table.sort_values("measure", key=lambda names: names.map(order), kind="stable")
-    return placed[[name for name in _SITE_COLUMNS if name in placed]].reset_index(drop=True)
+    order = {name: rank for rank, name in enumerate(dict.fromkeys(table["measure"]))}
+    in_order = table.sort_values("measure", key=lambda names: names.map(order), kind="stable")
+    return in_order[[name for name in _SITE_COLUMNS if name in in_order]].reset_index(drop=True)
 
 
 def as_metrics(
@@ -345,14 +345,14 @@ def as_metrics(
     >>> {name: round(value, 3) for name, value in as_metrics(counts, "f1").items()}
     {'f1/point': 0.722, 'f1/mean': 0.719, 'f1/lower': 0.644, 'f1/upper': 0.791}
     """
-    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
-    asked |= {"positive": positive, "prob": prob, "kind": kind, **keywords}
+    options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    options |= {"accuracy": accuracy, "model": model, "concentration": concentration}
+    options |= {"positive": positive, "prob": prob, "kind": kind, **keywords}
     if isinstance(evidence, pd.DataFrame) and "measure" in evidence:
         usual = {"of": "parameter", "random_seed": 0, "prob": 0.95, "kind": "hdi"}
         extra = [
             name
-            for name, value in asked.items()
+            for name, value in options.items()
             if (value != usual[name] if name in usual else value is not None)
         ]
         if measures is not None or extra:
@@ -362,7 +362,7 @@ def as_metrics(
         table = evidence
     else:
         names = {} if measures is None else {"measures": measures}
-        table = summary(evidence, **names, **asked)
+        table = summary(evidence, **names, **options)
     numbers = [name for name in ("point", "mean", "lower", "upper") if name in table]
     dims = list(table.columns[1 : table.columns.get_loc(numbers[0])])
     metrics: dict[str, float] = {}
