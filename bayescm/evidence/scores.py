@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.counts import abstains, as_counts, positive
+from bayescm.evidence.counts import abstains, as_counts, is_outcomes, positive
 from bayescm.evidence.frames import columns_by_name, count_combinations
 from bayescm.evidence.labels import (
     as_labels,
@@ -165,6 +165,7 @@ def _effective_weights(weights, truth):
 
 
 def _truth(actual):
+    _check_one_type(actual)
     truth = np.asarray(unmasked(actual, "actual"))
     if truth.ndim != 1 or not len(truth):
         todo = "pass one true label per example"
@@ -182,6 +183,19 @@ def _truth(actual):
         todo = "pass the truth first: from_scores(actual, scores)"
         raise fail("actual holds fractions instead of labels", truth[:4].tolist(), "labels", todo)
     return truth.astype(str) if truth.dtype.kind == "O" else truth
+
+
+def _check_one_type(actual):
+    """Raise where labels are texts and numbers, of which numpy makes texts: 1 and "1" are two."""
+    labels = actual if isinstance(actual, (list, tuple)) else np.asarray(actual)
+    if isinstance(labels, np.ndarray):
+        labels = labels.ravel().tolist() if labels.dtype.kind == "O" else []
+    text = next((each for each in labels if isinstance(each, str)), None)
+    numbers = (int, float, np.number, np.bool_)
+    number = next((each for each in labels if isinstance(each, numbers) and each == each), None)
+    if text is not None and number is not None:
+        allowed, todo = "all str, all int or all bool", "make them all strings"
+        raise fail("labels of actual are of mixed types", [number, text], allowed, todo)
 
 
 def _classes_of(truth):
@@ -698,7 +712,8 @@ def at_prevalence(evidence: Any, prevalence: Any) -> Any:
     Raises
     ------
     ValueError
-        If it is not a proportion, or two classes have no positive one.
+        If it is not a proportion, two classes have no positive one, or the evidence is partly
+        labelled or of several classifiers on the same examples.
 
     Examples
     --------
@@ -710,6 +725,14 @@ def at_prevalence(evidence: Any, prevalence: Any) -> Any:
     >>> at_prevalence(three, {"a": 0.7, "b": 0.2, "c": 0.1}).prevalence.values
     array([0.7, 0.2, 0.1])
     """
+    if "unlabelled" in getattr(evidence, "coords", ()):
+        what = "partly labelled examples take no prevalence: they show their own"
+        todo = "ask for recall and specificity, which hold at every prevalence"
+        raise fail(what, prevalence, "counts, or scores of two classes", todo)
+    if is_outcomes(evidence):
+        what = "outcomes of several classifiers take no prevalence"
+        todo = "pass the counts of each classifier, from_predictions(actual, predicted)"
+        raise fail(what, prevalence, "counts, or scores of two classes", todo)
     if not (isinstance(evidence, xr.Dataset) and "score" in evidence):
         return _counts_at_prevalence(as_counts(evidence), prevalence)
     evidence = as_scores(evidence)

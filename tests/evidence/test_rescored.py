@@ -67,3 +67,12 @@ def test_shares_by_label_are_not_taken_by_place():
         )
     with pytest.raises(ValueError, match="labels that are not the classes"):
         at_prevalence(three, {"a": 0.7, "b": 0.3})
+
+
+def test_evidence_that_no_prevalence_would_change_refuses_one():
+    judged = bcm.from_partly_labelled([1, 0, 1, None], predicted=[1, 0, 0, 1], judge=[1, 0, 1, 1])
+    with pytest.raises(ValueError, match=r"partly labelled.*take no prevalence.*specificity"):
+        bcm.at_prevalence(judged, 0.1)
+    both = bcm.from_classifiers([1, 0, 1, 0], {"a": [1, 0, 0, 0], "b": [1, 1, 1, 0]})
+    with pytest.raises(ValueError, match=r"several classifiers take no prevalence.*of each"):
+        bcm.at_prevalence(both, 0.1)

@@ -196,3 +196,10 @@ def test_the_column_of_the_other_class_is_refused():
     for given in (sure["no"], sure[["no"]], {"model": sure["no"]}):
         with pytest.raises(ValueError, match="scores of the other class: 'no'"):
             bcm.from_scores(actual, given, positive="yes")
+
+
+@pytest.mark.parametrize("make", [list, tuple, lambda each: np.array(each, object), pd.Series])
+@pytest.mark.parametrize("build", [bcm.from_scores, bcm.from_probabilities])
+def test_a_number_and_a_text_are_no_labels_of_one_column(build, make):
+    with pytest.raises(ValueError, match=r"mixed types: \[1, '1'\].*make them all strings"):
+        build(make([1, "1", 0, 0]), [0.9, 0.8, 0.3, 0.1])
