@@ -121,7 +121,10 @@ def hierarchical_groups(
     """
     if is_outcomes(counts):
         _check_spread(spread)
-        check_prevalence(prevalence)
+        if prevalence is not None:
+            what = "outcomes of several classifiers take no prevalence"
+            todo = "take the counts of each classifier"
+            raise fail(what, prevalence, "counts of two classes", todo)
         if covariates is not None:
             todo = "take the counts of one classifier"
             raise fail("covariates are for counts", "outcomes", "counts of two classes", todo)

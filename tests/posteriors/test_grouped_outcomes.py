@@ -73,3 +73,10 @@ def test_groups_are_needed_and_few_joint_answers():
     crowd = {f"c{i}": answers["a"] for i in range(8)}
     with pytest.raises(ValueError, match="too many joint outcomes"):
         grouped_outcomes(bcm.from_classifiers(actual, crowd, by={"group": group}))
+
+
+def test_a_prevalence_that_would_change_nothing_is_refused():
+    actual, answers, group = simulated()
+    outcomes = bcm.from_classifiers(actual, answers, by={"group": group})
+    with pytest.raises(ValueError, match=r"take no prevalence: 0\.1.*counts of each"):
+        posteriors.hierarchical_groups(outcomes, prevalence=0.1)
