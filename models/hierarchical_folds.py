@@ -82,8 +82,12 @@ Bengio, Y. & Grandvalet, Y. (2004). No unbiased estimator of the variance of K-f
 cross-validation. Journal of Machine Learning Research, 5, 1089-1105.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
+import xarray as xr
+from numpy.typing import ArrayLike
 
 # Copies stand in bayescm/posteriors/hierarchical_folds.py, and of those that pairs of classifiers
 # share in models/paired_folds.py; a test holds all of them equal.
@@ -132,15 +136,15 @@ LEAST_VARIANCE = 1e-3
 
 
 def hierarchical_folds(
-    counts,
+    counts: xr.DataArray,
     *,
-    concentration=None,
-    spread=None,
-    separation=None,
-    rho=None,
-    fixed_totals=None,
-    prevalence=None,
-    halves=None,
+    concentration: ArrayLike | None = None,
+    spread: float | Callable | None = None,
+    separation: float | Callable | None = None,
+    rho: float | None = None,
+    fixed_totals: bool | None = None,
+    prevalence: ArrayLike | Callable | None = None,
+    halves: xr.DataArray | None = None,
 ) -> pm.Model:
     """Model the confusion matrices of the folds of one cross-validation, or of its repeats.
 

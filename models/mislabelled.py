@@ -36,19 +36,19 @@ parameters of diagnostic tests in the absence of a gold standard. American Journ
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
+from numpy.typing import ArrayLike
 
 
 def mislabelled(
     evidence: xr.DataArray | xr.Dataset,
     *,
     label_error: float | tuple[float, float] | Mapping | Callable = 0.0,
-    concentration: Any = None,
+    concentration: ArrayLike | None = None,
 ) -> pm.Model:
     """Model the true classes behind labels that are wrong at a rate of their own.
 

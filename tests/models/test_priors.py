@@ -2,8 +2,10 @@
 
 import importlib.util
 import inspect
+import re
 import shutil
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -148,3 +150,13 @@ def test_a_copied_file_is_a_model_of_its_own(name, tmp_path):
     ours = getattr(models, name)(evidence, **numbers)
     theirs = getattr(module, name)(evidence, **numbers)
     assert names(theirs) == names(ours)
+
+
+@pytest.mark.parametrize("name", bcm.models.__all__)
+def test_a_signature_says_which_priors_may_be_of_another_family(name):
+    model = getattr(bcm.models, name)
+    for parameter in [*inspect.signature(model).parameters.values()][1:]:
+        unnamed = parameter.annotation in (inspect.Parameter.empty, Any)
+        is_open = unnamed or "Callable" in str(parameter.annotation)
+        described = re.search(rf"^\s*{parameter.name} : .*callable", model.__doc__, re.MULTILINE)
+        assert is_open == bool(described), parameter.name
