@@ -72,7 +72,9 @@ def importance_weighted(
     rows = len(labels) - ("abstain" in counts.coords)
     coords["cell"] = [f"{actual}->{predicted}" for actual in labels[:rows] for predicted in labels]
     flat = (*counts.shape[:-2], -1)
-    effective = counts["effective"].transpose(*counts.dims).values.astype(float)
+    effective = (
+        counts["effective"].broadcast_like(counts).transpose(*counts.dims).values.astype(float)
+    )
 
     with pm.Model(coords=coords) as model:
         pm.Data("counts", counts.values.astype(float), dims=counts.dims)
