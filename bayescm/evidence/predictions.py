@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import DESIGN, as_counts, make_counts, with_design
-from bayescm.evidence.tabulate import check_weights, tabulate
+from bayescm.evidence.tabulate import check_weights, column, tabulate
 from bayescm.validate import check_counts, check_row_order, fail, suggest, unmasked
 
 
@@ -55,7 +55,9 @@ def from_predictions(
         probability inversely proportional to its weight; the scale of the weights does not matter.
         Counts are then scaled to sum to Kish's effective number of examples, and the coord
         ``effective`` says how many examples each cell is worth; see the model
-        ``importance_weighted``.
+        ``importance_weighted``. The coord ``heaviest`` is the largest weight in each class, on the
+        scale of the counts: answers are cautioned of where a cell weighs less than two such
+        examples.
 
     Returns
     -------
@@ -88,7 +90,8 @@ def from_predictions(
     whole, kish = weighted(table, weights_are)
     counts = make_counts(whole, labels_used, positive, tuple(coords), coords, abstain)
     if kish is not None:
-        counts = counts.assign_coords(effective=(counts.dims, kish))
+        heaviest = _heaviest(actual, weights[1], labels_used) * (whole.sum() / table[1].sum())
+        counts = counts.assign_coords(effective=(counts.dims, kish), heaviest=("actual", heaviest))
     if not design and abstain is None:
         return with_design(counts)
     counts = with_design(counts.assign_coords(_known(design or {})))
@@ -103,6 +106,12 @@ def _weights(weights, kind):
         return weights
     weights = weights / weights.max()
     return np.stack([weights > 0, weights, weights**2]).astype(float)
+
+
+def _heaviest(actual, weights, labels):
+    """Return the largest weight in each class (C,), 0 where it has no example."""
+    truth = np.asarray(column("actual", actual))
+    return pd.Series(weights).groupby(truth).max().reindex(labels, fill_value=0.0).to_numpy()
 
 
 def weighted(table: np.ndarray, kind: str | None) -> tuple[np.ndarray, np.ndarray | None]:

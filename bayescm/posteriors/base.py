@@ -63,6 +63,7 @@ from bayescm.evidence.labels import in_label_order
 from bayescm.evidence.outcomes import counts_of
 from bayescm.measures.measure import average, by_class
 from bayescm.measures.next_tables import next_counts, one_of
+from bayescm.posteriors import heavy_weights
 from bayescm.validate import check_counts, check_memory, check_seed, fail
 
 # Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
@@ -571,6 +572,10 @@ class CountsPosterior(Posterior):
         gone = (*self.pooled_dims, *CELLS)
         axes = tuple(axis for axis, dim in enumerate(self.counts.dims) if dim in gone)
         return self.template.to_dataarray(self.counts.values.sum(axis=axes))
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Say where heavy examples are too few, of counts with importance weights."""
+        return heavy_weights.of_counts(self.counts, self.pooled_dims)
 
     @cached_property
     def pooled(self) -> np.ndarray:

@@ -58,7 +58,7 @@ from bayescm.evidence.scores import as_probabilities
 from bayescm.inference import bayesian_bootstrap, laplace
 from bayescm.measures.measure import CalibrationForm
 from bayescm.measures.probabilities import Forecasts, in_blocks, log_odds
-from bayescm.posteriors import calibration_bands
+from bayescm.posteriors import calibration_bands, heavy_weights
 from bayescm.posteriors.forecasts import OfForecasts, exact_forecast_caveats, grouped
 from bayescm.posteriors.roc.prevalence import class_weights
 from bayescm.validate import fail
@@ -162,8 +162,10 @@ class Calibration(OfForecasts):
             side = "positive" if self._totals[1] < self._totals[0] else "negative"
             many = "example is" if fewest == 1 else "examples are"
             sentences = [f"{fewest:.3g} {side} {many} few: the intervals may be too short."]
-        exact = exact_forecast_caveats(self.evidence["score"].values)
-        return sentences + self._separation_caveats() + exact
+        sentences += self._separation_caveats() + exact_forecast_caveats(
+            self.evidence["score"].values
+        )
+        return sentences + heavy_weights.of_scores(self.evidence)
 
     def _name_classifiers(self, selection):
         """Return " of a, b", the selected classifiers (K,); nothing of one without a name."""

@@ -38,6 +38,7 @@ from bayescm.distributions.log_densities import log_half_normal
 from bayescm.evidence.scores import as_forecasts, one_vs_rest, top_label
 from bayescm.inference import bayesian_bootstrap, laplace
 from bayescm.measures.probabilities import ClassForecasts, Forecasts, log_odds
+from bayescm.posteriors import heavy_weights
 from bayescm.posteriors.calibration import Calibration, lower_limit_of_distance
 from bayescm.posteriors.forecasts import OfForecasts, exact_forecast_caveats
 from bayescm.posteriors.roc.prevalence import class_weights
@@ -125,6 +126,7 @@ class DirichletCalibration(OfForecasts):
     def caveats(self, of: str = "parameter") -> list[str]:
         """Say so where a class has few examples, or forecasts have no log odds."""
         rarest, exact = self._totals.argmin(), exact_forecast_caveats(self.evidence["score"].values)
+        exact += heavy_weights.of_scores(self.evidence)
         if self._totals[rarest] >= _FEW_EXAMPLES:
             return exact
         examples = f"{self._totals[rarest]:.3g} examples of class {self.labels[rarest]}"

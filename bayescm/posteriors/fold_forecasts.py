@@ -14,6 +14,7 @@ import xarray as xr
 
 from bayescm.distributions.differences import StudentT, Truncated
 from bayescm.measures.measure import CalibrationForm
+from bayescm.posteriors import heavy_weights
 from bayescm.posteriors.calibration import calibration
 from bayescm.posteriors.correlated_t import correlated_draws
 from bayescm.posteriors.dirichlet_calibration import dirichlet_calibration
@@ -66,6 +67,7 @@ class FoldForecasts(OfForecasts):
         weight = self.evidence["weight"].values if "weight" in self.evidence else np.ones(len(fold))
         fewest = pd.crosstab(fold, truth, weight, aggfunc="sum").fillna(0).to_numpy().min()
         exact = exact_forecast_caveats(self.evidence["score"].values)
+        exact += heavy_weights.of_scores(self.evidence)
         if fewest >= _FEW_EXAMPLES:
             return exact
         examples = f"A fold has {fewest:.3g} examples of a class"

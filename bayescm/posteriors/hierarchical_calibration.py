@@ -42,6 +42,7 @@ from bayescm.evidence.scores import as_sites
 from bayescm.inference import bayesian_bootstrap, importance
 from bayescm.measures.measure import CalibrationForm
 from bayescm.measures.probabilities import Forecasts, log_odds
+from bayescm.posteriors import heavy_weights
 from bayescm.posteriors.base import LabelTemplate
 from bayescm.posteriors.calibration import LEVEL, SLOPE
 from bayescm.posteriors.forecasts import OfForecasts, exact_forecast_caveats, neighbours
@@ -166,7 +167,8 @@ class SiteForecasts(OfForecasts):
                 f"{sparse.sum()} of {len(sparse)} sites have fewer than {_FEW_EXAMPLES} positive "
                 "or negative examples: what is said of these is said by the others too."
             )
-        return sentences + exact_forecast_caveats(self.probability)
+        sentences += exact_forecast_caveats(self.probability)
+        return sentences + heavy_weights.of_scores(self.evidence)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return how many draws are made: sites take more time than draws are worth."""

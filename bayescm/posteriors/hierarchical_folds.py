@@ -310,7 +310,7 @@ class HierarchicalFolds(CountsPosterior):
             "Random splits test some examples often and others hardly, which the model does not "
             "know: intervals may be too short. Repeated cross-validation tests all alike."
         )
-        caveats = [uneven] if is_random_split(self.counts) else []
+        caveats = super().caveats(of) + ([uneven] if is_random_split(self.counts) else [])
         if self._halves is not None:
             return caveats
         p_value = min(

@@ -23,6 +23,7 @@ from bayescm.distributions.moments import CornishFisherBeta
 from bayescm.evidence.scores import as_scores, score_arrays
 from bayescm.evidence.slices import samples, slice_labels
 from bayescm.measures.curves import ClassCurves, Curve, auc, empirical, of_chosen_class
+from bayescm.posteriors import heavy_weights
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.posteriors.roc.paired_areas import couple
 from bayescm.posteriors.roc.prevalence import known_prevalence
@@ -184,6 +185,10 @@ class CurvePosterior(Posterior):
         if not ((value <= low) | (value >= high)).any():
             return super().empirical(measure, draws)
         return AttainedEnds(draws, how=self.how, least=low, most=high, value=value)
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Say so where weights go with the scores."""
+        return heavy_weights.of_scores(self.evidence)
 
     # Draws.
 
