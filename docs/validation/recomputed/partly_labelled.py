@@ -54,7 +54,13 @@ def _recalls(table: np.ndarray) -> np.ndarray:
 
 
 def _weighted_f1(table: np.ndarray) -> np.ndarray:
-    return (_f1(table) * table.sum(-1)).sum(-1) / table.sum((-2, -1))
+    return np.nansum(_f1(table) * table.sum(-1), axis=-1) / table.sum((-2, -1))
+
+
+def _mean_of_defined(values: np.ndarray) -> np.ndarray:
+    """Return the mean over classes, those left out of which there are no examples."""
+    number = (~np.isnan(values)).sum(-1)
+    return np.nansum(values, axis=-1) / np.where(number, number, np.nan)
 
 
 TWO_CLASSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -65,7 +71,7 @@ TWO_CLASSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "precision": lambda t: t[..., 1, 1] / t[..., :, 1].sum(-1),
     "npv": lambda t: t[..., 0, 0] / t[..., :, 0].sum(-1),
     "f1": lambda t: _f1(t)[..., 1],
-    "balanced_accuracy": lambda t: _recalls(t).mean(-1),
+    "balanced_accuracy": lambda t: _mean_of_defined(_recalls(t)),
     "mcc": _mcc,
     "cohen_kappa": _kappa,
     "lift": lambda t: (
@@ -75,7 +81,7 @@ TWO_CLASSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 MANY_CLASSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "accuracy": TWO_CLASSES["accuracy"],
     "balanced_accuracy": TWO_CLASSES["balanced_accuracy"],
-    "f1_macro": lambda t: _f1(t).mean(-1),
+    "f1_macro": lambda t: _mean_of_defined(_f1(t)),
     "f1_weighted": _weighted_f1,
     "mcc": _mcc,
     "cohen_kappa": _kappa,

@@ -1,0 +1,392 @@
+r"""
+Cross-validations: importance sampling of the documented models, and NUTS of three classes.
+
+Of two classes only the difference d of the two columns' effects moves the rates. With K folds, n_j
+examples of class j, u^2 = 1 / n_0 + 1 / n_1 and t the spread of the thresholds,
+
+    logit recall_k      = logit r + d + a + d_k + a_k
+    logit specificity_k = logit s - d + a - d_k + a_k
+    d ~ N(0, .4 t^2),  d_k ~ N(0, .6 t^2),  a ~ N(0, rho u^2),  a_k ~ N(0, (1 - rho) u^2)
+    t ~ half-t_2(.3 u^(2/3)),  r, s ~ Beta(1/2, 1/2),  rho = 1 - 1 / K.
+
+The effects of a fold are summed over a product of Gauss-Hermite nodes; t, d and a are drawn from
+their priors, and the rates that were tested from an overdispersed posterior of the summed table.
+The pairs of `paired_folds` are conjugate draws of the joint outcomes, moved by effects whose spread
+is weighted by the scaled chi-squared densities of the documentation.
+
+The tables are those of stratified folds of UCI sets (naive Bayes, and a tree with five examples a
+leaf at least): sonar (doi:10.24432/C5T01Q), 5 folds; Haberman's survival (doi:10.24432/C5XK51), 10;
+contraceptive method choice (doi:10.24432/C59W2D), three classes, 5 folds.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import arviz as az
+import numpy as np
+import pymc as pm
+from scipy import stats
+from scipy.special import expit, log_expit, logit, logsumexp
+
+import bayescm as bcm
+from bayescm.simulation import Repeated, Replications
+from validation.recomputed import Figure, figures_of_draws, rows
+from validation.recomputed.partly_labelled import MANY_CLASSES, PACKAGE_DRAWS, TWO_CLASSES
+
+# (fold, actual, naive Bayes, tree)
+SONAR = [
+    [[[9, 3], [6, 2]], [[1, 10], [4, 7]]],
+    [[[12, 3], [2, 3]], [[2, 7], [3, 10]]],
+    [[[15, 4], [0, 0]], [[5, 7], [2, 9]]],
+    [[[15, 3], [1, 0]], [[4, 2], [4, 12]]],
+    [[[13, 2], [3, 1]], [[3, 5], [6, 8]]],
+]
+HABERMAN = [
+    [[[13, 9], [0, 1]], [[7, 0], [0, 1]]],
+    [[[21, 2], [0, 0]], [[5, 2], [0, 1]]],
+    [[[19, 3], [1, 0]], [[3, 4], [0, 1]]],
+    [[[19, 4], [0, 0]], [[6, 0], [0, 2]]],
+    [[[21, 1], [1, 0]], [[6, 0], [2, 0]]],
+    [[[19, 3], [0, 0]], [[4, 4], [1, 0]]],
+    [[[16, 1], [3, 2]], [[2, 3], [1, 2]]],
+    [[[20, 2], [0, 0]], [[5, 1], [1, 1]]],
+    [[[20, 1], [1, 0]], [[6, 1], [1, 0]]],
+    [[[17, 3], [1, 1]], [[6, 1], [1, 0]]],
+]
+CONTRACEPTION = [
+    [
+        [[38, 5, 11], [18, 9, 7], [21, 4, 13]],
+        [[3, 0, 3], [11, 19, 13], [4, 5, 9]],
+        [[17, 3, 10], [9, 13, 11], [13, 7, 19]],
+    ],
+    [
+        [[31, 6, 4], [21, 8, 6], [23, 7, 20]],
+        [[5, 2, 1], [13, 23, 14], [2, 4, 3]],
+        [[10, 2, 6], [11, 11, 17], [14, 2, 29]],
+    ],
+    [
+        [[40, 5, 5], [23, 12, 7], [17, 5, 12]],
+        [[9, 1, 3], [9, 18, 8], [6, 3, 9]],
+        [[14, 0, 8], [12, 17, 6], [15, 4, 27]],
+    ],
+    [
+        [[42, 3, 11], [26, 7, 5], [15, 6, 11]],
+        [[6, 0, 5], [9, 16, 11], [7, 4, 8]],
+        [[9, 4, 6], [12, 14, 11], [21, 5, 20]],
+    ],
+    [
+        [[37, 5, 5], [22, 9, 8], [19, 7, 13]],
+        [[6, 2, 0], [8, 23, 16], [2, 1, 9]],
+        [[9, 0, 5], [13, 9, 10], [18, 12, 26]],
+    ],
+]
+SMALL = [[[6, 1], [2, 3]], [[4, 3], [0, 5]]]
+TABLES = {
+    "small": np.array(SMALL),
+    "sonar": np.array(SONAR).sum(-1),
+    "haberman": np.array(HABERMAN).sum(-1),
+    "contraception": np.array(CONTRACEPTION).sum(-1),
+}
+CASES = dict(enumerate([("small",), ("sonar",), ("haberman",), ("contraception",)], start=1))
+PAIRS = {"sonar": np.array(SONAR), "haberman": np.array(HABERMAN)}
+PAIRS |= {"contraception": np.array(CONTRACEPTION)}
+
+CHUNK = 5_000
+THRESHOLD_NODES, SEPARATION_NODES = 15, 7
+SPREAD, RHO = 0.3, 0.4
+
+
+def measures_of_rates(shares: np.ndarray, recall: np.ndarray, specificity: np.ndarray) -> dict:
+    """Return measures of two classes from (positive share, recall, specificity)."""
+    tp, fn = shares * recall, shares * (1 - recall)
+    tn, fp = (1 - shares) * specificity, (1 - shares) * (1 - specificity)
+    return {
+        "recall": recall,
+        "specificity": specificity,
+        "precision": tp / (tp + fp),
+        "f1": 2 * tp / (2 * tp + fp + fn),
+        "accuracy": tp + tn,
+        "mcc": (tp * tn - fp * fn) / np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)),
+    }
+
+
+def _proposals(folds, size, rng):
+    """Return log weights, and draws of measures: expected over training sets, and of the folds."""
+    number = len(folds)
+    totals = folds.sum((0, 2))
+    u = np.sqrt((1 / totals).sum())
+    spread = SPREAD * u ** (2 / 3) * np.abs(rng.standard_t(2, size))
+    rho = 1 - 1 / number
+    d = np.sqrt(RHO) * spread * rng.standard_normal(size)
+    a = np.sqrt(rho) * u * rng.standard_normal(size)
+    right = np.diagonal(folds, axis1=1, axis2=2)  # (fold, class)
+    wrong = folds.sum(-1) - right
+    first, second = right.sum(0) / 2 + 0.5, wrong.sum(0) / 2 + 0.5
+    tested = logit(rng.beta(first, second, (size, 2)))  # specificity, recall
+    level = tested - np.stack([a - d, a + d], -1)
+
+    def log_beta_of_logit(x, p, q):
+        return p * log_expit(x) + q * log_expit(-x)
+
+    weight = (log_beta_of_logit(level, 0.5, 0.5) - log_beta_of_logit(tested, first, second)).sum(-1)
+    x, wx = np.polynomial.hermite_e.hermegauss(THRESHOLD_NODES)
+    y, wy = np.polynomial.hermite_e.hermegauss(SEPARATION_NODES)
+    nodes = np.stack([each.ravel() for each in np.meshgrid(x, y, indexing="ij")], -1)
+    log_nodes = np.log(np.outer(wx / wx.sum(), wy / wy.sum()).ravel())
+    own_d = np.sqrt(1 - RHO) * spread[:, None] * nodes[:, 0]
+    own_a = np.sqrt(1 - rho) * u * nodes[:, 1]
+    moved = np.stack([own_a - own_d, own_a + own_d], -1)  # (size, node, class)
+    logits = tested[:, None] + moved
+    yes, no = log_expit(logits), log_expit(-logits)
+    fold_rates = np.empty((size, number, 2))
+    for k in range(number):
+        terms = log_nodes + yes @ right[k] + no @ wrong[k]
+        whole = logsumexp(terms, axis=-1)
+        weight = weight + whole
+        chance = np.exp(terms - whole[:, None]).cumsum(-1)
+        at = (chance < rng.random((size, 1))).sum(-1).clip(max=len(nodes) - 1)
+        effect = moved[np.arange(size), at]
+        # The luck of the examples, a, is no part of the classifiers at hand.
+        fold_rates[:, k] = expit(level + np.stack([-d, d], -1) + effect)
+    share = totals[1] / totals.sum()
+    at_hand = measures_of_rates(share, fold_rates[..., 1], fold_rates[..., 0])
+    return (
+        weight,
+        _expected(level, spread, u, totals, number),
+        {name: values.mean(-1) for name, values in at_hand.items()},
+    )
+
+
+def _expected(level, spread, u, totals, number):
+    """Return the mean of each measure over training sets, without what the rates carry twice."""
+    left = np.maximum(0, 1 - 2 * (RHO + (1 - RHO) / number))
+    apart = np.maximum(0, 1 - 2 * (1 - 1 / number + 1 / number**2))
+    root = np.sqrt(3)
+    zero = np.zeros_like(spread)
+    columns = [root * np.sqrt(left / totals[j]) * spread / u for j in (0, 1)]
+    separation = root * np.sqrt(apart) * u + zero
+    parts = []
+    for sign in (1, -1):
+        for move in ((-columns[0], zero), (columns[1], zero), (zero, separation)):
+            d, a = sign * move[0], sign * move[1]
+            rates = expit(level + np.stack([a - d, a + d], -1))
+            parts.append(measures_of_rates(totals[1] / totals.sum(), rates[:, 1], rates[:, 0]))
+    return {name: np.mean([part[name] for part in parts], axis=0) for name in parts[0]}
+
+
+def resampled(log_weights: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    """Return indices of draws in proportion to their weights, and how many these are worth."""
+    weights = np.exp(log_weights - log_weights.max())
+    weights /= weights.sum()
+    positions = (np.arange(len(weights)) + rng.random()) / len(weights)
+    return np.searchsorted(weights.cumsum(), positions).clip(max=len(weights) - 1), float(
+        1 / (weights**2).sum()
+    )
+
+
+def by_importance(
+    folds: np.ndarray, size: int, rng: np.random.Generator
+) -> tuple[dict[str, dict[str, np.ndarray]], float]:
+    """Return draws of measures by estimand, and how many independent ones they are worth."""
+    parts = [_proposals(folds, min(CHUNK, size), rng) for _ in range(max(1, size // CHUNK))]
+    index, effective = resampled(np.concatenate([part[0] for part in parts]), rng)
+    return {
+        of: {
+            name: np.concatenate([part[at][name] for part in parts])[index] for name in parts[0][at]
+        }
+        for at, of in ((1, "parameter"), (2, "finite"))
+    }, effective
+
+
+def by_nuts(counts: Any, size: int, seed: int) -> tuple[dict[str, dict[str, np.ndarray]], float]:
+    """Return the same of three classes by NUTS of the model in PyMC."""
+    with bcm.models.hierarchical_folds(counts), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trace = pm.sample(
+            size, tune=min(size, 1000), chains=2, cores=1, random_seed=seed, progressbar=False,
+            target_accept=0.9,
+        )  # fmt: skip
+    draws: dict[str, dict[str, np.ndarray]] = {}
+    for of, name in (("parameter", "theta_expected"), ("finite", "theta_fold")):
+        theta = trace["posterior"][name].values
+        right = np.einsum("...ii->...i", theta)
+        f1 = 2 * right / (theta.sum(-1) + theta.sum(-2))
+        values = {
+            "accuracy": right.sum(-1),
+            "balanced_accuracy": (right / theta.sum(-1)).mean(-1),
+            "f1_macro": f1.mean(-1),
+        }
+        draws[of] = {key: each.mean(-1) for key, each in values.items()}  # (chain, draw)
+    effective = min(float(az.ess(values)) for each in draws.values() for values in each.values())
+    return {of: {k: v.ravel() for k, v in each.items()} for of, each in draws.items()}, effective
+
+
+def package_figures(row: Any) -> dict[str, Figure]:
+    """Return the package's figures; a mean is known twice as well as a bound, at least."""
+    bound = Figure(0.0, row["error"])
+    return {
+        "mean": Figure(row["mean"], row["error"] / 2),
+        "lower": bound._replace(value=row["lower"]),
+        "upper": bound._replace(value=row["upper"]),
+    }
+
+
+def figures(replications: Replications, table: str) -> Iterator[Mapping[str, Any]]:
+    """Yield a row for each estimand, measure and figure."""
+    folds = TABLES[table]
+    positive = {"positive": 1} if folds.shape[-1] == 2 else {}
+    counts = bcm.from_matrix(folds, dims=("fold",), **positive)
+    if table == "contraception":
+        draws, effective = by_nuts(counts, 10 * replications.number, replications.seed)
+    else:
+        size = 1000 * replications.number
+        draws, effective = by_importance(folds, size, replications.generator())
+    for of, by_measure in draws.items():
+        answers = bcm.summary(counts, list(by_measure), of=of, kind="eti")
+        answers = answers.set_index("measure")
+        for measure, values in by_measure.items():
+            recomputed = figures_of_draws(values, effective)
+            package = package_figures(answers.loc[measure])
+            yield from rows(f"{measure}, {of}", package, recomputed)
+
+
+# Pairs of classifiers on the same folds.
+
+
+def moments(folds: np.ndarray, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return the variance over folds of the numbers of events, and their covariance by chance.
+
+    Parameters
+    ----------
+    folds : ndarray, shape (K, C, C, C)
+        By actual class and the answers of two classifiers.
+    events : ndarray, shape (2, L, C, C, C)
+        Which outcomes are which event of each classifier.
+
+    Returns
+    -------
+    variance : ndarray, shape (2, 2)
+        Summed over the events.
+    covariance : ndarray, shape (2, L, 2, L)
+    """
+    classes = folds.shape[1]
+    totals, pooled = folds.sum((2, 3)), folds.sum(0)
+    rates = np.einsum("iab,mliab->iml", pooled, events) / pooled.sum((1, 2))[:, None, None]
+    numbers = np.einsum("kiab,mliab->kml", folds, events)
+    residual = numbers - np.einsum("ki,iml->kml", totals, rates)
+    variance = np.einsum("kml,knl->mn", residual, residual) / (len(folds) - 1)
+    chance = pooled + 2 / classes**3
+    chance = chance / chance.sum((1, 2), keepdims=True)
+    size = totals.mean(0)
+    mean = np.einsum("iab,mliab->iml", chance, events)
+    product = np.einsum("i,iab,mliab,npiab->mlnp", size, chance, events, events)
+    return variance, product - np.einsum("i,iml,inp->mlnp", size, mean, mean)
+
+
+def log_scaled_chi_squared(value: float, trace: float, square: float, freedom: float, mean: Any):
+    """Return the log density of a variance whose mean is known, of matrix trace and square."""
+    shape = freedom * trace**2 / square / 2
+    return stats.gamma.logpdf(max(value, 1e-3 * trace), shape, scale=mean / shape)
+
+
+def training_spreads(
+    folds: np.ndarray, size: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return spreads (size, 2), in units of u, correlations (size,), and what these are worth."""
+    classes = folds.shape[1]
+    totals = folds.sum((0, 2, 3))
+    u = np.sqrt(2 * np.median(1 / totals))
+    ratio = SPREAD * u ** (2 / 3) * np.abs(rng.standard_t(2, (size, 2))) / u
+    correlation = rng.random(size)
+    _, one, two = np.indices((classes,) * 3)
+    place = np.arange(classes)[:, None, None, None]
+    variance, covariance = moments(folds, np.stack([one == place, two == place]).astype(float))
+    own = (1 - RHO) * ratio[..., None] ** 2 / totals
+    freedom = len(folds) - 1
+    log_weight = np.zeros(size)
+    for m in (0, 1):
+        block = covariance[m, :, m]
+        mean = np.trace(block) + own[:, m] @ (block**2).sum(0)
+        log_weight += log_scaled_chi_squared(
+            variance[m, m], np.trace(block), (block**2).sum(), freedom, mean
+        )
+    first, second, across = covariance[0, :, 0], covariance[1, :, 1], covariance[0, :, 1]
+    apart = first + second - across - across.T
+    mean = np.trace(apart) + own[:, 0] @ (first**2).sum(0) + own[:, 1] @ (second**2).sum(0)
+    together = np.sqrt(own[:, 0] * own[:, 1]) @ (first * second).sum(0)
+    log_weight += log_scaled_chi_squared(
+        variance[0, 0] + variance[1, 1] - 2 * variance[0, 1],
+        np.trace(apart),
+        (apart**2).sum(),
+        freedom,
+        mean - 2 * correlation * together,
+    )
+    index, effective = resampled(log_weight, rng)
+    return ratio[index], correlation[index], effective
+
+
+def paired_tables(
+    folds: np.ndarray, size: int, rng: np.random.Generator
+) -> tuple[np.ndarray, float]:
+    """Return draws (size, 2, C, C) of both tables, and how many independent ones they are."""
+    classes, number = folds.shape[1], len(folds)
+    totals = folds.sum((0, 2, 3))
+    u = np.sqrt(2 * np.median(1 / totals))
+    ratio, correlation, effective = training_spreads(folds, size, rng)
+    theta = rng.dirichlet((folds.sum(0) + 2 / classes**3).ravel(), size)
+    theta = theta.reshape(size, *(classes,) * 3)
+    table = np.stack([theta.sum(3), theta.sum(2)], 1)
+    column = ratio[..., None] ** 2 * (RHO + (1 - RHO) / number) / totals
+    common, alone = rng.standard_normal((size, 1, classes)), rng.standard_normal((size, 2, classes))
+    share = correlation[:, None, None]
+    threshold = np.sqrt(column) * (np.sqrt(share) * common + np.sqrt(1 - share) * alone)
+    actual, one, two = np.indices((classes,) * 3)
+    right = np.stack([one == actual, two == actual]).astype(float)[:, None]
+    covariance = moments(folds, right)[1][:, 0, :, 0]
+    error = np.sqrt(np.diagonal(covariance))
+    agree = np.sin(np.pi / 2 * np.clip(covariance / np.outer(error, error), 0, 1))
+    separation = u * rng.multivariate_normal(np.zeros(2), agree, size, method="eigh")
+    logits = np.log(table) + threshold[:, :, None]
+    logits += separation[..., None, None] * np.eye(classes)
+    rates = np.exp(logits - logsumexp(logits, axis=-1, keepdims=True))
+    return rates * (totals / totals.sum())[:, None], effective
+
+
+def paired_figures(replications: Replications, table: str) -> Iterator[Mapping[str, Any]]:
+    """Yield a row for each measure and figure of the difference of two classifiers."""
+    folds = PAIRS[table]
+    classes = folds.shape[1]
+    cells = np.argwhere(folds)
+    fold, actual, one, two = np.repeat(cells, folds[tuple(cells.T)], axis=0).T
+    labels = {"positive": 1} if classes == 2 else {}
+    answers = {"bayes": one, "tree": two}
+    evidence = bcm.from_classifiers(actual, answers, by={"fold": fold}, **labels)
+    draws, effective = paired_tables(folds, 1000 * replications.number, replications.generator())
+    measures = TWO_CLASSES if classes == 2 else MANY_CLASSES
+    measures = {name: measures[name] for name in measures if name not in ("prevalence", "lift")}
+    options: dict[str, Any] = {"model": "paired_folds", "kind": "eti", "draws": PACKAGE_DRAWS}
+    frame = bcm.compare(evidence, list(measures), **options).set_index("measure")
+    for measure, function in measures.items():
+        values = function(draws)
+        difference = values[:, 0] - values[:, 1]
+        recomputed = dict(figures_of_draws(difference, effective))
+        better = (difference > 0).mean()
+        recomputed["p_better"] = Figure(better, np.sqrt(better * (1 - better) / effective))
+        scale = np.sqrt(effective / PACKAGE_DRAWS)
+        row = frame.loc[measure]
+        package = {key: Figure(row[key], own.error * scale) for key, own in recomputed.items()}
+        yield from rows(measure, package, recomputed)
+
+
+EXPERIMENTS = [
+    Repeated("recomputed", CASES, figures, columns=["table"], table="folds"),
+    Repeated(
+        "recomputed",
+        dict(enumerate([(name,) for name in PAIRS], start=1)),
+        paired_figures,
+        columns=["table"],
+        table="paired_folds",
+    ),
+]
