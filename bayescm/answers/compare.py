@@ -178,7 +178,9 @@ def compare(
         members = [({**position, dim: i}, {**position, dim: j}) for i, j in pairs]
         index = partial(_index, posterior.measure_template(kernel).dims)
         if contrast == "ratio":
-            better = (_excess(values(), *map(index, pair), less) for pair in members)
+            better = (
+                _excess(values(), index(first), index(second), less) for first, second in members
+            )
         else:
             better = (difference(*(pair[::-1] if less else pair)) for pair in members)
         numbers = _decisions(better, rope=_turned(region, less), prob=prob, kind=kind)
