@@ -1,5 +1,5 @@
 r"""
-Cross-validations: importance sampling of the documented models, and NUTS of three classes.
+Cross-validations: importance sampling of the documented models, and conjugate draws of pairs.
 
 Of two classes only the difference d of the two columns' effects moves the rates. With K folds, n_j
 examples of class j, u^2 = 1 / n_0 + 1 / n_1 and t the spread of the thresholds,
@@ -19,13 +19,10 @@ leaf at least): sonar (doi:10.24432/C5T01Q), 5 folds; Haberman's survival (doi:1
 contraceptive method choice (doi:10.24432/C59W2D), three classes, 5 folds.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import arviz as az
 import numpy as np
-import pymc as pm
 from scipy import stats
 from scipy.special import expit, log_expit, logit, logsumexp
 
@@ -86,9 +83,8 @@ TABLES = {
     "small": np.array(SMALL),
     "sonar": np.array(SONAR).sum(-1),
     "haberman": np.array(HABERMAN).sum(-1),
-    "contraception": np.array(CONTRACEPTION).sum(-1),
 }
-CASES = dict(enumerate([("small",), ("sonar",), ("haberman",), ("contraception",)], start=1))
+CASES = dict(enumerate([(name,) for name in TABLES], start=1))
 PAIRS = {"sonar": np.array(SONAR), "haberman": np.array(HABERMAN)}
 PAIRS |= {"contraception": np.array(CONTRACEPTION)}
 
@@ -199,29 +195,6 @@ def by_importance(
     }, effective
 
 
-def by_nuts(counts: Any, size: int, seed: int) -> tuple[dict[str, dict[str, np.ndarray]], float]:
-    """Return the same of three classes by NUTS of the model in PyMC."""
-    with bcm.models.hierarchical_folds(counts), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        trace = pm.sample(
-            size, tune=min(size, 1000), chains=2, cores=1, random_seed=seed, progressbar=False,
-            target_accept=0.9,
-        )  # fmt: skip
-    draws: dict[str, dict[str, np.ndarray]] = {}
-    for of, name in (("parameter", "theta_expected"), ("finite", "theta_fold")):
-        theta = trace["posterior"][name].values
-        right = np.einsum("...ii->...i", theta)
-        f1 = 2 * right / (theta.sum(-1) + theta.sum(-2))
-        values = {
-            "accuracy": right.sum(-1),
-            "balanced_accuracy": (right / theta.sum(-1)).mean(-1),
-            "f1_macro": f1.mean(-1),
-        }
-        draws[of] = {key: each.mean(-1) for key, each in values.items()}  # (chain, draw)
-    effective = min(float(az.ess(values)) for each in draws.values() for values in each.values())
-    return {of: {k: v.ravel() for k, v in each.items()} for of, each in draws.items()}, effective
-
-
 def package_figures(row: Any) -> dict[str, Figure]:
     """Return the package's figures; a mean is known twice as well as a bound, at least."""
     bound = Figure(0.0, row["error"])
@@ -235,13 +208,9 @@ def package_figures(row: Any) -> dict[str, Figure]:
 def figures(replications: Replications, table: str) -> Iterator[Mapping[str, Any]]:
     """Yield a row for each estimand, measure and figure."""
     folds = TABLES[table]
-    positive = {"positive": 1} if folds.shape[-1] == 2 else {}
-    counts = bcm.from_matrix(folds, dims=("fold",), **positive)
-    if table == "contraception":
-        draws, effective = by_nuts(counts, 10 * replications.number, replications.seed)
-    else:
-        size = 1000 * replications.number
-        draws, effective = by_importance(folds, size, replications.generator())
+    counts = bcm.from_matrix(folds, dims=("fold",), positive=1)
+    size = 1000 * replications.number
+    draws, effective = by_importance(folds, size, replications.generator())
     for of, by_measure in draws.items():
         answers = bcm.summary(counts, list(by_measure), of=of, kind="eti")
         answers = answers.set_index("measure")
