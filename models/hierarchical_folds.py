@@ -211,7 +211,7 @@ def hierarchical_folds(
         drawn, totals = totals / of_totals, totals / effect[..., None]
         error = 1 / pm.math.sqrt(pm.math.maximum(totals, 1))
         unit = pm.math.sqrt(2 * _median(error**2, classes))
-        scale = _of_training(counts, repeats) * unit
+        unit_of_training = _of_training(counts, repeats) * unit
         luck = 0 if _fixed(fixed_totals, counts) else 1 / pm.math.maximum(drawn, 1)
         shares = _shares(
             prevalence, counts, drawn, None if _fixed(fixed_totals, counts) else weight
@@ -221,52 +221,58 @@ def hierarchical_folds(
         if halves is not None:
             spread = SPREAD_WITH_HALVES if spread is None else spread
             separation = SEPARATION_WITH_HALVES if separation is None else separation
-        column, apart = _spreads(spread, separation, error, (unit, scale), lead)
+        threshold_sd, separation_sd = _spreads(
+            spread, separation, error, unit, unit_of_training, lead
+        )
         correlation = pm.Data("rho", _correlations(rho, counts, repeats))
-        rho_c, rho_a = correlation[0] * pm.math.ones_like(column), correlation[1]
+        rho_c, rho_a = correlation[0] * pm.math.ones_like(threshold_sd), correlation[1]
         if halves is not None:
             rho_c = pm.Uniform("rho_threshold", 0, 1, dims=lead)[..., None]
-            apart = pm.math.sqrt(apart**2 + SEPARATION_OF_SPREAD * model["spread"] ** 2)
-            _observe_halves(halves, column**2, error, effect, lead)
-        common = pm.math.sqrt(rho_c * column**2 + luck) * pm.Normal(
+            separation_sd = pm.math.sqrt(
+                separation_sd**2 + SEPARATION_OF_SPREAD * model["spread"] ** 2
+            )
+            _observe_halves(halves, threshold_sd**2, error, effect, lead)
+        common_threshold = pm.math.sqrt(rho_c * threshold_sd**2 + luck) * pm.Normal(
             "threshold", dims=(*lead, predicted)
         )
-        own = (pm.math.sqrt(1 - rho_c) * column)[..., None, :] * pm.Normal(
+        threshold_of_fold = (pm.math.sqrt(1 - rho_c) * threshold_sd)[..., None, :] * pm.Normal(
             "threshold_fold", dims=(*lead, "fold", predicted)
         )
-        common_a = pm.math.sqrt(rho_a) * apart * pm.Normal("separation", dims=lead)
-        own_a = (
+        common_separation = pm.math.sqrt(rho_a) * separation_sd * pm.Normal("separation", dims=lead)
+        separation_of_fold = (
             pm.math.sqrt(1 - rho_a)
-            * apart[..., None]
+            * separation_sd[..., None]
             * pm.Normal("separation_fold", dims=(*lead, "fold"))
         )
-        rates_fold = _moved(rates, common[..., None, :] + own, own_a, classes)
-        luck_of_tests = common_a[..., None, None, None] * np.eye(classes)
+        rates_fold = _moved(
+            rates, common_threshold[..., None, :] + threshold_of_fold, separation_of_fold, classes
+        )
+        luck_of_tests = common_separation[..., None, None, None] * np.eye(classes)
         tested = pm.math.softmax(pm.math.log(rates_fold) + luck_of_tests, axis=-1)
         if repeats > 1 or (effect != 1).any():
-            worth = counts.values / effect[..., None, None, None]
-            power = (repeat_weight(worth, repeats) if repeats > 1 else 1) / effect
+            effective = counts.values / effect[..., None, None, None]
+            power = (repeat_weight(effective, repeats) if repeats > 1 else 1) / effect
             _observe_discounted(data, tested, power, counts.dims)
         else:
             n = data.sum(-1).astype("int64")
             pm.Multinomial("cell_counts", n=n, p=tested, observed=data, dims=counts.dims)
         if repeats > 1:
-            _observe_variance((1 - rho_c) * column**2, worth, repeats, lead)
+            _observe_variance((1 - rho_c) * threshold_sd**2, effective, repeats, lead)
 
-        every = column**2 + luck, apart**2
+        total_variance = threshold_sd**2 + luck, separation_sd**2
         share = (
             rho_c + (1 - rho_c) / counts.sizes["fold"],
             rho_a + (1 - rho_a) / counts.sizes["fold"],
         )
         centred = (
-            column**2 * (1 - CENTRING * share[0]) + (1 - CENTRING) * luck,
-            apart**2 * (1 - CENTRING * share[1]),
+            threshold_sd**2 * (1 - CENTRING * share[0]) + (1 - CENTRING) * luck,
+            separation_sd**2 * (1 - CENTRING * share[1]),
         )
-        parts = {"fold": rates_fold, "new": _trained(rates, *every, classes)}
+        parts = {"fold": rates_fold, "new": _trained(rates, *total_variance, classes)}
         parts["expected"] = _trained(rates, *centred, classes)
-        for name, part in parts.items():
+        for name, rates_of_part in parts.items():
             dims = (*lead, "fold" if name == "fold" else "training", actual, predicted)
-            pm.Deterministic(f"theta_{name}", shares[..., None, :, None] * part, dims=dims)
+            pm.Deterministic(f"theta_{name}", shares[..., None, :, None] * rates_of_part, dims=dims)
     return model
 
 
@@ -287,8 +293,8 @@ def _observe_halves(halves, column, error, effect, lead):
     halves = halves.transpose(*lead, "repeat", "half", "actual", "predicted")
     repeats = halves.sizes["repeat"]
     cells = halves.values.reshape(*halves.shape[:-4], -1, *halves.shape[-2:])
-    worth = cells / effect[..., None, None, None]
-    variance, covariance, degrees = fold_variance(worth, repeats)
+    effective = cells / effect[..., None, None, None]
+    variance, covariance, degrees = fold_variance(effective, repeats)
     covariance = pm.Data("half_covariance", covariance)
     degrees = pm.Data("half_degrees", degrees / (1 + (repeats - 1) / HALF_REPEATS))
     trace = (covariance * np.eye(cells.shape[-1])).sum((-2, -1))
@@ -302,25 +308,30 @@ def _observe_halves(halves, column, error, effect, lead):
 def _trained(rates, columns, diagonal, classes):
     """Return the rates after training sets of equal weight, with these variances of the effects."""
     nodes = np.sqrt(classes + 1) * np.concatenate([np.eye(classes + 1), -np.eye(classes + 1)])
-    columns, diagonal = (pm.math.sqrt(pm.math.maximum(each, 0)) for each in (columns, diagonal))
+    columns, diagonal = (
+        pm.math.sqrt(pm.math.maximum(variance, 0)) for variance in (columns, diagonal)
+    )
     new = columns[..., None, :] * nodes[:, 1:]
     return _moved(rates, new, diagonal[..., None] * nodes[:, 0], classes)
 
 
-def _spreads(spread, separation, error, units, lead):
+def _spreads(spread, separation, error, unit, unit_of_training, lead):
     """Return the spread of each column and that of the diagonal, on the logit scale."""
-    unit, trained = units
     if callable(spread):
-        threshold = spread("spread")
+        threshold_sd = spread("spread")
     else:
         scale = pm.Data("spread_scale", float(SPREAD if spread is None else spread))
-        threshold = pm.HalfStudentT("spread", nu=2, sigma=scale * trained ** (2 / 3), dims=lead)
+        threshold_sd = pm.HalfStudentT(
+            "spread", nu=2, sigma=scale * unit_of_training ** (2 / 3), dims=lead
+        )
     if callable(separation):
-        apart = separation("separation_spread") * pm.math.ones_like(unit)
+        separation_sd = separation("separation_spread") * pm.math.ones_like(unit)
     else:
-        apart = pm.Data("separation_scale", float(SEPARATION if separation is None else separation))
-        apart = apart * trained
-    return error * (threshold / unit)[..., None], apart
+        separation_sd = pm.Data(
+            "separation_scale", float(SEPARATION if separation is None else separation)
+        )
+        separation_sd = separation_sd * unit_of_training
+    return error * (threshold_sd / unit)[..., None], separation_sd
 
 
 def _observe_discounted(data, rates, power, dims):
@@ -341,13 +352,13 @@ def _observe_discounted(data, rates, power, dims):
     )
 
 
-def _observe_variance(own, cells, repeats, lead):
+def _observe_variance(fold_variances, cells, repeats, lead):
     """Add what the variance of the folds within the repeats says about their own thresholds."""
     variance, covariance, degrees = fold_variance(cells, repeats)
     covariance = pm.Data("fold_covariance", covariance)
     degrees = pm.Data("fold_degrees", degrees)
     trace = (covariance * np.eye(cells.shape[-1])).sum((-2, -1))
-    mean = trace + (own * (covariance**2).sum(-2)).sum(-1)
+    mean = trace + (fold_variances * (covariance**2).sum(-2)).sum(-1)
     rate = degrees / (2 * mean)
     pm.Gamma("fold_variance", degrees / 2, rate, observed=variance, dims=lead or None)
 
@@ -364,9 +375,9 @@ def fold_variance(cells, repeats):
     rates = pooled / np.maximum(pooled.sum(-1, keepdims=True), 1)
     gap = tables.sum(-2) - np.einsum("...ki,...ij->...kj", tables.sum(-1), rates)
     variance = (gap**2).sum((-3, -2, -1)) / (repeats * (folds - 1))
-    every = pooled.sum(-3)
-    size = every.sum(-1, keepdims=True)
-    rates = (every + 0.5) / (size + classes / 2)
+    total = pooled.sum(-3)
+    size = total.sum(-1, keepdims=True)
+    rates = (total + 0.5) / (size + classes / 2)
     size = size / (repeats * folds)
     outer = np.einsum("...ij,...il->...jl", size * rates, rates)
     covariance = (size * rates).sum(-2)[..., None, :] * np.eye(classes) - outer
@@ -419,8 +430,8 @@ def _effects(counts):
     effect = np.asarray(effect, float)
     if effect.ndim:  # of each classifier, as the counts have their dims
         dims = counts.dims[:-3]
-        place = dims.index(counts.coords["design_effect"].dims[0])
-        effect = effect.reshape([-1 if i == place else 1 for i in range(len(dims))])
+        axis = dims.index(counts.coords["design_effect"].dims[0])
+        effect = effect.reshape([-1 if i == axis else 1 for i in range(len(dims))])
     lead = counts.shape[:-3]
     return np.broadcast_to(effect, lead), float(counts.coords.get("totals_effect", 1.0))
 
@@ -445,9 +456,9 @@ def _correlations(rho, counts, repeats):
 def _shares(prevalence, counts, totals, weight):
     """Return the share of each actual class, ``(..., C)`` or ``(C,)``."""
     if callable(prevalence):
-        known = prevalence("prevalence")
+        share_of_class = prevalence("prevalence")
     elif prevalence is not None:
-        known = pm.Data("prevalence", np.asarray(prevalence, float))
+        share_of_class = pm.Data("prevalence", np.asarray(prevalence, float))
     elif weight is None:
         return totals / totals.sum(-1, keepdims=True)
     else:
@@ -455,7 +466,9 @@ def _shares(prevalence, counts, totals, weight):
         return pm.Dirichlet(
             "prevalence", weight.sum(-1) + totals, dims=(*counts.dims[:-3], "actual")
         )
-    return known if known.ndim else pm.math.stack([1 - known, known])
+    if share_of_class.ndim:
+        return share_of_class
+    return pm.math.stack([1 - share_of_class, share_of_class])
 
 
 def _pseudo_counts(concentration, counts):
