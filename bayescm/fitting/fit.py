@@ -243,8 +243,11 @@ def _draw(posterior, model, chains, draws, seed):
     attrs = {**tree.ORIGIN, "sampling_time": time.perf_counter() - started}
     free = {}
     for name in (variable.name for variable in model.free_RVs):
-        # By the model's dims: direct posteriors have the folds of all repeats in one row.
-        shape = [len(model.coords[dim]) for dim in model.named_vars_to_dims.get(name, ())]
+        # By the model's dims, if it names them all: direct posteriors have the folds of all repeats
+        # in one row.
+        dims = model.named_vars_to_dims.get(name, ())
+        named = dims and all(model.coords.get(dim) is not None for dim in dims)
+        shape = [len(model.coords[dim]) for dim in dims] if named else drawn[name].shape[1:]
         free[name] = drawn[name].reshape(chains, draws, *shape)
     return {"posterior": tree.labelled(model, free, attrs)}
 

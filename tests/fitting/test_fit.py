@@ -437,3 +437,22 @@ def test_a_function_that_returns_no_model_of_cells_is_refused():
         fit(COUNTS, empty)
     with pytest.raises(TypeError, match="returned no model: 3"):
         fit(COUNTS, lambda counts: 3)
+
+
+def test_a_free_variable_without_dims_has_the_shape_of_its_direct_draws():
+    def unnamed(counts):
+        coords = {dim: counts[dim].values for dim in ("actual", "predicted")}
+        with pm.Model(coords=coords) as model:
+            theta = pm.Dirichlet("theta_cell", np.full(4, 0.5))
+            pm.Deterministic("theta", theta.reshape((2, 2)), dims=("actual", "predicted"))
+            cells, number = counts.values.ravel(), int(counts.sum())
+            pm.Multinomial("cells", n=number, p=theta, observed=cells)
+        return model
+
+    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    direct = bcm.posteriors.dirichlet_multinomial
+    tree = bcm.fit(counts, unnamed, direct=direct, draws=50, chains=2, random_seed=1)
+    assert tree.attrs["sampling_method"] == "conjugate"
+    assert tree["posterior"]["theta_cell"].shape == (2, 50, 4)
+    expected = bcm.fit(counts, draws=50, chains=2, random_seed=1)["posterior"]["theta"]
+    np.testing.assert_allclose(tree["posterior"]["theta"], expected)
