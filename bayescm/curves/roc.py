@@ -95,8 +95,7 @@ def roc(
     """
     grid = _grid(fpr, "fpr", np.concatenate([[0.0], GRID, [1.0]]), 0.0)
     drawn = draw_curves(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
-    label = (partial(tpr_at, fpr=grid), "tpr", {"fpr": grid})
-    answer = _with_band(evidence, drawn, label, prob, simultaneous)
+    answer = _with_band(evidence, drawn, _tpr_on(grid), prob, simultaneous)
     return answer.assign(tpr=_at_the_axes(answer, drawn, prob))
 
 
@@ -141,8 +140,7 @@ def precision_recall(
     """
     grid = _grid(recall, "recall", np.concatenate([GRID[GRID >= 0.01], [1.0]]), 1e-12)
     drawn = draw_curves(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
-    label = (partial(precision_at, recall=grid), "precision", {"recall": grid})
-    return _with_band(evidence, drawn, label, prob, simultaneous)
+    return _with_band(evidence, drawn, _precision_on(grid), prob, simultaneous)
 
 
 def roc_draws(
@@ -177,7 +175,7 @@ def roc_draws(
     """
     grid = _grid(fpr, "fpr", np.concatenate([[0.0], GRID, [1.0]]), 0.0)
     drawn = draw_curves(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
-    return drawn.map(partial(tpr_at, fpr=grid), "tpr", {"fpr": grid})
+    return _tpr_on(grid)(drawn)
 
 
 def precision_recall_draws(
@@ -209,7 +207,7 @@ def precision_recall_draws(
     """
     grid = _grid(recall, "recall", np.concatenate([GRID[GRID >= 0.01], [1.0]]), 1e-12)
     drawn = draw_curves(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
-    return drawn.map(partial(precision_at, recall=grid), "precision", {"recall": grid})
+    return _precision_on(grid)(drawn)
 
 
 def points(evidence: xr.Dataset) -> xr.Dataset:
@@ -269,13 +267,25 @@ def _grid(rates, name, default, least):
     return grid
 
 
-def _with_band(evidence, drawn, label, prob, simultaneous):
-    """Return band, median and observed values; ``label`` has the arguments of `DrawnCurves.map`."""
-    values = drawn.map(*label)
-    lowest = drawn.lowest().map(*label) if simultaneous else None
+def _tpr_on(grid):
+    """Return a function from drawn curves to their true positive rates on a grid."""
+    return lambda drawn: drawn.map(partial(tpr_at, fpr=grid), "tpr", {"fpr": grid})
+
+
+def _precision_on(grid):
+    """Return a function from drawn curves to their precision on a grid of recalls."""
+    return lambda drawn: drawn.map(
+        partial(precision_at, recall=grid), "precision", {"recall": grid}
+    )
+
+
+def _with_band(evidence, drawn, on_grid, prob, simultaneous):
+    """Return band, median and observed values of drawn curves, by their values on a grid."""
+    values = on_grid(drawn)
+    lowest = on_grid(drawn.lowest()) if simultaneous else None
     bounds = band(values, prob=prob, simultaneous=simultaneous, lowest=lowest)
     answer = {values.name: bounds, "median": values.reduce(np.median, "draw")}
-    answer["estimate"] = observed_curves(evidence).map(*label).isel(draw=0, drop=True)
+    answer["estimate"] = on_grid(observed_curves(evidence)).isel(draw=0, drop=True)
     coords = {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
     return xr.Dataset(answer).assign_coords(coords)
 

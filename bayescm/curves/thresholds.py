@@ -118,11 +118,11 @@ def threshold_draws(
     """
     evidence = two_classes(evidence)
     kernel = one_number(measure)
-    tried = thresholds(evidence) if at is None else _check_thresholds(at)
-    drawn = draw_curves(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=tried)
+    candidates = thresholds(evidence) if at is None else _check_thresholds(at)
+    drawn = draw_curves(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=candidates)
     pairs = zip(drawn.curves, drawn.slots, strict=True)
-    values = [along(curve, slots, tried, kernel) for curve, slots in pairs]
-    return drawn.label(values, kernel.__name__, {"threshold": tried})
+    values = [values_at(candidates, curve, slots, kernel) for curve, slots in pairs]
+    return drawn.label(values, kernel.__name__, {"threshold": candidates})
 
 
 def at_threshold(
@@ -164,17 +164,16 @@ def at_threshold(
     (('bound',), 5.0)
     """
     check_prob(prob), check_kind(kind)
-    wanted = several(measures)
     answers = {}
-    for each in wanted:
+    for measure in several(measures):
         values = threshold_draws(
-            evidence, each, at=[threshold], draws=draws, random_seed=random_seed
+            evidence, measure, at=[threshold], draws=draws, random_seed=random_seed
         )
         answers[values.name] = interval_of(values.isel(threshold=0), prob, kind)
     return xr.Dataset(answers)
 
 
-def along(curve: Curve, slots: Slots, thresholds: np.ndarray, kernel: Callable) -> np.ndarray:
+def values_at(thresholds: np.ndarray, curve: Curve, slots: Slots, kernel: Callable) -> np.ndarray:
     """Return draws (S, T) of a measure at thresholds."""
     return kernel(cells_at(curve, slots.above(thresholds)))
 
@@ -193,12 +192,12 @@ def thresholds(evidence: xr.Dataset) -> np.ndarray:
 
 def _check_thresholds(at):
     try:
-        tried = np.atleast_1d(np.asarray(at, float))
+        values = np.atleast_1d(np.asarray(at, float))
     except (TypeError, ValueError):
-        tried = np.array([np.nan])
-    if tried.ndim != 1 or np.isnan(tried).any() or not len(tried):
+        values = np.array([np.nan])
+    if values.ndim != 1 or np.isnan(values).any() or not len(values):
         raise fail("a threshold must be a number", at, "numbers", "pass e.g. at=[0.3, 0.5]")
-    return tried
+    return values
 
 
 def two_classes(evidence: xr.Dataset) -> xr.Dataset:
@@ -271,23 +270,23 @@ def best_threshold(
     check_prob(prob)
     evidence = two_classes(evidence)
     kernel = one_number(measure)
-    less = kernel.lower_is_better if lower_is_better is None else lower_is_better
-    tried = thresholds(evidence)
-    drawn = draw_curves(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=tried)
-    sign = -1.0 if less else 1.0
+    is_loss = kernel.lower_is_better if lower_is_better is None else lower_is_better
+    sign = -1.0 if is_loss else 1.0
+    candidates = thresholds(evidence)
+    drawn = draw_curves(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=candidates)
     rng = np.random.default_rng(check_seed(random_seed))
     observed = observed_curves(evidence).curves
     choices = []
     for curve, slots, sample in zip(drawn.curves, drawn.slots, observed, strict=True):
-        values = _oriented(along(curve, slots, tried, kernel), sign)
+        values = _oriented(values_at(candidates, curve, slots, kernel), sign)
         replicate = _replicate(curve, slots, rng)
-        replicated = _oriented(along(replicate, slots, tried, kernel), sign)
+        replicated = _oriented(values_at(candidates, replicate, slots, kernel), sign)
         apparent = _oriented(_observed(sample, kernel), sign).max()
         choices.append(_choose(values, replicated, apparent, prob, sign))
     answer = {}
     for name in _Choice._fields:
         values = np.stack([np.asarray(getattr(choice, name), float) for choice in choices])
-        values = tried[values.astype(int)] if name in ("threshold", "best") else values
+        values = candidates[values.astype(int)] if name in ("threshold", "best") else values
         tail = {"bound": ["lower", "upper"]} if values.ndim > 1 else None
         labelled = drawn.label(list(values[:, None]), name, tail)
         answer[name] = labelled.isel(draw=0, drop=True)
@@ -408,9 +407,9 @@ def classify(
         todo = "classify by yourself and use from_predictions, which takes both"
         raise fail("these scores have folds or weights", extra, "a plain sample", todo)
     ends = np.asarray(threshold, float).ravel()
-    many = "class" in evidence.dims
-    if len(ends) not in (1, 2 - many) or np.isnan(ends).any() or (np.diff(ends) < 0).any():
-        allowed = "a number" if many else "a number, or (low, high)"
+    multiclass = "class" in evidence.dims
+    if len(ends) not in (1, 2 - multiclass) or np.isnan(ends).any() or (np.diff(ends) < 0).any():
+        allowed = "a number" if multiclass else "a number, or (low, high)"
         raise fail("not a threshold", threshold, allowed, "pass e.g. 0.5")
     truth = evidence["actual"].values
     if truth.dtype.kind in "iub" and isinstance(abstain, str):
@@ -418,17 +417,21 @@ def classify(
     score = evidence["score"]
     if "classifier" not in score.dims:
         score = score.expand_dims(classifier=["classifier"])
-    labels = evidence["class"].values if many else _negative_and_positive(evidence, truth)
+    labels = evidence["class"].values if multiclass else _negative_and_positive(evidence, truth)
     answers = {}
-    for name, each in zip(score["classifier"].values.tolist(), score, strict=True):
-        values = each.transpose("example", ...).values
-        code = _highest_code(values, *ends) if many else _binary_code(values, ends)
+    for name, column in zip(score["classifier"].values.tolist(), score, strict=True):
+        values = column.transpose("example", ...).values
+        code = _highest_code(values, *ends) if multiclass else _binary_code(values, ends)
         answers[str(name)] = np.append(labels, abstain)[code]
-    positive = None if many else labels[1]
-    partly = many or len(ends) == 2
-    known = {"labels": labels.tolist(), "positive": positive}
-    by = {"group": evidence["group"].values} if "group" in evidence else None
-    return from_classifiers(truth, answers, abstain=abstain if partly else None, by=by, **known)
+    may_abstain = multiclass or len(ends) == 2
+    return from_classifiers(
+        truth,
+        answers,
+        positive=None if multiclass else labels[1],
+        labels=labels.tolist(),
+        abstain=abstain if may_abstain else None,
+        by={"group": evidence["group"].values} if "group" in evidence else None,
+    )
 
 
 def _negative_and_positive(evidence, truth):
