@@ -76,8 +76,9 @@ class FunctionOfShares(Distribution):
         Smallest and largest value.
     outer : int, optional
         The share that the number is not monotone in: it has nodes of its own.
-    kinked : int, optional
-        The share at whose 1/2 the function has a kink: it is monotone on either side.
+    kinked : tuple of int, optional
+        The shares that the number is monotone in on either side of 1/2 only, where it may have a
+        kink: below and above have lattices of their own.
     power_moment : callable, optional
         ``power_moment(k, *shares)`` -> E x**k where that may be infinite; NaN leaves it to the
         lattice.
@@ -104,7 +105,7 @@ class FunctionOfShares(Distribution):
     log_odds: Callable
     support: tuple[Any, Any] = (0.0, 1.0)
     outer: int | None = None
-    kinked: int | None = None
+    kinked: tuple[int, ...] = ()
     power_moment: Callable | None = None
     accuracy: float | None = None
     share_error: float = 0.0
@@ -343,7 +344,7 @@ class Rows:
     def points(self, level):
         """Return how many points the lattice of a level has for each row, 0 where there is none."""
         lines = self.lattice(level)
-        halves = 1 if self.distribution.kinked is None else 2
+        halves = 2 ** len(self.distribution.kinked)
         return 0 if lines is None else halves * lines.grid_index[0].size
 
     def lattice(self, level):
@@ -361,7 +362,7 @@ class Rows:
 
     def evaluate(self, level):
         """Return a lattice, the values y on it (m, N, P), and the weights of its lines."""
-        if self.distribution.kinked is not None:
+        if self.distribution.kinked:
             return self._evaluate_halves(level)
         lines = self.lattice(level)
         shares = self.distribution.shares
@@ -383,13 +384,15 @@ class Rows:
 
     def _evaluate_halves(self, level):
         """Return the same of a share below 1/2 and of the share above, one beside the other."""
-        distribution, kinked = self.distribution, self.distribution.kinked
+        distribution, (kinked, *others) = self.distribution, self.distribution.kinked
         share = distribution.shares[kinked]
         values, weights = [], []
         for upper, mass in ((False, share.cdf(0.5)), (True, share.sf(0.5))):
             half = HalfShare(share, upper)
             shares = (*distribution.shares[:kinked], half, *distribution.shares[kinked + 1 :])
-            rows = Rows(replace(distribution, shares=shares, kinked=None, accuracy=self.accuracy))
+            rows = Rows(
+                replace(distribution, shares=shares, kinked=tuple(others), accuracy=self.accuracy)
+            )
             lines, y, line_weights = rows.evaluate(level)
             values.append(y)
             weights.append(mass[:, None] * line_weights)

@@ -188,11 +188,39 @@ def test_log_odds_of_many_shares():
     assert off[:, np.abs(scores) < 4].max() < 5e-8
 
 
-def test_next_to_the_least_that_the_prevalence_allows():
-    distribution = _distribution("cohen_kappa", [[0.0, 0.0], [0.0, 1.0]], 0.15321855)
-    ends, _ = distribution.interval_with_error(0.99, "eti")
-    np.testing.assert_allclose(distribution.cdf(ends), [0.005, 0.995], atol=1e-4)
-    assert ends[0] == pytest.approx(-0.5553, abs=0.01)
+def kappa_below(x, cells, prior, size=600):
+    """
+    Return the probability that Cohen's kappa is at most x, on a grid of quantiles of q and s.
+
+    q is the share of fn among the errors, s that of tp among the agreements. With these, kappa is
+    at most x up to a share r of the agreements that solves a quadratic equation. With 600
+    quantiles the probability is right to 5e-5, and to half of that with twice as many.
+    """
+    tn, fp, fn, tp = np.ravel(cells) + prior
+    u = (np.arange(size) + 0.5) / size
+    a = (1 - 2 * special.betaincinv(fn, fp, u)[:, None]) ** 2
+    s = special.betaincinv(tp, tn, u)
+    b = 4 * s * (1 - s)
+    odds = (1 + x) / (1 - x)
+    square, linear, constant = a + b - 1, 1 + odds - 2 * a, a - odds
+    root = np.sqrt(np.maximum(linear**2 - 4 * square * constant, 0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = np.where(constant < 0, -2 * constant / (linear + root), 0.0)
+    return special.betainc(tp + tn, fn + fp, np.clip(r, 0, 1)).mean()
+
+
+@pytest.mark.parametrize("cells", [(0, 1, 0, 0), (0, 40, 60, 1), (1, 2, 3, 0)])
+def test_kappa_next_to_the_least_that_the_prevalence_allows(cells):
+    """Once an error of up to 1e-2 of the length was stated."""
+    distribution = _distribution("cohen_kappa", np.reshape(cells, (2, 2)))
+    ends, error = distribution.interval_with_error(0.95, "eti")
+    assert [kappa_below(x, cells, 0.5) for x in ends] == pytest.approx([0.025, 0.975], abs=1e-4)
+    assert error.max() <= 1e-5 * np.ptp(ends)
+    ends, error = distribution.interval_with_error(0.95, "hdi")
+    assert error.max() <= 1e-5 * np.ptp(ends)
+    assert kappa_below(ends[1], cells, 0.5) - kappa_below(ends[0], cells, 0.5) == pytest.approx(
+        0.95, abs=1e-4
+    )
 
 
 def test_odds_ratio_with_an_empty_cell_and_a_weak_prior():
