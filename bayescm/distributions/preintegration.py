@@ -520,9 +520,9 @@ class Lines:
     def shortest_interval(self, prob: float) -> tuple[np.ndarray, np.ndarray, str]:
         """Return the ends y (2,) of the shortest interval of a mass, their errors and its kind."""
         with np.errstate(all="ignore"):
-            begin = shortest_candidate(self.quantile_function, self.link, prob)
-        kind = int(begin.kind[0])
-        name = SEVERAL_MODES if begin.several[0] else (INTERIOR, LOWER, UPPER)[kind]
+            candidate = shortest_candidate(self.quantile_function, self.link, prob)
+        kind = int(candidate.kind[0])
+        name = SEVERAL_MODES if candidate.several[0] else (INTERIOR, LOWER, UPPER)[kind]
         if kind:  # it starts at the lower end of the support, or stops at the upper one
             z = special.ndtri(prob) * (1 if kind == 1 else -1)
             (y,), (error,) = self.quantiles(np.array([z]))
@@ -539,14 +539,14 @@ class Lines:
             gap = level[:, 1] - level[:, 0]
             return np.stack(both_ends(gap, excess, pooled.density[0], slopes), axis=-1)
 
-        y, error = self._newton(begin.y[0], move)
-        is_near = np.abs(y - begin.y[0]) < _ASTRAY * (begin.y[0, 1] - begin.y[0, 0])
+        y, error = self._newton(candidate.y[0], move)
+        is_near = np.abs(y - candidate.y[0]) < _ASTRAY * (candidate.y[0, 1] - candidate.y[0, 0])
         if np.isfinite(error).all() and is_near.all():
             return y, error, name
         # Where the density is rough its slope is noise, and Newton's method goes astray.
         with np.errstate(all="ignore"):
-            candidates = shortest_candidate(self.rows.quantile_function(_NODES), self.link, prob).y
-        return begin.y[0], _CONFIDENCE * standard_error(candidates), name
+            of_rows = shortest_candidate(self.rows.quantile_function(_NODES), self.link, prob).y
+        return candidate.y[0], _CONFIDENCE * standard_error(of_rows), name
 
     def _newton(self, y, move):
         """
