@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 import recorded
-from golden_figures import differences, flatten
+from golden_figures import TOLERANCE, differences, flatten
 from golden_wrong import WRONG
 
 _QUICK = 0.15  # seconds; what takes longer is run before every landing
@@ -54,7 +54,8 @@ def test_the_fence_sees_a_broken_number(kind):
     path = next(iter(errors)) if errors else next(k for k, v in figures.items() if type(v) is list)
     for by, seen in ((0.5, False), (20, True)):
         broken = copy.deepcopy(figures)
-        broken[path][0] += by * max(1e-9 * broken[path][1], errors.get(path, 0))
+        tolerance = TOLERANCE.get(kind, TOLERANCE["exact"])
+        broken[path][0] += by * max(tolerance * broken[path][1], errors.get(path, 0))
         assert bool(differences(figures, broken, kind, errors)) is seen
     words = next(k for k, v in figures.items() if type(v) is str)
     assert differences(figures, figures | {words: "other"}, kind, errors)
