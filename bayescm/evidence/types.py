@@ -12,6 +12,7 @@ import xarray as xr
 
 from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.counts import COUNTS, not_counts
+from bayescm.evidence.item_scores import ITEM_SCORES
 from bayescm.evidence.outcomes import OUTCOMES
 from bayescm.evidence.partly_labelled import PARTLY_LABELLED
 from bayescm.evidence.raters import RATINGS
@@ -27,6 +28,7 @@ TYPES: list[EvidenceType] = [
     OUTCOMES,
     RATINGS,
     ATTEMPTS,
+    ITEM_SCORES,
     RESULTS,
     PROBABILITIES,
     SCORES,

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayescm.measures import attempts, curves, odds, probabilities
+from bayescm.measures import attempts, curves, item_scores, odds, probabilities
 from bayescm.measures.measure import (
     AVERAGES,
     Cost,
@@ -463,29 +463,36 @@ _FACTORIES: dict[str, Callable[..., Measure]] = {
     **{"fbeta": fbeta, "tversky": tversky, "cost": cost},
     **attempts.FACTORIES,
     **curves.FACTORIES,
+    **item_scores.FACTORIES,
     **probabilities.FACTORIES,
 }
 # Measures of other variables of a posterior than the cells: a file for each variable.
-_FURTHER: tuple[ModuleType, ...] = (attempts, curves, probabilities)
+_FURTHER: tuple[ModuleType, ...] = (item_scores, attempts, curves, probabilities)
 _CATALOGUE = {
-    name: each
+    (entry.takes, name): entry
     for entries in (globals(), *map(vars, _FURTHER))
-    for name, each in list(entries.items())
-    if isinstance(each, Measure)
+    for name, entry in list(entries.items())
+    if isinstance(entry, Measure)
+}
+# By variable: the mean of repeated answers and that of item scores have the same name, which
+# without evidence means the former.
+_NAMED_OF = {
+    (entry.takes, name): entry.called(name)
+    for entry in _CATALOGUE.values()
+    for name in (entry.canonical, *entry.aliases)
 }
 _NAMED = (
     {"f0.5": fbeta(0.5).called("f0.5"), "f2": fbeta(2).called("f2")}
-    | {
-        name: each.called(name)
-        for each in _CATALOGUE.values()
-        for name in (each.canonical, *each.aliases)
-    }
+    | {name: entry for (_, name), entry in _NAMED_OF.items()}
     | curves.AVERAGED
     | probabilities.AVERAGED
 )
 
 
-_VARIABLES = {"curve": "curves"}  # what a variable is called in messages
+_VARIABLES = {
+    "curve": "curves",
+    "item_scores": "item scores",
+}  # what a variable is called in messages
 
 
 def names(variable: str = "cells") -> list[str]:
@@ -497,7 +504,7 @@ def names(variable: str = "cells") -> list[str]:
     >>> names()[:3]
     ['accuracy', 'accuracy_of_all', 'balanced_accuracy']
     """
-    return sorted(name for name, each in _CATALOGUE.items() if each.takes == variable)
+    return sorted(name for takes, name in _CATALOGUE if takes == variable)
 
 
 def is_loss(name: str) -> bool | None:
@@ -550,7 +557,8 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
     if callable(measure):
         entry = own(measure, variables[0] if variables else "cells")
     elif isinstance(measure, str):
-        entry = _NAMED.get(measure) or _read(measure)
+        named = (_NAMED_OF.get((variable, measure)) for variable in variables)
+        entry = next(filter(None, named), None) or _NAMED.get(measure) or _read(measure)
     else:
         allowed, todo = "a name or a function of cells", 'pass e.g. "f1"'
         raise fail("not a measure", measure, allowed, todo, TypeError)

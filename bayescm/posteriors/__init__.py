@@ -14,6 +14,7 @@ from bayescm.posteriors.hierarchical_folds import hierarchical_folds
 from bayescm.posteriors.hierarchical_groups import hierarchical_groups
 from bayescm.posteriors.hierarchical_rows import hierarchical_rows
 from bayescm.posteriors.importance_weighted import importance_weighted
+from bayescm.posteriors.item_scores import item_scores
 from bayescm.posteriors.mislabelled import mislabelled
 from bayescm.posteriors.noisy_labels import noisy_labels
 from bayescm.posteriors.paired_folds import paired_folds
@@ -40,6 +41,7 @@ __all__ = [
     "hierarchical_groups",
     "hierarchical_rows",
     "importance_weighted",
+    "item_scores",
     "mislabelled",
     "noisy_labels",
     "paired_folds",

@@ -1,0 +1,432 @@
+"""
+Item scores as evidence: one number for each item and system.
+
+Item scores are an ``xr.Dataset`` with ``item_score`` ([classifier,] item), where NaN is a score
+that is missing of a system. The scalar coords ``lowest`` and ``highest`` are the ends of the scale,
+where they are known, and ``lower_is_better`` says whether the scores are errors. Items may have a
+``weight``, with the scalar coord ``weights_are``; a coord ``group`` of the cluster they come in;
+and a slice, of which ``slice_<dim>`` is the place along the dim.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.labels import check_no_missing_text
+from bayescm.evidence.tabulate import axes_of, check_sizes, check_weights, column, factorize
+from bayescm.evidence.type import DefaultModel, EvidenceType
+from bayescm.validate import check_choice, check_reals, check_row_order, fail, suggest, unmasked
+
+_MISSING = ("drop pairs", "worst")
+_TAKEN = ("item", "classifier", "measure", "bound")
+SLICE = "slice_"
+
+
+def from_item_scores(
+    scores: Any,
+    *,
+    item: Any = None,
+    system: str | None = None,
+    score: str | None = None,
+    range: tuple[float, float] | None = None,
+    lower_is_better: bool = False,
+    group: Any = None,
+    by: Any = None,
+    weights: Any = None,
+    weights_are: str | None = None,
+    missing: str | None = None,
+) -> xr.Dataset:
+    """
+    Return a number for each item, of one or more systems, as evidence.
+
+    Such numbers are nDCG or reciprocal rank of a query, a mark on a rubric, a judge's score of an
+    answer, Dice or average precision of an image, the error of a regression.
+
+    Parameters
+    ----------
+    scores : array_like, Series, mapping or DataFrame
+        One number for each item, shape (n,). A mapping holds those of several systems on the same
+        items: sequences have their items in the same order, Series with an index of their own are
+        aligned by it. A DataFrame has a row for each item and a column for each system; or, with
+        ``score``, a row for each score.
+    item : array_like, shape (n,), or str, optional
+        The labels of the items; of a DataFrame the name of their column.
+    system, score : str, optional
+        Of a DataFrame with a row for each score, the columns of the system and of the score.
+    range : (float, float), optional
+        The lowest and the highest score that there can be, such as ``(0, 1)`` or ``(1, 5)``. It
+        tells what items may do that were not seen, and without it intervals of few items, or of
+        items that mostly have the same score, are too short.
+    lower_is_better : bool, default False
+        Whether the scores are errors.
+    group : array_like, shape (n,), or str, optional
+        What the items come in, such as the topic or the document of a question. Items of a group
+        resemble one another. Of a DataFrame the name of a column.
+    by : mapping of str to array_like (n,), optional
+        Slices of the items, ``{"language": language}``, each of which has answers of its own, along
+        the dim of this name. Of a DataFrame the names of columns, a sequence or a mapping from dims
+        to columns.
+    weights : array_like, shape (n,), or str, optional
+        Weight >= 0 of every item.
+    weights_are : {"counts", "importance"}, optional
+        What weights stand for, and needed where they are not whole numbers: how many items each
+        stands for; or how much it counts in the mean, such as the traffic of a query, or the
+        inverse of the probability with which it was drawn, whose scale does not matter.
+    missing : {"drop pairs", "worst"}, optional
+        What to do where a system has no score of an item, which is refused by default.
+        ``"drop pairs"`` compares two systems on the items that both have; ``"worst"`` gives the
+        worst score of ``range``.
+
+    Returns
+    -------
+    Dataset, dims ([classifier,] item)
+
+    Raises
+    ------
+    ValueError
+        If a score is missing and nobody says what to do, lies outside the range or is infinite, an
+        item is there twice, or systems have scores of other items.
+    TypeError
+        If scores are no numbers.
+
+    Examples
+    --------
+    >>> evidence = from_item_scores({"a": [0.9, 0.4, 1.0], "b": [0.8, 0.5, 0.7]}, range=(0, 1))
+    >>> dict(evidence.sizes)
+    {'classifier': 2, 'item': 3}
+    >>> frame = pd.DataFrame({"q": [1, 2, 1, 2], "model": list("aabb"), "s": [0.2, 0.4, 0.3, 0.9]})
+    >>> from_item_scores(frame, item="q", system="model", score="s")["item_score"].values
+    array([[0.2, 0.4],
+           [0.3, 0.9]])
+    """
+    if missing is not None:
+        check_choice("missing", missing, _MISSING)
+    columns = {"group": group, "by": by, "weights": weights}
+    if hasattr(scores, "to_pandas") and not isinstance(scores, xr.DataArray):
+        scores = scores.to_pandas()
+    if score is not None or system is not None:
+        table, columns = _from_long(scores, item, system, score, columns)
+    else:
+        table, columns = _from_wide(scores, item, columns)
+    evidence = table.to_dataset(name="item_score")
+    evidence = evidence.assign_coords(lower_is_better=bool(lower_is_better))
+    if range is not None:
+        low, high = _ends(range)
+        evidence = evidence.assign_coords(lowest=low, highest=high)
+    evidence = _filled(evidence, missing)
+    return as_item_scores(_with_columns(evidence, weights_are=weights_are, **columns))
+
+
+# From wide and long tables to scores ([classifier,] item)
+
+
+def _from_wide(scores, item, columns):
+    """Return scores with a row for each item, and the columns beside them."""
+    if isinstance(scores, xr.DataArray):
+        scores = scores.to_pandas() if scores.ndim <= 2 else scores.values
+    if isinstance(scores, pd.DataFrame):
+        if isinstance(item, str):
+            scores = scores.set_index(_named(scores, item))
+            item = None
+        names = {key: name for key, name in columns.items() if _names_columns(key, name)}
+        columns = columns | {key: _taken(scores, name) for key, name in names.items()}
+        used = [label for name in names.values() for label in _labels_of(name)]
+        scores = {str(name): scores[name] for name in scores.columns if name not in used}
+    if not isinstance(scores, Mapping):
+        check_row_order({"scores": scores, "item": item, **_flat(columns)})
+        labels = _item_labels(scores, item)
+        values = _numbers(scores)
+        check_sizes({"scores": len(values), "items": len(labels)})
+        return xr.DataArray(values, {"item": labels}, ["item"]), columns
+    if not scores:
+        raise fail("no systems", {}, "one or more", 'pass {"a": scores}')
+    series = {str(name): _series(name, values, item) for name, values in scores.items()}
+    first, *others = series.values()
+    moved = any(not first.index.equals(other.index) for other in others)
+    if moved and any(column is not None for column in _flat(columns).values()):
+        todo = "bring the systems into the same order, or pass a DataFrame with a row for each item"
+        raise fail("the systems have their items in different orders", ..., "one order", todo)
+    frame = pd.DataFrame(series) if moved else pd.concat(series, axis=1)
+    if moved:
+        frame = frame.loc[first.index.union(frame.index, sort=False)]
+    table = xr.DataArray(
+        frame.to_numpy(float).T,
+        {"classifier": list(series), "item": frame.index.to_numpy()},
+        ["classifier", "item"],
+    )
+    return table, columns
+
+
+def _from_long(frame, item, system, score, columns):
+    """Return scores of a table with a row for each score, and the columns beside them by item."""
+    if not isinstance(frame, pd.DataFrame):
+        todo = 'pass the table, and item="q", system="model", score="s"'
+        raise fail("score and system name columns", type(frame).__name__, "a DataFrame", todo)
+    for name, given in (("item", item), ("score", score)):
+        if not isinstance(given, str):
+            todo = f"pass {name}= with the name of the column"
+            raise fail(f"no column of the {name}", given, "a name", todo)
+    for name in (item, score, *([] if system is None else [system])):
+        _named(frame, name)
+    codes, items = factorize("item", column("item", frame[item]))
+    check_no_missing_text(items, "an item", "leave these rows out, or rename the item")
+    rows, names = (
+        (np.zeros(len(frame), int), [None])
+        if system is None
+        else factorize("system", column("system", frame[system]))
+    )
+    twice = pd.DataFrame({"item": codes, "system": rows}).duplicated().to_numpy()
+    if twice.any():
+        at = int(np.argmax(twice))
+        whose = "" if system is None else f" of {names[rows[at]]}"
+        todo = "average them first, or use from_attempts for repeated right and wrong answers"
+        if system is None:
+            todo = 'name the column of the system: system="model"; or average them first'
+        raise fail(f"item {items[codes[at]]}{whose} has several scores", ..., "one score", todo)
+    values = np.full((len(names), len(items)), np.nan)
+    values[rows, codes] = _numbers(frame[score])
+    coords = {"item": items}
+    table = xr.DataArray(values, coords, ["classifier", "item"])
+    table = table[0] if system is None else table.assign_coords(classifier=list(map(str, names)))
+    by_item = {}
+    for key, name in columns.items():
+        if name is not None and not _names_columns(key, name):
+            todo = f"pass {key}= with the name of a column"
+            raise fail(f"{key} is not a column of the table", ..., "a name", todo)
+        by_item[key] = None if name is None else _by_item(_taken(frame, name), codes, items)
+    return table, by_item
+
+
+def _by_item(values, codes, items):
+    """Return a column with a value for each item of one with a row for each score."""
+    if isinstance(values, Mapping):
+        return {dim: _by_item(each, codes, items) for dim, each in values.items()}
+    pairs = pd.DataFrame({"item": codes, "value": values.to_numpy()}).drop_duplicates()
+    if (twice := pairs["item"].duplicated(keep=False)).any():
+        code = pairs["item"][twice].iloc[0]
+        got = pairs["value"][pairs["item"] == code].tolist()
+        todo = "give the item one, or make the items of each a label of their own"
+        raise fail(f"item {items[code]} has several values of {values.name}", got, "one", todo)
+    return pairs.sort_values("item")["value"].to_numpy()
+
+
+def _names_columns(key, name):
+    """Say whether what was passed are names of columns, and not the columns themselves."""
+    if key != "by":
+        return isinstance(name, str)
+    if isinstance(name, Mapping):
+        return all(isinstance(each, str) for each in name.values())
+    return isinstance(name, str) or (
+        isinstance(name, Sequence) and all(isinstance(each, str) for each in name)
+    )
+
+
+def _labels_of(name):
+    return [name] if isinstance(name, str) else list(getattr(name, "values", lambda: name)())
+
+
+def _taken(frame, name):
+    """Return a column, or of several names a mapping from dims to columns."""
+    if isinstance(name, str):
+        return frame[_named(frame, name)]
+    names = name if isinstance(name, Mapping) else {each: each for each in name}
+    return {dim: frame[_named(frame, each)] for dim, each in names.items()}
+
+
+def _named(frame, name):
+    if name not in frame.columns:
+        names = list(frame.columns)
+        raise fail("no such column", name, names, suggest(name, map(str, names)))
+    return name
+
+
+def _flat(columns):
+    """Return the columns beside the scores by their names."""
+    by = columns["by"] if isinstance(columns["by"], Mapping) else {}
+    return {"group": columns["group"], "weights": columns["weights"], **by}
+
+
+def _item_labels(scores, item):
+    if item is not None:
+        return _once(column("item", item))
+    if isinstance(scores, pd.Series):
+        return _once(scores.index.to_numpy())
+    return np.arange(len(scores) if hasattr(scores, "__len__") else 0)
+
+
+def _once(labels):
+    twice = pd.Index(labels).duplicated()
+    if twice.any():
+        todo = "average its scores first, or give repetitions labels of their own"
+        raise fail("an item has several scores", labels[int(np.argmax(twice))], "one each", todo)
+    return np.asarray(labels)
+
+
+def _series(name, values, item):
+    labels = _item_labels(values, item)
+    numbers = _numbers(values)
+    check_sizes({f"scores of {name}": len(numbers), "items": len(labels)})
+    return pd.Series(numbers, index=labels)
+
+
+def _numbers(values):
+    """Return finite numbers, NaN where a score is missing."""
+    unmasked(values, "a score")
+    array = pd.Series(values).to_numpy() if isinstance(values, list | tuple) else values
+    absent = np.asarray(pd.isna(array))
+    if absent.ndim != 1:
+        todo = "pass one number for each item, or {'a': scores, 'b': scores} for several systems"
+        raise fail("scores have several axes", absent.shape, "shape (n,)", todo)
+    kept = np.asarray(array, dtype=object)[~absent] if absent.any() else array
+    todo = "pass numbers; right and wrong answers are for from_predictions or from_attempts"
+    numbers = np.full(absent.shape, np.nan)
+    numbers[~absent] = check_reals(kept.tolist() if absent.any() else kept, "scores", todo)
+    if np.isinf(numbers).any():
+        at = int(np.argmax(np.isinf(numbers)))
+        raise fail("a score is infinite", numbers[at], "finite numbers", "leave the item out")
+    return numbers
+
+
+def _ends(range):
+    todo = "pass e.g. range=(0, 1)"
+    try:
+        low, high = (float(end) for end in range)
+    except (TypeError, ValueError):
+        raise fail("range is not two numbers", range, "(lowest, highest)", todo) from None
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise fail("the range of the scores is empty or infinite", range, "low < high", todo)
+    return low, high
+
+
+def _filled(evidence, missing):
+    """Return scores without gaps, or with those that are to be dropped by pairs."""
+    absent = evidence["item_score"].isnull()
+    if not absent.any():
+        return evidence
+    where = absent.where(absent, drop=True)
+    got = where["item"].values[0]
+    if "classifier" in where.dims:
+        got = f"item {got} of {where['classifier'].values[0]}"
+    if missing is None:
+        todo = (
+            'pass missing="drop pairs" to compare systems on the items that both have, or '
+            'missing="worst" to give the worst score of range'
+        )
+        raise fail(f"{int(absent.sum())} scores are missing", got, "a score of every item", todo)
+    if missing == "drop pairs":
+        empty = absent.all("item")
+        if empty.any():
+            raise fail("a system has no scores", ..., "one or more", "leave the system out")
+        return evidence.isel(item=~absent.all([d for d in absent.dims if d != "item"]).values)
+    if "lowest" not in evidence.coords:
+        raise fail("the worst score is not known", ..., "range", "pass e.g. range=(0, 1)")
+    worst = evidence["highest" if evidence["lower_is_better"] else "lowest"].item()
+    return evidence.assign(item_score=evidence["item_score"].fillna(worst))
+
+
+def _with_columns(evidence, *, group, by, weights, weights_are):
+    """Return evidence whose items know their cluster, slice and weight."""
+    number = evidence.sizes["item"]
+    if weights is not None:
+        values = np.asarray(unmasked(weights, "weight"))
+        check_sizes({"weights": len(values), "items": number})
+        kind = check_weights(values.ravel(), weights_are)
+        evidence = evidence.assign(weight=("item", values.astype(float)))
+        evidence = evidence.assign_coords(weights_are=kind)
+    elif weights_are is not None:
+        raise fail("weights_are without weights", weights_are, "both", "pass weights=...")
+    if group is not None:
+        labels = column("group", group)
+        check_sizes({"group": len(labels), "items": number})
+        check_no_missing_text(
+            pd.unique(labels), "a group", "give items that stand by themselves one of their own"
+        )
+        evidence = evidence.assign_coords(group=("item", np.asarray(labels)))
+    if by is None:
+        return evidence
+    for dim, axis in axes_of(by, _TAKEN).items():
+        check_sizes({dim: len(axis.codes), "items": number})
+        evidence = evidence.assign({SLICE + dim: ("item", axis.codes.astype(int))})
+        evidence = evidence.assign_coords({dim: axis.values})
+    return evidence
+
+
+# The check on entry
+
+
+def is_item_scores(evidence: Any) -> bool:
+    """Say whether evidence is a number for each item."""
+    return isinstance(evidence, xr.Dataset) and "item_score" in evidence
+
+
+def as_item_scores(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check item scores on entry, and return them with dims ([classifier,] item).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are no item scores, or one lies outside the range.
+    """
+    if not is_item_scores(evidence):
+        allowed, todo = "item scores as from_item_scores returns them", "use from_item_scores"
+        raise fail("not item scores", type(evidence).__name__, allowed, todo, TypeError)
+    scores = evidence["item_score"]
+    if extra := set(scores.dims) - {"classifier", "item"}:
+        todo = "select along it, or pass slices as by= of from_item_scores"
+        raise fail("item scores have a further dim", sorted(map(str, extra)), "none", todo)
+    if not scores.sizes["item"]:
+        raise fail("no items", 0, "one or more", "pass some scores")
+    if "lowest" in evidence.coords:
+        low, high = evidence["lowest"].item(), evidence["highest"].item()
+        outside = (scores < low) | (scores > high)
+        if outside.any():
+            got = scores.values[outside.values][0]
+            todo = "correct the score, or pass a range that holds all of them"
+            raise fail("a score lies outside the range", got, f"{low:g} to {high:g}", todo)
+    lead = ["classifier"] if "classifier" in scores.dims else []
+    return evidence.assign(item_score=scores.transpose(*lead, "item"))
+
+
+def slice_dims(evidence: xr.Dataset) -> list[str]:
+    """Return the dims of the slices of the items."""
+    names = [str(name) for name in evidence.data_vars]
+    return [name.removeprefix(SLICE) for name in names if name.startswith(SLICE)]
+
+
+def items_of_slices(evidence: xr.Dataset) -> list[np.ndarray]:
+    """Return the places of the items of every slice, those of several dims in C order."""
+    dims = slice_dims(evidence)
+    if not dims:
+        return [np.arange(evidence.sizes["item"])]
+    shape = tuple(evidence.sizes[dim] for dim in dims)
+    codes = np.ravel_multi_index([evidence[SLICE + dim].values for dim in dims], shape)
+    return [np.flatnonzero(codes == code) for code in np.arange(np.prod(shape))]
+
+
+def _default_model(
+    evidence: xr.Dataset,
+    keywords: Mapping[str, Any],
+    of: str | None = "parameter",
+    compared: Hashable | None = None,
+) -> DefaultModel:
+    """Return the model of slices that are partially pooled where these are asked for."""
+    pooled = of in slice_dims(evidence)
+    return DefaultModel("item_score_slices" if pooled else "item_scores", evidence)
+
+
+ITEM_SCORES = EvidenceType(
+    name="item scores",
+    made_by="from_item_scores",
+    unit="items",
+    matches=is_item_scores,
+    canonical=as_item_scores,
+    default_model=_default_model,
+    default_measures=lambda evidence: ["mean", "median", "sd"],
+    size=lambda evidence: evidence.sizes["item"],
+    values=lambda evidence: evidence["item_score"],
+    has_cells=False,
+)

@@ -1,0 +1,509 @@
+r"""
+The direct posterior of `bayescm.models.item_scores`: a number for each of many items.
+
+The distribution F of scores in the population of items is a Dirichlet process. With
+:math:`w_i` items of score :math:`s_i` and e pseudo-items at each end of the range, A of them
+in all, the posterior of every mean :math:`\int f \, dF` is
+
+.. math:: \frac{\sum_i g_i f(s_i)}{\sum_i g_i}, \qquad g_i \sim \mathrm{Gamma}(w_i),
+
+the Bayesian bootstrap (`bayescm.inference.bayesian_bootstrap`) with the pseudo-items among the
+items. The share of items above a mark is thus a beta variable. The mean score has the central
+moments, with :math:`\mu_k` those of the items and pseudo-items (Yamato 1984),
+
+.. math::
+
+    \frac{\mu_2}{A + 1}, \qquad \frac{2 \mu_3}{(A + 1)(A + 2)}, \qquad
+    \frac{3 A \mu_2^2 + 6 \mu_4}{(A + 1)(A + 2)(A + 3)},
+
+and where these say enough of it (`bayescm.distributions.moments`) nothing is drawn.
+
+Systems that answered the same items share the weights of items and pseudo-items. The difference of
+two means is the mean of the differences between the items. Items that come in clusters are weighed
+by whole clusters, with gamma variates of such a shape that the mean of C clusters varies as a t
+distribution with C - 1 degrees of freedom does. For the clusters at hand (``of="finite"``) items are
+weighed inside each cluster, whose share of the items stays. Importance weights multiply the gamma
+variates.
+
+References
+----------
+Ferguson, T. S. (1973). A Bayesian analysis of some nonparametric problems. The Annals of
+Statistics 1, 209-230. doi:10.1214/aos/1176342360
+
+Yamato, H. (1984). Characteristic functions of means of distributions chosen from a Dirichlet
+process. The Annals of Probability 12, 262-267. doi:10.1214/aop/1176993389
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.distributions import dirichlet
+from bayescm.distributions.base import Distribution
+from bayescm.distributions.beta import Beta
+from bayescm.distributions.empirical import Empirical
+from bayescm.distributions.moments import CornishFisherBeta, MomentsOrDraws
+from bayescm.evidence.item_scores import SLICE, as_item_scores, items_of_slices, slice_dims
+from bayescm.inference import bayesian_bootstrap
+from bayescm.measures.item_scores import OfScores, ScoreDistribution
+from bayescm.measures.item_scores import mean as MEAN
+from bayescm.posteriors.base import DRAWS, LabelTemplate, Posterior
+from bayescm.validate import fail
+
+_GAMMAS = 2e8  # drawn in all by default, in some two seconds
+_FEWEST_DRAWS = 500
+_TAIL = 0.019  # standard error of a 2.5 % quantile of 20,000 draws, in standard deviations
+# Fewer clusters are refused, and up to so many cautioned of.
+_FEWEST_CLUSTERS, _FEW_CLUSTERS = 5, 10
+# Fewer items of a scale without ends are cautioned of, and fewer effective items by weight.
+_FEW_ITEMS, _FEW_EFFECTIVE = 30, 30
+
+
+def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> "ItemScores":
+    """
+    Return the posterior of the distribution of scores in the population of items.
+
+    Parameters
+    ----------
+    evidence : xarray.Dataset
+        From :func:`bayescm.from_item_scores`. Every slice has a posterior of its own.
+    concentration : float, default 0.5
+        Prior pseudo-items >= 0 at each end of the range, where it is known: with scores of 0 and 1
+        this is the parameter of a beta prior of their mean.
+
+    Returns
+    -------
+    ItemScores
+
+    Raises
+    ------
+    ValueError
+        If the concentration is negative, or there are fewer than five clusters of items.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_item_scores([0.2, 0.9, 0.7, 1.0], range=(0, 1))
+    >>> item_scores(evidence).point(bcm.measures.resolve("mean", "item_scores")).round(3)
+    array(0.7)
+    """
+    evidence = as_item_scores(evidence)
+    number = isinstance(concentration, int | float | np.number)
+    if not number or isinstance(concentration, bool) or not 0 <= concentration < np.inf:
+        raise fail("concentration", concentration, "a number >= 0", "pass e.g. concentration=0.5")
+    if "lowest" not in evidence.coords and concentration != 0.5:
+        todo = "pass range= to from_item_scores"
+        raise fail("pseudo-items stand at the ends of the range", ..., "a range", todo)
+    if "group" in evidence.coords:
+        for places in items_of_slices(evidence):
+            clusters = len(np.unique(evidence["group"].values[places]))
+            if clusters < _FEWEST_CLUSTERS:
+                todo = "what few clusters share is not known; leave group= out to take items alike"
+                raise fail(
+                    "too few clusters of items", clusters, f"{_FEWEST_CLUSTERS} or more", todo
+                )
+    return ItemScores(evidence, float(concentration))
+
+
+class ItemScores(Posterior):
+    """
+    The posterior of the distribution of scores in the population of items.
+
+    Attributes
+    ----------
+    evidence : Dataset
+        Canonical item scores.
+    score : ndarray, shape (K, n)
+        The scores of each system.
+    slices : list of ndarray
+        The places of the items of every slice.
+    """
+
+    measured_variable = "item_scores"
+    pairs = ("classifier",)
+    cell_prior = False
+    estimands = {"parameter": "share", "population": "share"}  # noqa: RUF012
+    how = "draws by the Bayesian bootstrap"
+
+    def __init__(self, evidence: xr.Dataset, concentration: float = 0.5):
+        self.evidence, self.concentration = evidence, concentration
+        table = evidence["item_score"]
+        self.names = table["classifier"].values.tolist() if "classifier" in table.dims else None
+        self.score = np.atleast_2d(table.values.astype(float))
+        self.slices = items_of_slices(evidence)
+        self.bounded = "lowest" in evidence.coords
+        self.ends = np.array([-np.inf, np.inf])
+        if self.bounded:
+            self.ends = np.array([evidence["lowest"].item(), evidence["highest"].item()])
+        number = self.score.shape[1]
+        self.weight = evidence["weight"].values if "weight" in evidence else np.ones(number)
+        self.importance = "weight" in evidence and evidence["weights_are"].item() == "importance"
+        self.cluster = None
+        if "group" in evidence.coords:
+            _, self.cluster = np.unique(evidence["group"].values, return_inverse=True)
+            self.estimands = self.estimands | {"finite": "share_group"}
+
+    # Labels
+
+    @property
+    def observed(self) -> xr.DataArray:
+        """The scores."""
+        return self.evidence["item_score"]
+
+    @cached_property
+    def template(self) -> LabelTemplate:
+        """The slices and the systems."""
+        template = LabelTemplate()
+        for dim in slice_dims(self.evidence):
+            template = template.append_dim(dim, self.evidence[dim].values)
+        return template if self.names is None else template.append_dim("classifier", self.names)
+
+    @cached_property
+    def batch(self) -> xr.DataArray:
+        """The number of items with a score of each slice and system."""
+        has_score = ~np.isnan(self.score)
+        numbers = np.array([has_score[:, places].sum(1) for places in self.slices])
+        return self.template.to_dataarray(self._shaped(numbers))
+
+    def _shaped(self, values):
+        """Return values (..., slices, K) in the shape of the template."""
+        lead = values.shape[:-2]
+        return values.reshape((*lead, *self.template.shape))
+
+    @property
+    def values_per_draw(self) -> int:
+        """The weights of all items."""
+        return self.score.size
+
+    def bound(self, measure: Any) -> Any:
+        """Return a measure with the range of these scores, and what is better of them."""
+        form = measure.form
+        if not isinstance(form, OfScores):
+            return measure
+        facts: dict[str, Any] = {}
+        if form.kind != "spread":
+            facts["lower_is_better"] = bool(self.evidence["lower_is_better"])
+        if form.kind in ("mean", "score"):
+            facts["range"] = tuple(self.ends.tolist())
+        if form.kind == "spread" and self.bounded:
+            facts["range"] = (0.0, float(np.ptp(self.ends)) / 2)
+        return replace(measure, **facts)
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Say what few items, few clusters and a scale without ends make doubtful."""
+        sentences = []
+        few = min(len(places) for places in self.slices)
+        scores = [row[places] for row in self.score for places in self.slices]
+        constant = any(np.nanmin(row) == np.nanmax(row) for row in scores if row.size)
+        if not self.bounded and (few < _FEW_ITEMS or constant):
+            number = "All items have the same score" if constant else f"{few} items are few"
+            sentences.append(
+                f"{number}, and the ends of the scale are not known: what items may do that were "
+                "not seen is left out, and intervals are too short. Pass range= to "
+                "from_item_scores where the scale has ends."
+            )
+        if self.cluster is not None and of != "finite":
+            clusters = min(len(np.unique(self.cluster[places])) for places in self.slices)
+            if clusters < _FEW_CLUSTERS:
+                sentences.append(
+                    f"{clusters} clusters of items tell little of others like them; of these alone "
+                    'ask with of="finite".'
+                )
+        if self.cluster is not None and of == "finite":
+            single = (np.bincount(self.cluster)[self.cluster] == 1).mean()
+            if single > 0:
+                sentences.append(
+                    f"{100 * single:.0f} % of the items are alone in their cluster, and taken for "
+                    "known: nothing shows how items of theirs differ."
+                )
+        if self.importance:
+            kish = min(
+                self.weight[places].sum() ** 2 / (self.weight[places] ** 2).sum()
+                for places in self.slices
+                if len(places)
+            )
+            if kish < _FEW_EFFECTIVE:
+                sentences.append(
+                    f"The weights are so unequal that the items are worth {kish:.0f} equal ones: "
+                    "too few to know an interval by."
+                )
+        return sentences
+
+    # Draws
+
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return how many draws are made where nothing else is asked for."""
+        return int(np.clip(_GAMMAS / self.score.shape[1], _FEWEST_DRAWS, DRAWS))
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw several measures jointly, (size, [slices], [K])."""
+        every: list[list[np.ndarray]] = [[] for _ in measures]
+        for places in self.slices:
+            population = self.population(places, size, rng, of)
+            for values, measure in zip(every, measures, strict=True):
+                values.append(self._value(measure, population))
+        return [self._shaped(np.stack(values, axis=1)) for values in every]
+
+    def population(
+        self, places: np.ndarray, size: int, rng: np.random.Generator, of: str = "parameter"
+    ) -> ScoreDistribution:
+        """Draw the distribution of the scores of some items in their population."""
+        weight, end_weight = self._item_weights(places, size, rng, of), np.zeros((size, 2))
+        if self.estimands[of] == "share" and self.concentration:
+            scale = 1.0  # of a pseudo-item: it weighs as much as an item does on average
+            if self.importance:
+                scale = self.weight[places].sum() / max((self.weight[places] > 0).sum(), 1)
+            end_weight = scale * rng.standard_gamma(self.concentration, end_weight.shape)
+        return ScoreDistribution(self.score[:, places], weight, self.ends, end_weight)
+
+    def _item_weights(self, places, size, rng, of):
+        """Draw the weights (size, n) of items, the same for all systems."""
+        counts = np.ones(len(places)) if self.importance else self.weight[places]
+        if self.cluster is None:
+            weights = bayesian_bootstrap.gamma_weights(counts, size, rng)
+        else:
+            _, cluster = np.unique(self.cluster[places], return_inverse=True)
+            sizes = np.bincount(cluster)
+            if self.estimands[of] == "share_group":
+                # As many items as were seen of each cluster, the weights of its own items varying
+                # as much as makes the variance of its mean unbiased.
+                shape = np.maximum(bayesian_bootstrap.unbiased_shape(sizes), 0.05)[cluster]
+                weights = rng.standard_gamma(shape, (size, len(places)))
+                totals = weights @ np.eye(len(sizes))[cluster]
+                weights *= (np.bincount(cluster, counts) / totals)[:, cluster]
+            else:
+                shape = bayesian_bootstrap.student_shape(len(sizes))
+                weights = (rng.standard_gamma(shape, (size, len(sizes))) / shape)[:, cluster]
+                weights *= counts
+        return weights * self.weight[places] if self.importance else weights
+
+    def _value(self, measure, population):
+        """Return a measure of a population; without ends, pseudo-items count for shares alone."""
+        form = getattr(measure, "form", None)
+        if not self.bounded and not (isinstance(form, OfScores) and form.kind == "share"):
+            nothing = np.zeros_like(population.end_weight)
+            population = replace(population, end_weight=nothing)
+        values = np.broadcast_to(measure(population), (len(population.weight), len(self.score)))
+        empty = np.isnan(population.score).all(axis=1)
+        return np.where(empty, np.nan, values)
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the value in the sample."""
+        self.resolve_estimand(of)
+        rows = []
+        for places in self.slices:
+            nothing = np.zeros((1, 2))
+            sample = ScoreDistribution(
+                self.score[:, places], self.weight[None, places], self.ends, nothing
+            )
+            with np.errstate(invalid="ignore"):
+                rows.append(self._value(measure, sample)[0])
+        return self._shaped(np.array(rows))
+
+    # Exact distributions
+
+    def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return the beta distribution of a share, or that of a mean by its moments, or None."""
+        form = measure.form
+        if not isinstance(form, OfScores) or self.importance or self.cluster is not None:
+            return None
+        if form.kind == "share":
+            return self._share(form.at)
+        if form.kind != "mean" or np.isnan(self.point(measure)).any():
+            return None
+        moments = [
+            self._moments(row[places], self.weight[places], self.ends)
+            for places in self.slices
+            for row in self.score
+        ]
+        shape = self.template.shape
+        distribution = by_moments(np.array(moments).T.reshape(6, *shape))
+        if distribution is None:
+            return None
+        return MomentsOrDraws(distribution, partial(self._drawn_members, measure), _TAIL)
+
+    def _share(self, mark):
+        above, total = np.zeros((2, len(self.slices), len(self.score)))
+        for index, places in enumerate(self.slices):
+            row, weight = self.score[:, places], self.weight[places]
+            above[index] = (row > mark) @ weight
+            total[index] = ~np.isnan(row) @ weight
+        a = above + self.concentration * (self.ends > mark).sum()
+        b = total - above + self.concentration * (self.ends <= mark).sum()
+        if not (a.all() and b.all()):
+            todo = "ask for a mark between them"
+            raise fail("no score can be on both sides of the mark", mark, "inside the range", todo)
+        return Beta(self._shaped(a), self._shaped(b))
+
+    def _moments(self, score, weight, ends):
+        """Return the ends of the support, and mean, sd, skewness and excess kurtosis of a mean."""
+        has_score = ~np.isnan(score)
+        score, weight = score[has_score], weight[has_score]
+        if self.bounded:
+            score = np.concatenate([score, ends])
+            weight = np.concatenate([weight, np.full(2, self.concentration)])
+        return [score.min(), score.max(), *dirichlet_mean(score, weight)]
+
+    def _drawn_members(self, measure, index):
+        """Return the distributions of some members of the flat batch by draws."""
+        rng, size = np.random.default_rng(0), self.draws_by_default("parameter")
+        (values,) = self.draw_in_parts([measure], size, rng)
+        return Empirical(values.reshape(size, -1)[:, index], how=self.how)
+
+    def difference(
+        self,
+        measure: Callable,
+        first: Mapping[str, int],
+        second: Mapping[str, int],
+        *,
+        of: str = "parameter",
+        n: Any = None,
+        draws: Callable[[], np.ndarray] | None = None,
+    ) -> Distribution:
+        """
+        Return the distribution of a measure of one system minus that of another.
+
+        That of a mean is the mean of the differences between the items, whose pseudo-items are not
+        at the ends of the range but at the largest difference that was seen: systems differ much
+        less than items do.
+        """
+        form, places = getattr(measure, "form", None), self.slices[self._slice(first)]
+        rows = [self.score[at.get("classifier", 0), places] for at in (first, second)]
+        paired = self._slice(first) == self._slice(second)
+        of_means = isinstance(form, OfScores) and form.kind in ("mean", "share")
+        if paired and of_means:
+            mark = form.at  # type: ignore[union-attr]
+            if form.kind == "share":  # type: ignore[union-attr]
+                rows = [np.where(np.isnan(row), np.nan, row > mark) for row in rows]
+            differences = self._of_differences(rows[0] - rows[1], places)
+            return differences.distribution(differences.bound(MEAN), of=of)
+        if paired and np.isnan(rows[0] + rows[1]).any():
+            self._common(rows[0] - rows[1])
+            pair = [at["classifier"] for at in (first, second)]
+            common = places[~np.isnan(rows[0] - rows[1])]
+            both = ItemScores(self._without_slices(common, pair), self.concentration)
+            return both.difference(measure, {"classifier": 0}, {"classifier": 1}, of=of)
+        return super().difference(measure, first, second, of=of, n=n, draws=draws)
+
+    def _slice(self, at):
+        """Return the number of the slice of a member."""
+        dims = slice_dims(self.evidence)
+        shape = tuple(self.evidence.sizes[dim] for dim in dims)
+        return int(np.ravel_multi_index([at[dim] for dim in dims], shape)) if dims else 0
+
+    def _without_slices(self, places, systems=None):
+        """Return the evidence of some items, and of some systems."""
+        systems = {} if systems is None else {"classifier": systems}
+        evidence = self.evidence.isel(item=places, **systems)
+        dims = slice_dims(evidence)
+        return evidence.drop_vars([*dims, *(SLICE + dim for dim in dims)])
+
+    def _common(self, differences):
+        """Raise where two systems have no item in common."""
+        if np.isnan(differences).all():
+            todo = 'compare others, or score what is missing: missing="worst"'
+            raise fail("two systems have no item in common", ..., "one or more", todo)
+
+    def _of_differences(self, differences, places):
+        """Return the posterior of the differences between the items, as scores of their own."""
+        self._common(differences)
+        common = places[~np.isnan(differences)]
+        differences = differences[~np.isnan(differences)]
+        evidence = self._without_slices(common).drop_vars(
+            ["item_score", "classifier", "lowest", "highest"], errors="ignore"
+        )
+        evidence = evidence.assign(item_score=("item", differences))
+        most = np.abs(differences).max()
+        most = most or (np.ptp(self.ends) if self.bounded else 0.0)
+        if most:
+            evidence = evidence.assign_coords(lowest=-most, highest=most)
+        return ItemScores(evidence, self.concentration)
+
+    # The variables of the PyMC model, of one system.
+
+    @cached_property
+    def atoms(self) -> tuple[np.ndarray, np.ndarray]:
+        """The distinct scores, those at the ends of the range among them, and their weights."""
+        unfit = {
+            "several systems": len(self.score) > 1,
+            "slices": len(self.slices) > 1,
+            "clusters of items": self.cluster is not None,
+            "importance weights": self.importance,
+        }
+        for what, is_so in unfit.items():
+            if is_so:
+                todo = "ask interval, summary or compare, which draw from them directly"
+                raise fail(f"the PyMC model takes no {what}", ..., "one sample of items", todo)
+        score, weight = self.score[0], self.weight
+        if self.bounded and self.concentration:
+            score = np.concatenate([score, self.ends])
+            weight = np.concatenate([weight, np.full(2, self.concentration)])
+        values, place = np.unique(score, return_inverse=True)
+        return values, np.bincount(place, weight)
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        score, weight = self.atoms
+        share = dirichlet.draw(weight, size, rng)
+        return {"share": share, "mean": share @ score}
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log posterior density of the shares of the scores."""
+        return dirichlet.logpdf(np.asarray(variables["share"]), self.atoms[1])
+
+    def log_marginal_likelihood(self) -> np.ndarray:
+        """Return 0: the model has no likelihood, its prior is the posterior."""
+        return np.zeros(())
+
+
+def dirichlet_mean(score: np.ndarray, weight: np.ndarray) -> tuple[float, float, float, float]:
+    """
+    Return mean, sd, skewness and excess kurtosis of the mean of a Dirichlet process.
+
+    Parameters
+    ----------
+    score : ndarray, shape (n,)
+    weight : ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> beta = stats.beta(3, 2).stats(moments="mvsk")
+    >>> mean, sd, skewness, kurtosis = dirichlet_mean(np.array([1.0, 0.0]), np.array([3.0, 2.0]))
+    >>> np.allclose([mean, sd**2, skewness, kurtosis], beta)
+    True
+    """
+    total = weight.sum()
+    mean = weight @ score / total
+    second, third, fourth = (weight @ (score - mean) ** k / total for k in (2, 3, 4))
+    variance = second / (total + 1)
+    if not variance:
+        return mean, 0.0, 0.0, 0.0
+    skewness = 2 * third / ((total + 1) * (total + 2)) / variance**1.5
+    central = (3 * total * second**2 + 6 * fourth) / math.prod(total + k for k in (1, 2, 3))
+    return mean, math.sqrt(variance), skewness, central / variance**2 - 3
+
+
+def by_moments(moments: np.ndarray) -> CornishFisherBeta | None:
+    """Return the distributions of means by moments (6, ...), or None where one does not vary."""
+    low, high, mean, sd, skewness, kurtosis = moments
+    low, high = low.min(), high.max()
+    if not (sd > 0).all():
+        return None
+    width = high - low
+    return CornishFisherBeta(
+        (mean - low) / width, sd / width, skewness, kurtosis, support=(float(low), float(high))
+    )
