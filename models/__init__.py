@@ -14,6 +14,7 @@ from bayescm.models.hierarchical_folds import hierarchical_folds
 from bayescm.models.hierarchical_groups import hierarchical_groups
 from bayescm.models.hierarchical_rows import hierarchical_rows
 from bayescm.models.importance_weighted import importance_weighted
+from bayescm.models.item_score_slices import item_score_slices
 from bayescm.models.item_scores import item_scores
 from bayescm.models.mislabelled import mislabelled
 from bayescm.models.noisy_labels import noisy_labels
@@ -41,6 +42,7 @@ __all__ = [
     "hierarchical_groups",
     "hierarchical_rows",
     "importance_weighted",
+    "item_score_slices",
     "item_scores",
     "mislabelled",
     "noisy_labels",

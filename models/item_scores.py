@@ -63,7 +63,8 @@ def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> pm.Model
     ['share']
     """
     several = set(evidence["item_score"].dims) - {"item"}
-    if several or "group" in evidence.coords or any(str(k).startswith("slice_") for k in evidence):
+    clusters = "group" in evidence.coords and evidence["group"].dims == ("item",)
+    if several or clusters or any(str(k).startswith("slice_") for k in evidence):
         raise ValueError(
             "The model takes one system and items drawn one by one, without clusters and slices. "
             "Ask the direct draws (bayescm.interval, summary, compare), or select one."

@@ -16,6 +16,7 @@ from bayescm.answers.interval import check_draws, resolve_measures
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.partly_labelled import is_partly_labelled
+from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import members_of
 from bayescm.fitting.sampled import SampledPosterior
 from bayescm.measures.labelled import apply
@@ -180,7 +181,7 @@ def gap_of(
     size = number_of_draws(posterior, draws)
     rng = np.random.default_rng(check_seed(random_seed))
     drawn = _draw_statistic(posterior, kernels, dim, statistic, size, rng)
-    sample_values = [_observed(posterior, kernel) for kernel in kernels]
+    sample_values = [observed_values(posterior, kernel) for kernel in kernels]
     of_sample = _worse_statistic(sample_values, kernels, dim, statistic)
     if reference is not None:
         drawn = _minus_reference(drawn, reference, posterior)
@@ -189,7 +190,8 @@ def gap_of(
     name = measure if isinstance(measure, str) else kernels[0].__name__
     attrs = {"statistic": statistic, "of": "finite", "prob": prob, "kind": kind}
     attrs |= {"how": posterior.how}
-    if "classifier" in answer.dims and "classifier" in posterior.pairs:
+    of_cells = posterior.measured_variable == "cells"  # other types have a spread of each
+    if of_cells and "classifier" in answer.dims and "classifier" in posterior.pairs:
         attrs["caution"] = _TOGETHER
     return answer.rename(name).assign_attrs(attrs)
 
@@ -238,9 +240,17 @@ def _draw_statistic(posterior, kernels, dim, statistic, size, rng):
     return xr.concat(parts, "draw")
 
 
-def _observed(posterior, kernel):
+def observed_values(posterior: Posterior, kernel: Callable) -> xr.DataArray:
     """Return a measure of the sample itself in every group."""
+    if posterior.measured_variable != "cells":
+        return posterior.measure_template(kernel).to_dataarray(posterior.point(kernel))
     return apply(kernel, posterior.observed.transpose(..., *CELLS))
+
+
+def number_of_examples(posterior: Posterior) -> xr.DataArray:
+    """Return the number of examples, or of items, in every group."""
+    of_cells = posterior.measured_variable == "cells"
+    return posterior.observed.sum(CELLS) if of_cells else posterior.batch
 
 
 def _worse_statistic(values, kernels, dim, statistic):
@@ -356,9 +366,10 @@ def pooled(
         todo = f"ask interval(evidence, ...) or compare(evidence, ..., dim={dims[0]!r})"
         raise fail("slices of partly labelled examples are not pooled", dims, "counts", todo)
     names: dict[Hashable, Hashable] = {}
-    if len(dims) > 1 and not fitted:
+    of_cells = type_of(evidence).has_cells
+    if len(dims) > 1 and not fitted and of_cells:
         model = "crossed_groups" if model is None else model
-    elif not fitted and not named and _stands_for_groups(evidence, dims[0]):
+    elif not fitted and not named and of_cells and _stands_for_groups(evidence, dims[0]):
         evidence, names, dims = evidence.rename({dims[0]: GROUP}), {GROUP: dims[0]}, [GROUP]
     sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
     posterior = members_of(evidence, dims[0], model, **sampler, **keywords)

@@ -8,11 +8,9 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.compare import draw_labelled
-from bayescm.answers.gaps import number_of_draws, pooled
+from bayescm.answers.gaps import number_of_draws, number_of_examples, observed_values, pooled
 from bayescm.answers.interval import check_draws, resolve_measures
 from bayescm.distributions.empirical import Empirical
-from bayescm.evidence.counts import CELLS
-from bayescm.measures.labelled import apply
 from bayescm.validate import check_kind, check_prob, check_seed, fail
 
 _LARGEST = 4e7  # numbers of all draws of a measure that are in memory at once
@@ -119,8 +117,8 @@ def worst_slices(
     labels = _row_labels(values, kernel.__name__, names)
     number = _check_k(k, bad.size)
     columns = {
-        "examples": _by_row(posterior.observed.sum(CELLS), values),
-        "observed": _by_row(apply(kernel, posterior.observed.transpose(..., *CELLS)), values),
+        "examples": _by_row(number_of_examples(posterior), values),
+        "observed": _by_row(observed_values(posterior, kernel), values),
         "mean": values.values.mean(0).ravel(),
         "lower": ends[..., 0].ravel(),
         "upper": ends[..., 1].ravel(),

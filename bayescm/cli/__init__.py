@@ -24,6 +24,7 @@ COMMANDS = {  # and the file of each, in the order of the help
     "slices": "groups",
     "heterogeneity": "groups",
     "attempts": "attempts",
+    "items": "items",
     "check": "check",
     "curve": "scores",
     "calibration": "scores",

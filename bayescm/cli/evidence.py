@@ -279,6 +279,36 @@ def results(file: Path, options: Any, measures: list[str] | None) -> xr.Dataset:
     return from_results(table, measure=measure, test_share=options.test_share, **columns)
 
 
+def item_scores(options: Any) -> Any:
+    """Return the item scores in a file with one row per item, or per item and system."""
+    from bayescm.evidence.files import read_columns
+    from bayescm.evidence.item_scores import from_item_scores
+
+    slices, columns = options.get("by") or [], options.keywords("group")
+    names = [*columns.values(), *slices, *options.keywords("system").values()]
+    numbers = [options.score, *options.keywords("weights").values()]
+    frame = read_columns(options.file, [options.item], by=names, numbers=numbers)
+    frame[options.item] = frame[options.item].astype(str)
+    keywords = columns | options.keywords("system", "weights", "weights_are", "missing")
+    if slices:
+        keywords["by"] = slices
+    if options.range is not None:
+        keywords["range"] = _two_numbers("--range", options.range)
+    lower_is_better = bool(options.lower_is_better)
+    return from_item_scores(
+        frame, item=options.item, score=options.score, lower_is_better=lower_is_better, **keywords
+    )
+
+
+def _two_numbers(option, text):
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        todo = f"write it as {option} 0,1"
+        raise fail(f"cannot read {option}", text, "two numbers", todo) from None
+    return low, high
+
+
 def attempts(options: Any) -> Any:
     """Return the attempts in a file with one row per answer, those of several systems together."""
     from bayescm.evidence.attempts import combine_systems, from_attempts, truth_by_item

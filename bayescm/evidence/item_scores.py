@@ -347,7 +347,8 @@ def _with_columns(evidence, *, group, by, weights, weights_are):
         evidence = evidence.assign_coords(group=("item", np.asarray(labels)))
     if by is None:
         return evidence
-    for dim, axis in axes_of(by, _TAKEN).items():
+    taken = _TAKEN if group is None else (*_TAKEN, "group")
+    for dim, axis in axes_of(by, taken).items():
         check_sizes({dim: len(axis.codes), "items": number})
         evidence = evidence.assign({SLICE + dim: ("item", axis.codes.astype(int))})
         evidence = evidence.assign_coords({dim: axis.values})
@@ -389,6 +390,12 @@ def as_item_scores(evidence: xr.Dataset) -> xr.Dataset:
             raise fail("a score lies outside the range", got, f"{low:g} to {high:g}", todo)
     lead = ["classifier"] if "classifier" in scores.dims else []
     return evidence.assign(item_score=scores.transpose(*lead, "item"))
+
+
+def clusters_of(evidence: xr.Dataset) -> np.ndarray | None:
+    """Return the cluster of each item, or None; slices may be called ``group`` instead."""
+    group = evidence.coords.get("group")
+    return group.values if group is not None and group.dims == ("item",) else None
 
 
 def slice_dims(evidence: xr.Dataset) -> list[str]:

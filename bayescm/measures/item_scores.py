@@ -23,10 +23,14 @@ class ScoreDistribution:
 
     Attributes
     ----------
-    score : ndarray, shape (K, u)
+    score : ndarray, shape (K, n)
         The scores of the items; NaN where a system has none of an item.
     weight : ndarray, shape (S, u)
-        The weight of each item, the same for all systems; any scale.
+        The weight of each unit, the same for all systems; any scale.
+    unit : ndarray of int, shape (n,)
+        The unit that each item belongs to, such as itself or its cluster.
+    count : ndarray, shape (n,)
+        What an item counts in its unit.
     ends : ndarray, shape (2,)
         The lowest and the highest score that there can be.
     end_weight : ndarray, shape (S, 2)
@@ -34,8 +38,9 @@ class ScoreDistribution:
 
     Examples
     --------
+    >>> items, ends = np.arange(2), np.array([0.0, 1.0])
     >>> one = ScoreDistribution(
-    ...     np.array([[0.2, 0.4]]), np.ones((1, 2)), np.array([0.0, 1.0]), np.zeros((1, 2))
+    ...     np.array([[0.2, 0.4]]), np.ones((1, 2)), items, np.ones(2), ends, np.zeros((1, 2))
     ... )
     >>> one.mean(lambda score: score).round(6)
     array([[0.3]])
@@ -43,30 +48,37 @@ class ScoreDistribution:
 
     score: np.ndarray
     weight: np.ndarray
+    unit: np.ndarray
+    count: np.ndarray
     ends: np.ndarray
     end_weight: np.ndarray
 
     def mean(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Return the mean over the population of a function of the scores, (S, K)."""
-        has_score = ~np.isnan(self.score)
-        values = np.where(has_score, function(np.where(has_score, self.score, 0.0)), 0.0)
-        total = self.weight @ has_score.T + self.end_weight.sum(-1, keepdims=True)
-        return (self.weight @ values.T + self._at_ends(function)) / total
-
-    def _at_ends(self, function):
-        if not self.end_weight.any():  # infinite ends, of which the function may be NaN
-            return 0.0
-        return (self.end_weight @ function(self.ends))[:, None]
+        sums, totals = np.empty((2, len(self.score), self.weight.shape[1]))
+        for system, row in enumerate(self.score):
+            has_score = ~np.isnan(row)
+            count, unit = self.count[has_score], self.unit[has_score]
+            sums[system] = np.bincount(unit, count * function(row[has_score]), sums.shape[1])
+            totals[system] = np.bincount(unit, count, sums.shape[1])
+        above, below = self.weight @ sums.T, self.weight @ totals.T
+        if self.end_weight.any():  # else the ends may be infinite, and the function of them NaN
+            above = above + (self.end_weight @ function(self.ends))[:, None]
+            below = below + self.end_weight.sum(1, keepdims=True)
+        return above / below
 
     def quantile(self, q: float) -> np.ndarray:
         """Return the smallest score that at least the share q does not exceed, (S, K)."""
         values = np.empty((len(self.weight), len(self.score)))
         for system, row in enumerate(self.score):
             order = np.argsort(row, kind="stable")[: np.count_nonzero(~np.isnan(row))]
-            low, high = self.end_weight.T[..., None]
-            below = np.cumsum(np.concatenate([low, self.weight[:, order], high], axis=1), axis=1)
-            place = (below < q * below[:, -1:]).sum(axis=1)
-            values[:, system] = np.concatenate([self.ends[:1], row[order], self.ends[1:]])[place]
+            score = np.concatenate([self.ends[:1], row[order], self.ends[1:]])
+            for draw, (weight, (low, high)) in enumerate(
+                zip(self.weight, self.end_weight, strict=True)
+            ):
+                of_items = weight[self.unit[order]] * self.count[order]
+                below = np.cumsum(np.concatenate([[low], of_items, [high]]))
+                values[draw, system] = score[np.searchsorted(below, q * below[-1])]
         return values
 
 

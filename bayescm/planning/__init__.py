@@ -10,6 +10,7 @@ every other measure it is simulated, and the table reports the error.
 from bayescm.planning.areas import hanley_mcneil, plan_auc
 from bayescm.planning.attempts import plan_attempts
 from bayescm.planning.comparisons import plan_comparison
+from bayescm.planning.item_scores import plan_item_scores
 from bayescm.planning.labels import choose, labels_worth, plan_labels
 from bayescm.planning.proportions import (
     UNITS,
@@ -30,6 +31,7 @@ __all__ = [
     "plan_attempts",
     "plan_auc",
     "plan_comparison",
+    "plan_item_scores",
     "plan_labels",
     "width_curve",
 ]

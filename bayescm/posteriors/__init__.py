@@ -14,6 +14,7 @@ from bayescm.posteriors.hierarchical_folds import hierarchical_folds
 from bayescm.posteriors.hierarchical_groups import hierarchical_groups
 from bayescm.posteriors.hierarchical_rows import hierarchical_rows
 from bayescm.posteriors.importance_weighted import importance_weighted
+from bayescm.posteriors.item_score_slices import item_score_slices
 from bayescm.posteriors.item_scores import item_scores
 from bayescm.posteriors.mislabelled import mislabelled
 from bayescm.posteriors.noisy_labels import noisy_labels
@@ -41,6 +42,7 @@ __all__ = [
     "hierarchical_groups",
     "hierarchical_rows",
     "importance_weighted",
+    "item_score_slices",
     "item_scores",
     "mislabelled",
     "noisy_labels",
