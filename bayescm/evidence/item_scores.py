@@ -104,6 +104,7 @@ def from_item_scores(
     """
     if missing is not None:
         check_choice("missing", missing, _MISSING)
+    by = [by] if isinstance(by, str) else by
     columns = {"group": group, "by": by, "weights": weights}
     if hasattr(scores, "to_pandas") and not isinstance(scores, xr.DataArray):
         scores = scores.to_pandas()
@@ -432,8 +433,9 @@ ITEM_SCORES = EvidenceType(
     matches=is_item_scores,
     canonical=as_item_scores,
     default_model=_default_model,
-    default_measures=lambda evidence: ["mean", "median", "sd"],
+    default_measures=lambda evidence: ["mean", "sd"],
     size=lambda evidence: evidence.sizes["item"],
     values=lambda evidence: evidence["item_score"],
     has_cells=False,
+    measured_variable="item_scores",
 )

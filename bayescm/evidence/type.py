@@ -66,6 +66,9 @@ class EvidenceType:
         can be left out, added up and multiplied as those of tables can.
     has_cells : bool
         Whether its measures are functions of the cell probabilities ``theta`` of a PyMC model.
+    measured_variable : str, optional
+        The variable that its measures are functions of (their ``takes``), where a name means
+        another measure without the evidence: the mean of item scores is not that of attempts.
     """
 
     name: str
@@ -80,6 +83,7 @@ class EvidenceType:
     default_measures: Callable[[Any], list[str]] = field(default=lambda evidence: [])
     sum_over: Callable[[Any, Sequence], Any] | None = None
     has_cells: bool = True
+    measured_variable: str | None = None
 
 
 def always(model: str | Callable) -> Callable[..., DefaultModel]:

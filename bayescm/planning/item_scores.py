@@ -84,12 +84,11 @@ def plan_item_scores(
         check_number("difference", difference, usual=0.02)
         if not difference:
             raise fail("no difference shows as 0", difference, "not 0", "pass e.g. difference=0.02")
-        score = score - score.mean() + difference
     else:
         check_number("width", width, 0.0, usual=0.05)
 
     def simulate(n):
-        return _intervals(score, ends, n, prob, replications, random_seed)
+        return _intervals(score, ends, n, prob, replications, random_seed, difference)
 
     if width is not None:
 
@@ -137,8 +136,13 @@ def _pilot(pilot, paired):
     return values, ends
 
 
-def _intervals(score, ends, n, prob, replications, seed):
-    """Return the equal-tailed intervals (R, 2) of simulated sets of n items."""
+def _intervals(score, ends, n, prob, replications, seed, truth):
+    """
+    Return the equal-tailed intervals (R, 2) of simulated sets of n items.
+
+    They are moved by what makes the mean of the population of each the ``truth``, if that is not
+    None.
+    """
     rng = np.random.default_rng(seed)
     population = np.concatenate([score, ends])
     weight = np.concatenate([np.ones(len(score)), np.full(len(ends), _PSEUDO_ITEMS)])
@@ -155,7 +159,7 @@ def _intervals(score, ends, n, prob, replications, seed):
     if varied.any():
         distribution = by_moments(means[:, varied])
         intervals[varied] = distribution.eti(prob)
-    return intervals
+    return intervals if truth is None else intervals + (truth - shares @ population)[:, None]
 
 
 def _shown(intervals, difference):

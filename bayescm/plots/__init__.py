@@ -18,6 +18,7 @@ from bayescm.plots.densities import (
 )
 from bayescm.plots.folds import plot_folds, plot_omega
 from bayescm.plots.forest import plot_forest, plot_slices
+from bayescm.plots.item_scores import plot_item_scores
 from bayescm.plots.matrix import plot_matrix
 from bayescm.plots.online import plot_history
 from bayescm.plots.sample_size import plot_learning_curve, plot_plan
@@ -34,6 +35,7 @@ __all__ = [
     "plot_folds",
     "plot_forest",
     "plot_history",
+    "plot_item_scores",
     "plot_learning_curve",
     "plot_matrix",
     "plot_omega",

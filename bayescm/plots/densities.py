@@ -13,6 +13,7 @@ from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.decision import chance
 from bayescm.distributions.empirical import Empirical
 from bayescm.fitting.sampled import several_fits
+from bayescm.evidence.types import type_of
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import measure, several
 from bayescm.plots import style
@@ -92,7 +93,8 @@ def plot_posterior(
     2
     """
     check_prob(prob), check_kind(kind)
-    resolved = [resolve(name) for name in several(measures)]
+    variable = type_of(evidence).measured_variable
+    resolved = [resolve(name, variable) for name in several(measures)]
     asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
     asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
     asked |= {"positive": positive, **keywords}
@@ -464,7 +466,9 @@ def plot_region(
             _draw_region(page.axes, i, outer.sel(where), inner["level"].sel(where).item(), name)
             for i, (where, name) in enumerate(zip(members, names, strict=True))
         ]
-        _frame(page.axes, [resolve(name) for name in measures], np.array(ends))
+        variable = type_of(evidence).measured_variable
+        kernels = [resolve(name, variable) for name in measures]
+        _frame(page.axes, kernels, np.array(ends))
         if len(members) > 1:
             # Beside the axes: "best" does not see the regions, and would hide one.
             page.axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)

@@ -36,6 +36,7 @@ import bayescm as bcm
 from bayescm.answers.interval import ASKED
 from bayescm.answers.summary import by_site
 from bayescm.evidence.counts import CELLS, as_counts, positive
+from bayescm.evidence.item_scores import clusters_of, slice_dims
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
 from bayescm.evidence.partly_labelled import (
     PARTLY_LABELLED,
@@ -657,6 +658,82 @@ class AttemptsRecipe(Recipe):
         return cautions.section([assumed, *([caution] if caution else [])])
 
 
+class ItemScoresRecipe(Recipe):
+    """A number for each item: the measures, how far slices are apart, and the scores in bars."""
+
+    title = "What is known of all items like these"
+
+    def evaluation(self) -> Section:
+        """Name items, systems, the scale, clusters, slices, and what is missing."""
+        evidence = self.evidence
+        lines = [f"{evidence.sizes['item']:,} items."]
+        if "classifier" in evidence.dims:
+            names = ", ".join(str(name) for name in evidence["classifier"].values)
+            lines.append(f"{evidence.sizes['classifier']} systems on the same items: {names}.")
+        if "lowest" in evidence.coords:
+            low, high = evidence["lowest"].item(), evidence["highest"].item()
+            lines.append(f"Scores are between {low:g} and {high:g}.")
+        if evidence["lower_is_better"]:
+            lines.append("Lower scores are better.")
+        if (cluster := clusters_of(evidence)) is not None:
+            lines.append(f"The items come in {len(np.unique(cluster)):,} clusters.")
+        for dim in slice_dims(evidence):
+            lines.append(f"Answers are by {dim}, of which there are {evidence.sizes[dim]}.")
+        if missing := int(evidence["item_score"].isnull().sum()):
+            lines.append(
+                f"{missing:,} scores are missing: systems are compared on the items that both have."
+            )
+        return Section("What was evaluated", lines)
+
+    def extras(self) -> list[Section]:
+        """Say how far slices are apart in the mean, where there are three or more."""
+        dims = [dim for dim in slice_dims(self.evidence) if self.evidence.sizes[dim] > 2]
+        if not dims or self.keywords:
+            return []
+        gaps = {
+            dim: bcm.gap(self.evidence, "mean", dim=dim, **self.asked)
+            for dim in dims
+            if len(slice_dims(self.evidence)) == 1
+        }
+        tables = [Table(f"Gap of the mean by {dim}", gap_table(gap)) for dim, gap in gaps.items()]
+        lines = ["The largest mean of a slice minus the smallest, slices being partially pooled."]
+        return [Section("How far slices are apart", lines, tables)] if tables else []
+
+    def pictures(self) -> list[Section]:
+        """Draw the intervals, the differences, and the scores themselves."""
+        progress("pictures")
+        section = Section("Pictures")
+        interval = {"prob": self.prob, "kind": self.kind}
+        alt = f"Posterior mean and {self.mass} interval of the mean score."
+        figure = bcm.plot_forest(self.evidence, ["mean"], **self.asked)
+        section.pictures.append(Picture("forest", alt, figure))
+        if self.comparison is not None and len(self.comparison) <= figures.MOST_ROWS:
+            alt = f"Differences between systems with their {self.mass} interval."
+            figure = bcm.plot_differences(self.comparison, **interval)
+            section.pictures.append(Picture("differences", alt, figure))
+        designed = slice_dims(self.evidence) or {"group", "weights_are"} & {*self.evidence.coords}
+        if not designed and self.evidence.sizes.get("classifier", 1) <= _PANELS:
+            alt = "The share of items with each score, and the mean."
+            figure = bcm.plots.plot_item_scores(self.evidence, **interval)
+            section.pictures.append(Picture("scores", alt, figure))
+        return [section]
+
+    def cautions(self) -> Section:
+        """Say what is assumed, and what the posterior says of itself."""
+        assumed = "The items are taken for a sample of those that the answers are about."
+        caution = self.table.attrs.get("caution")
+        return cautions.section([assumed, *([caution] if caution else [])])
+
+
+def gap_table(gap: xr.DataArray) -> pd.DataFrame:
+    """Return the gap of each system as a table."""
+    table = gap.to_dataset("bound").to_dataframe().reset_index()
+    names = [
+        name for name in ("classifier", "observed", "point", "lower", "upper") if name in table
+    ]
+    return table[names].rename(columns={"point": "mean"})
+
+
 class ResultsRecipe(Recipe):
     """Results of several classifiers on several data sets: a comparison, and ranks."""
 
@@ -878,6 +955,7 @@ RECIPES: dict[str, type[Recipe]] = {
     "scores": ScoresRecipe,
     "probabilities": ProbabilitiesRecipe,
     "attempts": AttemptsRecipe,
+    "item scores": ItemScoresRecipe,
     "results": ResultsRecipe,
     "ratings": RatingsRecipe,
     "partly labelled": PartlyLabelledRecipe,

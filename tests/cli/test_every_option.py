@@ -20,6 +20,7 @@ RATED = "r.csv --raters ann,bob,llm --predicted yhat --positive 1"
 HALF = "h.csv --actual y --positive 1 --predicted a"
 SPAM, FORECASTS = "--store m.db --classifier spam", "--store m.db --classifier odds"
 ITEMS = "q.csv --system s"
+SCORED = "marks.csv --item item --score mark --system s --group text"
 LOW = "--rate .5 --floor recall=.85"
 # A command line that works, for each command and for each type of evidence that it takes.
 COMMANDS = {
@@ -44,6 +45,7 @@ COMMANDS = {
     "slices": [f"{ONE} --group g --group k", f"{ONE} --group g --threshold .8"],
     "heterogeneity": ["studies.csv"],
     "attempts": [f"{ITEMS} -m mean", f"{ITEMS} -m mean --answer said --truth t"],
+    "items": [f"{SCORED} -m mean", f"{SCORED} -m mean --compare", f"{SCORED} --ranks"],
     "check": [f"{ONE} --require accuracy>.8"],
     "curve": [f"{P} --score s", f"{P} --score s --kind threshold", f"{P} --score s --kind pr"],
     "calibration": [
@@ -106,7 +108,8 @@ VALUES = {
     "--format": "csv", "--fp": "3", "--gold": "gold", "--group": "g", "--halves": "halves.csv",
     "--item": "item", "--judge": "c", "--junit": "j.xml", "--kind": "eti", "--label": "0",
     "--label-error": ".03", "--last": "1",
-    "--level": ".6", "--margin": ".05", "--matrix": "3,1;1,4",
+    "--level": ".6", "--margin": ".05", "--matrix": "3,1;1,4", 
+    "--missing": "drop pairs", "--range": "0,2",
     "--measure": "specificity", "--miss": "4", "--model": "fixed_totals", "--n": "30",
     "--name": "duel", "--note": "seen", "--of": "predictive", "--order": "recorded_at",
     "--out": "o.csv", "--p-better": ".8", "--pilot": "20,5,5,20", "--planned": "500",
@@ -121,6 +124,7 @@ VALUES = {
     "--secret": "sixteen letters ..", "FILE": "p.csv",
 }  # fmt: skip
 FLAGS = {"--compare", "--corp", "--exit-code", "--interactive", "--log", "--new"}
+FLAGS |= {"--lower-is-better", "--ranks"}
 FLAGS |= {"--numeric-labels", "--plan", "--pointwise", "--pool", "--recalibrated", "--safe-csv"}
 OF_COMMANDS = {
     ("compare", "--reference"): "a",
@@ -136,6 +140,10 @@ OF_COMMANDS = {
     ("attempts", "--measure"): "pass_at(2)",
     ("attempts", "--of"): "finite",
     ("attempts", "--group"): "text",
+    ("items", "--measure"): "share_above(0.5)",
+    ("items", "--of"): "finite",
+    ("items", "--group"): "k",
+    ("items", "--score"): "score",
     ("report", "--out"): "b.md",
     ("report", "--format"): "tex",
     ("monitor plot", "--out"): "o.png",
@@ -143,6 +151,7 @@ OF_COMMANDS = {
 # Options whose effect need not be seen in what is printed.
 UNSEEN: set = {
     "--numeric-labels",
+    "--missing",
     "--label",
     "--note",
     "--seed",
@@ -235,6 +244,10 @@ def files(tmp_path_factory):
     attempts |= {"text": item // 2}
     parts = [pd.DataFrame(attempts).assign(s=name) for name in "uv"]
     pd.concat(parts).to_csv(folder / "q.csv", index=False)
+    place = np.tile(np.arange(24), 2)
+    marks = {"item": place, "s": np.repeat(["u", "v"], 24), "mark": rng.random(48).round(2)}
+    marks |= {"text": place // 4, "g": place % 2, "w": place % 3 + 1, "k": place // 3}
+    pd.DataFrame(marks | {"score": marks["mark"] ** 2}).to_csv(folder / "marks.csv", index=False)
     write_ledgers(folder, y, numbers["r"])
     return folder
 

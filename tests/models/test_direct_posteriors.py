@@ -75,6 +75,10 @@ THREE_CHANCES = bcm.from_probabilities(
     RNG.permutation(list("abc") * 4), RNG.dirichlet([1, 1, 1], 12), weights=np.arange(12) % 3 + 1
 )
 ATTEMPTS = bcm.from_attempts([[1, 0, 1], [0, 0, np.nan], [1, 1, 1], [0, 1, 1]])
+ITEM_SCORES = bcm.from_item_scores([0.2, 0.9, 0.9, 1.0, 0.4], range=(0, 1))
+ITEM_SLICES = bcm.from_item_scores(
+    [0.2, 0.9, 0.7, 1.0, 0.4, 0.6], range=(0, 1), by={"topic": list("xxyyzz")}
+)
 RESULTS = bcm.from_results(
     pd.DataFrame(RNG.normal(size=(9, 8)), columns=range(8)).assign(
         data_set=list("xyz") * 3, classifier=list("aaabbbccc")
@@ -120,6 +124,7 @@ FENCED = [
     Case("scores", WEIGHTED, {"prevalence": (2, 8)}),
     Case("binormal", SCORES, {}, {"concentration": 2}),
     Case("binormal", SCORES, {"concentration": 2, "prevalence": (2, 8)}),
+    Case("item_scores", ITEM_SCORES, {}, {"concentration": 1}),
 ]
 # The groups' effects, or grids, are integrated out by importance or quadrature: no closed density.
 OPEN = [
@@ -144,6 +149,7 @@ OPEN = [
     Case("hierarchical_calibration", SITE_CHANCES, {}),
     Case("dirichlet_calibration", THREE_CHANCES, {}),
     Case("repeated_items", ATTEMPTS, {}),
+    Case("item_score_slices", ITEM_SLICES, {}),
     Case("hierarchical_differences", RESULTS, {}),
 ]
 SAMPLED = [FENCED[10]]  # the one whose likelihood is our own

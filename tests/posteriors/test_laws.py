@@ -36,6 +36,9 @@ JUDGED = bcm.from_partly_labelled(HUMAN, ANSWERS["b"], np.roll(ANSWERS["b"], 3),
 CHANCES = bcm.from_probabilities(ACTUAL, RNG.beta(1 + ACTUAL, 2 - ACTUAL), positive=1)
 SCORED = bcm.from_scores(ACTUAL, {name: RNG.normal(ACTUAL) for name in "ab"}, positive=1)
 ATTEMPTS = bcm.from_attempts(RNG.integers(0, 2, (12, 3)))
+SCORE = RNG.beta(3, 2, (2, 40))
+ITEM_SCORES = bcm.from_item_scores(dict(zip("ab", SCORE, strict=True)), range=(0, 1))
+ITEM_SLICES = bcm.from_item_scores(SCORE[0], range=(0, 1), by={"topic": np.arange(40) % 4})
 RATERS = bcm.from_raters(
     {name: np.where(RNG.random(90) < 0.85, ACTUAL, 1 - ACTUAL) for name in "wxyz"}, positive=1
 )
@@ -85,6 +88,8 @@ CATALOGUE = [
     Case("scores", SCORED, measures=("auc", "average_precision", "partial_auc(0.3)")),
     Case("binormal", SCORED.isel(classifier=0, drop=True), measures=("auc", "max_f1")),
     Case("repeated_items", ATTEMPTS, measures=("mean",)),
+    Case("item_scores", ITEM_SCORES, measures=("mean", "median", "share_above(0.5)")),
+    Case("item_score_slices", ITEM_SLICES, measures=("mean", "median")),
     Case("hierarchical_differences", RESULTS, measures=()),
 ]
 
@@ -98,7 +103,8 @@ def _estimands(posterior):
 
 
 def _measures(case, posterior):
-    return [resolve(name) for name in case.measures] or list(posterior.measured)
+    variable = posterior.measured_variable
+    return [resolve(name, variable) for name in case.measures] or list(posterior.measured)
 
 
 every = pytest.mark.parametrize("case", CATALOGUE, ids=_id)

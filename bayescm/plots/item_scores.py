@@ -1,0 +1,116 @@
+"""The distribution of item scores: bars of marks, or of bins, with what is known of each."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from bayescm.answers.interval import distribution
+from bayescm.distributions.beta import Beta
+from bayescm.evidence.item_scores import as_item_scores, slice_dims
+from bayescm.plots import style
+from bayescm.plots.canvas import bare, canvas
+from bayescm.validate import check_kind, check_prob, fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MARKS = 11  # distinct scores that are drawn one by one; more are put into bins
+_BINS = 12
+_PANELS = 12
+
+
+def plot_item_scores(
+    evidence: xr.Dataset, *, prob: float = 0.95, kind: str = "eti", ax: "Axes | None" = None
+) -> "Figure":
+    """
+    Draw how the scores of items are distributed: the share of each mark, and the mean.
+
+    Up to eleven distinct scores, such as the marks of a rubric, have a bar each, more of them are
+    put into bins. The line on a bar is the interval of its share, of the items that there may be;
+    the dot above the bars is the mean score with its interval.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        From `bayescm.from_item_scores`; a panel for each system.
+    prob : float in (0, 1), default 0.95
+        Mass of the intervals.
+    kind : {"eti", "hdi"}
+    ax : matplotlib.axes.Axes, optional
+        Where to draw, if there is one panel; by default a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If there are slices, clusters or importance weights, or too many systems.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_item_scores([1, 3, 4, 4, 5, 5, 5], range=(1, 5))
+    >>> figure = plot_item_scores(evidence)
+    >>> figure.axes[0].get_xlabel()
+    'score'
+    """
+    check_prob(prob), check_kind(kind)
+    evidence = as_item_scores(evidence)
+    if dims := slice_dims(evidence):
+        todo = "make evidence of one slice"
+        raise fail("scores of several slices", dims, "one sample of items", todo)
+    if "group" in evidence.coords or "weights_are" in evidence.coords:
+        todo = "drop them from the evidence to draw the sample as it is"
+        raise fail("the bars are of items drawn one by one", ..., "no clusters and weights", todo)
+    scores = np.atleast_2d(evidence["item_score"].values)
+    names = evidence["classifier"].values.tolist() if "classifier" in evidence.dims else [None]
+    if len(names) > _PANELS:
+        raise fail("too many panels to read", len(names), f"at most {_PANELS}", "select some")
+    means = np.atleast_2d(distribution(evidence, "mean").interval(prob, kind).values)
+    points = np.nanmean(scores, axis=1)
+    centers, width, counts = _bars(evidence, scores)
+    pseudo_items = np.zeros(len(centers))
+    if "lowest" in evidence.coords:
+        pseudo_items[[0, -1]] = 0.5
+    columns = min(3, len(names))
+    size = (3.4 * columns + 0.8, 2.9 * -(-len(names) // columns) + 0.4)
+    with canvas(size, ax=ax, number=len(names), columns=columns, sharex=True, sharey=True) as page:
+        for panel, (axes, name) in enumerate(zip(page.panels, names, strict=True)):
+            count = counts[panel]
+            axes.bar(centers, count / count.sum(), width, color=style.color(0), alpha=0.55)
+            weight = count + pseudo_items
+            known = weight > 0
+            share = Beta(weight[known], weight.sum() - weight[known])
+            ends = share.eti(prob) if kind == "eti" else share.hdi(prob)
+            axes.vlines(centers[known], *ends.T, color=style.foreground(), linewidth=1)
+            top = max(axes.get_ylim()[1], ends.max()) * 1.06
+            axes.hlines(top, *means[panel], color=style.color(1), linewidth=2)
+            axes.plot(points[panel], top, "o", color=style.color(1), markersize=5)
+            low, high = means[panel]
+            title = f"mean {points[panel]:.3g} [{low:.3g}, {high:.3g}]"
+            axes.set_title(title if name is None else f"{style.wrapped(name)}\n{title}", fontsize=9)
+            axes.set(xlabel="score", ylim=(0, None))
+            bare(axes)
+        page.axes.set_ylabel("share of items")
+        page.heading(f"bars: items; lines: {style.interval_words(prob, kind)}")
+    return page.figure
+
+
+def _bars(evidence, scores):
+    """Return the centres (B,) and the width of bars, and how many items (K, B) are in each."""
+    marks = np.unique(scores[~np.isnan(scores)])
+    bounded = "lowest" in evidence.coords
+    if bounded:
+        ends = [evidence["lowest"].item(), evidence["highest"].item()]
+        marks = np.union1d(marks, ends)
+    if len(marks) <= _MARKS:
+        counts = np.array([[(row == mark).sum() for mark in marks] for row in scores])
+        width = 0.8 * np.diff(marks).min() if len(marks) > 1 else 0.8
+        return marks, width, counts
+    edges = np.linspace(marks[0], marks[-1], _BINS + 1)
+    counts = np.array([np.histogram(row[~np.isnan(row)], edges)[0] for row in scores])
+    return (edges[1:] + edges[:-1]) / 2, 0.95 * (edges[1] - edges[0]), counts

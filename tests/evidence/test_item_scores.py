@@ -1,0 +1,127 @@
+"""A number for each item: the door, its tables, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import bayescm as bcm
+from bayescm.evidence.item_scores import clusters_of, items_of_slices, slice_dims
+
+SCORES = {"a": [0.9, 0.4, 1.0, 0.2], "b": [0.8, 0.5, 0.7, 0.1]}
+ITEMS = ["q1", "q2", "q3", "q4"]
+LONG = pd.DataFrame(
+    {
+        "q": ITEMS * 2,
+        "model": ["a"] * 4 + ["b"] * 4,
+        "s": SCORES["a"] + SCORES["b"],
+        "topic": ["x", "x", "y", "y"] * 2,
+        "w": [1.0, 2.0, 1.0, 1.0] * 2,
+    }
+)
+
+
+def test_every_door_gives_the_same_evidence():
+    wide = bcm.from_item_scores(SCORES, item=ITEMS, range=(0, 1))
+    series = {name: pd.Series(values, ITEMS) for name, values in SCORES.items()}
+    series["b"] = series["b"].iloc[::-1]  # aligned by its labels
+    frame = pd.DataFrame(SCORES, index=ITEMS)
+    named = frame.rename_axis("q").reset_index()
+    for other in (
+        bcm.from_item_scores(series, range=(0, 1)),
+        bcm.from_item_scores(frame, range=(0, 1)),
+        bcm.from_item_scores(named, item="q", range=(0, 1)),
+        bcm.from_item_scores(LONG, item="q", system="model", score="s", range=(0, 1)),
+        bcm.from_item_scores(
+            LONG.sample(frac=1, random_state=1).sort_values("q", kind="stable"),
+            item="q",
+            system="model",
+            score="s",
+            range=(0, 1),
+        ).sel(classifier=["a", "b"]),
+    ):
+        xr.testing.assert_equal(other, wide)
+    assert wide["lowest"].item() == 0
+    assert not wide["lower_is_better"]
+
+
+def test_one_system_has_no_dim_of_systems():
+    one = bcm.from_item_scores(SCORES["a"])
+    assert one["item_score"].dims == ("item",)
+    assert "lowest" not in one.coords
+    long = LONG[LONG["model"] == "a"]
+    by_name = bcm.from_item_scores(long, item="q", score="s")
+    np.testing.assert_array_equal(by_name["item_score"], one["item_score"])
+
+
+def test_clusters_slices_and_weights_are_of_the_items():
+    named = bcm.from_item_scores(
+        LONG, item="q", system="model", score="s", group="topic", weights="w", weights_are="counts"
+    )
+    np.testing.assert_array_equal(clusters_of(named), ["x", "x", "y", "y"])
+    assert named["weight"].values.tolist() == [1, 2, 1, 1]
+    sliced = bcm.from_item_scores(LONG, item="q", system="model", score="s", by="topic")
+    assert slice_dims(sliced) == ["topic"]
+    assert clusters_of(sliced) is None
+    assert [places.tolist() for places in items_of_slices(sliced)] == [[0, 1], [2, 3]]
+    arrays = bcm.from_item_scores(SCORES, by={"topic": ["x", "x", "y", "y"]})
+    assert arrays["topic"].values.tolist() == ["x", "y"]
+    crossed = bcm.from_item_scores(SCORES, by={"topic": ["x", "x", "y", "y"], "year": [1, 2, 1, 2]})
+    assert [places.tolist() for places in items_of_slices(crossed)] == [[0], [1], [2], [3]]
+
+
+def test_missing_scores_are_refused_dropped_by_pairs_or_the_worst():
+    gap = {"a": [0.9, np.nan, 1.0], "b": [0.8, 0.5, 0.7]}
+    with pytest.raises(ValueError, match=r'1 scores are missing.*"drop pairs".*"worst"'):
+        bcm.from_item_scores(gap)
+    dropped = bcm.from_item_scores(gap, missing="drop pairs")
+    assert int(dropped["item_score"].isnull().sum()) == 1
+    worst = bcm.from_item_scores(gap, missing="worst", range=(0, 1))
+    assert worst["item_score"].values[0, 1] == 0
+    errors = bcm.from_item_scores(gap, missing="worst", range=(0, 1), lower_is_better=True)
+    assert errors["item_score"].values[0, 1] == 1
+    with pytest.raises(ValueError, match="worst score is not known"):
+        bcm.from_item_scores(gap, missing="worst")
+    absent = LONG.drop(index=5)
+    with pytest.raises(ValueError, match="item q2 of b"):
+        bcm.from_item_scores(absent, item="q", system="model", score="s")
+
+
+@pytest.mark.parametrize(
+    ("keywords", "words"),
+    [
+        ({"range": (0, 0.5)}, "outside the range.*0.9"),
+        ({"range": (1, 0)}, "range of the scores is empty"),
+        ({"range": 1}, "range is not two numbers"),
+        ({"missing": "skip"}, "missing"),
+        ({"group": ["x", "y"]}, "differ in length"),
+        ({"weights_are": "counts"}, "weights_are without weights"),
+        ({"weights": [0.5, 1, 1, 1]}, "weights_are"),
+        ({"by": {"item": ITEMS}}, "reserved name"),
+        ({"item": ["q1", "q1", "q2", "q3"]}, "several scores.*q1"),
+    ],
+)
+def test_what_is_refused(keywords, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        bcm.from_item_scores(SCORES, **keywords)
+
+
+def test_odd_scores_are_refused():
+    with pytest.raises(TypeError, match="scores"):
+        bcm.from_item_scores(["good", "bad"])
+    with pytest.raises(ValueError, match="infinite"):
+        bcm.from_item_scores([1.0, np.inf])
+    with pytest.raises(ValueError, match="several axes"):
+        bcm.from_item_scores(np.ones((2, 2)))
+    with pytest.raises(ValueError, match="no systems"):
+        bcm.from_item_scores({})
+    twice = pd.concat([LONG, LONG.iloc[:1]])
+    with pytest.raises(ValueError, match="item q1 of a has several scores"):
+        bcm.from_item_scores(twice, item="q", system="model", score="s")
+    with pytest.raises(ValueError, match=r"no such column.*'model'"):
+        bcm.from_item_scores(LONG, item="q", system="modl", score="s")
+    with pytest.raises(ValueError, match=r"several scores.*name the column of the system"):
+        bcm.from_item_scores(LONG, item="q", score="s")
+    mixed = {"a": pd.Series([1, 2], ["x", "y"]), "b": pd.Series([1, 2], ["y", "x"])}
+    with pytest.raises(ValueError, match="orders"):
+        bcm.from_item_scores(mixed, group=[1, 2])

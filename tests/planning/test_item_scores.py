@@ -1,0 +1,41 @@
+"""Numbers of items: against the normal approximation, and by the intervals themselves."""
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm.planning import plan_item_scores
+
+RNG = np.random.default_rng(1)
+A = RNG.beta(5, 2, 200)
+B = np.clip(A + RNG.normal(0.02, 0.1, 200), 0, 1)
+
+
+def test_a_width_takes_as_many_items_as_the_normal_approximation():
+    pilot = bcm.from_item_scores(A, range=(0, 1))
+    (row,) = plan_item_scores(pilot, width=0.04, assurance=0.5).itertuples()
+    assert row.unit == "items"
+    assert row.n == pytest.approx((2 * 1.96 * A.std() / 0.04) ** 2, rel=0.1)
+
+
+def test_a_difference_takes_as_many_items_as_the_power_of_a_test():
+    pilot = bcm.from_item_scores({"b": B, "a": A}, range=(0, 1))
+    (row,) = plan_item_scores(pilot, difference=0.02, assurance=0.8).itertuples()
+    assert row.n == pytest.approx(((1.96 + 0.84) * (B - A).std() / 0.02) ** 2, rel=0.2)
+    assert row.assurance >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("keywords", "words"),
+    [
+        ({}, "one goal"),
+        ({"width": 0.1, "difference": 0.1}, "one goal"),
+        ({"difference": 0.1}, "one system, or of two"),
+        ({"width": 0.05, "replications": 3}, "replications"),
+    ],
+)
+def test_what_is_refused(keywords, words):
+    with pytest.raises(ValueError, match=words):
+        plan_item_scores(bcm.from_item_scores(A, range=(0, 1)), **keywords)
+    with pytest.raises(ValueError, match="small pilot"):
+        plan_item_scores(bcm.from_item_scores(A[:5]), width=0.1)

@@ -1,0 +1,211 @@
+"""The Dirichlet process of item scores, against betas, gamma draws and own formulas."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import bayescm as bcm
+from bayescm.measures import resolve
+from bayescm.posteriors import item_score_slices, item_scores
+from bayescm.posteriors.item_score_slices import partially_pooled, spread_posterior
+from bayescm.posteriors.item_scores import dirichlet_mean
+
+RNG = np.random.default_rng(3)
+QUALITY = RNG.beta(3, 2, 80)
+A = np.clip(QUALITY + RNG.normal(0, 0.1, 80), 0, 1)
+B = np.clip(QUALITY + RNG.normal(-0.03, 0.1, 80), 0, 1)
+TOPIC = np.arange(80) % 8
+ONE = bcm.from_item_scores(A, range=(0, 1))
+BOTH = bcm.from_item_scores({"a": A, "b": B}, range=(0, 1))
+
+
+def test_scores_of_0_and_1_are_the_beta_of_jeffreys():
+    right = np.repeat([1.0, 0.0], [17, 5])
+    evidence = bcm.from_item_scores(right, range=(0, 1))
+    beta = stats.beta(17.5, 5.5)
+    for measure in ("mean", "share_above(0.5)"):
+        distribution = bcm.distribution(evidence, measure)
+        np.testing.assert_allclose(distribution.mean(), beta.mean(), atol=2e-3)
+        np.testing.assert_allclose(
+            distribution.interval(kind="eti"), beta.interval(0.95), atol=8e-3
+        )
+
+
+def test_moments_of_the_mean_are_those_of_gamma_draws():
+    score, weight = RNG.random(9), RNG.integers(1, 4, 9) + 0.5
+    draws = RNG.dirichlet(weight, 400_000) @ score
+    moments = dirichlet_mean(score, weight)
+    np.testing.assert_allclose(moments[:2], [draws.mean(), draws.std()], rtol=4e-3)
+    assert moments[2] == pytest.approx(stats.skew(draws), abs=0.02)
+    assert moments[3] == pytest.approx(stats.kurtosis(draws), abs=0.04)
+
+
+def test_draws_follow_own_gamma_draws():
+    weights = np.random.default_rng(1).gamma(np.r_[np.ones(80), 0.5, 0.5], size=(40_000, 82))
+    atoms = np.r_[A, 0, 1]
+    order = np.argsort(atoms)
+    below = np.cumsum(weights[:, order], axis=1) / weights.sum(1, keepdims=True)
+    own = {
+        "mean": weights @ atoms / weights.sum(1),
+        "median": atoms[order][(below < 0.5).sum(1)],
+        "quantile(0.9)": atoms[order][(below < 0.9).sum(1)],
+        "share_above(0.7)": weights @ (atoms > 0.7) / weights.sum(1),
+    }
+    square = weights @ atoms**2 / weights.sum(1)
+    own["sd"] = np.sqrt(square - own["mean"] ** 2)
+    for name, values in own.items():
+        quantiles = bcm.distribution(ONE, name).quantile([0.1, 0.5, 0.9])
+        error = 5 * values.std() / 100
+        np.testing.assert_allclose(quantiles, np.quantile(values, [0.1, 0.5, 0.9]), atol=error)
+
+
+def test_the_point_is_that_of_the_sample():
+    table = bcm.summary(BOTH, ["mean", "sd", "share_above(0.7)"])
+    expected = [x for f in (np.mean, np.std, lambda s: (s > 0.7).mean()) for x in (f(A), f(B))]
+    np.testing.assert_allclose(table["point"], expected, rtol=1e-12)
+
+
+def test_many_items_are_weighed_in_blocks_and_known_by_moments():
+    scores = np.random.default_rng(5).beta(2, 5, 30_000)
+    evidence = bcm.from_item_scores(scores, range=(0, 1))
+    sd = bcm.distribution(evidence, "mean").sd()
+    assert float(sd) == pytest.approx(scores.std() / 30_000**0.5, rel=1e-3)
+    (draws,) = item_scores(evidence).draw(
+        [resolve("mean", "item_scores")], 2000, np.random.default_rng(1)
+    )
+    assert draws.std() == pytest.approx(float(sd), rel=0.08)
+
+
+def test_systems_are_paired_by_item():
+    table = bcm.compare(BOTH, "mean", kind="eti")
+    length = float(table["upper"][0] - table["lower"][0])
+    t = stats.t.interval(0.95, 79, 0, stats.sem(A - B))
+    assert bool(table["paired"][0])
+    assert length == pytest.approx(t[1] - t[0], rel=0.05)
+    apart = {"a": ONE, "b": bcm.from_item_scores(B, range=(0, 1))}
+    independent = bcm.compare(apart, "mean", kind="eti")
+    assert float(independent["upper"][0] - independent["lower"][0]) > 1.5 * length
+    assert bcm.ranks(BOTH, "mean")["p_best"].iloc[0] > 0.9
+
+
+def test_two_copies_of_a_system_never_differ():
+    copies = bcm.from_item_scores({"a": A, "b": A})
+    for measure in ("mean", "median", "share_above(0.5)"):
+        row = bcm.compare(copies, measure).iloc[0]
+        assert (row["lower"], row["upper"]) == (0, 0) or measure == "share_above(0.5)"
+
+
+def test_pairs_are_dropped_where_one_of_them_is_missing():
+    partial = A.copy()
+    partial[:20] = np.nan
+    dropped = bcm.from_item_scores({"a": partial, "b": B}, range=(0, 1), missing="drop pairs")
+    common = bcm.from_item_scores({"a": A[20:], "b": B[20:]}, range=(0, 1))
+    numbers = ["mean", "lower", "upper"]
+    for measure in ("mean", "median"):
+        both = [bcm.compare(evidence, measure)[numbers] for evidence in (dropped, common)]
+        np.testing.assert_allclose(*both, atol=0.01)
+    assert bcm.summary(dropped, "mean")["point"].tolist() == pytest.approx(
+        [A[20:].mean(), B.mean()]
+    )
+
+
+def test_errors_are_better_where_they_are_lower():
+    errors = bcm.from_item_scores({"a": 1 - A, "b": 1 - B}, range=(0, 1), lower_is_better=True)
+    table = bcm.compare(errors, "mean")
+    assert table["p_better"][0] == pytest.approx(bcm.compare(BOTH, "mean")["p_better"][0])
+
+
+def test_clusters_widen_intervals_and_say_where_they_are_few():
+    score = 0.5 + 0.2 * np.sin(TOPIC)[:, None] + 0 * A[:, None]
+    score = np.clip(score[:, 0] + RNG.normal(0, 0.05, 80), 0, 1)
+    plain = bcm.interval(bcm.from_item_scores(score, range=(0, 1)), "mean")
+    evidence = bcm.from_item_scores(score, range=(0, 1), group=TOPIC)
+    population, finite = (bcm.interval(evidence, "mean", of=of) for of in ("population", "finite"))
+    lengths = [float(each[1] - each[0]) for each in (finite, plain, population)]
+    assert lengths == sorted(lengths)
+    assert "8 clusters" in population.attrs["caution"]
+    assert "caution" not in finite.attrs
+    with pytest.raises(ValueError, match="too few clusters"):
+        bcm.interval(bcm.from_item_scores(A, group=TOPIC % 4), "mean")
+
+
+def test_weights_that_are_counts_are_repetitions():
+    whole = bcm.from_item_scores(
+        A[:30], range=(0, 1), weights=np.arange(30) % 3 + 1, weights_are="counts"
+    )
+    repeated = bcm.from_item_scores(np.repeat(A[:30], np.arange(30) % 3 + 1), range=(0, 1))
+    np.testing.assert_allclose(
+        bcm.interval(whole, "mean"), bcm.interval(repeated, "mean"), atol=1e-3
+    )
+
+
+def test_importance_weights_are_those_of_a_ratio():
+    weight = RNG.gamma(2, size=80)
+    evidence = bcm.from_item_scores(A, weights=weight, weights_are="importance")
+    mean = weight @ A / weight.sum()
+    assert float(bcm.summary(evidence, "mean")["point"].iloc[0]) == pytest.approx(mean)
+    error = np.sqrt((weight**2 * (A - mean) ** 2).sum()) / weight.sum()
+    assert float(bcm.distribution(evidence, "mean").sd()) == pytest.approx(error, rel=0.05)
+    heavy = bcm.from_item_scores(A, weights=weight**6, weights_are="importance")
+    assert "equal ones" in bcm.interval(heavy, "mean").attrs["caution"]
+
+
+def test_a_scale_without_ends_is_cautioned_of():
+    assert "ends of the scale" in bcm.interval(bcm.from_item_scores(A[:20]), "mean").caution
+    same = bcm.interval(bcm.from_item_scores(np.ones(50)), "mean")
+    assert "same score" in same.attrs["caution"]
+    assert (
+        "caution" not in bcm.interval(bcm.from_item_scores(np.ones(50), range=(0, 1)), "mean").attrs
+    )
+
+
+def test_slices_have_answers_of_their_own_and_are_pooled_for_gaps():
+    sliced = bcm.from_item_scores({"a": A, "b": B}, range=(0, 1), by={"topic": TOPIC})
+    table = bcm.summary(sliced, "mean").set_index(["topic", "classifier"])
+    alone = bcm.interval(bcm.from_item_scores(A[TOPIC == 3], range=(0, 1)), "mean")
+    np.testing.assert_allclose(
+        table.loc[(3, "a"), ["lower", "upper"]].astype(float), alone, atol=0.015
+    )
+    gap = bcm.gap(sliced, "mean", dim="topic")
+    assert (gap["point"] < gap["observed"]).all()
+    worst = bcm.worst_slices(sliced.isel(classifier=0, drop=True), "mean", dim="topic")
+    assert worst["examples"].tolist() == [10] * 8
+    assert set(worst["topic"]) == set(range(8))
+
+
+def test_partial_pooling_is_the_normal_model():
+    y, sd = np.array([0.3, 0.5, 0.55, 0.7]), np.array([0.05, 0.04, 0.06, 0.05])
+    rng = np.random.default_rng(2)
+    apart = y + sd * rng.standard_normal((40_000, 4))
+    pooled = partially_pooled(apart, 0.5, rng.random(40_000), rng.standard_normal(40_000))
+    # The same by quadrature over spread and mean together.
+    tau = np.linspace(0.0005, 2.5, 4000)[:, None]
+    total = sd**2 + tau**2
+    precision = (1 / total).sum(1)
+    center = (y / total).sum(1) / precision
+    log = stats.norm.logpdf(y, center[:, None], np.sqrt(total)).sum(1) - np.log(precision) / 2
+    share = np.exp(log - (tau[:, 0] / 0.5) ** 2 / 2 - log.max())
+    kept = tau**2 / total
+    mean = (share / share.sum()) @ (kept * y + (1 - kept) * center[:, None])
+    np.testing.assert_allclose(pooled.mean(0), mean, atol=2e-3)
+    grid, probability = spread_posterior(y, sd**2, 0.5)
+    assert grid @ probability == pytest.approx(
+        float((share * tau[:, 0]).sum() / share.sum()), rel=0.02
+    )
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: item_scores(ONE, concentration=-1), "concentration"),
+        (lambda: item_scores(bcm.from_item_scores(A), concentration=2), "ends of the range"),
+        (lambda: item_score_slices(ONE), "no slices"),
+        (lambda: bcm.interval(ONE, "f1"), "item scores.*quantile|not a measure of item scores"),
+        (lambda: bcm.interval(ONE, "quantile(2)"), "share of the items"),
+        (lambda: bcm.interval(ONE, "share_above(x)"), "cannot read|mark"),
+        (lambda: bcm.interval(ONE, "mean", of="finite"), "no such estimand"),
+    ],
+)
+def test_what_is_refused(ask, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        ask()
