@@ -12,8 +12,8 @@ from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.decision import chance
 from bayescm.distributions.empirical import Empirical
-from bayescm.fitting.sampled import several_fits
 from bayescm.evidence.types import type_of
+from bayescm.fitting.sampled import several_fits
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import measure, several
 from bayescm.plots import style

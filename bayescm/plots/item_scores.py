@@ -79,21 +79,21 @@ def plot_item_scores(
     columns = min(3, len(names))
     size = (3.4 * columns + 0.8, 2.9 * -(-len(names) // columns) + 0.4)
     with canvas(size, ax=ax, number=len(names), columns=columns, sharex=True, sharey=True) as page:
-        for panel, (axes, name) in enumerate(zip(page.panels, names, strict=True)):
-            count = counts[panel]
+        shares = [Beta(weight, weight.sum() - weight) for weight in counts + pseudo_items]
+        with np.errstate(invalid="ignore"):
+            ends = [share.eti(prob) if kind == "eti" else share.hdi(prob) for share in shares]
+        top = 1.08 * np.nanmax(ends)
+        for axes, name, count, bounds, point, (low, high) in zip(
+            page.panels, names, counts, ends, points, means, strict=True
+        ):
             axes.bar(centers, count / count.sum(), width, color=style.color(0), alpha=0.55)
-            weight = count + pseudo_items
-            known = weight > 0
-            share = Beta(weight[known], weight.sum() - weight[known])
-            ends = share.eti(prob) if kind == "eti" else share.hdi(prob)
-            axes.vlines(centers[known], *ends.T, color=style.foreground(), linewidth=1)
-            top = max(axes.get_ylim()[1], ends.max()) * 1.06
-            axes.hlines(top, *means[panel], color=style.color(1), linewidth=2)
-            axes.plot(points[panel], top, "o", color=style.color(1), markersize=5)
-            low, high = means[panel]
-            title = f"mean {points[panel]:.3g} [{low:.3g}, {high:.3g}]"
+            present = count > 0
+            axes.vlines(centers[present], *bounds[present].T, color=style.foreground(), linewidth=1)
+            axes.hlines(top, low, high, color=style.color(1), linewidth=2)
+            axes.plot(point, top, "o", color=style.color(1), markersize=5)
+            title = f"mean {point:.3g} [{low:.3g}, {high:.3g}]"
             axes.set_title(title if name is None else f"{style.wrapped(name)}\n{title}", fontsize=9)
-            axes.set(xlabel="score", ylim=(0, None))
+            axes.set(xlabel="score", ylim=(0, 1.06 * top))
             bare(axes)
         page.axes.set_ylabel("share of items")
         page.heading(f"bars: items; lines: {style.interval_words(prob, kind)}")

@@ -108,7 +108,7 @@ VALUES = {
     "--format": "csv", "--fp": "3", "--gold": "gold", "--group": "g", "--halves": "halves.csv",
     "--item": "item", "--judge": "c", "--junit": "j.xml", "--kind": "eti", "--label": "0",
     "--label-error": ".03", "--last": "1",
-    "--level": ".6", "--margin": ".05", "--matrix": "3,1;1,4", 
+    "--level": ".6", "--margin": ".05", "--matrix": "3,1;1,4",
     "--missing": "drop pairs", "--range": "0,2",
     "--measure": "specificity", "--miss": "4", "--model": "fixed_totals", "--n": "30",
     "--name": "duel", "--note": "seen", "--of": "predictive", "--order": "recorded_at",
