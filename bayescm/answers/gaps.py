@@ -20,6 +20,7 @@ from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import members_of
 from bayescm.fitting.sampled import SampledPosterior
 from bayescm.measures.labelled import apply
+from bayescm.measures.measure import Measure
 from bayescm.posteriors.base import PerMember, Posterior
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
@@ -240,7 +241,7 @@ def _draw_statistic(posterior, kernels, dim, statistic, size, rng):
     return xr.concat(parts, "draw")
 
 
-def observed_values(posterior: Posterior, kernel: Callable) -> xr.DataArray:
+def observed_values(posterior: Posterior, kernel: Measure) -> xr.DataArray:
     """Return a measure of the sample itself in every group."""
     if posterior.measured_variable != "cells":
         return posterior.measure_template(kernel).to_dataarray(posterior.point(kernel))

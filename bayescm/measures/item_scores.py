@@ -8,11 +8,11 @@ They are functions of draws of how scores are distributed in the population of i
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from bayescm.measures.measure import Measure
+from bayescm.measures.measure import Measure, OfScores
 from bayescm.validate import fail
 
 
@@ -80,22 +80,6 @@ class ScoreDistribution:
                 below = np.cumsum(np.concatenate([[low], of_items, [high]]))
                 values[draw, system] = score[np.searchsorted(below, q * below[-1])]
         return values
-
-
-class OfScores(NamedTuple):
-    """
-    The form of a measure of item scores, by which its distribution is found.
-
-    Attributes
-    ----------
-    kind : {"mean", "share", "score", "spread"}
-        A mean of the scores; a share of items; a score that divides the items; a distance.
-    at : float
-        The mark, of a share.
-    """
-
-    kind: str
-    at: float = np.nan
 
 
 def _measure(formula, name, kind, at=np.nan, **facts):

@@ -147,7 +147,14 @@ def floats(cells: ArrayLike) -> np.ndarray:
 
 
 type Form = (
-    Proportion | Overlap | Cost | FunctionOfCells | MeanOverClasses | CalibrationForm | Repeated
+    Proportion
+    | Overlap
+    | Cost
+    | FunctionOfCells
+    | MeanOverClasses
+    | CalibrationForm
+    | Repeated
+    | OfScores
 )
 
 
@@ -223,6 +230,18 @@ class Repeated(NamedTuple):
 
     answers: int
     votes: bool = False
+
+
+class OfScores(NamedTuple):
+    """
+    The form of a measure of item scores.
+
+    ``kind`` is a ``"mean"`` of the scores, a ``"share"`` of items above the mark ``at``, a
+    ``"score"`` that divides the items, or a ``"spread"``.
+    """
+
+    kind: str
+    at: float = float("nan")
 
 
 def over_all_classes(form: Form | None, how: str = "micro") -> Form | None:

@@ -77,7 +77,8 @@ def plan_item_scores(
     if (width is None) == (difference is None):
         todo = "pass width=0.05, or difference=0.02"
         raise fail("one goal", [width, difference], "width or difference", todo)
-    check_share("assurance", assurance), check_prob(prob), check_seed(random_seed)
+    check_share("assurance", assurance)
+    check_prob(prob), check_seed(random_seed)
     check_whole("replications", replications, 100, "sets of items", 400)
     score, ends = _pilot(pilot, difference is not None)
     if difference is not None:
@@ -156,8 +157,8 @@ def _intervals(score, ends, n, prob, replications, seed, truth):
     means = np.array(moments).T
     varied = means[3] > 0
     intervals = np.repeat(means[2][:, None], 2, axis=1)
-    if varied.any():
-        distribution = by_moments(means[:, varied])
+    distribution = by_moments(means[:, varied]) if varied.any() else None
+    if distribution is not None:
         intervals[varied] = distribution.eti(prob)
     return intervals if truth is None else intervals + (truth - shares @ population)[:, None]
 

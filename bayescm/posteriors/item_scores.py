@@ -56,8 +56,9 @@ from bayescm.evidence.item_scores import (
     slice_dims,
 )
 from bayescm.inference import bayesian_bootstrap
-from bayescm.measures.item_scores import OfScores, ScoreDistribution
+from bayescm.measures.item_scores import ScoreDistribution
 from bayescm.measures.item_scores import mean as MEAN
+from bayescm.measures.measure import OfScores
 from bayescm.posteriors.base import DRAWS, LabelTemplate, Posterior
 from bayescm.validate import fail
 
