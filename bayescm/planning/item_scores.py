@@ -71,7 +71,7 @@ def plan_item_scores(
     >>> import bayescm as bcm
     >>> pilot = bcm.from_item_scores(np.random.default_rng(1).beta(5, 2, 40), range=(0, 1))
     >>> plan = plan_item_scores(pilot, width=0.05, replications=100)
-    >>> plan.loc[0, ["measure", "unit"]].tolist(), 100 < plan.loc[0, "n"] < 400
+    >>> plan.loc[0, ["measure", "unit"]].tolist(), bool(100 < plan.loc[0, "n"] < 400)
     (['mean', 'items'], True)
     """
     if (width is None) == (difference is None):

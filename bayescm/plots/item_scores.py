@@ -22,7 +22,7 @@ _PANELS = 12
 
 
 def plot_item_scores(
-    evidence: xr.Dataset, *, prob: float = 0.95, kind: str = "eti", ax: "Axes | None" = None
+    evidence: xr.Dataset, *, prob: float = 0.95, kind: str = "hdi", ax: "Axes | None" = None
 ) -> "Figure":
     """
     Draw how the scores of items are distributed: the share of each mark, and the mean.
@@ -37,7 +37,7 @@ def plot_item_scores(
         From `bayescm.from_item_scores`; a panel for each system.
     prob : float in (0, 1), default 0.95
         Mass of the intervals.
-    kind : {"eti", "hdi"}
+    kind : {"hdi", "eti"}
     ax : matplotlib.axes.Axes, optional
         Where to draw, if there is one panel; by default a new figure.
 

@@ -99,8 +99,8 @@ def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> "ItemSco
     --------
     >>> import bayescm as bcm
     >>> evidence = bcm.from_item_scores([0.2, 0.9, 0.7, 1.0], range=(0, 1))
-    >>> item_scores(evidence).point(bcm.measures.resolve("mean", "item_scores")).round(3)
-    array(0.7)
+    >>> float(item_scores(evidence).point(bcm.measures.resolve("mean", "item_scores")))
+    0.7
     """
     evidence = as_item_scores(evidence)
     number = isinstance(concentration, int | float | np.number)
@@ -137,7 +137,11 @@ class ItemScores(Posterior):
     measured_variable = "item_scores"
     pairs = ("classifier",)
     cell_prior = False
-    estimands = {"parameter": "share", "population": "share"}  # noqa: RUF012
+    estimands = {  # noqa: RUF012
+        "parameter": "share",
+        "population": "share",  # all items like these, in clusters like these
+        "finite": "share_group",  # the items of the clusters at hand, where they come in clusters
+    }
     how = "draws by the Bayesian bootstrap"
 
     def __init__(self, evidence: xr.Dataset, concentration: float = 0.5):
@@ -156,7 +160,8 @@ class ItemScores(Posterior):
         self.cluster = None
         if (labels := clusters_of(evidence)) is not None:
             _, self.cluster = np.unique(labels, return_inverse=True)
-            self.estimands = self.estimands | {"finite": "share_group"}
+        else:
+            self.estimands = {of: name for of, name in self.estimands.items() if of != "finite"}
 
     # Labels
 

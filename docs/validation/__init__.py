@@ -23,6 +23,7 @@ THEMES = (
     "curves",
     "folds",
     "groups",
+    "item_scores",
     "judges",
     "meta_analysis",
     "online",
