@@ -5,7 +5,8 @@ Item scores are an ``xr.Dataset`` with ``item_score`` ([classifier,] item), wher
 that is missing of a system. The scalar coords ``lowest`` and ``highest`` are the ends of the scale,
 where they are known, and ``lower_is_better`` says whether the scores are errors. Items may have a
 ``weight``, with the scalar coord ``weights_are``; a coord ``group`` of the cluster they come in;
-and a slice, of which ``slice_<dim>`` is the place along the dim.
+and a slice, of which ``slice_<dim>`` is the place along the dim. A judge's score of every item is
+``judge_score``, and ``item_score`` is then NaN where people have not scored.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -38,6 +39,7 @@ def from_item_scores(
     weights: Any = None,
     weights_are: str | None = None,
     missing: str | None = None,
+    judge: Any = None,
 ) -> xr.Dataset:
     """
     Return a number for each item, of one or more systems, as evidence.
@@ -79,6 +81,12 @@ def from_item_scores(
         What to do where a system has no score of an item, which is refused by default.
         ``"drop pairs"`` compares two systems on the items that both have; ``"worst"`` gives the
         worst score of ``range``.
+    judge : array_like, shape (n,), mapping or str, optional
+        Another score of every item, such as a language model's, where ``scores`` are people's and
+        NaN for items that they have not scored: those scored must have been chosen at random. The
+        judge need not be right, nor on the same scale: its mean over all items corrects for what
+        items people happened to score. A mapping as ``scores`` is; of a DataFrame the name of a
+        column.
 
     Returns
     -------
@@ -117,7 +125,9 @@ def from_item_scores(
     if range is not None:
         low, high = _ends(range)
         evidence = evidence.assign_coords(lowest=low, highest=high)
-    evidence = _filled(evidence, missing)
+    if judge is not None:
+        evidence = _judged(evidence, scores, judge, item, system, missing)
+    evidence = evidence if judge is not None else _filled(evidence, missing)
     return as_item_scores(_with_columns(evidence, weights_are=weights_are, **columns))
 
 
@@ -328,6 +338,36 @@ def _filled(evidence, missing):
     return evidence.assign(item_score=evidence["item_score"].fillna(worst))
 
 
+def _judged(evidence, scores, judge, item, system, missing):
+    """Return evidence with a judge's score of every item."""
+    if missing is not None:
+        todo = "leave missing out: items without a score are those that the judge alone has seen"
+        raise fail("a judge, and what to do with missing scores", missing, "one of them", todo)
+    if isinstance(judge, str):
+        if not isinstance(scores, pd.DataFrame):
+            raise fail("judge names no column", judge, "scores", "pass scores, or a DataFrame")
+        if system is None and not isinstance(item, str):
+            judge = scores[_named(scores, judge)]
+        else:
+            table = from_item_scores(scores, item=item, system=system, score=judge)
+            judge = table["item_score"]
+    if not isinstance(judge, xr.DataArray):
+        labels = evidence["item"].values if not isinstance(judge, Mapping) else None
+        if labels is not None and not isinstance(judge, pd.Series):
+            judge = from_item_scores(judge, item=labels)["item_score"]
+        else:
+            judge = from_item_scores(judge, item=item)["item_score"]
+    score = evidence["item_score"]
+    different = set(judge["item"].values.tolist()) != set(score["item"].values.tolist())
+    if different or judge.sizes.keys() != score.sizes.keys() or judge.size != score.size:
+        todo = "give the judge's score of every item, of each system"
+        raise fail("the judge has scored other items", dict(judge.sizes), dict(score.sizes), todo)
+    aligned = judge.reindex_like(score)
+    if aligned.isnull().any():
+        raise fail("a score of the judge is missing", ..., "one for every item", "complete them")
+    return evidence.assign(judge_score=aligned.transpose(*score.dims))
+
+
 def _with_columns(evidence, *, group, by, weights, weights_are):
     """Return evidence whose items know their cluster, slice and weight."""
     number = evidence.sizes["item"]
@@ -382,6 +422,8 @@ def as_item_scores(evidence: xr.Dataset) -> xr.Dataset:
         raise fail("item scores have a further dim", sorted(map(str, extra)), "none", todo)
     if not scores.sizes["item"]:
         raise fail("no items", 0, "one or more", "pass some scores")
+    if "judge_score" in evidence:
+        _check_judged(evidence)
     if "lowest" in evidence.coords:
         low, high = evidence["lowest"].item(), evidence["highest"].item()
         outside = (scores < low) | (scores > high)
@@ -391,6 +433,21 @@ def as_item_scores(evidence: xr.Dataset) -> xr.Dataset:
             raise fail("a score lies outside the range", got, f"{low:g} to {high:g}", todo)
     lead = ["classifier"] if "classifier" in scores.dims else []
     return evidence.assign(item_score=scores.transpose(*lead, "item"))
+
+
+_FEWEST_SCORED = 8  # by people, beside a judge: the correction has to be estimated from them
+
+
+def _check_judged(evidence):
+    """Raise where a judge stands beside clusters or weights, or people have scored too few."""
+    if clusters_of(evidence) is not None or "weight" in evidence:
+        todo = "leave them out, or leave out the judge"
+        raise fail("a judge beside clusters or weights of items", ..., "one of them", todo)
+    for places in items_of_slices(evidence):
+        scored = evidence["item_score"].isel(item=places).notnull().sum("item")
+        if int(scored.min()) < _FEWEST_SCORED:
+            todo = "have people score more of them, or leave out the judge"
+            raise fail("too few items scored", int(scored.min()), f"{_FEWEST_SCORED} or more", todo)
 
 
 def clusters_of(evidence: xr.Dataset) -> np.ndarray | None:

@@ -25,10 +25,22 @@ distribution with C - 1 degrees of freedom does. For the clusters at hand (``of=
 are weighed inside each cluster, whose share of the items stays. Importance weights multiply the
 gamma variates.
 
+Where a judge has scored all N items and people n of them, chosen at random, the mean is that of the
+regression estimator in every draw of the weights, with h and j the scores of people and judge, L
+the items that people scored, and b the slope of h on j in L:
+
+.. math:: \bar h_L + b \, (\bar j - \bar j_L).
+
+The weights then have the shape 1 - 4 / n of a t distribution. However bad the judge is, the answer
+is about that of people's scores alone, and the better the narrower (Angelopoulos et al. 2023).
+
 References
 ----------
 Ferguson, T. S. (1973). A Bayesian analysis of some nonparametric problems. The Annals of
 Statistics 1, 209-230. doi:10.1214/aos/1176342360
+
+Angelopoulos, A. N., Duchi, J. C. & Zrnic, T. (2023). PPI++: efficient prediction-powered inference.
+arXiv:2311.01453
 
 Yamato, H. (1984). Characteristic functions of means of distributions chosen from a Dirichlet
 process. The Annals of Probability 12, 262-267. doi:10.1214/aop/1176993389
@@ -149,6 +161,9 @@ class ItemScores(Posterior):
         table = evidence["item_score"]
         self.names = table["classifier"].values.tolist() if "classifier" in table.dims else None
         self.score = np.atleast_2d(table.values.astype(float))
+        self.judge = None
+        if "judge_score" in evidence:
+            self.judge = np.atleast_2d(evidence["judge_score"].values.astype(float))
         self.slices = items_of_slices(evidence)
         self.bounded = "lowest" in evidence.coords
         self.ends = np.array([-np.inf, np.inf])
@@ -236,6 +251,8 @@ class ItemScores(Posterior):
                     f"{100 * single:.0f} % of the items are alone in their cluster, and taken for "
                     "known: nothing shows how items of theirs differ."
                 )
+        if self.judge is not None:
+            sentences += self._judge_caveats()
         if self.importance:
             kish = min(
                 self.weight[places].sum() ** 2 / (self.weight[places] ** 2).sum()
@@ -248,6 +265,21 @@ class ItemScores(Posterior):
                     "too few to know an interval by."
                 )
         return sentences
+
+    def _judge_caveats(self):
+        """Say so where a judge that has seen all items tells nothing of people's scores."""
+        weak = []
+        for row, judge in zip(self.score, self.judge, strict=True):
+            scored = ~np.isnan(row)
+            varied = np.ptp(row[scored]) > 0 and np.ptp(judge[scored]) > 0
+            correlation = np.corrcoef(row[scored], judge[scored])[0, 1] if varied else 0.0
+            weak.append(abs(correlation) < 2 / math.sqrt(scored.sum()))
+        if not any(weak):
+            return []
+        return [
+            "The judge's scores hardly go with people's: it adds nothing to what is known from the "
+            "items that people scored."
+        ]
 
     # Draws
 
@@ -270,7 +302,7 @@ class ItemScores(Posterior):
         for places in self.slices:
             population = self.population(places, size, rng, of)
             for values, measure in zip(every, measures, strict=True):
-                values.append(self._value(measure, population))
+                values.append(self._value(measure, population, places))
         return [self._shaped(np.stack(values, axis=1)) for values in every]
 
     def population(
@@ -311,6 +343,10 @@ class ItemScores(Posterior):
             totals = weights @ (np.eye(len(sizes))[cluster] * self.weight[places, None])
             of_cluster = np.bincount(cluster, self.weight[places])
             return weights * (of_cluster / totals)[:, cluster], np.arange(number)
+        if self.judge is not None:
+            scored = (~np.isnan(self.score[:, places])).sum(1).min()
+            shape = max(bayesian_bootstrap.student_shape(scored), 0.2)
+            return rng.standard_gamma(shape, (size, number)) / shape, np.arange(number)
         alike = self.importance or np.ptp(self.weight[places]) == 0
         if number > 2 * _BLOCKS and alike:
             block = np.random.default_rng(0).permutation(number) % _BLOCKS
@@ -318,15 +354,40 @@ class ItemScores(Posterior):
         counts = np.ones(number) if self.importance else self.weight[places]
         return bayesian_bootstrap.gamma_weights(counts, size, rng), np.arange(number)
 
-    def _value(self, measure, population):
+    def _value(self, measure, population, places):
         """Return a measure of a population; without ends, pseudo-items count for shares alone."""
         form = getattr(measure, "form", None)
-        if not self.bounded and not (isinstance(form, OfScores) and form.kind == "share"):
+        kind = form.kind if isinstance(form, OfScores) else None
+        if not self.bounded and kind != "share":
             nothing = np.zeros_like(population.end_weight)
             population = replace(population, end_weight=nothing)
-        values = np.broadcast_to(measure(population), (len(population.weight), len(self.score)))
+        values = measure(population)
+        if self.judge is not None and kind in ("mean", "share"):
+            values = values + self._correction(population, places, form)
+        values = np.broadcast_to(values, (len(population.weight), len(self.score)))
         empty = np.isnan(population.score).all(axis=1)
         return np.where(empty, np.nan, values)
+
+    def _correction(self, population, places, form):
+        """Return what the judge's scores of all items add to the means of those scored, (S, K)."""
+        correction = np.empty((len(population.weight), len(self.score)))
+        for system, (row, judge) in enumerate(
+            zip(population.score, self.judge[:, places], strict=True)
+        ):
+            middle = judge.mean()  # so that no digits cancel
+            scored, control = ~np.isnan(row), judge - middle
+            value = (row > form.at).astype(float) if form.kind == "share" else row
+            weight = population.weight[:, population.unit]
+            of_scored = weight[:, scored] / weight[:, scored].sum(1, keepdims=True)
+            mean_value = of_scored @ value[scored]
+            mean_control = of_scored @ control[scored]
+            covariance = of_scored @ (value * control)[scored] - mean_value * mean_control
+            variance = of_scored @ (control**2)[scored] - mean_control**2
+            with np.errstate(invalid="ignore", divide="ignore"):
+                slope = np.where(variance > 1e-12, covariance / variance, 0.0)
+            mean_of_all = weight @ control / weight.sum(1)
+            correction[:, system] = slope * (mean_of_all - mean_control)
+        return correction
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the value in the sample."""
@@ -339,7 +400,7 @@ class ItemScores(Posterior):
                 self.score[:, places], weight, unit, self.weight[places], self.ends, nothing
             )
             with np.errstate(invalid="ignore"):
-                rows.append(self._value(measure, sample)[0])
+                rows.append(self._value(measure, sample, places)[0])
         return self._shaped(np.array(rows))
 
     # Exact distributions
@@ -347,7 +408,8 @@ class ItemScores(Posterior):
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the beta distribution of a share, or that of a mean by its moments, or None."""
         form = measure.form
-        if not isinstance(form, OfScores) or self.importance or self.cluster is not None:
+        plain = not (self.importance or self.judge is not None or self.cluster is not None)
+        if not isinstance(form, OfScores) or not plain:
             return None
         if form.kind == "share":
             return self._share(form.at)
@@ -417,7 +479,11 @@ class ItemScores(Posterior):
             mark = form.at  # type: ignore[union-attr]
             if form.kind == "share":  # type: ignore[union-attr]
                 rows = [np.where(np.isnan(row), np.nan, row > mark) for row in rows]
-            differences = self._of_differences(rows[0] - rows[1], places)
+            judge = None
+            if self.judge is not None:
+                pair = [self.judge[at.get("classifier", 0), places] for at in (first, second)]
+                judge = pair[0] - pair[1]
+            differences = self._of_differences(rows[0] - rows[1], places, judge)
             return differences.distribution(differences.bound(MEAN), of=of)
         if paired and np.isnan(rows[0] + rows[1]).any():
             self._common(rows[0] - rows[1])
@@ -446,16 +512,18 @@ class ItemScores(Posterior):
             todo = 'compare others, or score what is missing: missing="worst"'
             raise fail("two systems have no item in common", ..., "one or more", todo)
 
-    def _of_differences(self, differences, places):
+    def _of_differences(self, differences, places, judge):
         """Return the posterior of the differences between the items, as scores of their own."""
         self._common(differences)
-        common = places[~np.isnan(differences)]
-        differences = differences[~np.isnan(differences)]
-        evidence = self._without_slices(common).drop_vars(
-            ["item_score", "classifier", "lowest", "highest"], errors="ignore"
+        if judge is None:
+            places, differences = (array[~np.isnan(differences)] for array in (places, differences))
+        evidence = self._without_slices(places).drop_vars(
+            ["item_score", "judge_score", "classifier", "lowest", "highest"], errors="ignore"
         )
         evidence = evidence.assign(item_score=("item", differences))
-        most = np.abs(differences).max()
+        if judge is not None:
+            evidence = evidence.assign(judge_score=("item", judge))
+        most = np.nanmax(np.abs(differences))
         most = most or (np.ptp(self.ends) if self.bounded else 0.0)
         if most:
             evidence = evidence.assign_coords(lowest=-most, highest=most)
@@ -467,6 +535,7 @@ class ItemScores(Posterior):
     def atoms(self) -> tuple[np.ndarray, np.ndarray]:
         """The distinct scores, those at the ends of the range among them, and their weights."""
         unfit = {
+            "judge": self.judge is not None,
             "several systems": len(self.score) > 1,
             "slices": len(self.slices) > 1,
             "clusters of items": self.cluster is not None,

@@ -679,7 +679,10 @@ class ItemScoresRecipe(Recipe):
             lines.append(f"The items come in {len(np.unique(cluster)):,} clusters.")
         for dim in slice_dims(evidence):
             lines.append(f"Answers are by {dim}, of which there are {evidence.sizes[dim]}.")
-        if missing := int(evidence["item_score"].isnull().sum()):
+        missing = int(evidence["item_score"].isnull().sum())
+        if "judge_score" in evidence:
+            lines.append(f"A judge has scored all items, people have not scored {missing:,}.")
+        elif missing:
             lines.append(
                 f"{missing:,} scores are missing: systems are compared on the items that both have."
             )

@@ -209,3 +209,72 @@ def test_partial_pooling_is_the_normal_model():
 def test_what_is_refused(ask, words):
     with pytest.raises((ValueError, TypeError), match=words):
         ask()
+
+
+def judged(seed, correlation, scored=50, size=600):
+    """Return people's scores of some items, and those of a judge of all."""
+    rng = np.random.default_rng(seed)
+    normal = rng.standard_normal((2, size))
+    normal[1] = correlation * normal[0] + np.sqrt(1 - correlation**2) * normal[1]
+    people = stats.beta(5, 2).ppf(stats.norm.cdf(normal[0]))
+    people[rng.permutation(size)[scored:]] = np.nan
+    return people, 3 * normal[1]
+
+
+def test_a_good_judge_narrows_the_mean_and_a_bad_one_leaves_it():
+    for correlation, most in ((0.9, 0.75), (0.0, 1.1)):
+        people, judge = judged(1, correlation)
+        both = bcm.interval(
+            bcm.from_item_scores(people, judge=judge, range=(0, 1)), "mean", kind="eti"
+        )
+        alone = bcm.interval(
+            bcm.from_item_scores(people[~np.isnan(people)], range=(0, 1)), "mean", kind="eti"
+        )
+        assert float(both[1] - both[0]) < most * float(alone[1] - alone[0])
+        assert ("hardly go" in both.attrs.get("caution", "")) is (correlation == 0)
+
+
+def test_the_mean_beside_a_judge_is_the_regression_estimator():
+    people, judge = judged(2, 0.8)
+    scored = ~np.isnan(people)
+    slope = np.cov(people[scored], judge[scored], bias=True)[0, 1] / judge[scored].var()
+    mean = people[scored].mean() + slope * (judge.mean() - judge[scored].mean())
+    evidence = bcm.from_item_scores(people, judge=judge)
+    assert float(bcm.summary(evidence, "mean")["point"].iloc[0]) == pytest.approx(mean)
+
+
+def test_intervals_beside_a_judge_hold_the_mean():
+    held = []
+    for seed in range(60):
+        people, judge = judged(seed, 0.7, scored=30, size=300)
+        evidence = bcm.from_item_scores(people, judge=judge, range=(0, 1))
+        low, high = bcm.interval(evidence, "mean", kind="eti", draws=1000).values
+        held.append(low < 5 / 7 < high)
+    assert 0.85 < np.mean(held) <= 1
+
+
+def test_systems_that_are_judged_are_compared_as_pairs():
+    people, judge = judged(3, 0.9)
+    other, its_judge = np.clip(people - 0.05, 0, 1), judge - 0.2
+    evidence = bcm.from_item_scores(
+        {"a": people, "b": other}, judge={"a": judge, "b": its_judge}, range=(0, 1)
+    )
+    row = bcm.compare(evidence, "mean").iloc[0]
+    assert row["paired"]
+    assert 0.04 < row["lower"] < row["upper"] < 0.06
+
+
+def test_a_judge_must_have_scored_every_item():
+    people, judge = judged(4, 0.9)
+    for wrong, words in (
+        ({"judge": judge[:-1]}, r"differ in length|other items"),
+        ({"judge": np.where(np.arange(600), judge, np.nan)}, "missing"),
+        ({"judge": judge, "missing": "worst"}, "a judge, and what to do"),
+        ({"judge": judge, "group": np.arange(600) // 10}, "beside clusters"),
+        ({"judge": "score"}, "names no column"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            bcm.from_item_scores(people, **wrong)
+    people[np.flatnonzero(~np.isnan(people))[5:]] = np.nan
+    with pytest.raises(ValueError, match="too few items scored"):
+        bcm.from_item_scores(people, judge=judge)
