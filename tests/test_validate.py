@@ -151,12 +151,12 @@ TWO = bcm.from_cells(tp=9, fn=2, fp=3, tn=8)
         # A floor that is not a number would never be fallen below.
         lambda bad: bcm.online.prob_below(STEPS, "recall", floor=bad),
         lambda bad: bcm.online.alarms(STEPS, "recall", floor={"recall": bad}),
-        lambda bad: bcm.plot_matrix(TWO, concentration=bad),
+        lambda bad: bcm.interval(TWO, "recall", prob=bad),
         lambda bad: bcm.check(TWO, "recall > 0.5", level=bad),
         lambda bad: bcm.priors.conflict(TWO, draws=bad),
         lambda bad: bcm.classical.bootstrap(TWO, "recall", resamples=bad),
     ],
-    ids=["prob_below", "alarms", "plot_matrix", "check", "conflict", "bootstrap"],
+    ids=["prob_below", "alarms", "interval", "check", "conflict", "bootstrap"],
 )
 def test_what_is_no_number_is_refused_in_words(call, bad):
     with pytest.raises((TypeError, ValueError), match=r"(is not|must be|must lie).*[Ee]xpected"):

@@ -157,9 +157,12 @@ def _from_wide(scores, item, columns):
     series = {str(name): _series(name, values, item) for name, values in scores.items()}
     first, *others = series.values()
     moved = any(not first.index.equals(other.index) for other in others)
-    if moved and any(column is not None for column in _flat(columns).values()):
-        todo = "bring the systems into the same order, or pass a DataFrame with a row for each item"
-        raise fail("the systems have their items in different orders", ..., "one order", todo)
+    beside = {key: column for key, column in _flat(columns).items() if column is not None}
+    if beside:  # columns go by the order of the rows, which must then be one
+        check_row_order({f"scores of {name}": each for name, each in scores.items()} | beside)
+    if moved and beside:
+        todo = "give all systems the same items, or pass a DataFrame with a row for each score"
+        raise fail("the systems have other items, or in other orders", ..., "one order", todo)
     frame = pd.DataFrame(series) if moved else pd.concat(series, axis=1)
     if moved:
         frame = frame.loc[first.index.union(frame.index, sort=False)]

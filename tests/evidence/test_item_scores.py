@@ -123,5 +123,5 @@ def test_odd_scores_are_refused():
     with pytest.raises(ValueError, match=r"several scores.*name the column of the system"):
         bcm.from_item_scores(LONG, item="q", score="s")
     mixed = {"a": pd.Series([1, 2], ["x", "y"]), "b": pd.Series([1, 2], ["y", "x"])}
-    with pytest.raises(ValueError, match="orders"):
+    with pytest.raises(ValueError, match="another order"):
         bcm.from_item_scores(mixed, group=[1, 2])

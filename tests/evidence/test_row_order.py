@@ -89,6 +89,12 @@ DOORS = {
     "agreement": lambda c: bcm.raters.agreement(
         {"ann": c("answer"), "bob": c("other")}, "gwet_ac1"
     ),
+    "from_item_scores": lambda c: bcm.from_item_scores(
+        c("score"), group=c("item"), by={"site": c("site")}, weights=c("weight")
+    ),
+    "systems of from_item_scores": lambda c: bcm.from_item_scores(
+        {"a": c("score"), "b": c("features")}, group=TABLE["item"]
+    ),
     "from_attempts": lambda c: bcm.from_attempts(
         c("right"), item=c("item"), attempt=c("attempt"), group=c("item") // 2
     ),
