@@ -450,9 +450,17 @@ def check_answers(evidence: xr.Dataset) -> None:
     raise fail("correct and answer disagree", ..., "answer 0 where correct is 1", todo)
 
 
+def reach(attempts: xr.Dataset) -> int:
+    """Return how many attempts most items have, of the system with the fewest."""
+    number = attempts["correct"].notnull().sum("attempt")
+    return int(number.median("item").min())
+
+
 def _default_measures(attempts):
     """Return the measures that as many attempts as every item has can tell."""
     least = int(attempts["correct"].notnull().sum("attempt").min())
+    if least < 2:
+        return ["mean"]
     return ["mean", f"pass_at({least})", f"pass_all({least})"]
 
 
@@ -467,4 +475,5 @@ ATTEMPTS = EvidenceType(
     size=lambda attempts: attempts.sizes["item"],
     values=lambda attempts: attempts["correct"],
     has_cells=False,
+    measured_variable="attempts",
 )

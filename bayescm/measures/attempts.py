@@ -109,7 +109,9 @@ def _within(rates):
     return rates.mean(lambda p: p * (1 - p))
 
 
-mean = _measure(_mean, "mean", 1, aliases=("mean_over_attempts",))
+mean = _measure(
+    _mean, "mean", 1, aliases=("mean_over_attempts", "accuracy", "win_rate", "pass_rate")
+)
 variance_between = _measure(
     _between, "variance_between", 2, lower_is_better=True, range=(0.0, 0.25)
 )
@@ -264,3 +266,5 @@ def _whole(k, name):
 
 
 FACTORIES = {"pass_at": pass_at, "pass_all": pass_all, "majority_at": majority_at}
+# As papers write them: pass@4, pass^4, maj@5.
+NOTATION = {"pass@": "pass_at", "pass^": "pass_all", "maj@": "majority_at"}

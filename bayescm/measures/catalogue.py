@@ -322,9 +322,9 @@ def diagnostic_odds_ratio(tp, fn, fp, tn):
     return tp / fn * (tn / fp)
 
 
-@one_class(unit="examples", form=Proportion("tp+fn", "fp+tn"))
+@one_class(aliases=("win_rate", "pass_rate"), unit="examples", form=Proportion("tp+fn", "fp+tn"))
 def prevalence(tp, fn, fp, tn):
-    """Proportion of examples that are positive."""
+    """Proportion of examples that are positive: of verdicts the win rate, or the pass rate."""
     return (tp + fn) / (tp + fn + fp + tn)
 
 
@@ -467,15 +467,14 @@ _FACTORIES: dict[str, Callable[..., Measure]] = {
     **probabilities.FACTORIES,
 }
 # Measures of other variables of a posterior than the cells: a file for each variable.
-_FURTHER: tuple[ModuleType, ...] = (item_scores, attempts, curves, probabilities)
+_FURTHER: tuple[ModuleType, ...] = (attempts, item_scores, curves, probabilities)
 _CATALOGUE = {
     (entry.takes, name): entry
     for entries in (globals(), *map(vars, _FURTHER))
     for name, entry in list(entries.items())
     if isinstance(entry, Measure)
 }
-# By variable: the mean of repeated answers and that of item scores have the same name, which
-# without evidence means the former.
+# By variable: attempts and item scores both have a mean, cells and attempts both an accuracy.
 _NAMED_OF = {
     (entry.takes, name): entry.called(name)
     for entry in _CATALOGUE.values()
@@ -483,7 +482,8 @@ _NAMED_OF = {
 }
 _NAMED = (
     {"f0.5": fbeta(0.5).called("f0.5"), "f2": fbeta(2).called("f2")}
-    | {name: entry for (_, name), entry in _NAMED_OF.items()}
+    # Without evidence a name means the first variable that has it: the cells, then attempts.
+    | {name: entry for (_, name), entry in reversed(_NAMED_OF.items())}
     | curves.AVERAGED
     | probabilities.AVERAGED
 )
@@ -530,9 +530,10 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
         A name (``"f1"``), an alias (``"sensitivity"``), an average over classes (``"f1_macro"``),
         one of chosen classes (``"f1[a]"``, ``"mcc[a]"`` against the rest, ``"f1_macro[a,b]"``),
         a measure with parameters (``"fbeta(0.5)"``, ``"tversky(0.3,0.7)"``,
-        ``"cost([[0,1],[5,0]])"``), or a function from cells (..., C, C) to values (...). A function
-        gets the cells in label order, with the positive one of two classes last; higher is taken to
-        be better. Pass it through `measure` to say otherwise.
+        ``"cost([[0,1],[5,0]])"``; ``"pass@4"`` is ``"pass_at(4)"``), or a function from cells
+        (..., C, C) to values (...). A function gets the cells in label order, with the positive one
+        of two classes last; higher is taken to be better. Pass it through `measure` to say
+        otherwise.
     variable : str or tuple of str, optional
         The variable of a posterior that it must be a measure of, or several; any by default. A bare
         function is a measure of this variable, of several of the first.
@@ -586,6 +587,8 @@ def _read(text):
             resolve(with_classes[1]), [each.strip() for each in with_classes[2].split(",")]
         )
     name, how = re.sub(r"\s", "", text), ""
+    if notation := re.fullmatch(r"(\w+[@^])(\d+)", name):
+        name = f"{attempts.NOTATION.get(notation[1], notation[1])}({notation[2]})"
     if name.endswith(")_top_label"):
         name, how = name.removesuffix("_top_label"), "top_label"
     elif name.rpartition("_")[2] in AVERAGES:

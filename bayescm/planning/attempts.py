@@ -74,8 +74,8 @@ def plan_attempts(
     Raises
     ------
     ValueError
-        If the answers are of several systems, the measure is about more answers than attempts are
-        asked about, or a number is out of its range.
+        If the answers are of several systems, most items have one attempt, the measure is about
+        more answers than attempts are asked about, or a number is out of its range.
 
     Notes
     -----
@@ -95,6 +95,10 @@ def plan_attempts(
     check_prob(prob), check_kind(kind)
     check_whole("replications", replications, 2, "data sets", 20)
     posterior = repeated_items(evidence, concentration=concentration)
+    if posterior.reach < 2:
+        todo = 'plan the number of items: planning.plan("accuracy", width=0.1, expect=0.8)'
+        what = "one attempt at an item does not tell what more of them would"
+        raise fail(what, posterior.reach, "2 attempts or more at most items", todo)
     if len(posterior.n_right) > 1:
         todo = "select one: evidence.sel(classifier=...)"
         raise fail("a plan is of one system", posterior.names, "one", todo)

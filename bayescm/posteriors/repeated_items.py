@@ -1,6 +1,10 @@
 r"""
 The direct posterior of `bayescm.models.repeated_items`: items that were answered several times.
 
+One answer to each item is a case of it, in which the likelihood of the shares hangs on the mean of
+the rates :math:`\mu = \sum_m w_m q_m` alone: :math:`\mu^x (1 - \mu)^{n - x}` with x right
+answers of n. Then the mean of all items like these is answered, and nothing else.
+
 Every item is of a sort m: it has a rate of right answers and, where the wrong answers are known, a
 way in which these are shared. The shares w of the sorts have the prior Dirichlet(a), and with the
 likelihoods :math:`L_{dm}` of the :math:`n_d` items whose answers have the pattern d, the posterior
@@ -41,7 +45,7 @@ import xarray as xr
 from scipy.special import xlog1py, xlogy
 
 from bayescm.distributions.empirical import Empirical
-from bayescm.evidence.attempts import as_attempts
+from bayescm.evidence.attempts import as_attempts, reach
 from bayescm.inference import bayesian_bootstrap, em, gibbs
 from bayescm.measures.attempts import Rates, Wrong
 from bayescm.measures.measure import Repeated
@@ -104,8 +108,7 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> "Repe
     Raises
     ------
     ValueError
-        If no item was answered twice, there are fewer than five groups of items, or the
-        concentration is not > 0.
+        If there are fewer than five groups of items, or the concentration is not > 0.
 
     Examples
     --------
@@ -119,9 +122,6 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> "Repe
         todo = "pass e.g. concentration=1"
         raise fail("concentration must be positive", concentration, "a number > 0", todo)
     posterior = RepeatedItems(attempts, float(concentration))
-    if posterior.n_attempts.max() < 2:
-        todo = "make counts of single answers: from_predictions(actual, predicted)"
-        raise fail("every item has one attempt", ..., "several attempts at some items", todo)
     if posterior.group is not None and (number := posterior.group.max() + 1) < _FEWEST:
         todo = (
             "what few groups share is not known; from_attempts without group takes items as alike"
@@ -140,6 +140,8 @@ class RepeatedItems(Posterior):
         Right answers and attempts of each system at each item.
     group : ndarray, shape (I,), or None
         The number of the group that each item belongs to, where they come in groups.
+    reach : int
+        How many attempts most items have.
     answer : ndarray, shape (K, I, T), or None
         Which answers of an item are equal, where that is known.
     concentration : float
@@ -164,6 +166,7 @@ class RepeatedItems(Posterior):
         values = table.values if self.names is not None else table.values[None]
         self.n_right = np.nansum(values, -1)
         self.n_attempts = (~np.isnan(values)).sum(-1).astype(float)
+        self.reach = reach(evidence)
         self.answer = None
         if "answer" in evidence:
             self.answer = evidence["answer"].values.reshape(values.shape)
@@ -233,7 +236,7 @@ class RepeatedItems(Posterior):
     ) -> list[np.ndarray]:
         """Draw several measures jointly, (size, [K])."""
         for measure in measures:
-            self.check_reach(measure)
+            self.check_reach(measure, of)
         mixture = self.mixture(measures)
         systems, items = self.n_right.shape
         step = max(1, int(_AT_ONCE / (systems * max(items, len(mixture.prior)))))
@@ -261,14 +264,26 @@ class RepeatedItems(Posterior):
         how = f"{self.how}, {majority}" if votes else self.how
         return Empirical(draws, how=how, effective_draws=self.effective_draws)
 
-    def check_reach(self, measure: Callable) -> None:
-        """Refuse what is about more answers than most items have."""
-        form = getattr(measure, "form", None)
-        reach = int(np.median(self.n_attempts, axis=1).min())
-        if isinstance(form, Repeated) and form.answers > reach:
-            what = f"{measure.__name__} is about more answers than most items have"
-            todo = f"ask for at most {reach}, or sample {form.answers} answers to each item"
-            raise fail(what, f"{reach} attempts", f"{form.answers} attempts or more", todo)
+    def check_reach(self, measure: Callable, of: str = "parameter") -> None:
+        """
+        Refuse what is about more answers than most items have.
+
+        One answer to each item tells the mean of all items like these, and not how items differ:
+        with the same mean their rates may be all the same or all 0 and 1.
+        """
+        form, name = getattr(measure, "form", None), getattr(measure, "__name__", repr(measure))
+        least = form.answers if isinstance(form, Repeated) else 2 if self.reach < 2 else 1
+        if self.estimands[self.resolve_estimand(of)] != "share":
+            least = max(least, 2)
+        if least <= self.reach:
+            return
+        attempts = f"{self.reach} attempt{'s' if self.reach > 1 else ''}"
+        todo = f"ask for at most {self.reach}, or sample {least} answers to each item"
+        what = f"{name} is about more answers than most items have"
+        if self.reach < 2:
+            what = f"{name} hangs on how items differ, which one answer to each does not tell"
+            todo = f"ask for the mean of all items like these, or sample {least} answers to each"
+        raise fail(what, attempts, f"{least} attempts or more", todo)
 
     def mixture(self, measures: Sequence[Callable]) -> "Mixture":
         """Return the sorts of items, as far as they matter for the measures."""
@@ -331,7 +346,7 @@ class RepeatedItems(Posterior):
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the value at the shares that are the likeliest."""
         finite = self.estimands[self.resolve_estimand(of)] == "share_item"
-        self.check_reach(measure)
+        self.check_reach(measure, of)
         mixture = self.mixture([measure])
         prior, rows = self.concentration * mixture.prior, []
         for patterns in self.patterns(mixture):
@@ -349,6 +364,10 @@ class RepeatedItems(Posterior):
         if len(self.n_right) > 1:
             todo = "select one: evidence.sel(classifier=...)"
             raise fail("the model takes one system", self.names, "one", todo)
+        if self.reach < 2:
+            todo = 'ask the evidence itself for the mean: bcm.interval(evidence, "mean")'
+            what = "the shares of the rates are not known of one attempt at most items"
+            raise fail(what, self.reach, "2 attempts or more", todo)
         shares = self.draw_shares(RATES_ONLY, "parameter", size, rng)
         return {"share": shares.reshape(size, *self.template.shape, len(SUPPORT))}
 

@@ -35,6 +35,7 @@ import xarray as xr
 import bayescm as bcm
 from bayescm.answers.interval import ASKED
 from bayescm.answers.summary import by_site
+from bayescm.evidence.attempts import reach
 from bayescm.evidence.counts import CELLS, as_counts, positive
 from bayescm.evidence.item_scores import clusters_of, slice_dims
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
@@ -636,7 +637,8 @@ class AttemptsRecipe(Recipe):
         attempts = evidence["correct"].notnull().sum("attempt")
         least, most = int(attempts.min()), int(attempts.max())
         number = f"{least}" if least == most else f"{least} to {most}"
-        lines = [f"{evidence.sizes['item']:,} items with {number} answers to each."]
+        answers = "answer" if most == 1 else "answers"
+        lines = [f"{evidence.sizes['item']:,} items with {number} {answers} to each."]
         if "group" in evidence.coords:
             groups = len(set(evidence["group"].values.tolist()))
             lines.append(f"The items come in {groups:,} groups, which are drawn as wholes.")
@@ -646,7 +648,9 @@ class AttemptsRecipe(Recipe):
         return Section("What was evaluated", lines)
 
     def extras(self) -> list[Section]:
-        """Say what is known of the items at hand, whatever other items there may be."""
+        """Say what is known of the items at hand, where most of them have several answers."""
+        if reach(self.evidence) < 2:
+            return []
         table = bcm.summary(self.evidence, self.measures, of="finite", **self.asked)
         title = "What is known of the items at hand"
         return [sections.posterior_summary(table, self.prob, self.kind, title)]

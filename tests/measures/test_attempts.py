@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+import bayescm as bcm
 from bayescm.measures import resolve
 from bayescm.measures.attempts import Rates, Wrong, plurality
 
@@ -68,3 +69,31 @@ def test_wrong_answers_are_equal_in_some_way(way):
     assert chance @ [1, 4, 3, 6, 1] == pytest.approx(1, rel=1e-9)
     assert chance[0] == pytest.approx((shares(way) ** 4).sum(), rel=1e-9)
     assert way.alike(np.zeros((1, 4), int)) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "canonical"),
+    [
+        ("pass@4", "pass_at(4)"),
+        ("pass^4", "pass_all(4)"),
+        ("maj@5", "majority_at(5)"),
+        ("accuracy", "mean"),
+        ("win_rate", "mean"),
+    ],
+)
+def test_the_names_of_papers_are_understood_and_kept(name, canonical):
+    measure = resolve(name, "attempts")
+    assert (measure.__name__, measure.canonical) == (name, canonical)
+    table = bcm.summary(bcm.from_attempts(np.eye(6)[:, :5]), name, draws=100)
+    assert table["measure"].tolist() == [name]
+
+
+def test_a_name_means_the_measure_of_the_evidence():
+    assert resolve("accuracy").takes == "cells"
+    assert resolve("win_rate").same_as(resolve("prevalence"))
+    verdicts = bcm.from_partly_labelled(list("wlwwlw"), judge=list("wlwlww"), positive="w")
+    rate, prevalence = (bcm.interval(verdicts, name) for name in ("pass_rate", "prevalence"))
+    np.testing.assert_array_equal(rate, prevalence)
+    for name in ("pass@", "pass@x", "prec@4"):
+        with pytest.raises(ValueError, match="unknown measure"):
+            resolve(name)

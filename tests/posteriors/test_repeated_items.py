@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from monte_carlo import assert_same_distribution
-from scipy.special import gammaln
+from scipy.special import gammaln, xlog1py, xlogy
 
 import bayescm as bcm
 from bayescm.measures import resolve
@@ -262,8 +262,6 @@ def test_one_answer_does_not_tell_systems_apart():
 def test_more_answers_than_there_are_is_refused(evidence):
     with pytest.raises(ValueError, match="sample 32 answers to each item"):
         bcm.interval(evidence, "pass_at(32)")
-    with pytest.raises(ValueError, match="every item has one attempt"):
-        bcm.interval(bcm.from_attempts(ANSWERS[:, :1]), "mean")
     with pytest.raises(ValueError, match="concentration must be positive"):
         bcm.interval(evidence, "mean", concentration=0)
     with pytest.raises(ValueError, match="not a measure of attempts"):
@@ -343,3 +341,57 @@ def test_systems_are_paired_by_their_items_where_answers_are_known():
     apart = bcm.compare({k: both.sel(classifier=k) for k in "ab"}, "majority_at(3)")
     assert paired["sd"] < 0.7 * apart["sd"][0]
     assert paired["p_better"] < 0.05
+
+
+# One attempt at each item
+
+
+def single(right, items=60):
+    """Return one answer to each item, so many of them right."""
+    return bcm.from_attempts((np.arange(items) < right).astype(float)[:, None])
+
+
+@pytest.mark.parametrize("right", [0, 6, 48])
+def test_one_attempt_tells_the_mean_as_the_model_does(right):
+    # The likelihood hangs on the mean of the rates alone, which is drawn from its prior here.
+    mean = np.random.default_rng(0).dirichlet(PRIOR, 200_000) @ SUPPORT
+    log = xlogy(right, mean) + xlog1py(60 - right, -mean)
+    weight = np.exp(log - log.max())
+    order = np.argsort(mean)
+    below = weight[order].cumsum() / weight.sum()
+    draws = drawn(single(right), ["mean"], "population")[0]
+    for q in (0.025, 0.25, 0.5, 0.75, 0.975):
+        exact = mean[order][np.searchsorted(below, q)]
+        # Of 4,000 draws the share below the quantile errs by four standard errors at most.
+        assert abs((draws <= exact).mean() - q) < 4 * (q * (1 - q) / 4000) ** 0.5 + 0.005
+    assert bcm.summary(single(right))["measure"].tolist() == ["mean"]
+
+
+@pytest.mark.parametrize(
+    ("measure", "of"),
+    [
+        ("pass_at(2)", "population"),
+        ("pass^2", "population"),
+        ("majority_at(3)", "population"),
+        ("variance_between", "population"),
+        ("mean", "finite"),
+        ("mean", "new"),
+        (lambda rates: rates.mean(np.sqrt), "population"),
+    ],
+)
+def test_one_attempt_does_not_tell_how_items_differ(measure, of):
+    nearly = np.full((60, 2), np.nan)
+    nearly[:, 0], nearly[:20, 1] = np.arange(60) % 2, 1
+    for evidence in (single(30), bcm.from_attempts(nearly)):
+        with pytest.raises(
+            ValueError, match=r"how items differ.*sample \d answers to each"
+        ):
+            bcm.interval(evidence, measure, of=of)
+        assert bcm.interval(evidence, "mean").notnull().all()
+
+
+def test_one_attempt_is_not_fitted_or_planned_from():
+    with pytest.raises(ValueError, match="shares of the rates are not known"):
+        bcm.posteriors.repeated_items(single(30)).variables(10, RNG)
+    with pytest.raises(ValueError, match="plan the number of items"):
+        bcm.planning.plan_attempts(single(30), "mean")
