@@ -7,6 +7,19 @@ that the mean over S points settles (Ionides 2008). They are worth :math:`1 / \s
 independent draws (Kish 1965), and equally weighted draws are taken by systematic resampling, which
 takes each point as often as its weight says, but for one.
 
+The proposal of `explore` is a Student t distribution with the moments of the points so far, or a
+mixture of K of them, :math:`q = \sum_k \alpha_k t_\nu(\mu_k, \Sigma_k)`, which meets densities
+that are wide in one place and narrow in another. Each round reweights the points of the last one
+(population Monte Carlo, Cappé et al. 2008): with :math:`\rho_k(x) = \alpha_k t_k(x) / q(x)` and
+:math:`\gamma_k(x) = (\nu + P) / (\nu + (x - \mu_k)^T \Sigma_k^{-1} (x - \mu_k))`,
+
+.. math::
+
+    \alpha_k \leftarrow \sum_s w_s \rho_k(x_s), \quad
+    \mu_k \leftarrow \frac{\sum_s w_s \rho_k \gamma_k x_s}{\sum_s w_s \rho_k \gamma_k}, \quad
+    \Sigma_k \leftarrow \frac{1}{\alpha_k} \sum_s w_s \rho_k \gamma_k
+    (x_s - \mu_k) (x_s - \mu_k)^T.
+
 References
 ----------
 Ionides, E. L. (2008). Truncated importance sampling. Journal of Computational and Graphical
@@ -17,6 +30,9 @@ Kish, L. (1965). Survey Sampling. Wiley. (section 11.7)
 Carpenter, J., Clifford, P. & Fearnhead, P. (1999). Improved particle filter for nonlinear problems.
 IEE Proceedings: Radar, Sonar and Navigation 146, 2-7. doi:10.1049/ip-rsn:19990255 (systematic
 resampling)
+
+Cappé, O., Douc, R., Guillin, A., Marin, J.-M. & Robert, C. P. (2008). Adaptive importance sampling
+in general mixture classes. Statistics and Computing 18, 447-459. doi:10.1007/s11222-008-9059-x
 """
 
 from collections.abc import Callable
@@ -30,6 +46,9 @@ _PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19])
 # Points of a round that shapes the proposal and of the last one; rounds at most; and the effective
 # share of the points at which they end.
 _ROUGH, _SIZE, _ROUNDS, _EFFICIENT = 700, 4000, 8, 0.35
+# Rounds that shape a mixture, after ten of which the points were worth no more; and the share of
+# the points that its components divide evenly, so that none dies out.
+_MIXTURE_ROUNDS, _LEAST_SHARE = 6, 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,12 +142,14 @@ def explore(
     rough: int = _ROUGH,
     size: int = _SIZE,
     sketch: Callable | None = None,
+    components: int = 1,
 ) -> Weighted:
     """
     Sample a density by importance.
 
     The proposal is a Student t distribution: first at the mode with the curvature there, then with
-    the moments of the points so far, so that skewed densities are met half way.
+    the moments of the points so far, so that skewed densities are met half way. Where that is not
+    enough it is a mixture of them.
 
     Parameters
     ----------
@@ -142,6 +163,8 @@ def explore(
         Points of a round that only shapes the proposal, and of the last one.
     sketch : callable, optional
         A faster log density that is near enough to shape the proposal.
+    components : int, default 1
+        Of the proposal.
 
     Returns
     -------
@@ -153,22 +176,91 @@ def explore(
     middle, covariance = _mode(sketch, np.clip(start, *np.transpose(bounds)), bounds)
     covariance = 1.5 * covariance
     for _ in range(_ROUNDS):
-        sample = _propose(sketch, middle, covariance, rough, rng)
+        sample = _Mixture.single(middle, covariance).sample(sketch, rough, rng)
         middle = sample.weights @ sample.points
         spread = np.cov(sample.points.T, aweights=sample.weights)
         covariance = 1.2 * np.atleast_2d(spread) + 1e-6 * np.eye(len(start))
         if sample.effective > _EFFICIENT * rough:
             break
-    return _propose(log_density, middle, covariance, size, rng)
+    proposal = _Mixture.single(middle, covariance)
+    if components > 1:
+        proposal = proposal.split(sample.draw(components, rng))
+        for _ in range(_MIXTURE_ROUNDS):
+            proposal = proposal.updated(proposal.sample(sketch, rough, rng))
+    return proposal.sample(log_density, size, rng)
 
 
-def _propose(log_density, middle, covariance, size, rng):
-    factor = np.linalg.cholesky(covariance)
-    uniform = _even(size, len(middle) + 1, rng)
-    normal = ndtri(uniform[:, 1:]) * np.sqrt(_FREEDOM / chdtri(_FREEDOM, uniform[:, :1]))
-    points = middle + normal @ factor.T
-    proposal = -(_FREEDOM + len(middle)) / 2 * np.log1p((normal**2).sum(1) / _FREEDOM)
-    return Weighted.from_logs(points, log_density(points) - proposal)
+@dataclass(frozen=True, eq=False)
+class _Mixture:
+    """
+    A mixture of Student t distributions.
+
+    Attributes
+    ----------
+    shares : ndarray, shape (K,)
+    centres : ndarray, shape (K, P)
+    factors : ndarray, shape (K, P, P)
+        Of Cholesky, of the scale matrices.
+    """
+
+    shares: np.ndarray
+    centres: np.ndarray
+    factors: np.ndarray
+
+    @classmethod
+    def single(cls, centre, covariance):
+        return cls(np.ones(1), centre[None], np.linalg.cholesky(covariance)[None])
+
+    def split(self, centres):
+        """Return components of equal shares about centres (K, P), each as wide as this one."""
+        number = len(centres)
+        return _Mixture(np.full(number, 1 / number), centres, np.repeat(self.factors, number, 0))
+
+    def sample(self, log_density, size, rng):
+        """Return weighted points, of each component as many as its share says."""
+        counts = np.diff(np.rint(np.cumsum(self.shares) * size).astype(int), prepend=0)
+        parts = []
+        for count, centre, factor in zip(counts, self.centres, self.factors, strict=True):
+            uniform = _even(count, len(centre) + 1, rng)
+            normal = ndtri(uniform[:, 1:]) * np.sqrt(_FREEDOM / chdtri(_FREEDOM, uniform[:, :1]))
+            parts.append(centre + normal @ factor.T)
+        points = np.concatenate(parts)
+        logs, _ = self.log_densities(points)
+        return Weighted.from_logs(points, log_density(points) - logsumexp(logs, axis=0))
+
+    def log_densities(self, points):
+        """Return log shares times densities (K, S), up to a constant, and squared distances."""
+        dims = points.shape[1]
+        whitened = np.linalg.solve(
+            self.factors, (points - self.centres[:, None]).swapaxes(1, 2)
+        )  # (K, P, S)
+        distances = (whitened**2).sum(1)
+        heights = np.log(self.shares) - np.log(np.diagonal(self.factors, 0, 1, 2)).sum(1)
+        return (
+            heights[:, None] - (_FREEDOM + dims) / 2 * np.log1p(distances / _FREEDOM),
+            distances,
+        )
+
+    def updated(self, sample):
+        """
+        Return the mixture that is nearer to the density of weighted points.
+
+        Of a component of few points the covariance is drawn towards that of all points, which
+        stands for as many points as there are dimensions; and no share falls to nothing.
+        """
+        points, dims = sample.points, sample.points.shape[1]
+        logs, distances = self.log_densities(points)
+        mass = sample.weights * np.exp(logs - logsumexp(logs, axis=0))  # (K, S)
+        total = mass.sum(1)
+        effective = (total**2 / (mass**2).sum(1))[:, None, None]
+        pull = mass * (_FREEDOM + dims) / (_FREEDOM + distances)
+        centres = pull @ points / pull.sum(1, keepdims=True)
+        apart = points - centres[:, None]  # (K, S, P)
+        local = (pull[..., None] * apart).swapaxes(1, 2) @ apart / total[:, None, None]
+        overall = np.cov(points.T, aweights=sample.weights)
+        scales = (effective * local + dims * overall) / (effective + dims) + 1e-6 * np.eye(dims)
+        shares = (1 - _LEAST_SHARE) * total + _LEAST_SHARE / len(total)
+        return _Mixture(shares, centres, np.linalg.cholesky(scales))
 
 
 def _even(size, dims, rng):

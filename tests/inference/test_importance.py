@@ -23,6 +23,27 @@ def test_moments_of_skewed_densities_are_those_known():
     assert sample.effective > 0.3 * len(sample.points)
 
 
+def log_funnel(points):
+    """Return the log density of v ~ N(0, 1) and of three x ~ N(0, exp(v)^2), up to a constant."""
+    v, x = points[:, 0], points[:, 1:]
+    return -(v**2) / 2 - (x**2).sum(1) * np.exp(-2 * v) / 2 - x.shape[1] * v
+
+
+def test_a_mixture_meets_what_is_wide_in_one_place_and_narrow_in_another():
+    effective = {}
+    for components in (1, 16):
+        sample = importance.explore(
+            log_funnel, np.zeros(4), [(-3.0, 3.0)] * 4, rough=2000, components=components
+        )
+        effective[components] = sample.effective
+    assert effective[16] > 2 * effective[1]
+    v, x = sample.points[:, 0], sample.points[:, 1]
+    inside = sample.weights @ (np.abs(x) * np.exp(-v) < 1)
+    assert sample.weights @ v == pytest.approx(0, abs=0.1)
+    assert sample.weights @ v**2 == pytest.approx(1, abs=0.15)
+    assert inside == pytest.approx(0.6827, abs=0.04)
+
+
 def test_the_largest_weight_is_cut():
     points = np.arange(100.0)[:, None]
     sample = importance.Weighted.from_logs(points, np.r_[np.zeros(99), 20.0])

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
+from scipy.special import betaln, gammaln, softmax
 
 import bayescm as bcm
 from bayescm.posteriors import noisy_labels
@@ -62,6 +64,36 @@ def test_gold_labels_make_a_class_known_and_identify_two_raters():
     chances = posterior.true_classes(500, RNG)[evidence["pattern_of"].values]
     np.testing.assert_array_equal(chances[:80, 1] > 0.5, TRUTH[:80])
     assert ((chances[:80] == 0) | (chances[:80] == 1)).all()
+
+
+def enumerated_draws(counts, size, rng):
+    """Draw the prevalence and the rates (size, 7) given enumerated numbers of true positives."""
+    votes = np.array(list(product((0, 1), repeat=3)))
+    positive = np.indices(np.array(counts) + 1).reshape(len(counts), -1).T  # of each pattern
+    negative = np.array(counts) - positive
+    shapes = [(1 + positive.sum(1), 1 + negative.sum(1))]
+    shapes += [(2 + negative @ (1 - rater), 1 + negative @ rater) for rater in votes.T]
+    shapes += [(2 + positive @ rater, 1 + positive @ (1 - rater)) for rater in votes.T]
+    logs = -(gammaln(positive + 1) + gammaln(negative + 1)).sum(1)
+    logs += sum(betaln(*shape) for shape in shapes)
+    way = rng.choice(len(logs), size, p=softmax(logs))
+    draws = np.stack([rng.beta(a[way], b[way]) for a, b in shapes], axis=1)
+    return draws[draws[:, 1:].mean(1) > 0.5]  # raters are right more often than not
+
+
+def test_limits_of_few_examples_are_those_of_enumerated_classes():
+    counts = [4, 2, 2, 2, 1, 2, 2, 5]  # of the votes 000, 001, ..., 111
+    votes = np.repeat(list(product((0, 1), repeat=3)), counts, axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of three raters
+        evidence = bcm.from_raters(dict(zip("abc", votes.T.tolist(), strict=True)))
+    share, *rates = enumerated_draws(counts, 100_000, np.random.default_rng(1)).T
+    positive, negative = share * rates[3], (1 - share) * (1 - rates[0])
+    expected = {"prevalence": share, "precision": positive / (positive + negative)}
+    for measure, draws in expected.items():
+        ends = bcm.interval(evidence, measure, kind="eti").sel(classifier="a").values
+        # A proposal of one component left the lower limits at .070 and .086.
+        np.testing.assert_allclose(ends, np.quantile(draws, [0.025, 0.975]), atol=0.03)
 
 
 def test_three_raters_come_with_a_caution():
