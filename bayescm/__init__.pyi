@@ -37,6 +37,7 @@ from .evidence.attempts import from_attempts as from_attempts
 from .evidence.cross_validation import cross_confusion as cross_confusion
 from .evidence.cross_validation import cross_outcomes as cross_outcomes
 from .evidence.item_scores import from_item_scores as from_item_scores
+from .evidence.multilabel import from_multilabel as from_multilabel
 from .evidence.outcomes import from_classifiers as from_classifiers
 from .evidence.results import from_results as from_results
 from .evidence.scores import from_probabilities as from_probabilities

@@ -17,6 +17,7 @@ from bayescm.models.importance_weighted import importance_weighted
 from bayescm.models.item_score_slices import item_score_slices
 from bayescm.models.item_scores import item_scores
 from bayescm.models.mislabelled import mislabelled
+from bayescm.models.multilabel import multilabel
 from bayescm.models.noisy_labels import noisy_labels
 from bayescm.models.paired_folds import paired_folds
 from bayescm.models.paired_outcomes import paired_outcomes
@@ -45,6 +46,7 @@ __all__ = [
     "item_score_slices",
     "item_scores",
     "mislabelled",
+    "multilabel",
     "noisy_labels",
     "paired_folds",
     "paired_outcomes",

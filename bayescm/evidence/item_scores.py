@@ -382,20 +382,27 @@ def _with_columns(evidence, *, group, by, weights, weights_are):
         evidence = evidence.assign_coords(weights_are=kind)
     elif weights_are is not None:
         raise fail("weights_are without weights", weights_are, "both", "pass weights=...")
-    if group is not None:
-        labels = column("group", group)
-        check_sizes({"group": len(labels), "items": number})
-        check_no_missing_text(
-            pd.unique(labels), "a group", "give items that stand by themselves one of their own"
-        )
-        evidence = evidence.assign_coords(group=("item", np.asarray(labels)))
-    if by is None:
+    evidence = with_clusters(evidence, group, "item")
+    return with_slices(evidence, by, "item", _TAKEN if group is None else (*_TAKEN, "group"))
+
+
+def with_clusters(evidence: xr.Dataset, group: Any, dim: str) -> xr.Dataset:
+    """Return evidence whose units along a dim know the cluster that they come in."""
+    if group is None:
         return evidence
-    taken = _TAKEN if group is None else (*_TAKEN, "group")
-    for dim, axis in axes_of(by, taken).items():
-        check_sizes({dim: len(axis.codes), "items": number})
-        evidence = evidence.assign({SLICE + dim: ("item", axis.codes.astype(int))})
-        evidence = evidence.assign_coords({dim: axis.values})
+    labels = column("group", group)
+    check_sizes({"group": len(labels), f"{dim}s": evidence.sizes[dim]})
+    todo = f"give {dim}s that stand by themselves one of their own"
+    check_no_missing_text(pd.unique(labels), "a group", todo)
+    return evidence.assign_coords(group=(dim, np.asarray(labels)))
+
+
+def with_slices(evidence: xr.Dataset, by: Any, dim: str, taken: Sequence[str]) -> xr.Dataset:
+    """Return evidence whose units along a dim know the slice that they are in."""
+    for name, axis in axes_of(by, taken).items():
+        check_sizes({name: len(axis.codes), f"{dim}s": evidence.sizes[dim]})
+        evidence = evidence.assign({SLICE + name: (dim, axis.codes.astype(int))})
+        evidence = evidence.assign_coords({name: axis.values})
     return evidence
 
 
@@ -453,10 +460,10 @@ def _check_judged(evidence):
             raise fail("too few items scored", int(scored.min()), f"{_FEWEST_SCORED} or more", todo)
 
 
-def clusters_of(evidence: xr.Dataset) -> np.ndarray | None:
+def clusters_of(evidence: xr.Dataset, dim: str = "item") -> np.ndarray | None:
     """Return the cluster of each item, or None; slices may be called ``group`` instead."""
     group = evidence.coords.get("group")
-    return group.values if group is not None and group.dims == ("item",) else None
+    return group.values if group is not None and group.dims == (dim,) else None
 
 
 def slice_dims(evidence: xr.Dataset) -> list[str]:
@@ -465,11 +472,11 @@ def slice_dims(evidence: xr.Dataset) -> list[str]:
     return [name.removeprefix(SLICE) for name in names if name.startswith(SLICE)]
 
 
-def items_of_slices(evidence: xr.Dataset) -> list[np.ndarray]:
+def items_of_slices(evidence: xr.Dataset, dim: str = "item") -> list[np.ndarray]:
     """Return the places of the items of every slice, those of several dims in C order."""
     dims = slice_dims(evidence)
     if not dims:
-        return [np.arange(evidence.sizes["item"])]
+        return [np.arange(evidence.sizes[dim])]
     shape = tuple(evidence.sizes[dim] for dim in dims)
     codes = np.ravel_multi_index([evidence[SLICE + dim].values for dim in dims], shape)
     return [np.flatnonzero(codes == code) for code in np.arange(np.prod(shape))]

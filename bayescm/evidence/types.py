@@ -13,6 +13,7 @@ import xarray as xr
 from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.counts import COUNTS, not_counts
 from bayescm.evidence.item_scores import ITEM_SCORES
+from bayescm.evidence.multilabel import MULTILABEL
 from bayescm.evidence.outcomes import OUTCOMES
 from bayescm.evidence.partly_labelled import PARTLY_LABELLED
 from bayescm.evidence.raters import RATINGS
@@ -29,6 +30,7 @@ TYPES: list[EvidenceType] = [
     RATINGS,
     ATTEMPTS,
     ITEM_SCORES,
+    MULTILABEL,
     RESULTS,
     PROBABILITIES,
     SCORES,

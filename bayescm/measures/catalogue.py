@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayescm.measures import attempts, curves, item_scores, odds, probabilities
+from bayescm.measures import attempts, curves, example_cells, item_scores, odds, probabilities
 from bayescm.measures.measure import (
     AVERAGES,
     Cost,
@@ -467,7 +467,7 @@ _FACTORIES: dict[str, Callable[..., Measure]] = {
     **probabilities.FACTORIES,
 }
 # Measures of other variables of a posterior than the cells: a file for each variable.
-_FURTHER: tuple[ModuleType, ...] = (attempts, item_scores, curves, probabilities)
+_FURTHER: tuple[ModuleType, ...] = (attempts, item_scores, example_cells, curves, probabilities)
 _CATALOGUE = {
     (entry.takes, name): entry
     for entries in (globals(), *map(vars, _FURTHER))
@@ -491,6 +491,7 @@ _NAMED = (
 
 _VARIABLES = {
     "curve": "curves",
+    "example_cells": "several labels for each example",
     "item_scores": "item scores",
 }  # what a variable is called in messages
 
@@ -563,6 +564,8 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
     else:
         allowed, todo = "a name or a function of cells", 'pass e.g. "f1"'
         raise fail("not a measure", measure, allowed, todo, TypeError)
+    if entry.takes == "cells" and "example_cells" in variables and "cells" not in variables:
+        entry = example_cells.of_cells(entry)
     if variables and entry.takes not in variables:
         of = [_VARIABLES.get(each, each) for each in (*variables, entry.takes)]
         what = f"not a measure of {' or '.join(of[:-1])}, but of {of[-1]}"
@@ -591,7 +594,7 @@ def _read(text):
         name = f"{attempts.NOTATION.get(notation[1], notation[1])}({notation[2]})"
     if name.endswith(")_top_label"):
         name, how = name.removesuffix("_top_label"), "top_label"
-    elif name.rpartition("_")[2] in AVERAGES:
+    elif name.rpartition("_")[2] in (*AVERAGES, "samples"):
         name, _, how = name.rpartition("_")
     match = re.fullmatch(r"([^()]+)\((.+)\)", name)
     if (match[1] not in _FACTORIES) if match else (name not in _NAMED):
@@ -603,6 +606,8 @@ def _read(text):
         return probabilities.averaged(entry, how).called(text)
     if how == "top_label":
         raise _unknown(text)
+    if how == "samples":
+        return example_cells.over_examples(entry).called(text)
     return (averaged(entry, how) if how else entry).called(text)
 
 

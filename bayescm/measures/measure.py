@@ -155,6 +155,8 @@ type Form = (
     | CalibrationForm
     | Repeated
     | OfScores
+    | OverLabels
+    | OverExamples
 )
 
 
@@ -244,6 +246,31 @@ class OfScores(NamedTuple):
     at: float = float("nan")
 
 
+class OverLabels(NamedTuple):
+    """
+    The form of a measure of the labels of examples: of each, or averaged over them.
+
+    ``how`` is ``"each"`` or an average, ``labels`` are the names of the chosen ones (none: all),
+    and ``measure`` is the measure of the table of one label, or its average.
+    """
+
+    how: str
+    labels: tuple[str, ...]
+    measure: "Measure"
+
+
+class OverExamples(NamedTuple):
+    """
+    The form of a mean over examples of a formula of tp, fn, fp and tn of each.
+
+    ``ends`` are its lowest and its highest value, where pseudo-examples stand; None instead of the
+    highest: the highest that was seen.
+    """
+
+    formula: Callable
+    ends: tuple[float, float | None]
+
+
 def over_all_classes(form: Form | None, how: str = "micro") -> Form | None:
     """Return the form of an average; of a micro one misses and false alarms are the same number."""
     if how == "macro" and isinstance(form, Proportion | Overlap):
@@ -309,7 +336,7 @@ def every_class(cells: np.ndarray, formula: Callable | None = None) -> tuple:
     tp = np.einsum("...ii->...i", cells)
     fn = np.einsum("...ij,ij->...i", cells, other)
     fp = np.einsum("...ij,ij->...j", cells, other)
-    if formula is not None and not _counts_true_negatives(formula):
+    if formula is not None and not counts_true_negatives(formula):
         return tp, fn, fp, np.zeros_like(tp)
     # Not the total less the rest, which would lose small cells.
     without = other @ cells if len(other) <= 16 else _without_each_row(cells)
@@ -317,13 +344,25 @@ def every_class(cells: np.ndarray, formula: Callable | None = None) -> tuple:
     return tp, fn, fp, tn
 
 
-@lru_cache(maxsize=256)
-def _counts_true_negatives(formula):
+def counts_true_negatives(formula: Callable) -> bool:
     """Say whether a formula of tp, fn, fp and tn gives other numbers for other true negatives."""
-    tp, fn, fp, tn = np.reshape(np.meshgrid(*[[0.0, 0.3, 2.7]] * 3, [0.0, 0.4, 1.9, 31.0]), (4, -1))
-    with np.errstate(all="ignore"):
-        values = np.reshape(formula(tp, fn, fp, tn), (-1, 4))
-    return not np.array_equal(values, np.broadcast_to(values[:, :1], values.shape), equal_nan=True)
+    return cells_counted(formula)[3]
+
+
+@lru_cache(maxsize=256)
+def cells_counted(formula: Callable) -> tuple[bool, ...]:
+    """Say of tp, fn, fp and tn whether a formula gives other numbers where they are others."""
+    levels = [0.0, 0.4, 1.9, 31.0]
+    cells = np.meshgrid(*[[0.0, 0.3, 2.7]] * 3, levels, indexing="ij")
+    counted = []
+    for index in range(4):
+        turned = list(cells)
+        turned[index], turned[3] = cells[3], cells[index]
+        with np.errstate(all="ignore"):
+            values = np.reshape(formula(*turned), (-1, len(levels)))
+        first = np.broadcast_to(values[:, :1], values.shape)
+        counted.append(not np.array_equal(values, first, equal_nan=True))
+    return tuple(counted)
 
 
 def _without_each_row(cells):

@@ -17,6 +17,7 @@ from bayescm.posteriors.importance_weighted import importance_weighted
 from bayescm.posteriors.item_score_slices import item_score_slices
 from bayescm.posteriors.item_scores import item_scores
 from bayescm.posteriors.mislabelled import mislabelled
+from bayescm.posteriors.multilabel import multilabel
 from bayescm.posteriors.noisy_labels import noisy_labels
 from bayescm.posteriors.paired_folds import paired_folds
 from bayescm.posteriors.paired_outcomes import paired_outcomes
@@ -45,6 +46,7 @@ __all__ = [
     "item_score_slices",
     "item_scores",
     "mislabelled",
+    "multilabel",
     "noisy_labels",
     "paired_folds",
     "paired_outcomes",

@@ -309,7 +309,7 @@ class ItemScores(Posterior):
         self, places: np.ndarray, size: int, rng: np.random.Generator, of: str = "parameter"
     ) -> ScoreDistribution:
         """Draw the distribution of the scores of some items in their population."""
-        weight, unit = self._unit_weights(places, size, rng, of)
+        weight, unit = self.unit_weights(places, size, rng, of)
         of_items = self.cluster is None and len(places) == weight.shape[1] and not self.importance
         count = np.ones(len(places)) if of_items else self.weight[places]
         end_weight = np.zeros((size, 2))
@@ -320,7 +320,9 @@ class ItemScores(Posterior):
             end_weight = scale * rng.standard_gamma(self.concentration, end_weight.shape)
         return ScoreDistribution(self.score[:, places], weight, unit, count, self.ends, end_weight)
 
-    def _unit_weights(self, places, size, rng, of):
+    def unit_weights(
+        self, places: np.ndarray, size: int, rng: np.random.Generator, of: str
+    ) -> tuple[np.ndarray, np.ndarray]:
         """
         Draw the weights (size, u) of units, and return them with the unit of every item.
 

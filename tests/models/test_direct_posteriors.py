@@ -76,6 +76,7 @@ THREE_CHANCES = bcm.from_probabilities(
 )
 ATTEMPTS = bcm.from_attempts([[1, 0, 1], [0, 0, np.nan], [1, 1, 1], [0, 1, 1]])
 ITEM_SCORES = bcm.from_item_scores([0.2, 0.9, 0.9, 1.0, 0.4], range=(0, 1))
+MULTILABEL = bcm.from_multilabel(*(np.random.default_rng(8).random((2, 9, 3)) < 0.5))
 ITEM_SLICES = bcm.from_item_scores(
     [0.2, 0.9, 0.7, 1.0, 0.4, 0.6], range=(0, 1), by={"topic": list("xxyyzz")}
 )
@@ -125,6 +126,7 @@ FENCED = [
     Case("binormal", SCORES, {}, {"concentration": 2}),
     Case("binormal", SCORES, {"concentration": 2, "prevalence": (2, 8)}),
     Case("item_scores", ITEM_SCORES, {}, {"concentration": 1}),
+    Case("multilabel", MULTILABEL, {}, {"concentration": 1}),
 ]
 # The groups' effects, or grids, are integrated out by importance or quadrature: no closed density.
 OPEN = [

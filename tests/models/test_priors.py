@@ -43,6 +43,7 @@ RESULTS = bcm.from_results(
         columns=["data_set", "classifier", "fold", "accuracy"],
     )
 )
+MULTILABEL = bcm.from_multilabel(*(np.random.default_rng(8).random((2, 9, 3)) < 0.5))
 ITEM_SCORES = bcm.from_item_scores(RNG.random(9), range=(0, 1), by={"topic": np.arange(9) % 3})
 ATTEMPTS = bcm.from_attempts(RNG.integers(0, 2, (9, 4)))
 WEIGHTED = bcm.from_predictions(
@@ -81,6 +82,7 @@ PRIORS = {
     "hierarchical_differences": (RESULTS, {"scale": 0.5}, None),
     "repeated_items": (ATTEMPTS, {"concentration": 2.0}, None),
     "item_scores": (ITEM_SCORES.drop_vars(["topic", "slice_topic"]), {"concentration": 2.0}, None),
+    "multilabel": (MULTILABEL, {"concentration": 1.0}, None),
     "item_score_slices": (ITEM_SCORES, {"spread": 0.2}, {"spread": small}),
     "importance_weighted": (WEIGHTED, {"concentration": 1.0}, None),
     "partly_labelled": (PARTLY, {"concentration": 1.0}, None),

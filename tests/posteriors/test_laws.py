@@ -38,6 +38,8 @@ SCORED = bcm.from_scores(ACTUAL, {name: RNG.normal(ACTUAL) for name in "ab"}, po
 ATTEMPTS = bcm.from_attempts(RNG.integers(0, 2, (12, 3)))
 SCORE = RNG.beta(3, 2, (2, 40))
 ITEM_SCORES = bcm.from_item_scores(dict(zip("ab", SCORE, strict=True)), range=(0, 1))
+TAGS = np.random.default_rng(8).random((3, 40, 4)) < 0.5
+MULTILABEL = bcm.from_multilabel(TAGS[0], {"a": TAGS[1], "b": TAGS[2]})
 ITEM_SLICES = bcm.from_item_scores(SCORE[0], range=(0, 1), by={"topic": np.arange(40) % 4})
 RATERS = bcm.from_raters(
     {name: np.where(RNG.random(90) < 0.85, ACTUAL, 1 - ACTUAL) for name in "wxyz"}, positive=1
@@ -89,6 +91,7 @@ CATALOGUE = [
     Case("binormal", SCORED.isel(classifier=0, drop=True), measures=("auc", "max_f1")),
     Case("repeated_items", ATTEMPTS, measures=("mean",)),
     Case("item_scores", ITEM_SCORES, measures=("mean", "median", "share_above(0.5)")),
+    Case("multilabel", MULTILABEL, measures=("f1_macro", "f1_samples", "recall")),
     Case("item_score_slices", ITEM_SLICES, measures=("mean", "median")),
     Case("hierarchical_differences", RESULTS, measures=()),
 ]

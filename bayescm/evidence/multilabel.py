@@ -1,0 +1,292 @@
+"""
+Several labels for each example as evidence: which of them it has, and which were predicted.
+
+Multilabel evidence is an ``xr.Dataset`` with the booleans ``actual`` (example, label) and
+``predicted`` ([classifier,] example, label). Examples may have a coord ``group`` of the cluster
+they come in, and a slice, of which ``slice_<dim>`` is the place along the dim.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.item_scores import with_clusters, with_slices
+from bayescm.evidence.labels import as_labels
+from bayescm.evidence.tabulate import check_sizes
+from bayescm.evidence.type import EvidenceType, always
+from bayescm.validate import check_row_order, fail, suggest, unmasked
+
+_RESERVED = ("example", "label", "classifier", "measure", "bound")
+
+
+def from_multilabel(
+    actual: Any,
+    predicted: Any,
+    *,
+    labels: Sequence[Hashable] | None = None,
+    group: Any = None,
+    by: Mapping[str, Any] | None = None,
+) -> xr.Dataset:
+    """
+    Return the labels that examples have and those that were predicted, as evidence.
+
+    Such labels are the tags of a text, the findings on an image, the genres of a film: any number
+    of them may be right at once. Where each example has exactly one, it is for `from_predictions`.
+
+    Parameters
+    ----------
+    actual : array_like, shape (n, L), or sequence of n sets of labels
+        Which labels each example has: 0 and 1 or booleans, also as a sparse matrix, or a DataFrame
+        whose columns are named by the labels; or the labels of each example, as lists or sets.
+    predicted : the same, or mapping of str to the same
+        Which labels were predicted; a mapping holds the predictions of several systems for the same
+        examples. The columns of DataFrames are matched by their names.
+    labels : sequence, optional
+        The names of the columns of arrays; of DataFrames and of sets of labels, all labels in the
+        order wanted. By default the columns' names, the sorted labels that occur, or 0, 1, ...
+    group : array_like, shape (n,), optional
+        What the examples come in, such as the patient of an image. Examples of a group resemble one
+        another.
+    by : mapping of str to array_like (n,), optional
+        Slices of the examples, ``{"site": site}``, each of which has answers of its own, along the
+        dim of this name.
+
+    Returns
+    -------
+    Dataset, dims ([classifier,] example, label)
+
+    Raises
+    ------
+    ValueError
+        If an indicator is missing or neither 0 nor 1, labels or lengths differ, a label occurs
+        twice, or lists of labels could also be indicators.
+    TypeError
+        If what was passed is neither indicators nor sets of labels.
+
+    Examples
+    --------
+    >>> evidence = from_multilabel([{"cat"}, {"cat", "dog"}, set()], [{"cat"}, {"dog"}, {"dog"}])
+    >>> evidence["actual"].values.astype(int)
+    array([[1, 0],
+           [1, 1],
+           [0, 0]])
+    >>> both = {"a": np.eye(3), "b": np.ones((3, 3))}
+    >>> dict(from_multilabel(np.eye(3), both, labels=["x", "y", "z"]).sizes)
+    {'example': 3, 'label': 3, 'classifier': 2}
+    """
+    several = isinstance(predicted, Mapping)
+    systems = dict(predicted) if several else {"predicted": predicted}
+    if not systems:
+        raise fail("no systems", {}, "one or more", 'pass {"a": predicted}')
+    check_row_order({"actual": actual, "predicted": systems, "group": group, "by": by})
+    names = [f"predicted by {name}" for name in systems] if several else ["predicted"]
+    tables = dict(zip(("actual", *names), (actual, *systems.values()), strict=True))
+    matrices, label_names = _matrices(tables, labels)
+    check_sizes({name: len(matrix) for name, matrix in matrices.items()})
+    truth, *answers = matrices.values()
+    evidence = xr.Dataset({"actual": (("example", "label"), truth)})
+    evidence = evidence.assign_coords(label=label_names)
+    if several:
+        stacked = (("classifier", "example", "label"), np.stack(answers))
+        evidence = evidence.assign(predicted=stacked)
+        evidence = evidence.assign_coords(classifier=[str(name) for name in systems])
+    else:
+        evidence = evidence.assign(predicted=(("example", "label"), answers[0]))
+    evidence = with_clusters(evidence, group, "example")
+    taken = _RESERVED if group is None else (*_RESERVED, "group")
+    return as_multilabel(with_slices(evidence, by, "example", taken))
+
+
+# From tables and sets to booleans (example, label)
+
+
+def _matrices(tables, labels):
+    """Return a boolean matrix of every table, with their common labels."""
+    of_sets = {name: _is_sets(name, table) for name, table in tables.items()}
+    if len(set(of_sets.values())) > 1:
+        kinds = {name: "sets" if sets else "indicators" for name, sets in of_sets.items()}
+        todo = "pass all as indicators, or all as sets of labels"
+        raise fail("indicators beside sets of labels", kinds, "one of them", todo)
+    if next(iter(of_sets.values())):
+        return _of_sets(tables, labels)
+    matrices = {name: _indicators(name, table) for name, table in tables.items()}
+    columns = {
+        name: table.columns for name, table in tables.items() if isinstance(table, pd.DataFrame)
+    }
+    widths = {name: matrix.shape[1] for name, matrix in matrices.items()}
+    if len(set(widths.values())) > 1:
+        todo = "give all of them a column for every label"
+        raise fail("numbers of labels differ", widths, "the same labels", todo)
+    (width, *_) = widths.values()
+    default = next(iter(columns.values())) if columns else range(width)
+    names = _distinct(list(default) if labels is None else labels)
+    if len(names) != width:
+        todo = "name every column once"
+        raise fail("wrong number of labels", names, f"{width} labels", todo)
+    for name, index in columns.items():
+        _distinct(list(index))
+        for label in index:
+            if label not in names:
+                todo = suggest(label, names) or "give all tables the same columns"
+                raise fail(f"{name} has a column of no label", label, names, todo)
+        matrices[name] = matrices[name][:, index.get_indexer(pd.Index(names))]
+    return matrices, _label_array(names)
+
+
+def _is_sets(name, table):
+    """Say whether a table holds the labels of each example, and not indicators of all labels."""
+    if isinstance(table, str | Mapping) or (
+        not hasattr(table, "shape") and not isinstance(table, Iterable)
+    ):
+        raise _neither(name, table)
+    if np.ndim(table) == 2 if hasattr(table, "shape") else False:
+        return False
+    if getattr(table, "ndim", 1) == 2:  # a sparse matrix
+        return False
+    rows = list(table)
+    if not rows:
+        raise fail("no examples", 0, "at least one", "pass some predictions")
+    for row in rows:
+        if isinstance(row, str) or not isinstance(row, Iterable):
+            raise _neither(name, row)
+    if any(isinstance(row, AbstractSet) for row in rows):
+        return True
+    sequences = [list(row) for row in rows]
+    numbers = all(
+        isinstance(item, bool | int | float | np.number | np.bool) and item in (0, 1)
+        for row in sequences
+        for item in row
+    )
+    if not numbers or len({len(row) for row in sequences}) > 1 or not sequences[0]:
+        return True
+    if any(len(set(row)) < len(row) for row in sequences):
+        return False  # one label is not there twice
+    todo = "pass np.array(...) if these are indicators, and sets if they are labels"
+    raise fail(f"{name} may be indicators or the labels 0 and 1", rows[0], "one of them", todo)
+
+
+def _neither(name, got):
+    todo = "pass np.array of 0 and 1, or a list of sets; one label per example: from_predictions"
+    allowed = "an indicator of every label, or a set of labels, of each example"
+    return fail(f"{name} does not hold several labels", got, allowed, todo, TypeError)
+
+
+def _indicators(name, table):
+    """Return booleans (example, label) of numbers that are 0 or 1."""
+    table = table.toarray() if hasattr(table, "toarray") else table
+    values = np.asarray(unmasked(table, name))
+    if values.ndim != 2:
+        raise _neither(name, values.shape)
+    if not values.size:
+        raise fail(f"{name} is empty", values.shape, "shape (n, L)", "pass some predictions")
+    if values.dtype == bool:
+        return values
+    if (absent := np.asarray(pd.isna(values))).any():
+        todo = "leave the example out, or fill in what is known"
+        where = tuple(int(index[0]) for index in np.nonzero(absent))
+        raise fail(f"{name} has missing indicators", where, "0 or 1", todo)
+    zero, one = values == 0, values == 1
+    if not np.all(zero | one):
+        got = values[~np.asarray(zero | one, dtype=bool)][0]
+        todo = "compare probabilities with a threshold first: scores >= 0.5"
+        raise fail(f"{name} has an indicator that is neither 0 nor 1", got, "0 or 1", todo)
+    return np.asarray(one, dtype=bool)
+
+
+def _of_sets(tables, labels):
+    """Return booleans (example, label) of the labels of each example."""
+    sets = {name: [set(row) for row in table] for name, table in tables.items()}
+    occurring = set().union(*(row for rows in sets.values() for row in rows))
+    if labels is None:
+        try:
+            labels = sorted(occurring)
+        except TypeError:
+            kinds = sorted({type(label).__name__ for label in occurring})
+            todo = "convert them to one type"
+            raise fail("labels have mixed types", kinds, "all of one type", todo) from None
+    names = _distinct(labels)
+    if not names:
+        raise fail("no labels", ..., "one or more", "pass labels=")
+    place = {label: index for index, label in enumerate(names)}
+    matrices = {name: np.zeros((len(rows), len(names)), bool) for name, rows in sets.items()}
+    for name, rows in sets.items():
+        for example, row in enumerate(rows):
+            for label in row:
+                if label not in place:
+                    raise fail(f"{name} has an unknown label", label, names, suggest(label, names))
+                matrices[name][example, place[label]] = True
+    return matrices, _label_array(names)
+
+
+def _label_array(names):
+    return as_labels(names) if len(names) > 1 else np.array(names)
+
+
+def _distinct(labels):
+    labels = list(labels)
+    texts = [str(label) for label in labels]
+    for text in texts:
+        if texts.count(text) > 1:
+            raise fail("a label occurs twice", text, "every label once", "rename one of them")
+    return labels
+
+
+# The check on entry
+
+
+def is_multilabel(evidence: Any) -> bool:
+    """Say whether evidence is several labels for each example."""
+    return isinstance(evidence, xr.Dataset) and all(
+        name in evidence.data_vars and "label" in evidence[name].dims
+        for name in ("actual", "predicted")
+    )
+
+
+def as_multilabel(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check multilabel evidence on entry, and return it with dims ([classifier,] example, label).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no such evidence.
+    """
+    if not is_multilabel(evidence):
+        allowed, todo = "evidence as from_multilabel returns it", "use from_multilabel"
+        got = type(evidence).__name__
+        raise fail("not several labels for each example", got, allowed, todo, TypeError)
+    extra = set(evidence["predicted"].dims) - {"classifier", "example", "label"}
+    if extra or set(evidence["actual"].dims) != {"example", "label"}:
+        todo = "select along it, or pass slices as by= of from_multilabel"
+        raise fail("labels have a further dim", sorted(map(str, extra)), "none", todo)
+    if not evidence.sizes["example"]:
+        raise fail("no examples", 0, "one or more", "pass some predictions")
+    for name in ("actual", "predicted"):
+        if evidence[name].dtype != bool:
+            todo = "use from_multilabel"
+            raise fail(f"{name} are no booleans", evidence[name].dtype.name, "booleans", todo)
+    return evidence.assign(
+        actual=evidence["actual"].transpose("example", "label"),
+        predicted=evidence["predicted"].transpose(..., "example", "label"),
+    )
+
+
+MULTILABEL = EvidenceType(
+    name="multilabel",
+    made_by="from_multilabel",
+    unit="examples",
+    matches=is_multilabel,
+    canonical=as_multilabel,
+    default_model=always("multilabel"),
+    default_measures=lambda evidence: [
+        *("f1_micro", "f1_macro", "f1_samples", "subset_accuracy", "hamming_loss")
+    ],
+    size=lambda evidence: evidence.sizes["example"],
+    values=lambda evidence: evidence["predicted"],
+    has_cells=False,
+    measured_variable="example_cells",
+)

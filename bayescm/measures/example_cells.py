@@ -1,0 +1,362 @@
+r"""
+Measures of examples that have several labels each, or several objects.
+
+Each example i has cells of its own for every label l: :math:`tp_{il}, fn_{il}, fp_{il}, tn_{il}`,
+0 or 1, or, where objects are found in it, their numbers. With weights :math:`g_i` of the examples a
+measure of one class f, such as recall, has a value
+
+- for each label, :math:`f(\sum_i g_i tp_{il}, \ldots)`: ``recall``, and ``recall[cat]`` of one;
+- over the labels, ``recall_macro``, ``recall_micro`` (of the sums over the labels) and
+  ``recall_weighted`` (by the number of positives), with scikit-learn's meaning;
+- over the examples, ``recall_samples``:
+  :math:`\sum_i g_i f(\sum_l tp_{il}, \ldots) / \sum_i g_i`, over the examples for which it is
+  defined. Recall of an example without labels is 0/0 and left out, as in scikit-learn at
+  ``zero_division=nan``.
+
+``subset_accuracy`` and ``hamming_loss`` are means over the examples too.
+
+Averages over few positives. The value v of a label is a ratio: its draws have another mean than the
+sample v has, by a bias of the order of 1 over the number N of examples that it counts, which the
+sample has once more; half a pseudo-example adds to it; and the draws vary by (N - 1) / N of the
+variance. Over L labels the biases add up where the errors cancel. Draws of a macro average are
+therefore those of
+
+.. math::
+
+    \bar v + s \, (v - \bar v) + (1 - 1/L) (2 v_0 - \bar u - \bar v), \qquad
+    s = 1 + (1 - 1/L) \bigl(\sqrt{N / (N - 1)} - 1\bigr),
+
+with :math:`v_0` the sample's value, :math:`\bar v` the mean of the draws and :math:`\bar u` that of
+draws without pseudo-examples: :math:`2 v_0 - \bar u` is the bootstrap estimate without bias (Efron
+and Tibshirani 1993, chapter 10). One label alone keeps its posterior. What this buys is measured in
+``docs/models/multilabel.rst``.
+
+References
+----------
+Tsoumakas, G., Katakis, I. and Vlahavas, I. (2010). Mining multi-label data. In: Data Mining and
+Knowledge Discovery Handbook, 667-685. doi:10.1007/978-0-387-09823-4_34
+
+Efron, B. and Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman and Hall.
+doi:10.1201/9780429246593
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from bayescm.measures.measure import (
+    AVERAGES,
+    Measure,
+    OverExamples,
+    OverLabels,
+    average,
+    cells_counted,
+    counts_true_negatives,
+    over_all,
+)
+from bayescm.validate import fail, suggest
+
+CELL_NAMES = ("tp", "fn", "fp", "tn")
+# The error of a bias estimated by so many draws is 2 % of the standard deviation.
+_BIAS_DRAWS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class ExampleCells:
+    """
+    Draws of the cells of K systems and L labels in the population of examples.
+
+    Attributes
+    ----------
+    tp, fn, fp : ndarray, shape (K, n, L)
+        The cells of each example.
+    tn : ndarray, shape (K, n, L), or None
+        None where there are no true negatives.
+    weight : ndarray, shape (S, u)
+        The weight of each unit, the same for all systems; any scale.
+    unit : ndarray of int, shape (n,)
+        The unit that each example belongs to, such as itself or its cluster.
+    prior_cells : ndarray, shape (S, 4, L)
+        The weight of the pseudo-examples in every cell of every label, in the order of the cells
+        above.
+    end_weight : ndarray, shape (S, 2)
+        That of the pseudo-examples with the lowest and with the highest value of a mean over the
+        examples.
+    concentration : float
+        How many pseudo-examples there are in each cell; 0 of a sample.
+    """
+
+    tp: np.ndarray
+    fn: np.ndarray
+    fp: np.ndarray
+    tn: np.ndarray | None
+    weight: np.ndarray
+    unit: np.ndarray
+    prior_cells: np.ndarray
+    end_weight: np.ndarray
+    concentration: float
+
+    def of_labels(
+        self, formula: Callable, places: Sequence[int] | None = None, *, shared_prior: bool = False
+    ) -> list[np.ndarray]:
+        """
+        Return tp, fn, fp and tn of each label in the population, (S, K, L).
+
+        Parameters
+        ----------
+        formula : callable
+            Of these; true negatives that it does not use are 0.
+        places : sequence of int, optional
+            Of these labels alone.
+        shared_prior : bool, default False
+            Whether the labels share the pseudo-examples, so that their sum has as many as one.
+        """
+        prior = self.prior_cells if places is None else self.prior_cells[..., places]
+        if shared_prior:
+            prior = np.broadcast_to(prior[..., :1] / prior.shape[-1], prior.shape)
+        cells = []
+        for index, name in enumerate(CELL_NAMES):
+            if name == "tn" and not counts_true_negatives(formula):
+                cells.append(np.zeros_like(cells[0]))
+                continue
+            values = self._cell(name, formula)
+            values = values if places is None else values[..., places]
+            systems = [self.weight @ self._by_unit(of_system) for of_system in values]
+            cells.append(np.stack(systems, axis=1) + prior[:, index, None, :])
+        return cells
+
+    def macro_average(self, formula: Callable, places: Sequence[int] | None = None) -> np.ndarray:
+        """
+        Return the mean over the labels of a formula of their cells, (S, K), without bias.
+
+        Labels of which the sample has no value are left out.
+        """
+        values = formula(*self.of_labels(formula, places))
+        counts = self._sample(formula, places)
+        sample = formula(*counts)
+        used = np.stack(counts)[np.array(cells_counted(formula))].sum(axis=0)
+        defined = ~np.isnan(sample)
+        bounded = np.isfinite(sample[defined]).all() and np.isfinite(values).all()
+        if not self.concentration or not bounded or not defined.any():
+            return average(values)
+        rng = np.random.default_rng(0)
+        draws = [rng.standard_gamma(count, (_BIAS_DRAWS, *count.shape)) for count in counts]
+        prior = rng.standard_gamma(self.concentration, (4, *draws[0].shape))
+        without = np.nanmean(np.where(defined, formula(*draws), 0), axis=0)
+        center = formula(*(draw + pseudo for draw, pseudo in zip(draws, prior, strict=True)))
+        center = center.mean(axis=0)
+        share = 1 - 1 / np.maximum(defined.sum(axis=-1, keepdims=True), 1)
+        scale = 1 + share * (np.sqrt(used / np.maximum(used - 1, 1)) - 1)
+        shift = share * (2 * sample - without - center)
+        return average(np.where(defined, center + scale * (values - center) + shift, np.nan))
+
+    def _sample(self, formula, places):
+        """Return tp, fn, fp and tn of each label in the sample, (K, L)."""
+        sums = []
+        for name in CELL_NAMES:
+            if name == "tn" and not counts_true_negatives(formula):
+                sums.append(np.zeros_like(sums[0]))
+                continue
+            values = self._cell(name, formula).sum(axis=1, dtype=float)
+            sums.append(values if places is None else values[..., places])
+        return sums
+
+    def _cell(self, name, formula):
+        values = getattr(self, name)
+        if values is None:
+            raise no_true_negatives(getattr(formula, "__name__", "the measure"))
+        return values
+
+    def of_examples(self, formula: Callable) -> np.ndarray:
+        """Return a formula of tp, fn, fp and tn of each example, over its labels, (K, n)."""
+        tp, fn, fp = (cells.sum(axis=-1, dtype=float) for cells in (self.tp, self.fn, self.fp))
+        tn = np.zeros_like(tp)
+        if counts_true_negatives(formula):
+            tn = self._cell("tn", formula).sum(axis=-1, dtype=float)
+        return formula(tp, fn, fp, tn)
+
+    def mean_over_examples(self, form: OverExamples) -> np.ndarray:
+        """Return the mean over the population of a formula of each example, (S, K)."""
+        values = self.of_examples(form.formula)
+        means = np.empty((len(self.weight), len(values)))
+        end_sum = self.end_weight @ np.asarray(ends_of(form, values, self.tp.shape[-1]))
+        for system, row in enumerate(values):
+            defined = ~np.isnan(row)
+            sums = self.weight @ self._by_unit(np.where(defined, row, 0))
+            totals = self.weight @ self._by_unit(defined.astype(float))
+            means[:, system] = (sums + end_sum) / (totals + self.end_weight.sum(axis=1))
+        return means
+
+    def _by_unit(self, values):
+        """Return the sums (u, ...) over the examples of each unit."""
+        if self.weight.shape[1] == len(self.unit):
+            return values.astype(float)  # every example is one, in their order
+        sums = np.zeros((self.weight.shape[1], *values.shape[1:]))
+        np.add.at(sums, self.unit, values)
+        return sums
+
+
+def no_true_negatives(name: str) -> Exception:
+    """Return the error of a measure that needs true negatives which were not counted."""
+    todo = "ask for precision, recall, f1, fbeta(2) or jaccard"
+    what = f"{name} needs true negatives, and these are counts without them"
+    return fail(what, ..., "a measure of tp, fn and fp", todo)
+
+
+# From a measure of the cells of one table to one of the cells of examples
+
+
+def of_cells(measure: Measure) -> Measure:
+    """
+    Return a measure of cells (..., C, C) as one of the cells of examples.
+
+    Parameters
+    ----------
+    measure : Measure
+        Of one class, its average over the classes, or of the whole matrix of a chosen label.
+
+    Raises
+    ------
+    ValueError
+        If it is of the whole matrix, which there is only of one label.
+    """
+    names = measure.class_selection
+    base = measure.collapse[1] if names and measure.collapse else measure
+    if base.abstentions != "left out":
+        todo = "ask for the measure of the answered examples"
+        raise fail("no label is an abstention", base.__name__, "", todo)
+    average = base.average if base.one_class or _is_over_classes(base) else ""
+    if not names and not base.one_class and not average:
+        todo = f'name a label: "{base.__name__}[label]"; all labels right: "subset_accuracy"'
+        allowed = "a measure of one class, or of a chosen label"
+        raise fail(f"{base.__name__} is of one table, not of several labels", ..., allowed, todo)
+    form = OverLabels(average or "each", names, replace(base, collapse=None))
+    compute = _not_bound if names else partial(_over_labels, form=form, places=None)
+    return replace(
+        measure,
+        compute=compute,
+        takes="example_cells",
+        one_class=not names and not average,
+        needs_positive=False,
+        symmetry_assumed=False,
+        collapse=None,
+        unit=None,
+        form=form,
+    )
+
+
+def _is_over_classes(measure):
+    return isinstance(measure.compute, partial) and measure.compute.func is over_all
+
+
+def bound(measure: Measure, labels: Sequence) -> Measure:
+    """Return the measure of the labels that it names, by those of the evidence."""
+    form = measure.form
+    if not isinstance(form, OverLabels) or not form.labels:
+        return measure
+    names = [str(label) for label in labels]
+    for label in form.labels:
+        if label not in names:
+            raise fail("no such label", label, names, suggest(label, names))
+    places = [names.index(label) for label in form.labels]
+    return replace(measure, compute=partial(_over_labels, form=form, places=places))
+
+
+def _not_bound(cells):
+    raise fail("labels by name", ..., "evidence with labels", "ask the evidence for it")
+
+
+def _over_labels(cells, form, places):
+    """Return a measure of each label, (S, K, L), or of some or averaged over them, (S, K)."""
+    formula = form.measure.formula
+    if not (form.measure.one_class or form.how in AVERAGES):  # of the whole matrix of one label
+        tp, fn, fp, tn = (cell[..., 0] for cell in cells.of_labels(_every_cell, places))
+        table = np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
+        return form.measure.compute(table)
+    if form.how == "each":
+        values = formula(*cells.of_labels(formula, places))
+        return values if places is None else values[..., 0]
+    if form.how == "macro":
+        values = cells.macro_average(formula, places)
+        return np.clip(values, *form.measure.range)
+    return AVERAGES[form.how](formula, *cells.of_labels(formula, places, shared_prior=True))
+
+
+def _every_cell(tp, fn, fp, tn):
+    return tp + 2 * fn + 4 * fp + 8 * tn
+
+
+def over_examples(measure: Measure) -> Measure:
+    """Return the mean over the examples of a measure of one class, of the cells of an example."""
+    if not measure.one_class or measure.takes != "cells":
+        todo = f"use {measure.__name__} itself"
+        allowed = "a measure of one class, e.g. f1_samples"
+        raise fail("this measure has no mean over examples", measure.__name__, allowed, todo)
+    low, high = measure.range
+    if not (np.isfinite(low) and np.isfinite(high)):
+        todo = "ask for its average over the labels, such as _macro"
+        raise fail("a mean over examples of a ratio without limit", measure.__name__, "", todo)
+    form = OverExamples(measure.formula, measure.range)
+    mean = replace(
+        measure,
+        canonical=f"{measure.canonical}_samples",
+        compute=partial(_over_examples, form=form),
+        takes="example_cells",
+        one_class=False,
+        needs_positive=False,
+        average="samples",
+        aliases=tuple(f"{alias}_samples" for alias in measure.aliases),
+        unit="examples",
+        form=form,
+    )
+    return mean.called(f"{measure.__name__}_samples")
+
+
+def _over_examples(cells, form):
+    return cells.mean_over_examples(form)
+
+
+def ends_of(form: OverExamples, values: np.ndarray, labels: int) -> tuple[float, float]:
+    """
+    Return the lowest and the highest value (K, n) of an example, where pseudo-examples stand.
+
+    An example all of whose labels are wrong is none that there will be where labels are many: the
+    highest Hamming loss is that of the worst example, or of one label.
+    """
+    low, high = form.ends
+    return low, float(max(np.nanmax(values, initial=0), 1 / labels)) if high is None else high
+
+
+def _all_right(tp, fn, fp, tn):
+    """1 where every label of an example is right, else 0."""
+    return (fn + fp == 0).astype(float)
+
+
+def _share_wrong(tp, fn, fp, tn):
+    """Share of the labels of an example that are wrong."""
+    return (fn + fp) / (tp + fn + fp + tn)
+
+
+def _subset_accuracy(cells):
+    """Proportion of examples all of whose labels are right."""
+    return cells.mean_over_examples(_ALL_RIGHT)
+
+
+def _hamming_loss(cells):
+    """Proportion of labels, of all examples, that are wrong."""
+    return cells.mean_over_examples(_SHARE_WRONG)
+
+
+_ALL_RIGHT = OverExamples(_all_right, (0.0, 1.0))
+_SHARE_WRONG = OverExamples(_share_wrong, (0.0, None))
+
+
+def _entry(formula, form, name, **facts):
+    common = {"canonical": name, "takes": "example_cells", "form": form}
+    return Measure(formula, formula, name, **common, **facts)
+
+
+subset_accuracy = _entry(_subset_accuracy, _ALL_RIGHT, "subset_accuracy", unit="examples")
+hamming_loss = _entry(_hamming_loss, _SHARE_WRONG, "hamming_loss", lower_is_better=True)

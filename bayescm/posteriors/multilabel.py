@@ -1,0 +1,369 @@
+r"""
+The direct posterior of `bayescm.models.multilabel`: several labels, or objects, for each example.
+
+Labels of one example are right and wrong together, so that examples are drawn, and not labels. The
+shares of the examples in the population are Dirichlet(1, ..., 1) (the Bayesian bootstrap), drawn as
+gamma variates :math:`g_i \sim \mathrm{Gamma}(1)`, and the cell c of a label l is
+
+.. math:: c_l = \sum_i g_i c_{il} + p_{cl}, \qquad p_{cl} \sim \mathrm{Gamma}(e),
+
+with e pseudo-examples in each of its cells: the table of one label by itself has the posterior
+Dirichlet(tp + e, fn + e, fp + e, tn + e), that of a table of counts. Sums over the labels have e
+pseudo-examples in each cell too, however many labels there are, and macro averages are freed of
+their bias (`bayescm.measures.example_cells`). Systems that labelled the same examples share the
+weights, and the pseudo-examples.
+
+Means over the examples (``_samples``, subset accuracy, Hamming loss) are those of item scores
+(`bayescm.posteriors.item_scores`): the pseudo-examples are then half a one with the lowest and half
+a one with the highest value. So are clusters of examples and their weights.
+
+References
+----------
+Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9, 130-134.
+doi:10.1214/aos/1176345338
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.special import gammaln
+
+from bayescm.distributions.base import Distribution
+from bayescm.evidence.counts import make_counts
+from bayescm.evidence.item_scores import clusters_of, items_of_slices, slice_dims
+from bayescm.evidence.multilabel import as_multilabel
+from bayescm.measures import example_cells
+from bayescm.measures.example_cells import CELL_NAMES, ExampleCells
+from bayescm.measures.item_scores import mean as MEAN
+from bayescm.measures.measure import OverExamples, OverLabels
+from bayescm.posteriors.base import DRAWS, LabelTemplate, Posterior
+from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
+from bayescm.posteriors.item_scores import ItemScores, item_scores
+from bayescm.validate import fail
+
+_PRODUCTS = 2e10  # of weights and cells in all by default, in some seconds
+_FEWEST_DRAWS = 500
+# A label of fewer positives is cautioned of: averages over such labels cover less than they say.
+_FEW_POSITIVES = 4
+
+
+def multilabel(evidence: xr.Dataset, *, concentration: float = 0.5) -> "Multilabel":
+    """
+    Return the posterior of the cells of every label in the population of examples.
+
+    Parameters
+    ----------
+    evidence : xarray.Dataset
+        From :func:`bayescm.from_multilabel` or :func:`bayescm.from_item_counts`. Every slice has a
+        posterior of its own.
+    concentration : float, default 0.5
+        Prior pseudo-examples > 0 in each cell of each label.
+
+    Returns
+    -------
+    Multilabel
+
+    Raises
+    ------
+    ValueError
+        If the concentration is not positive, or there are fewer than five clusters of examples.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_multilabel([{"a"}, {"a", "b"}, {"b"}], [{"a"}, {"b"}, {"b"}])
+    >>> float(multilabel(evidence).point(bcm.measures.resolve("f1_micro", "example_cells")))
+    0.8571428571428571
+    """
+    number = isinstance(concentration, int | float | np.number)
+    if not number or isinstance(concentration, bool) or not 0 < concentration < np.inf:
+        raise fail("concentration", concentration, "a number > 0", "pass e.g. concentration=0.5")
+    return Multilabel(evidence, float(concentration))
+
+
+class Multilabel(Posterior):
+    """
+    The posterior of the cells of every label in the population of examples.
+
+    Attributes
+    ----------
+    evidence : Dataset
+        Canonical evidence.
+    cells : mapping of str to ndarray, shape (K, n, L), or None
+        tp, fn, fp and tn of every system, example and label; None where tn was not counted.
+    labels : ndarray, shape (L,), or None
+        None where objects are counted.
+    """
+
+    measured_variable = "example_cells"
+    pairs = ("classifier",)
+    cell_prior = False
+    how = "draws by the Bayesian bootstrap of examples"
+
+    def __init__(self, evidence: xr.Dataset, concentration: float = 0.5):
+        self.evidence, self.concentration = as_multilabel(evidence), concentration
+        self.unit = "example"
+        self.labels = evidence["label"].values
+        self.names = _names(evidence["predicted"])
+        actual, predicted = evidence["actual"].values, evidence["predicted"].values
+        predicted = predicted.reshape(-1, *actual.shape)
+        self.cells = {
+            "tp": actual & predicted,
+            "fn": actual & ~predicted,
+            "fp": ~actual & predicted,
+            "tn": ~actual & ~predicted,
+        }
+        self.slices = items_of_slices(self.evidence, self.unit)
+        # The clusters are checked and weighed as those of item scores.
+        self.weights = self.of_values(np.zeros(self.cells["tp"].shape[:2]), (0.0, 1.0))
+        self.estimands = self.weights.estimands
+
+    # Labels
+
+    @property
+    def observed(self) -> xr.DataArray:
+        """The labels that were predicted."""
+        return self.evidence["predicted"]
+
+    @cached_property
+    def template(self) -> LabelTemplate:
+        """The slices and the systems."""
+        template = LabelTemplate()
+        for dim in slice_dims(self.evidence):
+            template = template.append_dim(dim, self.evidence[dim].values)
+        return template if self.names is None else template.append_dim("classifier", self.names)
+
+    @cached_property
+    def batch(self) -> xr.DataArray:
+        """The number of examples of each slice and system."""
+        numbers = np.array([np.full(len(self.cells["tp"]), len(each)) for each in self.slices])
+        return self.template.to_dataarray(self._shaped(numbers))
+
+    def classes_of(self, measure: Any) -> np.ndarray | None:
+        """Return the labels that a measure has a value for each of, or None."""
+        return self.labels if measure.one_class else None
+
+    def bound(self, measure: Any) -> Any:
+        """Return a measure whose chosen labels, if it has some, are those of the evidence."""
+        return example_cells.bound(measure, self.labels)
+
+    def _shaped(self, values, lead=0, last=()):
+        """Return values (lead axes, slices, K, ...) in the shape of the template."""
+        return values.reshape((*values.shape[:lead], *self.template.shape, *last))
+
+    @property
+    def values_per_draw(self) -> int:
+        """The weights of the examples, and the cells."""
+        systems, examples, labels = self.cells["tp"].shape
+        return examples + 4 * systems * labels
+
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return how many draws are made where nothing else is asked for."""
+        return int(np.clip(_PRODUCTS / (4 * self.cells["tp"].size), _FEWEST_DRAWS, DRAWS))
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Say what few clusters and few positives make doubtful."""
+        return self.weights.caveats(of) + self._few_positives()
+
+    def _few_positives(self):
+        positives = (self.cells["tp"] | self.cells["fn"])[0]
+        counts = np.array([positives[places].sum(axis=0) for places in self.slices])
+        few = (counts < _FEW_POSITIVES).any(axis=0)
+        if not few.any():
+            return []
+        names = [str(label) for label in self.labels[few]]
+        shown = ", ".join(names[:5]) + (f" and {len(names) - 5} others" if len(names) > 5 else "")
+        return [
+            f"Fewer than {_FEW_POSITIVES} examples have a label ({shown}): the prior says much of "
+            "it, and averages over the labels (macro) are less certain than their intervals say."
+        ]
+
+    # Draws
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw several measures jointly, (size, [slices], [K], [L])."""
+        every: list[list[np.ndarray]] = [[] for _ in measures]
+        for places in self.slices:
+            population = self.population(places, size, rng, of)
+            for values, measure in zip(every, measures, strict=True):
+                values.append(measure(population))
+        return [
+            self._shaped(np.stack(values, axis=1), 1, np.shape(values[0])[2:]) for values in every
+        ]
+
+    def population(
+        self, places: np.ndarray, size: int, rng: np.random.Generator, of: str = "parameter"
+    ) -> ExampleCells:
+        """Draw the cells of some examples in their population."""
+        weight, unit = self.weights.unit_weights(places, size, rng, of)
+        concentration = self.concentration if self.estimands[of] == "share" else 0.0
+        prior_cells = rng.standard_gamma(concentration, (size, 4, self.cells["tp"].shape[-1]))
+        end_weight = rng.standard_gamma(concentration, (size, 2))
+        return self._cells_of(places, weight, unit, prior_cells, end_weight, concentration)
+
+    def _cells_of(self, places, weight, unit, prior_cells, end_weight, concentration):
+        cells = {
+            name: None if values is None else values[:, places]
+            for name, values in self.cells.items()
+        }
+        return ExampleCells(
+            **cells,
+            weight=weight,
+            unit=unit,
+            prior_cells=prior_cells,
+            end_weight=end_weight,
+            concentration=concentration,
+        )
+
+    def sample(self, places: np.ndarray) -> ExampleCells:
+        """Return the cells of some examples in these themselves, as one draw without a prior."""
+        labels = self.cells["tp"].shape[-1]
+        weight, unit = np.ones((1, len(places))), np.arange(len(places))
+        nothing = {"prior_cells": np.zeros((1, 4, labels)), "end_weight": np.zeros((1, 2))}
+        return self._cells_of(places, weight, unit, **nothing, concentration=0.0)
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the value in the sample, which is scikit-learn's."""
+        self.resolve_estimand(of)
+        with np.errstate(invalid="ignore"):
+            values = np.stack([measure(self.sample(places))[0] for places in self.slices])
+        return self._shaped(values, 0, values.shape[2:])
+
+    # What is known without draws, and means over the examples
+
+    def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return that of a measure of each label, or of a mean over examples; else None."""
+        form = measure.form
+        if isinstance(form, OverExamples):
+            return self._over_examples(measure).exact_distribution(MEAN, of=of)
+        if (
+            not isinstance(form, OverLabels)
+            or form.how != "each"
+            or self.weights.cluster is not None
+        ):
+            return None
+        places = None
+        if form.labels:
+            places = [str(label) for label in self.labels].index(form.labels[0])
+        tables = dirichlet_multinomial(self._tables(places), concentration=self.concentration)
+        return tables.exact_distribution(form.measure)
+
+    def _tables(self, place=None):
+        """Return the counts (slices, K, [L], 2, 2) of each label, or of one."""
+        cells = {
+            name: np.stack([values[:, places].sum(axis=1) for places in self.slices])
+            for name, values in self.cells.items()
+        }
+        rows = [[cells["tn"], cells["fp"]], [cells["fn"], cells["tp"]]]
+        tables = np.moveaxis(np.array(rows), (0, 1), (-2, -1)).astype(float)
+        dims = [*self.template.dims, *([] if place is not None else ["label"])]
+        tables = tables[:, :, place] if place is not None else tables
+        shape = (*self.template.shape, *tables.shape[2:])
+        return make_counts(tables.reshape(shape), [0, 1], 1, dims)
+
+    def of_values(self, values: np.ndarray, ends: tuple[float, float]) -> ItemScores:
+        """Return the posterior of a number (K, n) of each example, between the ends."""
+        evidence = xr.Dataset({"item_score": (("classifier", "item"), values)})
+        if self.names is None:
+            evidence = evidence.isel(classifier=0)
+        else:
+            evidence = evidence.assign_coords(classifier=self.names)
+        evidence = evidence.assign_coords(
+            item=np.arange(values.shape[1]), lowest=ends[0], highest=ends[1], lower_is_better=False
+        )
+        if (group := clusters_of(self.evidence, self.unit)) is not None:
+            evidence = evidence.assign_coords(group=("item", group))
+        for dim in slice_dims(self.evidence):
+            place = self.evidence[f"slice_{dim}"].values
+            evidence = evidence.assign({f"slice_{dim}": ("item", place)})
+            evidence = evidence.assign_coords({dim: self.evidence[dim].values})
+        return item_scores(evidence, concentration=self.concentration)
+
+    def _over_examples(self, measure):
+        """Return the posterior of the item scores that a mean over examples is the mean of."""
+        _, examples, labels = self.cells["tp"].shape
+        whole = self.sample(np.arange(examples))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = whole.of_examples(measure.form.formula)
+        return self.of_values(values, example_cells.ends_of(measure.form, values, labels))
+
+    def difference(
+        self,
+        measure: Any,
+        first: Mapping[str, int],
+        second: Mapping[str, int],
+        *,
+        of: str = "parameter",
+        n: Any = None,
+        draws: Callable[[], np.ndarray] | None = None,
+    ) -> Distribution:
+        """
+        Return the distribution of a measure of one system minus that of another.
+
+        That of a mean over the examples is the mean of the differences between the examples.
+        """
+        if isinstance(measure.form, OverExamples):
+            return self._over_examples(measure).difference(MEAN, first, second, of=of)
+        return super().difference(measure, first, second, of=of, n=n, draws=draws)
+
+    # The variables of the PyMC model, of one system.
+
+    @cached_property
+    def patterns(self) -> tuple[np.ndarray, np.ndarray]:
+        """The cells (pattern, L, 4) of examples that are alike, and how many there are of each."""
+        unfit = {
+            "several systems": self.names is not None,
+            "slices": len(self.slices) > 1,
+            "clusters of examples": self.weights.cluster is not None,
+            "counts without true negatives": self.cells["tn"] is None,
+        }
+        for what, is_so in unfit.items():
+            if is_so:
+                todo = "ask interval, summary or compare, which draw from them directly"
+                raise fail(f"the PyMC model takes no {what}", ..., "one system", todo)
+        pairs = [self.evidence[name].values for name in ("actual", "predicted")]
+        together = np.concatenate(pairs, axis=1)
+        _, first, count = np.unique(together, axis=0, return_index=True, return_counts=True)
+        table = np.stack([self.cells[name][0, first] for name in CELL_NAMES], axis=-1)
+        return table.astype(float), count.astype(float)
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        table, count = self.patterns
+        weight = rng.standard_gamma(count, (size, len(count)))
+        pseudo = rng.standard_gamma(self.concentration, (size, *table.shape[1:]))
+        cells = np.einsum("sp,plc->slc", weight, table) + pseudo
+        return {
+            "weight": weight,
+            "pseudo": pseudo,
+            "cells": cells / cells.sum(axis=-1, keepdims=True),
+        }
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log posterior density of the weights and the pseudo-examples."""
+        weight, pseudo = (np.asarray(variables[name]) for name in ("weight", "pseudo"))
+        of_weight = _log_gamma_density(weight, self.patterns[1]).sum(axis=-1)
+        return of_weight + _log_gamma_density(pseudo, self.concentration).sum(axis=(-2, -1))
+
+    def log_marginal_likelihood(self) -> np.ndarray:
+        """Return 0: the model has no likelihood, its prior is the posterior."""
+        return np.zeros(())
+
+
+def _log_gamma_density(values, shape):
+    return (shape - 1) * np.log(values) - values - gammaln(shape)
+
+
+def _names(predicted):
+    return predicted["classifier"].values.tolist() if "classifier" in predicted.dims else None

@@ -1,0 +1,71 @@
+"""Several labels for each example: the door, its tables, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from scipy import sparse
+
+import bayescm as bcm
+
+ACTUAL = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 0], [0, 0, 0]])
+PREDICTED = np.array([[1, 0, 0], [0, 1, 1], [1, 0, 0], [0, 0, 0]])
+NAMES = ["cat", "dog", "eel"]
+
+
+def sets(table):
+    return [{NAMES[place] for place in np.flatnonzero(row)} for row in table]
+
+
+def test_every_door_gives_the_same_evidence():
+    named = bcm.from_multilabel(ACTUAL, PREDICTED, labels=NAMES)
+    actual, predicted = (pd.DataFrame(x, columns=NAMES) for x in (ACTUAL, PREDICTED))
+    for other in (
+        bcm.from_multilabel(actual, predicted),
+        bcm.from_multilabel(actual, predicted[NAMES[::-1]]),  # matched by name
+        bcm.from_multilabel(actual, PREDICTED.astype(bool)),
+        bcm.from_multilabel(sets(ACTUAL), sets(PREDICTED)),
+        bcm.from_multilabel([sorted(x) for x in sets(ACTUAL)], sets(PREDICTED)),
+        bcm.from_multilabel(sparse.csr_array(ACTUAL), PREDICTED.astype(float), labels=NAMES),
+        bcm.from_multilabel(ACTUAL.tolist(), PREDICTED.tolist(), labels=NAMES),
+    ):
+        xr.testing.assert_identical(other, named)
+    both = bcm.from_multilabel(ACTUAL, {"a": PREDICTED, "b": ACTUAL})
+    assert both["predicted"].dims == ("classifier", "example", "label")
+    assert both["label"].values.tolist() == [0, 1, 2]
+
+
+def test_labels_of_sets_may_be_more_than_occur():
+    evidence = bcm.from_multilabel(sets(ACTUAL), sets(PREDICTED), labels=["yak", *NAMES])
+    assert evidence["label"].values.tolist() == ["yak", *NAMES]
+    assert not evidence["actual"].values[:, 0].any()
+
+
+@pytest.mark.parametrize(
+    ("actual", "predicted", "keywords", "words"),
+    [
+        (ACTUAL, PREDICTED[:3], {}, "differ in length"),
+        (ACTUAL, PREDICTED[:, :2], {}, "numbers of labels differ"),
+        (ACTUAL, PREDICTED * 0.7, {}, "neither 0 nor 1.*threshold"),
+        (ACTUAL, np.where(PREDICTED, 1, np.nan), {}, "missing indicators"),
+        (ACTUAL, sets(PREDICTED), {}, "indicators beside sets"),
+        ([0, 1, 2], [0, 1, 1], {}, "from_predictions"),
+        (["cat", "dog"], ["cat", "cat"], {}, "from_predictions"),
+        ([[0, 1], [1, 0]], [[0, 1], [0, 1]], {}, "may be indicators or the labels"),
+        (sets(ACTUAL), sets(PREDICTED), {"labels": ["cat", "dog"]}, "unknown label.*eel"),
+        (ACTUAL, PREDICTED, {"labels": ["cat", "dog"]}, "wrong number of labels"),
+        (ACTUAL, PREDICTED, {"labels": ["cat", "cat", "dog"]}, "occurs twice"),
+        (ACTUAL, {}, {}, "no systems"),
+        (ACTUAL, PREDICTED, {"group": [1, 2]}, "differ in length"),
+        (ACTUAL, PREDICTED, {"by": {"label": [1, 2, 1, 2]}}, "reserved name"),
+    ],
+)
+def test_what_is_refused(actual, predicted, keywords, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        bcm.from_multilabel(actual, predicted, **keywords)
+
+
+def test_columns_of_other_labels_are_refused():
+    table = pd.DataFrame(PREDICTED, columns=["cat", "dog", "elk"])
+    with pytest.raises(ValueError, match=r"column of no label.*elk"):
+        bcm.from_multilabel(pd.DataFrame(ACTUAL, columns=NAMES), table)

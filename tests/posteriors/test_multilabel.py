@@ -1,0 +1,186 @@
+"""Several labels for each example: against scikit-learn, tables of one label and own draws."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn import metrics
+
+import bayescm as bcm
+from bayescm.posteriors import multilabel
+
+RNG = np.random.default_rng(4)
+LABELS = ["cat", "dog", "eel", "fox"]
+DIFFICULTY = RNG.random((80, 1))
+ACTUAL = RNG.random((80, 4)) < [0.5, 0.3, 0.2, 0.1]
+A = np.where(RNG.random((80, 4)) < 0.3 * DIFFICULTY, ~ACTUAL, ACTUAL)
+B = np.where(RNG.random((80, 4)) < 0.6 * DIFFICULTY, ~ACTUAL, ACTUAL)
+ONE = bcm.from_multilabel(ACTUAL, A, labels=LABELS)
+BOTH = bcm.from_multilabel(ACTUAL, {"a": A, "b": B}, labels=LABELS)
+AVERAGES = ["micro", "macro", "weighted", "samples"]
+
+
+def points(evidence, measures):
+    return bcm.summary(evidence, measures, draws=10)["point"].to_numpy()
+
+
+@pytest.mark.parametrize("measure", ["precision", "recall", "f1", "jaccard"])
+def test_points_are_those_of_scikit_learn(measure):
+    function = getattr(metrics, f"{measure}_score")
+    undefined = {"zero_division": 0.0 if measure == "jaccard" else np.nan}
+    names = [f"{measure}_{how}" for how in AVERAGES]
+    expected = [function(ACTUAL, A, average=how, **undefined) for how in AVERAGES]
+    if measure == "jaccard":  # which knows no NaN: examples without any label count as 0 there
+        some = (ACTUAL | A).any(axis=1)
+        expected[3] = metrics.jaccard_score(ACTUAL[some], A[some], average="samples")
+    np.testing.assert_allclose(points(ONE, names), expected, rtol=1e-12)
+    of_labels = function(ACTUAL, A, average=None)
+    np.testing.assert_allclose(points(ONE, measure), of_labels, rtol=1e-12)
+    np.testing.assert_allclose(points(ONE, f"{measure}[eel]"), of_labels[2], rtol=1e-12)
+
+
+def test_examples_and_labels_that_are_wrong_are_those_of_scikit_learn():
+    expected = [metrics.accuracy_score(ACTUAL, A), metrics.hamming_loss(ACTUAL, A)]
+    np.testing.assert_allclose(points(ONE, ["subset_accuracy", "hamming_loss"]), expected)
+
+
+@pytest.mark.parametrize("measure", ["recall", "f1", "specificity", "mcc", "accuracy"])
+def test_one_label_is_its_table(measure):
+    table = bcm.from_predictions(ACTUAL[:, 1], A[:, 1], positive=True)
+    of_label = bcm.interval(ONE, f"{measure}[dog]")
+    np.testing.assert_allclose(of_label, bcm.interval(table, measure), atol=1e-6)
+    drawn = bcm.distribution(ONE, f"{measure}[dog]", draws=20_000).quantile([0.1, 0.5, 0.9])
+    exact = bcm.distribution(table, measure)
+    np.testing.assert_allclose(exact.cdf(drawn.values), [0.1, 0.5, 0.9], atol=0.012)
+
+
+def test_averages_follow_own_draws():
+    rng = np.random.default_rng(2)
+    weight = rng.standard_exponential((20_000, 80))
+    tp, fn, fp = (weight @ (x.astype(float)) for x in (ACTUAL & A, ACTUAL & ~A, ~ACTUAL & A))
+    pseudo = rng.gamma(0.5, size=(3, 20_000))
+    tp_sum, fn_sum, fp_sum = (x.sum(1) + y for x, y in zip((tp, fn, fp), pseudo, strict=True))
+    own = {"f1_micro": 2 * tp_sum / (2 * tp_sum + fn_sum + fp_sum)}
+    own["recall_micro"] = tp_sum / (tp_sum + fn_sum)
+    for name, values in own.items():
+        quantiles = bcm.distribution(ONE, name).quantile([0.025, 0.5, 0.975])
+        expected = np.quantile(values, [0.025, 0.5, 0.975])
+        np.testing.assert_allclose(quantiles, expected, atol=0.12 * values.std())
+
+
+def test_macro_averages_of_many_rare_labels_are_not_drawn_to_a_half():
+    rng = np.random.default_rng(6)
+    actual = rng.random((200, 60)) < 0.03
+    predicted = np.where(rng.random((200, 60)) < 0.8, actual, False)
+    evidence = bcm.from_multilabel(actual, predicted)
+    sample = metrics.recall_score(actual, predicted, average="macro", zero_division=np.nan)
+    distribution = bcm.distribution(evidence, "recall_macro")
+    assert float(distribution.mean()) == pytest.approx(sample, abs=0.01)
+    counts = (actual.sum(0))[actual.any(0)]
+    error = np.sqrt((0.8 * 0.2 / counts).sum()) / len(counts)
+    assert float(distribution.sd()) == pytest.approx(error, rel=0.25)
+
+
+def test_labels_of_one_example_are_no_independent_examples():
+    hard = RNG.random((100, 1)) < 0.5
+    actual = RNG.random((100, 20)) < 0.3
+    wrong = hard & (RNG.random((100, 20)) < 0.6)
+    evidence = bcm.from_multilabel(actual, np.where(wrong, ~actual, actual))
+    sd = float(bcm.distribution(evidence, "recall_micro").sd())
+    recall = metrics.recall_score(actual, np.where(wrong, ~actual, actual), average="micro")
+    flattened = np.sqrt(recall * (1 - recall) / actual.sum())
+    assert sd > 1.4 * flattened
+
+
+def test_systems_are_paired_by_example():
+    for measure in ("f1_micro", "f1_macro", "f1_samples", "hamming_loss"):
+        row = bcm.compare(BOTH, measure).iloc[0]
+        apart = {name: bcm.from_multilabel(ACTUAL, x) for name, x in (("a", A), ("b", B))}
+        alone = bcm.compare(apart, measure).iloc[0]
+        assert row["paired"]
+        assert row["sd"] < alone["sd"]
+        assert row["p_better"] > 0.9
+
+
+def test_two_copies_of_a_system_never_differ():
+    copies = bcm.from_multilabel(ACTUAL, {"a": A, "b": A})
+    for measure in ("f1_micro", "f1_macro", "recall[dog]"):
+        row = bcm.compare(copies, measure).iloc[0]
+        assert (row["lower"], row["upper"]) == (0, 0)
+
+
+def test_clusters_widen_intervals():
+    cluster = np.arange(80) // 8
+    order = np.argsort(DIFFICULTY[:, 0])  # whole clusters are easy or hard
+    plain = bcm.from_multilabel(ACTUAL[order], B[order])
+    clustered = bcm.from_multilabel(ACTUAL[order], B[order], group=cluster)
+    for measure in ("f1_micro", "hamming_loss", "recall[0]"):
+        lengths = [
+            float(np.diff(bcm.interval(evidence, measure, kind="eti"))[0])
+            for evidence in (plain, clustered)
+        ]
+        assert lengths[1] > lengths[0]
+    with pytest.raises(ValueError, match="too few clusters"):
+        bcm.interval(bcm.from_multilabel(ACTUAL, B, group=cluster % 4), "f1_micro")
+
+
+def test_slices_have_answers_of_their_own():
+    site = np.arange(80) % 2
+    sliced = bcm.from_multilabel(ACTUAL, {"a": A, "b": B}, by={"site": site})
+    table = bcm.summary(sliced, ["f1_micro", "hamming_loss", "recall"])
+    first = bcm.summary(bcm.from_multilabel(ACTUAL[::2], A[::2]), ["f1_micro", "hamming_loss"])
+    where = (table["site"] == 0) & (table["classifier"] == "a") & table["class"].isna()
+    np.testing.assert_allclose(table[where]["point"], first["point"])
+    np.testing.assert_allclose(table[where]["lower"], first["lower"], atol=0.01)
+
+
+def test_labels_of_few_positives_are_cautioned_of():
+    rare = ACTUAL.copy()
+    rare[:, 3] = False
+    rare[:2, 3] = True
+    evidence = bcm.from_multilabel(rare, A, labels=LABELS)
+    assert "(fox)" in bcm.interval(evidence, "f1_macro").attrs["caution"]
+    assert "caution" not in bcm.interval(ONE, "f1_macro").attrs
+
+
+def test_counts_of_labels_that_were_never_seen_are_left_out_of_averages():
+    wide = [np.c_[x, np.zeros((80, 2), bool)] for x in (ACTUAL, A)]
+    narrow, wider = (bcm.from_multilabel(*pair) for pair in ((ACTUAL, A), wide))
+    for measure in ("recall_macro", "f1_weighted"):
+        one, two = (bcm.interval(each, measure, kind="eti") for each in (narrow, wider))
+        np.testing.assert_allclose(one, two, atol=0.02)
+
+
+def test_nan_of_examples_without_labels_are_left_out():
+    actual, predicted = np.array([[1, 0], [0, 0], [0, 0]]), np.array([[1, 0], [0, 1], [0, 0]])
+    evidence = bcm.from_multilabel(actual, predicted)
+    expected = [1.0, 0.5, 0.5, 2 / 3]
+    names = ["recall_samples", "precision_samples", "f1_samples", "subset_accuracy"]
+    np.testing.assert_allclose(points(evidence, names), expected)
+
+
+def test_mean_of_all_right_is_a_beta():
+    right = int((ACTUAL == A).all(axis=1).sum())
+    beta = stats.beta(right + 0.5, 80 - right + 0.5)
+    distribution = bcm.distribution(ONE, "subset_accuracy")
+    np.testing.assert_allclose(distribution.interval(kind="eti"), beta.interval(0.95), atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: multilabel(ONE, concentration=0), "concentration"),
+        (lambda: bcm.interval(ONE, "accuracy"), "subset_accuracy"),
+        (lambda: bcm.interval(ONE, "f1[cow]"), "no such label.*cow"),
+        (lambda: bcm.interval(ONE, "auc"), "several labels"),
+        (lambda: bcm.interval(ONE, "accuracy_samples"), "no mean over examples"),
+        (lambda: bcm.interval(ONE, "lift_samples"), "without limit"),
+        (lambda: bcm.interval(ONE, "f1_micro", of="finite"), "no such estimand"),
+        (
+            lambda: bcm.interval(bcm.from_cells(tp=1, fn=2, fp=3, tn=4), "f1_samples"),
+            "several labels",
+        ),
+    ],
+)
+def test_what_is_refused(ask, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        ask()
