@@ -65,8 +65,8 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> pm.Mo
     ----------
     attempts : xarray.Dataset
         ``correct`` (item, attempt): 1, 0, or NaN where no attempt was made; of one system.
-        Groups of items are known to the direct draws alone, and refused here. Of answers that are
-        known themselves the model is of which are right.
+        Groups and slices of items are known to the direct draws alone, and refused here. Of answers
+        that are known themselves the model is of which are right.
     concentration : float, default 1
         Prior pseudo-items, > 0; a tenth of them are at the rates 0 and 1.
 
@@ -88,6 +88,11 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> pm.Mo
             "The model takes items drawn one by one, and these come in groups, which makes it too "
             "sure. Ask the direct draws (bayescm.interval, summary, compare), or leave the groups "
             'out: attempts.drop_vars("group").'
+        )
+    if any(str(name).startswith("slice_") for name in attempts):
+        raise ValueError(
+            "The model is of one sample of items, and these come in slices. Ask the direct draws "
+            "(bayescm.interval, summary, compare), or make the attempts of one slice."
         )
     table = attempts["correct"].transpose("item", "attempt")
     made = table.notnull().sum("attempt").values.astype(float)

@@ -1,4 +1,4 @@
-"""``bayescm attempts``: pass@k and its relatives, from a file with one row per answer."""
+"""``bayescm attempts``: accuracy, pass@k and its relatives, from a file with one row per answer."""
 
 from typing import Annotated, Any
 
@@ -42,6 +42,10 @@ class Columns(Source):
             "--group", help="Column of what the items come in, such as the text they are about."
         ),
     ] = None
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", help="Column of slices, each with answers of its own; repeatable."),
+    ] = None
 
 
 class Question(Options):
@@ -72,7 +76,7 @@ def attempts(
     interval: Interval,
     output: SafeOutput,
 ) -> None:
-    """Several answers to each item: mean, pass_at(4), pass_all(4), majority_at(5) ..."""
+    """One or several answers to each item: mean, pass_at(4), pass_all(4), majority_at(5) ..."""
     from bayescm.answers.compare import compare
     from bayescm.answers.summary import summary
     from bayescm.cli import evidence
@@ -87,7 +91,8 @@ def attempts(
         frame = _plans(data, names, keywords)
     else:
         frame = (compare if question.compare else summary)(data, names, **keywords)
-    header = f"{items} items, {least} attempts or more at each; "
+    attempts_of_item = "1 attempt" if least == 1 else f"{least} attempts"
+    header = f"{items} items, {attempts_of_item} or more at each; "
     header += f"{interval.prob:.4g} {interval.kind}"
     facts = {**keywords, "items": items, "attempts": least, "model": "repeated_items"}
     show(frame, output, header, facts=facts, hidden=["sentence"])

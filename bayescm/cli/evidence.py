@@ -311,34 +311,24 @@ def _two_numbers(option, text):
 
 def attempts(options: Any) -> Any:
     """Return the attempts in a file with one row per answer, those of several systems together."""
-    from bayescm.evidence.attempts import combine_systems, from_attempts, truth_by_item
+    from bayescm.evidence.attempts import from_attempts
     from bayescm.evidence.files import read_columns
 
-    item, system, by = options.item, options.get("system"), options.keywords("attempt", "group")
-    columns = [*by.values(), *([] if system is None else [system])]
-    constants: dict[str, Any] = {}
+    item, slices = options.item, options.get("by") or []
+    keywords: dict[str, Any] = options.keywords("system", "attempt", "group")
+    columns = [*keywords.values(), *slices]
     if options.answer is None and options.truth is None:
         answer = options.correct or "correct"
         frame = read_columns(options.file, [item], by=columns, numbers=[answer])
-        frame[item] = frame[item].astype(str)
     else:
         answer, truth = _answer_and_truth(options)
         frame = read_columns(options.file, [item, answer, truth], by=columns)
-        frame[item] = frame[item].astype(str)
         frame[answer] = frame[answer].astype(object)
-        # All systems have the same right answers.
-        constants["truth"] = truth_by_item(frame[truth], frame[item])
-    parts = {"": frame} if system is None else dict(list(frame.groupby(system, observed=True)))
-    evidence = {
-        str(name): from_attempts(
-            part[answer].to_numpy(),
-            item=part[item].to_numpy(),
-            **{dim: part[column].to_numpy() for dim, column in by.items()},
-            **constants,
-        )
-        for name, part in parts.items()
-    }
-    return evidence[""] if system is None else combine_systems(evidence)
+        keywords["truth"] = truth
+    frame[item] = frame[item].astype(str)
+    if slices:
+        keywords["by"] = slices
+    return from_attempts(frame, item=item, correct=answer, **keywords)
 
 
 def _answer_and_truth(options):

@@ -4,54 +4,71 @@ Repeated answers as evidence: which attempts at which items were right.
 Attempts are an ``xr.Dataset`` with ``correct`` ([classifier,] item, attempt): 1 for a right answer,
 0 for a wrong one, NaN for an attempt that was not made. Where the answers themselves are known
 ``answer`` says beside it which are equal: 0 the right one, 1, 2, ... the wrong ones of the item.
-Items that come in clusters have a coord ``group`` (item).
+Items that come in clusters have a coord ``group`` (item), and those of slices know theirs as item
+scores do (`bayescm.evidence.item_scores`).
 """
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.item_scores import SLICE
 from bayescm.evidence.labels import MISSING_TEXTS, check_no_missing_text
-from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, factorize
+from bayescm.evidence.tabulate import axes_of, check_one_axis, check_sizes, column, factorize
 from bayescm.evidence.type import EvidenceType, always
-from bayescm.validate import check_row_order, fail, no_numbers, unmasked
+from bayescm.validate import check_row_order, fail, no_numbers, suggest, unmasked
+
+_TAKEN = ("item", "attempt", "classifier", "group", "measure", "bound")
 
 
 def from_attempts(
-    correct: Any,
+    answers: Any,
     *,
     item: Any = None,
+    system: str | None = None,
+    correct: str | None = None,
     attempt: Any = None,
     group: Any = None,
+    by: Any = None,
     passing: Sequence | None = None,
     truth: Any = None,
 ) -> xr.Dataset:
     """
-    Return repeated answers to the same items as evidence.
+    Return right and wrong answers to items, one or several to each, as evidence.
 
     Parameters
     ----------
-    correct : array_like or mapping of str to array_like
+    answers : array_like, mapping of str to array_like, or DataFrame
         A table (item, attempt) of right (1, True) and wrong answers, NaN for attempts that were not
-        made; or with ``item`` one value per answer, shape (n,). A mapping holds those of several
-        systems on the same items; tables of several systems have their items in the same rows. With
-        ``truth`` the answers themselves.
-    item : array_like, shape (n,), optional
-        The item of every answer.
-    attempt : array_like, shape (n,), optional
-        Which attempt it was; by default they are counted in the order of the answers.
-    group : array_like, optional
+        made; one answer to each item, shape (item,); or with ``item`` one value per answer, shape
+        (n,). A mapping holds those of several systems on the same items; tables of several systems
+        have their items in the same rows. With ``truth`` the answers themselves. With ``correct`` a
+        DataFrame with a row for each answer, of which the arguments below name columns.
+    item : array_like, shape (n,), or str, optional
+        The item of every answer; of several systems the same, or a mapping from systems to items.
+    system, correct : str, optional
+        Of a DataFrame with a row for each answer, the columns of the system, and of right and wrong
+        answers (with ``truth`` of the answers themselves).
+    attempt : array_like, shape (n,), or str, optional
+        Which attempt it was; by default they are counted in the order of the answers. It may be a
+        mapping as ``item`` may.
+    group : array_like or str, optional
         What the items come in, such as the text that several questions are about: one for each
         answer where there is ``item``, otherwise one for each item. Items of a group resemble one
-        another, and are no more than one draw from all the items there may be.
+        another, and are no more than one draw from all the items there may be. It may be a mapping
+        as ``item`` may.
+    by : mapping of str to array_like, or names of columns, optional
+        Slices of the items, ``{"language": language}``, each of which has answers of its own, along
+        the dim of this name; one for each answer or item, as of ``group``. Of a DataFrame the names
+        of columns, or a mapping from dims to columns.
     passing : sequence, optional
         Of graded answers those grades that count as right.
-    truth : array_like or mapping, optional
-        The right answers, where ``correct`` holds the answers themselves, text or numbers, of which
+    truth : array_like, mapping or str, optional
+        The right answers, where ``answers`` are the answers themselves, text or numbers, of which
         ``"majority_at(5)"`` is then the plurality. One for every item, with ``item`` one beside
         every answer, or by the label of the item a mapping or a labelled Series. Answers are equal
         where they are exactly so: strip, round or parse them before. One that could not be read is
@@ -61,13 +78,13 @@ def from_attempts(
     -------
     Dataset, dims ([classifier,] item, attempt)
         ``correct``, and of answers with their truth ``answer``: 0 for the right one, 1, 2, ... for
-        the wrong ones of an item and system.
+        the wrong ones of an item and system. One answer to each item tells the mean alone.
 
     Raises
     ------
     ValueError
         If a value is neither right nor wrong, an item has no attempt or is in two groups, an
-        attempt is there twice, or an item has no truth or two.
+        attempt is there twice, an item has no truth or two, or a column is missing.
 
     Examples
     --------
@@ -81,42 +98,128 @@ def from_attempts(
     >>> told["answer"].values
     array([[0., 1., 1.],
            [0., 0., 1.]])
+    >>> frame = pd.DataFrame({"q": [1, 2, 1, 2], "model": list("aabb"), "right": [1, 0, 1, 1]})
+    >>> dict(from_attempts(frame, item="q", system="model", correct="right").sizes)
+    {'classifier': 2, 'item': 2, 'attempt': 1}
     """
+    by = [by] if isinstance(by, str) else by
+    if hasattr(answers, "to_pandas") and hasattr(answers, "columns"):
+        answers = answers.to_pandas()
+    if correct is not None or system is not None or isinstance(item, str):
+        columns = {"item": item, "correct": correct, "attempt": attempt, "group": group, "by": by}
+        answers, columns, truth = _columns_of(answers, system, columns, truth)
+        item, attempt, group, by = (columns[name] for name in ("item", "attempt", "group", "by"))
+    if by is not None and not isinstance(by, Mapping):
+        todo = 'pass e.g. by={"language": language}'
+        raise fail("by must name the dims", by, "a mapping from names to values", todo, TypeError)
+    if reserved := [name for name in by or () if name in _TAKEN]:
+        raise fail("a reserved name for a dim", reserved[0], "a name of your own", "rename it")
+    settings = {"item": item, "attempt": attempt, "group": group, "passing": passing}
+    settings |= {"by": by or {}, "truth": truth}
+    if not isinstance(answers, Mapping) or isinstance(answers, xr.Dataset | pd.DataFrame):
+        return _with_slices(_of_one_system(answers, **settings))
+    parts = {}
+    for name, values in answers.items():
+        of_system = {key: _of_system(settings[key], name) for key in ("item", "attempt", "group")}
+        of_system["by"] = {dim: _of_system(labels, name) for dim, labels in (by or {}).items()}
+        parts[str(name)] = _of_one_system(values, **(settings | of_system))
+    if item is None and truth is not None and not isinstance(truth, Mapping | pd.Series):
+        _check_same_order(parts)
+    return _with_slices(combine_systems(parts))
+
+
+def _of_system(values, name):
+    """Return what belongs to the answers of one system: the same for all, or by system."""
+    if not isinstance(values, Mapping):
+        return values
+    if name not in values:
+        raise fail("an argument lacks a system", name, list(values), "give all systems theirs")
+    return values[name]
+
+
+def _of_one_system(answers, *, item, attempt, group, by, passing, truth):
+    """Return the attempts of one system, whose slices are labels of the items."""
     if truth is not None and passing is not None:
         todo = "pass truth= with answers, or passing= with grades"
         raise fail("both truth and passing say what is right", ..., "one of them", todo)
-    if item is not None:  # tables of several systems, without it, are joined by their items
-        rows = {"correct": correct, "item": item, "attempt": attempt, "group": group}
-        check_row_order(rows | {"truth": truth})
-    if isinstance(correct, Mapping) and not isinstance(correct, xr.Dataset | pd.DataFrame):
-        settings = {
-            "item": item,
-            "attempt": attempt,
-            "group": group,
-            "passing": passing,
-            "truth": truth,
-        }
-        parts = {name: from_attempts(values, **settings) for name, values in correct.items()}
-        if item is None and truth is not None and not isinstance(truth, Mapping | pd.Series):
-            _check_same_order(parts)
-        return combine_systems(parts)
+    rows = {"correct": answers, "group": group, **by}
     if item is None:
-        check_row_order({"correct": correct, "group": group})
+        check_row_order(rows)
         if attempt is not None:
             raise fail("attempt without item", ..., "both, or a table", "pass item=...")
-        table = _table(correct, passing, truth)
-        if group is None and isinstance(correct, xr.DataArray):
-            group = correct.coords.get("group")
-        groups = None if group is None else (table["item"].values, column("group", group))
+        table = _table(answers, passing, truth)
+        if group is None and isinstance(answers, xr.DataArray):
+            group = answers.coords.get("group")
+        items = table["item"].values
     else:
-        table = _from_rows(correct, item, attempt, passing, truth)
-        groups = None if group is None else (column("item", item), column("group", group))
-    table = _grouped(table, groups)
+        # Tables of several systems, without items, are joined by their labels instead.
+        check_row_order(rows | {"item": item, "attempt": attempt, "truth": truth})
+        table = _from_rows(answers, item, attempt, passing, truth)
+        items = column("item", item)
+    if group is not None:
+        table = table.assign_coords(group=("item", _label_of_item(table, items, "group", group)))
+    for dim, labels in by.items():
+        of_item = _label_of_item(table, items, dim, labels)
+        table = table.assign_coords({SLICE + dim: ("item", of_item)})
     if truth is None:
         return as_attempts(table.to_dataset(name="correct"))
     return as_attempts(
         xr.Dataset({"correct": (table == 0).where(table.notnull()), "answer": table})
     )
+
+
+def _with_slices(evidence):
+    """Return attempts whose slices are codes of the items, and labels along dims of their own."""
+    names = [str(name) for name in evidence.coords if str(name).startswith(SLICE)]
+    for name in names:
+        dim = name.removeprefix(SLICE)
+        if evidence[name].dims != ("item",):
+            todo = "give the items of all systems the same slices"
+            raise fail(f"systems disagree on the {dim} of items", ..., "one for each item", todo)
+        (axis,) = axes_of({dim: evidence[name].values}, _TAKEN).values()
+        evidence = evidence.drop_vars(name).assign({name: ("item", axis.codes.astype(int))})
+        evidence = evidence.assign_coords({dim: axis.values})
+    return evidence
+
+
+def _columns_of(frame, system, columns, truth):
+    """Return the answers of a table with a row for each, the columns beside them, and the truth."""
+    if not isinstance(frame, pd.DataFrame):
+        todo = 'pass the table, and item="q", correct="right", system="model"'
+        raise fail("correct and system name columns", type(frame).__name__, "a DataFrame", todo)
+    for name in ("item", "correct"):
+        if columns[name] is None:
+            todo = f"pass {name}= with the name of the column"
+            raise fail(f"no column of the {name}", None, "a name", todo)
+    by = columns.pop("by")
+    if by is not None and not isinstance(by, Mapping):
+        by = {name: name for name in by}
+    taken = {name: None if of is None else _column(frame, name, of) for name, of in columns.items()}
+    slices = {dim: _column(frame, "by", of) for dim, of in (by or {}).items()}
+    if isinstance(truth, str):
+        truth = truth_by_item(_column(frame, "truth", truth), taken["item"])
+    if system is None:
+        return taken.pop("correct"), taken | {"by": slices}, truth
+    codes, names = factorize("system", column("system", _column(frame, "system", system)))
+    check_no_missing_text(names, "a system", "leave its answers out, or rename it")
+    rows = pd.Series(codes).groupby(codes).indices
+
+    def by_system(values):
+        if values is None:
+            return None
+        return {str(name): values.iloc[rows[code]] for code, name in enumerate(names)}
+
+    of_systems = {name: by_system(values) for name, values in taken.items()}
+    of_systems["by"] = {dim: by_system(values) for dim, values in slices.items()}
+    return of_systems.pop("correct"), of_systems, truth
+
+
+def _column(frame, argument, name):
+    """Return a column of a table by its name."""
+    if not isinstance(name, Hashable) or name not in frame.columns:
+        names = list(frame.columns)
+        raise fail(f"{argument} names no column", name, names, suggest(name, map(str, names)))
+    return frame[name]
 
 
 # Tables of right and wrong answers, from tables and from rows
@@ -125,6 +228,8 @@ def from_attempts(
 def _table(values, passing, truth):
     """Return a table (item, attempt) with labels."""
     if isinstance(values, xr.DataArray):
+        if values.dims == ("item",):
+            values = values.expand_dims("attempt")
         if set(values.dims) != {"item", "attempt"}:
             todo = "rename the dims: table.rename(question='item', run='attempt')"
             raise fail("not a table of attempts", values.dims, "dims (item, attempt)", todo)
@@ -132,20 +237,25 @@ def _table(values, passing, truth):
         items = table["item"].values if "item" in table.coords else np.arange(table.sizes["item"])
         array = table.values
     else:
-        frame = isinstance(values, pd.DataFrame)
-        if frame and truth is not None:  # columns of whole numbers and of others stay what they are
+        labelled = isinstance(values, pd.DataFrame | pd.Series)
+        if (
+            labelled and truth is not None
+        ):  # columns of whole numbers and of others stay what they are
             values = values.astype(object)
-        array = unmasked(values.to_numpy() if frame else values, "correct")
+        array = unmasked(values.to_numpy() if labelled else values, "correct")
         try:
             array = np.asarray(array) if passing is None and truth is None else objects(array)
         except ValueError:
             array = np.empty(0)
+        if array.ndim == 1:  # one attempt at each item
+            array = array[:, None]
         if array.ndim != 2 or not array.size:
             todo = (
                 "pass rows of items, NaN for attempts not made, or one value per answer and item="
             )
-            raise fail("not a table of attempts", array.shape, "shape (item, attempt)", todo)
-        items = values.index.to_numpy() if frame else np.arange(len(array))
+            allowed = "shape (item, attempt) or (item,)"
+            raise fail("not a table of attempts", array.shape, allowed, todo)
+        items = values.index.to_numpy() if labelled else np.arange(len(array))
     _check_once(items.tolist())
     if truth is None:
         right_or_wrong = _pass_or_fail(array, passing)
@@ -230,32 +340,23 @@ def _grades(passing):
 # Groups of items, and several systems
 
 
-def _grouped(table, groups):
-    """Return a table whose items know their group."""
-    if groups is None:
-        return table
-    items, names = groups
-    check_sizes({"item": len(items), "group": len(names)})
-    group_of_row = pd.DataFrame({"item": items, "group": names})
-    if group_of_row["group"].isna().any():
-        todo = "give items that stand by themselves a group of their own"
-        raise fail(
-            "an item has no group",
-            group_of_row[group_of_row["group"].isna()]["item"].iloc[0],
-            "",
-            todo,
-        )
-    pairs = group_of_row.drop_duplicates()
-    todo = "give items that stand by themselves a group of their own, or rename it"
-    check_no_missing_text(pairs["group"], "a group", todo)
+def _label_of_item(table, items, name, labels):
+    """Return the group or the slice of every item, of one beside each answer or item."""
+    labels = column(name, labels)
+    check_sizes({"item": len(items), name: len(labels)})
+    rows = pd.DataFrame({"item": items, name: labels})
+    todo = f"give items that stand by themselves a {name} of their own"
+    if (absent := rows[name].isna()).any():
+        raise fail(f"an item has no {name}", rows["item"][absent].iloc[0], "", todo)
+    pairs = rows.drop_duplicates()
+    check_no_missing_text(pairs[name], f"a {name}", f"{todo}, or rename it")
     twice = pairs[pairs["item"].duplicated(keep=False)]
     if len(twice):
         where, *_ = twice["item"]
-        two_groups = twice[twice["item"] == where]["group"].tolist()
-        todo = "name the larger of groups that are nested, or give the items labels of their own"
-        raise fail(f"item {where} is in several groups", two_groups, "one group", todo)
-    group_of_item = pairs.set_index("item")["group"].loc[table["item"].values].to_numpy()
-    return table.assign_coords(group=("item", group_of_item))
+        labels_of_item = twice[twice["item"] == where][name].tolist()
+        todo = f"name the larger of {name}s that are nested, or give the items labels of their own"
+        raise fail(f"item {where} is in several {name}s", labels_of_item, f"one {name}", todo)
+    return pairs.set_index("item")[name].loc[table["item"].values].to_numpy()
 
 
 def combine_systems(parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
@@ -421,7 +522,7 @@ def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
         allowed, todo = "attempts as from_attempts returns them", "use from_attempts"
         raise fail("not attempts", type(evidence).__name__, allowed, todo, TypeError)
     lead = ["classifier"] if "classifier" in evidence["correct"].dims else []
-    evidence = evidence.transpose(*lead, "item", "attempt")
+    evidence = evidence.transpose(*lead, "item", "attempt", ...)
     number = evidence["correct"].notnull().sum("attempt")
     if not (number > 0).all():
         where = number.where(number == 0, drop=True)

@@ -6,13 +6,14 @@ posterior, items are drawn from the shares, and answers from the items.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.attempts import from_attempts
+from bayescm.evidence.item_scores import slice_dims
 from bayescm.measures.attempts import Rates
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import Repeated
@@ -94,7 +95,9 @@ def plan_attempts(
     check_choice("of", of, ["population", "finite"])
     check_prob(prob), check_kind(kind)
     check_whole("replications", replications, 2, "data sets", 20)
-    posterior = repeated_items(evidence, concentration=concentration)
+    if dims := slice_dims(evidence):
+        raise fail("a plan is of one slice", dims, "none", "make the attempts of one of them")
+    posterior = cast(RepeatedItems, repeated_items(evidence, concentration=concentration))
     if posterior.reach < 2:
         todo = 'plan the number of items: planning.plan("accuracy", width=0.1, expect=0.8)'
         what = "one attempt at an item does not tell what more of them would"
@@ -183,7 +186,7 @@ def _simulate(
         answers = np.where(rng.random(right.shape) < p_common, 1, other)
         answers = np.where(right, 0, answers)
         evidence = from_attempts(answers, truth=np.zeros(n_items), group=group)
-    return repeated_items(evidence, concentration=posterior.concentration)
+    return RepeatedItems(evidence, posterior.concentration)
 
 
 def _resample_groups(group, n_items, rng):

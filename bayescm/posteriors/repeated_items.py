@@ -46,6 +46,7 @@ from scipy.special import xlog1py, xlogy
 
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.attempts import as_attempts, reach
+from bayescm.evidence.item_scores import SLICE, items_of_slices, slice_dims
 from bayescm.inference import bayesian_bootstrap, em, gibbs
 from bayescm.measures.attempts import Rates, Wrong
 from bayescm.measures.measure import Repeated
@@ -90,7 +91,7 @@ _STEPS, _STEPS_WRONG = 40, 120
 _LEAST_LIKELIHOOD, _LEAST_ITEMS = 1e-12, 1e-20
 
 
-def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> "RepeatedItems":
+def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Posterior:
     """
     Return the posterior of the rates of items that were answered several times.
 
@@ -98,12 +99,13 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> "Repe
     ----------
     attempts : xarray.Dataset
         From :func:`bayescm.from_attempts`. Items that come in groups are drawn by their groups.
+        Every slice has a posterior of its own.
     concentration : float, default 1
         Prior pseudo-items, > 0; a tenth of them are at the rates 0 and 1.
 
     Returns
     -------
-    RepeatedItems
+    RepeatedItems or RepeatedItemsBySlice
 
     Raises
     ------
@@ -121,6 +123,15 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> "Repe
     if not isinstance(concentration, (int, float, np.number)) or not 0 < concentration < np.inf:
         todo = "pass e.g. concentration=1"
         raise fail("concentration must be positive", concentration, "a number > 0", todo)
+    if dims := slice_dims(attempts):
+        apart = attempts.drop_vars([*dims, *(SLICE + dim for dim in dims)])
+        posteriors = [
+            repeated_items(apart.isel(item=items), concentration=concentration)
+            if len(items)
+            else None
+            for items in items_of_slices(attempts)
+        ]
+        return RepeatedItemsBySlice(attempts, posteriors)
     posterior = RepeatedItems(attempts, float(concentration))
     if posterior.group is not None and (number := posterior.group.max() + 1) < _FEWEST:
         todo = (
@@ -370,6 +381,104 @@ class RepeatedItems(Posterior):
             raise fail(what, self.reach, "2 attempts or more", todo)
         shares = self.draw_shares(RATES_ONLY, "parameter", size, rng)
         return {"share": shares.reshape(size, *self.template.shape, len(SUPPORT))}
+
+
+class RepeatedItemsBySlice(Posterior):
+    """
+    The posteriors of the items of every slice, which know nothing of one another.
+
+    Attributes
+    ----------
+    evidence : Dataset
+        The attempts of all slices.
+    posteriors : list of RepeatedItems or None
+        Of every slice, those of several dims in C order; None of one without items, which is NaN.
+    """
+
+    measured_variable = "attempts"
+    pairs = ("classifier",)
+    cell_prior = False
+    has_model = False
+    estimands = RepeatedItems.estimands
+    sampling_method = "gibbs"
+
+    def __init__(self, evidence, posteriors):
+        self.evidence, self.posteriors = evidence, posteriors
+        self._first = next(filter(None, posteriors))
+        self.how = self._first.how
+
+    @property
+    def observed(self):
+        """The answers."""
+        return self.evidence["correct"]
+
+    @cached_property
+    def template(self):
+        """The slices and the systems."""
+        template = LabelTemplate()
+        for dim in slice_dims(self.evidence):
+            template = template.append_dim(dim, self.evidence[dim].values)
+        names = self._first.names
+        return template if names is None else template.append_dim("classifier", names)
+
+    @cached_property
+    def batch(self):
+        """The number of items, for every slice and system."""
+        numbers = [0 if each is None else each.n_right.shape[1] for each in self.posteriors]
+        return self.template.to_dataarray(self._side_by_side(np.array(numbers)))
+
+    def _side_by_side(self, values):
+        """Return values (slices, [K]) in the shape of the template."""
+        shape = self.template.shape
+        values = values.reshape(len(self.posteriors), -1)
+        return np.broadcast_to(values, (len(values), self._first.template.size)).reshape(shape)
+
+    @property
+    def values_per_draw(self):
+        """The most that one of the slices has in memory: they are drawn one by one."""
+        return max(each.values_per_draw for each in self.posteriors if each is not None)
+
+    def draws_by_default(self, of, *, joint=False):
+        """Return how many draws are made where nothing else is asked for."""
+        return _DRAWS
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Return what any of the slices makes doubtful."""
+        caveats = [each.caveats(of) for each in self.posteriors if each is not None]
+        return list(dict.fromkeys(sentence for sentences in caveats for sentence in sentences))
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw several measures jointly, (size, slices, [K])."""
+        nothing = [np.full((size, *self._first.template.shape), np.nan)] * len(measures)
+        drawn = [
+            nothing if each is None else each.draw(measures, size, rng, of=of)
+            for each in self.posteriors
+        ]
+        shape = (size, *self.template.shape)
+        return [np.stack(values, axis=1).reshape(shape) for values in zip(*drawn, strict=True)]
+
+    def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
+        """Return the distribution of draws, which of a majority says which."""
+        return self._first.empirical(measure, draws)
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the value of every slice at the shares that are the likeliest."""
+        nothing = np.full(self._first.template.shape, np.nan)
+        values = [nothing if each is None else each.point(measure, of) for each in self.posteriors]
+        return self._side_by_side(np.array(values))
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Refuse: the model is of one sample of items."""
+        todo = "fit the items of one slice, made with from_attempts"
+        raise fail("the model takes no slices", slice_dims(self.evidence), "none", todo)
 
 
 def _in_order_of(template, draws, rng):

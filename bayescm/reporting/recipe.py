@@ -642,6 +642,8 @@ class AttemptsRecipe(Recipe):
         if "group" in evidence.coords:
             groups = len(set(evidence["group"].values.tolist()))
             lines.append(f"The items come in {groups:,} groups, which are drawn as wholes.")
+        for dim in slice_dims(evidence):
+            lines.append(f"{evidence.sizes[dim]:,} slices by {dim}, each by itself.")
         if "classifier" in evidence.dims:
             names = ", ".join(str(name) for name in evidence["classifier"].values)
             lines.append(f"{evidence.sizes['classifier']} systems on the same items: {names}.")

@@ -140,6 +140,7 @@ OF_COMMANDS = {
     ("attempts", "--measure"): "pass_at(2)",
     ("attempts", "--of"): "finite",
     ("attempts", "--group"): "text",
+    ("attempts", "--by"): "text",
     ("items", "--measure"): "share_above(0.5)",
     ("items", "--of"): "finite",
     ("items", "--group"): "k",

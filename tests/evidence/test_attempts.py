@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import bayescm as bcm
+from bayescm.evidence.item_scores import items_of_slices, slice_dims
 
 TABLE = [[1, 0, 1], [0, 0, np.nan], [1, 1, 1]]
 
@@ -37,7 +38,9 @@ def test_systems_are_put_together_by_their_items():
         ([["A", "B"]], {}, "passing="),
         ([["A", "BC"]], {"passing": "BC"}, "passing is one grade"),
         ([[1, 0], [np.nan, np.nan]], {}, "an item has no attempt"),
-        ([1, 0], {}, "not a table of attempts"),
+        ([[[1, 0]]], {}, "not a table of attempts"),
+        (1, {}, "not a table of attempts"),
+        (pd.Series([1, 0], index=["a", "a"]), {}, "an item has several rows"),
         ([1, 0], {"attempt": [0, 1]}, "attempt without item"),
         ([1, 0], {"item": ["a", "a"], "attempt": [3, 3]}, "attempt 3 at item a"),
         ([1, 0, 1], {"item": ["a", "a"]}, "differ in length"),
@@ -131,3 +134,83 @@ def test_answers_that_disagree_with_what_is_right_are_refused():
     evidence["correct"] = 1 - evidence["correct"]
     with pytest.raises(ValueError, match="correct and answer disagree"):
         bcm.interval(evidence, "mean")
+
+
+# One attempt at each item, and tables with a row for each answer
+
+LONG = pd.DataFrame(
+    {
+        "q": ["a", "b", "c"] * 2,
+        "model": ["x"] * 3 + ["y"] * 3,
+        "right": [1, 0, 1, 1, 1, 0],
+        "said": list("478455"),
+        "gold": list("478478"),
+        "topic": ["s", "s", "t"] * 2,
+    }
+)
+RIGHT = {"x": [1, 0, 1], "y": [1, 1, 0]}
+
+
+def test_one_answer_to_each_item_is_one_attempt():
+    one = bcm.from_attempts(RIGHT["x"])
+    assert one["correct"].dims == ("item", "attempt")
+    assert one["correct"].values.ravel().tolist() == RIGHT["x"]
+    labelled = pd.Series(RIGHT["x"], index=["a", "b", "c"])
+    both = bcm.from_attempts({"x": labelled, "y": labelled.iloc[::-1]})
+    assert both["correct"].sel(item=["a", "b", "c"]).values[1].ravel().tolist() == RIGHT["x"]
+    array = bcm.from_attempts(one["correct"].isel(attempt=0, drop=True))
+    assert array["correct"].equals(one["correct"])
+
+
+def test_a_table_with_a_row_for_each_answer_is_the_same_evidence():
+    columns = {"item": "q", "system": "model", "correct": "right"}
+    wide = bcm.from_attempts({k: pd.Series(v, ["a", "b", "c"]) for k, v in RIGHT.items()})
+    for frame in (LONG, LONG.iloc[[3, 0, 4, 1, 5, 2]]):
+        long = bcm.from_attempts(frame, **columns).sel(classifier=["x", "y"])
+        np.testing.assert_array_equal(long["correct"], wide["correct"])
+        assert long["item"].values.tolist() == ["a", "b", "c"]
+    items = {"x": ["a", "b", "c"], "y": ["c", "b", "a"]}
+    answers = {"x": RIGHT["x"], "y": RIGHT["y"][::-1]}
+    by_system = bcm.from_attempts(answers, item=items)
+    np.testing.assert_array_equal(by_system["correct"], wide["correct"])
+    told = bcm.from_attempts(LONG, item="q", system="model", correct="said", truth="gold")
+    np.testing.assert_array_equal(told["correct"][..., 0], [[1, 1, 1], [1, 0, 0]])
+    repeated = bcm.from_attempts(LONG.assign(run=[0] * 3 + [1] * 3), item="q", correct="right")
+    assert dict(repeated.sizes) == {"item": 3, "attempt": 2}
+
+
+def test_slices_and_groups_of_a_table_are_of_the_items():
+    columns = {"item": "q", "system": "model", "correct": "right"}
+    arrays = bcm.from_attempts(RIGHT, by={"topic": ["s", "s", "t"]})
+    for by in ("topic", ["topic"], {"topic": "topic"}):
+        sliced = bcm.from_attempts(LONG, by=by, **columns)
+        assert slice_dims(sliced) == ["topic"]
+        assert sliced["topic"].values.tolist() == ["s", "t"]
+        assert [items.tolist() for items in items_of_slices(sliced)] == [[0, 1], [2]]
+        assert sliced["slice_topic"].equals(arrays["slice_topic"].assign_coords(item=list("abc")))
+    grouped = bcm.from_attempts(LONG, group="topic", **columns)
+    assert grouped["group"].values.tolist() == ["s", "s", "t"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "keywords", "message"),
+    [
+        (LONG, {"item": "q", "correct": "rigth"}, r"no column: 'rigth'.*'right'"),
+        (LONG, {"item": "q"}, "pass correct= with the name"),
+        (LONG, {"correct": "right"}, "pass item= with the name"),
+        (RIGHT, {"item": "q", "correct": "right"}, "a DataFrame"),
+        (LONG, {"item": "q", "correct": "right", "by": "model"}, "item a is in several models"),
+        (RIGHT, {"by": ["topic"]}, "by must name the dims"),
+        (RIGHT, {"by": {"item": [1, 2, 3]}}, "a reserved name"),
+        (RIGHT, {"by": {"topic": ["s", None, "t"]}}, "an item has no topic"),
+        (RIGHT, {"item": {"x": [1, 2, 3]}}, "an argument lacks a system"),
+        (
+            RIGHT,
+            {"item": {"x": [1, 2, 3], "y": [3, 2, 1]}, "by": {"topic": ["s", "t", "t"]}},
+            "systems disagree on the topic",
+        ),
+    ],
+)
+def test_what_is_no_table_of_attempts_is_refused(answers, keywords, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        bcm.from_attempts(answers, **keywords)
