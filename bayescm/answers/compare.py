@@ -73,7 +73,8 @@ def compare(
         by fold, by the correlated t. A mapping ``{"a": counts, "b": counts}`` holds independent
         evidence, from different examples. Fits are accepted in place of any of these.
     measures : name, function, or sequence of these, optional
-        For results on several data sets (:func:`bayescm.from_results`), the measure they hold.
+        By default the usual ones of the type of evidence; of results on several data sets
+        (:func:`bayescm.from_results`) those that they hold. Fits have none.
     dim : str, default "classifier"
         What to compare: ``"group"`` gives the gaps between groups, of which three or more are
         partially pooled; the members of other dims stand by themselves.
@@ -231,7 +232,7 @@ def joint_posterior(
     evidence : DataArray, Dataset, DataTree or mapping
         Counts, outcomes or a fit. The members of a mapping are independent, even if their fits
         were given the same seed.
-    measures : name, function, or sequence of these
+    measures : name, function, or sequence of these, optional
     dim : str, default "classifier"
         The dim that will be compared; the name of the dim that the members of a mapping get.
     model : str or callable, optional
@@ -245,6 +246,8 @@ def joint_posterior(
         Of the model, such as ``concentration=0.5``.
     """
     check_size(n, of), check_draws(draws)
+    if measures is None:
+        measures = _default_measures(evidence)
     sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
     if not isinstance(evidence, Mapping) or isinstance(evidence, xr.Dataset | xr.DataTree):
         posterior = posterior_of(evidence, model, compared=dim, **sampler, **keywords).by(dim)
@@ -271,6 +274,14 @@ def joint_posterior(
     posteriors = {name: posterior for name, (posterior, *_) in parts.items()}
     resolved = {name: kernels_of_member for name, (_, kernels_of_member, _) in parts.items()}
     return IndependentMembers(posteriors, dim, resolved), kernels, of
+
+
+def _default_measures(evidence):
+    """Return the usual measures of the type of evidence, or None where it has none."""
+    member = evidence
+    if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset | xr.DataTree):
+        member = next(iter(evidence.values()), None)
+    return None if member is None else type_of(member).default_measures(member) or None
 
 
 def is_paired(posterior: Posterior, dim: str) -> bool:

@@ -37,6 +37,19 @@ def test_columns_and_rows(both):
     assert table["paired"].all()
 
 
+def test_without_measures_they_are_the_usual_ones_of_the_evidence(both):
+    usual = bcm.summary(both)["measure"].unique().tolist()
+    assert bcm.compare(both, draws=100)["measure"].tolist() == usual
+    assert bcm.ranks(both, draws=100)["measure"].unique().tolist() == usual
+    answers = {"a": [1, 1, 0, 1, 0, 1], "b": [1, 0, 0, 1, 1, 0]}
+    attempts = bcm.from_attempts(answers)
+    assert bcm.compare(attempts)["measure"].tolist() == ["mean"]
+    apart = {name: bcm.from_attempts(values) for name, values in answers.items()}
+    assert bcm.ranks(apart)["measure"].tolist() == ["mean", "mean"]
+    with pytest.raises(TypeError, match="no measures"):
+        bcm.compare({"a": bcm.fit(A, draws=50), "b": bcm.fit(B, draws=50)})
+
+
 @pytest.mark.parametrize("measure", ["accuracy", "recall", "specificity", "fpr", "error_rate"])
 def test_exact_distributions_agree_with_draws(both, measure):
     exact = bcm.compare(both, measure).iloc[0]
