@@ -36,6 +36,7 @@ from .evidence import read as read
 from .evidence.attempts import from_attempts as from_attempts
 from .evidence.cross_validation import cross_confusion as cross_confusion
 from .evidence.cross_validation import cross_outcomes as cross_outcomes
+from .evidence.item_counts import from_item_counts as from_item_counts
 from .evidence.item_scores import from_item_scores as from_item_scores
 from .evidence.multilabel import from_multilabel as from_multilabel
 from .evidence.outcomes import from_classifiers as from_classifiers

@@ -12,6 +12,7 @@ import xarray as xr
 
 from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.counts import COUNTS, not_counts
+from bayescm.evidence.item_counts import ITEM_COUNTS
 from bayescm.evidence.item_scores import ITEM_SCORES
 from bayescm.evidence.multilabel import MULTILABEL
 from bayescm.evidence.outcomes import OUTCOMES
@@ -31,6 +32,7 @@ TYPES: list[EvidenceType] = [
     ATTEMPTS,
     ITEM_SCORES,
     MULTILABEL,
+    ITEM_COUNTS,
     RESULTS,
     PROBABILITIES,
     SCORES,

@@ -59,8 +59,9 @@ from bayescm.measures.measure import (
 from bayescm.validate import fail, suggest
 
 CELL_NAMES = ("tp", "fn", "fp", "tn")
-# The error of a bias estimated by so many draws is 2 % of the standard deviation.
-_BIAS_DRAWS = 2000
+# The error of a bias estimated by so many draws is 2 % of the standard deviation, and 5 % by the
+# fewer that are made of very many labels.
+_BIAS_DRAWS, _FEWEST_BIAS_DRAWS, _BIAS_VALUES = 2000, 400, 2e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +143,8 @@ class ExampleCells:
         if not self.concentration or not bounded or not defined.any():
             return average(values)
         rng = np.random.default_rng(0)
-        draws = [rng.standard_gamma(count, (_BIAS_DRAWS, *count.shape)) for count in counts]
+        size = int(np.clip(_BIAS_VALUES / sample.size, _FEWEST_BIAS_DRAWS, _BIAS_DRAWS))
+        draws = [rng.standard_gamma(count, (size, *count.shape)) for count in counts]
         prior = rng.standard_gamma(self.concentration, (4, *draws[0].shape))
         without = np.nanmean(np.where(defined, formula(*draws), 0), axis=0)
         center = formula(*(draw + pseudo for draw, pseudo in zip(draws, prior, strict=True)))
@@ -262,6 +264,20 @@ def bound(measure: Measure, labels: Sequence) -> Measure:
             raise fail("no such label", label, names, suggest(label, names))
     places = [names.index(label) for label in form.labels]
     return replace(measure, compute=partial(_over_labels, form=form, places=places))
+
+
+def without_labels(measure: Measure) -> Measure:
+    """Return the measure of evidence that has no labels: of the sums over all items."""
+    form = measure.form
+    if not isinstance(form, OverLabels):
+        return measure
+    name, labels = measure.__name__, form.labels
+    if labels or form.how in ("macro", "weighted"):
+        todo = "the sum over the items is f1, their mean f1_samples"
+        raise fail(f"{name} is of several labels", ..., "a measure of item counts", todo)
+    if counts_true_negatives(form.measure.formula):
+        raise no_true_negatives(name)
+    return replace(measure, compute=partial(_over_labels, form=form, places=[0]), one_class=False)
 
 
 def _not_bound(cells):

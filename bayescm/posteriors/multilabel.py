@@ -33,6 +33,7 @@ from scipy.special import gammaln
 
 from bayescm.distributions.base import Distribution
 from bayescm.evidence.counts import make_counts
+from bayescm.evidence.item_counts import as_item_counts, is_item_counts
 from bayescm.evidence.item_scores import clusters_of, items_of_slices, slice_dims
 from bayescm.evidence.multilabel import as_multilabel
 from bayescm.measures import example_cells
@@ -104,18 +105,16 @@ class Multilabel(Posterior):
     how = "draws by the Bayesian bootstrap of examples"
 
     def __init__(self, evidence: xr.Dataset, concentration: float = 0.5):
-        self.evidence, self.concentration = as_multilabel(evidence), concentration
-        self.unit = "example"
-        self.labels = evidence["label"].values
-        self.names = _names(evidence["predicted"])
-        actual, predicted = evidence["actual"].values, evidence["predicted"].values
-        predicted = predicted.reshape(-1, *actual.shape)
-        self.cells = {
-            "tp": actual & predicted,
-            "fn": actual & ~predicted,
-            "fp": ~actual & predicted,
-            "tn": ~actual & ~predicted,
-        }
+        self.concentration = concentration
+        self.labels: np.ndarray | None = None
+        if is_item_counts(evidence):
+            self.evidence, self.unit = as_item_counts(evidence), "item"
+            self.cells = _cells_of_items(self.evidence)
+        else:
+            self.evidence, self.unit = as_multilabel(evidence), "example"
+            self.labels = self.evidence["label"].values
+            self.cells = _cells_of_labels(self.evidence)
+        self.names = _names(self.observed)
         self.slices = items_of_slices(self.evidence, self.unit)
         # The clusters are checked and weighed as those of item scores.
         self.weights = self.of_values(np.zeros(self.cells["tp"].shape[:2]), (0.0, 1.0))
@@ -125,8 +124,8 @@ class Multilabel(Posterior):
 
     @property
     def observed(self) -> xr.DataArray:
-        """The labels that were predicted."""
-        return self.evidence["predicted"]
+        """The labels that were predicted, or the objects that were found."""
+        return self.evidence["tp" if self.unit == "item" else "predicted"]
 
     @cached_property
     def template(self) -> LabelTemplate:
@@ -148,6 +147,8 @@ class Multilabel(Posterior):
 
     def bound(self, measure: Any) -> Any:
         """Return a measure whose chosen labels, if it has some, are those of the evidence."""
+        if self.labels is None:
+            return example_cells.without_labels(measure)
         return example_cells.bound(measure, self.labels)
 
     def _shaped(self, values, lead=0, last=()):
@@ -169,6 +170,8 @@ class Multilabel(Posterior):
         return self.weights.caveats(of) + self._few_positives()
 
     def _few_positives(self):
+        if self.labels is None:
+            return []
         positives = (self.cells["tp"] | self.cells["fn"])[0]
         counts = np.array([positives[places].sum(axis=0) for places in self.slices])
         few = (counts < _FEW_POSITIVES).any(axis=0)
@@ -251,6 +254,7 @@ class Multilabel(Posterior):
             not isinstance(form, OverLabels)
             or form.how != "each"
             or self.weights.cluster is not None
+            or self.labels is None
         ):
             return None
         places = None
@@ -359,6 +363,25 @@ class Multilabel(Posterior):
     def log_marginal_likelihood(self) -> np.ndarray:
         """Return 0: the model has no likelihood, its prior is the posterior."""
         return np.zeros(())
+
+
+def _cells_of_labels(evidence):
+    """Return the cells (K, n, L) of labels, 0 or 1."""
+    actual, predicted = evidence["actual"].values, evidence["predicted"].values
+    predicted = predicted.reshape(-1, *actual.shape)
+    return {
+        "tp": actual & predicted,
+        "fn": actual & ~predicted,
+        "fp": ~actual & predicted,
+        "tn": ~actual & ~predicted,
+    }
+
+
+def _cells_of_items(evidence):
+    """Return the cells (K, n, 1) of items, whose true negatives are not counted."""
+    items = evidence.sizes["item"]
+    cells = {name: evidence[name].values.reshape(-1, items, 1) for name in ("tp", "fn", "fp")}
+    return {**cells, "tn": None}
 
 
 def _log_gamma_density(values, shape):

@@ -1,0 +1,164 @@
+"""
+Counts of each item without true negatives as evidence: what was found in it, missed and made up.
+
+Item counts are an ``xr.Dataset`` with ``tp``, ``fp`` and ``fn``, each ([classifier,] item). Items
+may have a coord ``group`` of the cluster they come in.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.item_scores import with_clusters
+from bayescm.evidence.tabulate import check_sizes, column
+from bayescm.evidence.type import EvidenceType, always
+from bayescm.validate import check_counts, check_row_order, fail, suggest
+
+_CELLS = ("tp", "fp", "fn")
+
+
+def from_item_counts(
+    counts: Any = None,
+    *,
+    tp: Any = None,
+    fp: Any = None,
+    fn: Any = None,
+    item: Any = None,
+    group: Any = None,
+) -> xr.Dataset:
+    """
+    Return counts of each item without true negatives, as evidence.
+
+    Such items are images in which objects are detected, or documents in which entities are marked:
+    what was rightly not detected cannot be counted. ``precision``, ``recall``, ``f1`` and
+    ``jaccard`` are those of the sums over all items like these (often called micro);
+    ``f1_samples`` is the mean over the items; measures that need true negatives are refused.
+
+    Parameters
+    ----------
+    counts : DataFrame, or mapping of str to DataFrame or mapping, optional
+        A row for each item and columns ``tp``, ``fp`` and ``fn``; a mapping holds those of several
+        systems on the same items, in the same order.
+    tp, fp, fn : array_like of int, shape (n,), optional
+        Instead of ``counts``: the objects of each item that were found, that were made up, and that
+        were missed.
+    item : array_like, shape (n,), optional
+        The labels of the items, each once.
+    group : array_like, shape (n,), optional
+        What the items come in, such as the video of an image.
+
+    Returns
+    -------
+    Dataset, dims ([classifier,] item)
+
+    Raises
+    ------
+    ValueError
+        If a count is negative, fractional or missing, lengths differ, or an item is there twice.
+
+    Examples
+    --------
+    >>> evidence = from_item_counts(tp=[3, 0, 5], fp=[1, 0, 2], fn=[0, 2, 1])
+    >>> dict(evidence.sizes)
+    {'item': 3}
+    """
+    columns = {"tp": tp, "fp": fp, "fn": fn}
+    if counts is None:
+        counts = columns
+    elif any(each is not None for each in columns.values()):
+        todo = "pass a table, or tp=, fp= and fn="
+        raise fail("a table of counts beside tp, fp or fn", ..., "one of them", todo)
+    several = isinstance(counts, Mapping) and not {*_CELLS} & {*counts}
+    systems = dict(counts) if several else {"counts": counts}
+    if not systems:
+        raise fail("no systems", {}, "one or more", 'pass {"a": table}')
+    check_row_order({"counts": systems, "item": item, "group": group})
+    tables = [_table(name, table) for name, table in systems.items()]
+    sizes = {str(name): len(table[0]) for name, table in zip(systems, tables, strict=True)}
+    if item is not None:
+        labels = np.asarray(column("item", item))
+        sizes["item"] = len(labels)
+    check_sizes(sizes)
+    if item is None:
+        labels = np.arange(len(tables[0][0]))
+    if (twice := pd.Index(labels).duplicated()).any():
+        todo = "add up its counts first"
+        raise fail("an item is there twice", labels[int(np.argmax(twice))], "each once", todo)
+    stacked = np.stack(tables)
+    dims = ("classifier", "item") if several else ("item",)
+    values = stacked if several else stacked[0][None]
+    evidence = xr.Dataset(
+        {
+            name: (dims, values[:, index] if several else values[0, index])
+            for index, name in enumerate(_CELLS)
+        },
+        {"item": labels},
+    )
+    if several:
+        evidence = evidence.assign_coords(classifier=[str(name) for name in systems])
+    return as_item_counts(with_clusters(evidence, group, "item"))
+
+
+def _table(name, table):
+    """Return the counts (3, n) of one system."""
+    values = []
+    for cell in _CELLS:
+        if cell not in table or table[cell] is None:
+            todo = suggest(cell, map(str, table)) or "give tp, fp and fn"
+            raise fail(f"{name} have no {cell}", list(table), _CELLS, todo)
+        counts = check_counts(table[cell], name=f"a count ({cell})")
+        if counts.ndim != 1:
+            todo = "pass one number for each item"
+            raise fail(f"{cell} is no column", counts.shape, "shape (n,)", todo)
+        values.append(counts)
+    check_sizes({cell: len(counts) for cell, counts in zip(_CELLS, values, strict=True)})
+    return np.stack(values)
+
+
+def is_item_counts(evidence: Any) -> bool:
+    """Say whether evidence is counts of each item without true negatives."""
+    return (
+        isinstance(evidence, xr.Dataset)
+        and {*_CELLS} <= {*evidence.data_vars}
+        and all("item" in evidence[name].dims for name in _CELLS)
+    )
+
+
+def as_item_counts(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check item counts on entry, and return them with dims ([classifier,] item).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are no item counts.
+    """
+    if not is_item_counts(evidence):
+        allowed, todo = "counts as from_item_counts returns them", "use from_item_counts"
+        raise fail("not item counts", type(evidence).__name__, allowed, todo, TypeError)
+    for name in _CELLS:
+        if extra := {*evidence[name].dims} - {"classifier", "item"}:
+            todo = "select along it"
+            raise fail("item counts have a further dim", sorted(map(str, extra)), "none", todo)
+        check_counts(evidence[name].values, name=f"a count ({name})")
+    if not evidence.sizes["item"]:
+        raise fail("no items", 0, "one or more", "pass some counts")
+    return evidence.assign({name: evidence[name].transpose(..., "item") for name in _CELLS})
+
+
+ITEM_COUNTS = EvidenceType(
+    name="item counts",
+    made_by="from_item_counts",
+    unit="items",
+    matches=is_item_counts,
+    canonical=as_item_counts,
+    default_model=always("multilabel"),
+    default_measures=lambda evidence: ["precision", "recall", "f1", "f1_samples"],
+    size=lambda evidence: evidence.sizes["item"],
+    values=lambda evidence: evidence["tp"],
+    has_cells=False,
+    measured_variable="example_cells",
+)
