@@ -98,7 +98,10 @@ def column(name: str, values: Any) -> Any:
 def check_one_axis(name: str, values: Any) -> None:
     """Raise unless the values have one axis, as far as they say."""
     if getattr(values, "ndim", 1) != 1:
-        todo = 'pass one label per example (table["y"], argmax of scores, ravel of an image)'
+        todo = (
+            'pass one label per example (table["y"], argmax of scores, ravel of an image); several '
+            "labels for each example are for from_multilabel"
+        )
         raise fail(f"{name} has {values.ndim} axes", values.shape, "shape (n,)", todo)
 
 
@@ -253,7 +256,7 @@ def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
         try:
             codes, labels = pd.factorize(array)
         except TypeError as problem:
-            todo = "pass one label per example"
+            todo = "pass one label per example; several of each are for from_multilabel"
             allowed = "strings, integers or booleans"
             raise fail(f"{name} does not hold labels", problem, allowed, todo, TypeError) from None
     if (codes < 0).any():
