@@ -31,7 +31,7 @@ EVERY_TYPE = {
     "attempts": bcm.from_attempts([[1, 0], [1, 1], [0, 0]]),
     "item scores": bcm.from_item_scores([0.2, 0.9, 0.7, 1.0, 0.4, 0.6], range=(0, 1)),
     "item counts": bcm.from_item_counts(tp=[3, 0, 5] * 2, fp=[1, 0, 2] * 2, fn=[0, 2, 1] * 2),
-    "multilabel": bcm.from_multilabel([[1, 0], [1, 1], [0, 0]] * 2, [[1, 0], [0, 1], [0, 1]] * 2),
+    "multilabel": bcm.from_multilabel([{"a"}, {"a", "b"}, set()] * 2, [{"a"}, {"b"}, {"b"}] * 2),
     "results": bcm.from_results(RESULTS),
     "ratings": bcm.from_raters({"a": TRUTH, "b": PAIR["a"], "c": PAIR["b"]}, gold=TRUTH),
     "partly labelled": PARTLY,
