@@ -104,8 +104,9 @@ def interval(
         ``bound`` is lower, upper; a sequence of measures adds a dim ``measure``. The leading dims
         of the evidence remain, except those that the model uses up (``fold``, ``repeat``). NaN
         where the measure is undefined throughout. The attributes ``of``, ``prob``, ``kind`` and
-        ``how`` say what it is and how it was computed; ``error`` is the largest numerical (for
-        draws: Monte Carlo standard) error of a bound, ``undefined`` the largest fraction of 0/0.
+        ``how`` say what it is and how it was computed; ``error`` is the largest numerical error of
+        a bound: of draws both bounds are within it in 95 % of samples, with ever more draws in
+        place of these. ``undefined`` is the largest fraction of 0/0.
 
     Raises
     ------

@@ -70,8 +70,9 @@ def summary(
         ``"population"`` by default. ``point`` is the plug-in estimate of the same estimand (of a
         fit: the median), ``lower`` and ``upper`` bound the interval, ``how`` says how the numbers
         were computed and, if the interval is not of the kind asked for, why; ``error`` is the
-        numerical error of its bounds and ``undefined`` the fraction of the posterior in which the
-        measure is 0/0. ``attrs["caution"]`` says what makes the model doubtful, if anything does.
+        numerical error of its bounds, as of `bayescm.interval`, and ``undefined`` the fraction of
+        the posterior in which the measure is 0/0. ``attrs["caution"]`` says what makes the model
+        doubtful, if anything does.
 
     Examples
     --------

@@ -9,10 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayescm.distributions.base import Distribution, one_by_one
+from bayescm.distributions.base import Distribution, check_interval, one_by_one
 from bayescm.distributions.hdi import INTERIOR
 
 _SAME = 1e-12  # atoms that differ by rounding only are one
+# Standard errors that both ends of an interval are within in 95 % of samples of draws: the normal
+# quantile of 1 - .05 / 4 is 2.24, and a standard error that is estimated is itself off by a tenth.
+_CONFIDENCE = 2.4
+_BATCHES = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +125,7 @@ class WeightedNodes(Discrete):
         # At most that of as many independent draws.
         level, size = self.cdf(x), 1 / (self.weights**2).sum()
         width = np.sqrt(np.maximum(level * (1 - level), 1 / size) / size)
-        return _half(self.quantile(level - width), self.quantile(level + width))
+        return _distance(self.quantile(level - width), self.quantile(level + width)) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,13 +274,55 @@ class Empirical(Distribution):
             answers[index] = function(column) if len(column) > 1 else np.nan
         return answers
 
+    def interval_with_error(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the interval of a kind and the errors of its ends, (..., 2) each.
+
+        The error is the half of a 95 % interval: both ends are within theirs of the ends that ever
+        more draws would have in 95 % of samples. That of a quantile is its distance from those
+        whose levels are off by so many standard errors. The ends of the shortest interval move
+        with the cube root of the number of draws, and more than those of a quantile; their spread
+        is that between batches of draws (Kim & Pollard, 1990).
+
+        References
+        ----------
+        Kim, J. & Pollard, D. (1990). Cube root asymptotics. Annals of Statistics 18, 191-219.
+        doi:10.1214/aos/1176347498
+        """
+        if kind == "hdi":
+            ends = self.hdi(prob)
+            by_level = np.moveaxis(self.error_at(np.moveaxis(ends, -1, 0)), 0, -1)
+            return check_interval(ends, np.fmax(by_level, self._error_of_hdi(prob)))
+        tails = np.array([(1 - prob) / 2, (1 + prob) / 2]).reshape(2, *[1] * len(self.shape))
+        errors = self._error_of_quantile(tails + np.zeros(self.shape))
+        return check_interval(self.eti(prob), np.moveaxis(errors, 0, -1))
+
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        _, valid = self._sorted
         # Where no draw is defined any level will do: its quantile is undefined as well.
-        level = np.nan_to_num(self.cdf(x), nan=0.5)
-        size = np.maximum(self._effective(valid), 1)
-        width = np.sqrt(np.maximum(level * (1 - level), 1 / size) / size)
-        return _half(self.quantile(level - width), self.quantile(level + width))
+        return self._error_of_quantile(np.nan_to_num(self._share(np.less_equal, x), nan=0.5))
+
+    def _error_of_quantile(self, level):
+        """Return how far the quantile at a level is from those at levels that may be the same."""
+        size = np.maximum(self._effective(self._sorted[1]), 1)
+        width = _CONFIDENCE * np.sqrt(np.maximum(level * (1 - level), 1 / size) / size)
+        low, value, high = (self.quantile(level + side * width) for side in (-1, 0, 1))
+        return np.maximum(_distance(low, value), _distance(value, high))
+
+    def _error_of_hdi(self, prob):
+        """Return errors by the spread of the ends over batches, NaN where these are empty."""
+        size = len(self.draws) // _BATCHES
+        if size < 2:
+            return np.full((*self.shape, 2), np.nan)
+        batches = self.draws[: size * _BATCHES].reshape(_BATCHES, size, *self.shape)
+        ends = Empirical(np.moveaxis(batches, 1, 0)).hdi(prob)
+        with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+            warnings.simplefilter("ignore", RuntimeWarning)  # of a batch without a defined draw
+            spread = np.nanstd(ends, axis=0, ddof=1)
+        if self.chains > 1:  # the batches follow a chain, and move as it does
+            return _CONFIDENCE * spread / _BATCHES ** (1 / 3)
+        valid = self._sorted[1]
+        scarce = valid / np.maximum(self._effective(valid), 1)
+        return _CONFIDENCE * spread * np.expand_dims((scarce / _BATCHES) ** (1 / 3), -1)
 
     def _effective(self, valid):
         if self.chains == 1:
@@ -341,10 +387,10 @@ class AttainedEnds(Empirical):
         return np.stack([low, high], axis=-1)
 
 
-def _half(low, high):
-    """Return half a distance; none between equal infinite values."""
+def _distance(low, high):
+    """Return a distance; none between equal infinite values."""
     with np.errstate(invalid="ignore"):
-        return np.where(low == high, 0.0, (high - low) / 2)
+        return np.where(low == high, 0.0, high - low)
 
 
 def _array_stats():

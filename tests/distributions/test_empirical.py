@@ -1,0 +1,78 @@
+"""The error that is stated of an interval of draws."""
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from bayescm.distributions.empirical import AttainedEnds, Empirical
+
+SAMPLES, DRAWS = 100, 2000
+CONTINUOUS = {
+    "skewed": stats.beta(16, 4),
+    "symmetric": stats.norm(),
+    "right at the end of its support": stats.beta(20.5, 0.5),
+    "heavy right tail": stats.lognorm(1),
+}
+
+
+def exact(law, kind):
+    """Return the 95% interval of a law by scipy alone."""
+    if kind == "eti":
+        return law.ppf([0.025, 0.975])
+    length = optimize.minimize_scalar(
+        lambda tail: law.ppf(tail + 0.95) - law.ppf(tail),
+        bounds=(1e-12, 0.05 - 1e-12),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    return law.ppf([length.x, length.x + 0.95])
+
+
+@pytest.mark.parametrize("kind", ["hdi", "eti"])
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_the_error_bounds_that_of_at_least_95_of_100_intervals(name, kind):
+    law, rng = CONTINUOUS[name], np.random.default_rng(20261126)
+    batch = Empirical(law.rvs((DRAWS, SAMPLES), random_state=rng))
+    ends, errors = batch.interval_with_error(0.95, kind)
+    off = np.abs(ends - exact(law, kind)).max(axis=-1)
+    # Three standard errors of a share of .95 of 100 are .065.
+    assert (off <= errors.max(axis=-1)).mean() >= 0.89
+    assert (off <= errors.max(axis=-1) / 6).mean() <= 0.7  # nor is it many times too large
+
+
+@pytest.mark.parametrize("kind", ["hdi", "eti"])
+def test_scarce_and_dependent_draws_have_larger_errors(kind):
+    draws = np.random.default_rng(1).normal(size=4000)
+    error = Empirical(draws).interval_with_error(0.95, kind)[1].max()
+    scarce = Empirical(draws, effective_draws=100).interval_with_error(0.95, kind)[1].max()
+    repeated = Empirical(np.repeat(draws[:400], 10), chains=4)
+    assert scarce > 2 * error
+    assert repeated.interval_with_error(0.95, kind)[1].max() > 2 * error
+
+
+@pytest.mark.parametrize("kind", ["hdi", "eti"])
+def test_errors_of_a_lattice_are_zero_or_whole_steps(kind):
+    # Levels of the quantiles are far from the steps of the distribution function: no doubt of them.
+    draws = np.random.default_rng(2).choice(5, 20_000, p=[0.01, 0.2, 0.58, 0.2, 0.01])
+    errors = Empirical(draws.astype(float)).interval_with_error(0.95, "eti")[1]
+    assert errors.tolist() == [0, 0]
+    ends, errors = Empirical(draws / 4).interval_with_error(0.95, kind)
+    assert np.isin(ends, np.arange(5) / 4).all()
+    assert np.isfinite(errors).all()
+
+
+def test_draws_that_are_undefined_in_part_or_throughout():
+    draws = np.random.default_rng(3).normal(size=(1000, 2))
+    draws[:900, 0], draws[:, 1] = np.nan, np.nan
+    for kind in ("hdi", "eti"):
+        ends, errors = Empirical(draws).interval_with_error(0.95, kind)
+        assert np.isfinite(ends[0]).all()
+        assert np.isfinite(errors[0]).all()
+        assert np.isnan(ends[1]).all()
+
+
+def test_the_attained_end_stands_with_a_finite_error():
+    draws = np.random.default_rng(4).beta(30, 1, 2000)
+    ends, errors = AttainedEnds(draws, value=1.0).interval_with_error(0.95, "eti")
+    assert ends[1] == 1
+    assert np.isfinite(errors).all()
