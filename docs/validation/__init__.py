@@ -31,6 +31,7 @@ THEMES = (
     "raters",
     "selection",
     "sites",
+    "small_samples",
 )
 FOLDER = Path(__file__).parent
 RECOMPUTED = sorted(f"recomputed.{path.stem}" for path in FOLDER.glob("recomputed/[!_]*.py"))
