@@ -117,7 +117,7 @@ class ExampleCells:
         prior = self.prior_cells if places is None else self.prior_cells[..., places]
         if shared_prior:
             prior = np.broadcast_to(prior[..., :1] / prior.shape[-1], prior.shape)
-        cells = []
+        cells: list[np.ndarray] = []
         for index, name in enumerate(CELL_NAMES):
             if name == "tn" and not counts_true_negatives(formula):
                 cells.append(np.zeros_like(cells[0]))
@@ -156,7 +156,7 @@ class ExampleCells:
 
     def _sample(self, formula, places):
         """Return tp, fn, fp and tn of each label in the sample, (K, L)."""
-        sums = []
+        sums: list[np.ndarray] = []
         for name in CELL_NAMES:
             if name == "tn" and not counts_true_negatives(formula):
                 sums.append(np.zeros_like(sums[0]))
