@@ -142,10 +142,11 @@ class ExampleCells:
         bounded = np.isfinite(sample[defined]).all() and np.isfinite(values).all()
         if not self.concentration or not bounded or not defined.any():
             return average(values)
-        rng = np.random.default_rng(0)
         size = int(np.clip(_BIAS_VALUES / sample.size, _FEWEST_BIAS_DRAWS, _BIAS_DRAWS))
-        draws = [rng.standard_gamma(count, (size, *count.shape)) for count in counts]
-        prior = rng.standard_gamma(self.concentration, (4, *draws[0].shape))
+        drawn = [
+            self._gammas([row[system] for row in counts], size) for system in range(len(sample))
+        ]
+        draws, prior = (np.stack(parts, axis=2) for parts in zip(*drawn, strict=True))
         without = np.nanmean(np.where(defined, formula(*draws), 0), axis=0)
         center = formula(*(draw + pseudo for draw, pseudo in zip(draws, prior, strict=True)))
         center = center.mean(axis=0)
@@ -153,6 +154,16 @@ class ExampleCells:
         scale = 1 + share * (np.sqrt(used / np.maximum(used - 1, 1)) - 1)
         shift = share * (2 * sample - without - center)
         return average(np.where(defined, center + scale * (values - center) + shift, np.nan))
+
+    def _gammas(self, counts, size):
+        """
+        Return gamma variates (4, S, L) of the cells of one system, and of the pseudo-examples.
+
+        They are the same random numbers for all systems, so that copies of one never differ.
+        """
+        rng = np.random.default_rng(0)
+        cells = np.stack([rng.standard_gamma(count, (size, len(count))) for count in counts])
+        return cells, rng.standard_gamma(self.concentration, cells.shape)
 
     def _sample(self, formula, places):
         """Return tp, fn, fp and tn of each label in the sample, (K, L)."""

@@ -252,7 +252,7 @@ class ItemScores(Posterior):
                     "known: nothing shows how items of theirs differ."
                 )
         if self.judge is not None:
-            sentences += self._judge_caveats()
+            sentences += self._judge_caveats(self.judge)
         if self.importance:
             kish = min(
                 self.weight[places].sum() ** 2 / (self.weight[places] ** 2).sum()
@@ -266,10 +266,10 @@ class ItemScores(Posterior):
                 )
         return sentences
 
-    def _judge_caveats(self):
+    def _judge_caveats(self, judges):
         """Say so where a judge that has seen all items tells nothing of people's scores."""
         weak = []
-        for row, judge in zip(self.score, self.judge, strict=True):
+        for row, judge in zip(self.score, judges, strict=True):
             scored = ~np.isnan(row)
             varied = np.ptp(row[scored]) > 0 and np.ptp(judge[scored]) > 0
             correlation = np.corrcoef(row[scored], judge[scored])[0, 1] if varied else 0.0
@@ -365,17 +365,15 @@ class ItemScores(Posterior):
             population = replace(population, end_weight=nothing)
         values = measure(population)
         if self.judge is not None and kind in ("mean", "share"):
-            values = values + self._correction(population, places, form)
+            values = values + self._correction(population, self.judge[:, places], form)
         values = np.broadcast_to(values, (len(population.weight), len(self.score)))
         empty = np.isnan(population.score).all(axis=1)
         return np.where(empty, np.nan, values)
 
-    def _correction(self, population, places, form):
+    def _correction(self, population, judges, form):
         """Return what the judge's scores of all items add to the means of those scored, (S, K)."""
         correction = np.empty((len(population.weight), len(self.score)))
-        for system, (row, judge) in enumerate(
-            zip(population.score, self.judge[:, places], strict=True)
-        ):
+        for system, (row, judge) in enumerate(zip(population.score, judges, strict=True)):
             middle = judge.mean()  # so that no digits cancel
             scored, control = ~np.isnan(row), judge - middle
             value = (row > form.at).astype(float) if form.kind == "share" else row

@@ -149,7 +149,7 @@ class Multilabel(Posterior):
         """Return a measure whose chosen labels, if it has some, are those of the evidence."""
         if self.labels is None:
             return example_cells.without_labels(measure)
-        return example_cells.bound(measure, self.labels)
+        return example_cells.bound(measure, list(self.labels))
 
     def _shaped(self, values, lead=0, last=()):
         """Return values (lead axes, slices, K, ...) in the shape of the template."""
@@ -216,7 +216,7 @@ class Multilabel(Posterior):
         return self._cells_of(places, weight, unit, prior_cells, end_weight, concentration)
 
     def _cells_of(self, places, weight, unit, prior_cells, end_weight, concentration):
-        cells = {
+        cells: dict[str, Any] = {
             name: None if values is None else values[:, places]
             for name, values in self.cells.items()
         }
@@ -274,7 +274,7 @@ class Multilabel(Posterior):
         dims = [*self.template.dims, *([] if place is not None else ["label"])]
         tables = tables[:, :, place] if place is not None else tables
         shape = (*self.template.shape, *tables.shape[2:])
-        return make_counts(tables.reshape(shape), [0, 1], 1, dims)
+        return make_counts(tables.reshape(shape), np.arange(2), 1, dims)
 
     def of_values(self, values: np.ndarray, ends: tuple[float, float]) -> ItemScores:
         """Return the posterior of a number (K, n) of each example, between the ends."""

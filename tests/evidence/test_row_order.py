@@ -95,6 +95,15 @@ DOORS = {
     "systems of from_item_scores": lambda c: bcm.from_item_scores(
         {"a": c("score"), "b": c("features")}, group=TABLE["item"]
     ),
+    "from_multilabel": lambda c: bcm.from_multilabel(
+        c("right").to_frame().assign(b=TABLE["actual"]),
+        c("answer").to_frame("right").assign(b=TABLE["other"]),
+        group=c("item"),
+        by={"site": c("site")},
+    ),
+    "from_item_counts": lambda c: bcm.from_item_counts(
+        tp=c("more"), fp=c("cell"), fn=c("weight"), group=c("item")
+    ),
     "from_attempts": lambda c: bcm.from_attempts(
         c("right"), item=c("item"), attempt=c("attempt"), group=c("item") // 2
     ),
