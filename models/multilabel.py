@@ -13,8 +13,9 @@ cell of each label (``concentration``) stands for what was not seen: the cells o
 itself are those of `dirichlet_multinomial`.
 
 Use it for tags, findings and topics, of which an example may have any number. Do not flatten such
-examples into one table: 95 % intervals of micro F1 then hold it in 86 to 90 of 100 data sets where
-examples differ in difficulty. Where each example has exactly one label use `dirichlet_multinomial`.
+examples into one table, whose intervals are too short where examples differ in difficulty. Where
+each example has exactly one label use `dirichlet_multinomial`. Macro averages over many labels of
+which a few have some four positives are the least certain to be covered.
 
 Conjugate. The direct posterior also knows several systems on the same examples, which share the
 weights; examples that come in clusters; slices; and counts without true negatives. It frees macro

@@ -28,8 +28,7 @@ therefore those of
 
 with :math:`v_0` the sample's value, :math:`\bar v` the mean of the draws and :math:`\bar u` that of
 draws without pseudo-examples: :math:`2 v_0 - \bar u` is the bootstrap estimate without bias (Efron
-and Tibshirani 1993, chapter 10). One label alone keeps its posterior. What this buys is measured in
-``docs/models/multilabel.rst``.
+and Tibshirani 1993, chapter 10). One label alone keeps its posterior.
 
 References
 ----------
