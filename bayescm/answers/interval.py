@@ -29,7 +29,7 @@ from bayescm.validate import check_choice, check_kind, check_prob, check_whole, 
 ASKED = ("of", "n", "draws", "random_seed", "accuracy")
 Wanted = str | Callable | Sequence[str | Callable]
 # A numerical error of a bound from which on it is warned of: of the length, and in all.
-_LARGE_ERROR, _SMALL_ERROR = 0.5, 0.02
+_LARGE_ERROR, _SMALL_ERROR = 0.8, 0.02
 
 
 def interval(

@@ -68,7 +68,6 @@ class Question(Options):
     compare: Annotated[
         bool, typer.Option("--compare", help="Differences of the systems, item by item.")
     ] = False
-    ranks: Annotated[bool, typer.Option("--ranks", help="Which systems may be the best.")] = False
 
 
 @command
@@ -86,18 +85,14 @@ def items(
     from bayescm.evidence.item_scores import ITEM_SCORES
     from bayescm.validate import fail
 
-    if question.compare and question.ranks:
-        raise fail("two tables", "--compare and --ranks", "one of them", "choose one")
+    if columns.lower_is_better and not question.compare:
+        todo = "leave it out, or ask for --compare"
+        raise fail("--lower-is-better changes no summary", ..., "a comparison", todo)
     data = evidence.item_scores(columns)
     names = measures.measures or ITEM_SCORES.default_measures(data)
     keywords: dict[str, Any] = {**interval.keywords(), **question.keywords("of")}
     header = f"{data.sizes['item']} items; {interval.prob:.4g} {interval.kind}"
-    if question.ranks:
-        keywords.pop("kind")
-        names = measures.measures or ["mean"]
-        frame = bcm.ranks(data, names, **keywords)
-    else:
-        ask = bcm.compare if question.compare else bcm.summary
-        frame = ask(data, names, **keywords)
+    ask = bcm.compare if question.compare else bcm.summary
+    frame = ask(data, names, **keywords)
     facts = {**keywords, "items": data.sizes["item"], "model": "item_scores"}
     show(frame, output, header, facts=facts, hidden=["sentence"])

@@ -45,7 +45,7 @@ COMMANDS = {
     "slices": [f"{ONE} --group g --group k", f"{ONE} --group g --threshold .8"],
     "heterogeneity": ["studies.csv"],
     "attempts": [f"{ITEMS} -m mean", f"{ITEMS} -m mean --answer said --truth t"],
-    "items": [f"{SCORED} -m mean", f"{SCORED} -m mean --compare", f"{SCORED} --ranks"],
+    "items": [f"{SCORED} -m mean", f"{SCORED} -m mean --compare"],
     "check": [f"{ONE} --require accuracy>.8"],
     "curve": [f"{P} --score s", f"{P} --score s --kind threshold", f"{P} --score s --kind pr"],
     "calibration": [
@@ -124,7 +124,7 @@ VALUES = {
     "--secret": "sixteen letters ..", "FILE": "p.csv",
 }  # fmt: skip
 FLAGS = {"--compare", "--corp", "--exit-code", "--interactive", "--log", "--new"}
-FLAGS |= {"--lower-is-better", "--ranks"}
+FLAGS |= {"--lower-is-better"}
 FLAGS |= {"--numeric-labels", "--plan", "--pointwise", "--pool", "--recalibrated", "--safe-csv"}
 OF_COMMANDS = {
     ("compare", "--reference"): "a",
@@ -152,7 +152,8 @@ OF_COMMANDS = {
 # Options whose effect need not be seen in what is printed.
 UNSEEN: set = {
     "--numeric-labels",
-    "--missing",
+    "--missing",  # where nothing is
+    "--range",  # of differences, which matters where all of them are 0
     "--label",
     "--note",
     "--seed",
