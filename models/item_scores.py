@@ -16,7 +16,7 @@ precision of images, errors of regressions. Items are taken to be drawn independ
 there may be. Do not use it for repeated right and wrong answers to an item (`repeated_items`).
 
 Where the ends of the scale are not known there are no pseudo-items, and intervals of few items are
-too short: those of 20 items cover 3 % less than they say, and more where a few items decide.
+too short, most so where a few items decide.
 
 Conjugate. The direct posterior also knows several systems on the same items, which share the
 weights of the items; items that come in clusters; importance weights; and slices. The model below

@@ -173,8 +173,9 @@ def test_the_error_of_a_bound_is_how_far_seeds_differ(evidence):
         bcm.interval(evidence, "pass_at(4)", kind="eti", random_seed=seed) for seed in range(24)
     ]
     spread = np.std([each.values for each in found], axis=0, ddof=1).max()
-    # Of 24 seeds a standard deviation errs by 15 %; three times that.
-    assert spread == pytest.approx(np.mean([each.attrs["error"] for each in found]), rel=0.45)
+    # The error bounds that of both ends in 95 of 100: 2.4 standard errors or somewhat more. Of 24
+    # seeds a standard deviation errs by 15 %.
+    assert 1.5 < np.mean([each.attrs["error"] for each in found]) / spread < 5
 
 
 def test_the_point_is_about_the_items_that_were_asked_about():
