@@ -9,6 +9,7 @@ import pytest
 from bayescm import posteriors
 from bayescm.posteriors.base import CountsPosterior
 from bayescm.posteriors.hierarchical_groups import HierarchicalGroups
+from bayescm.posteriors.repeated_items import RepeatedItems
 
 PAGE = Path(__file__).parents[2] / "docs" / "which-model.md"
 WITHOUT_NEXT_TEST_SET = {"averaged_folds", "paired_folds"}
@@ -22,7 +23,8 @@ def posterior_classes():
         annotation = function.__annotations__["return"]
         module = vars(modules[function.__module__])
         classes[name] = module[annotation] if isinstance(annotation, str) else annotation
-    return classes | {"hierarchical_groups": HierarchicalGroups}  # of one classifier
+    # Of one classifier, and of items without slices.
+    return classes | {"hierarchical_groups": HierarchicalGroups, "repeated_items": RepeatedItems}
 
 
 def models_on_page():
