@@ -28,7 +28,8 @@ from bayescm.validate import check_choice, check_kind, check_prob, check_whole, 
 # What is asked of a posterior; other keywords are the model's own.
 ASKED = ("of", "n", "draws", "random_seed", "accuracy")
 Wanted = str | Callable | Sequence[str | Callable]
-# A numerical error of a bound from which on it is warned of: of the length, and in all.
+# A numerical error of a bound from which on it is warned of: of the length, and in all. That of
+# draws bounds both ends in 95 of 100 intervals, and is some 2.4 to 4.5 standard errors.
 _LARGE_ERROR, _SMALL_ERROR = 0.8, 0.02
 
 

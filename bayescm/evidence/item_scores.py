@@ -469,7 +469,12 @@ def clusters_of(evidence: xr.Dataset, dim: str = "item") -> np.ndarray | None:
 def slice_dims(evidence: xr.Dataset) -> list[str]:
     """Return the dims of the slices of the items."""
     names = [str(name) for name in evidence.data_vars]
-    return [name.removeprefix(SLICE) for name in names if name.startswith(SLICE)]
+    dims = [name.removeprefix(SLICE) for name in names if name.startswith(SLICE)]
+    for dim in dims:
+        if dim not in evidence.dims:  # selecting one leaves the items of all others in place
+            todo = "make evidence of the items of this slice alone, or select from the answer"
+            raise fail(f"a {dim} was selected, and the items are still of all", ..., "all", todo)
+    return dims
 
 
 def items_of_slices(evidence: xr.Dataset, dim: str = "item") -> list[np.ndarray]:

@@ -125,3 +125,9 @@ def test_odd_scores_are_refused():
     mixed = {"a": pd.Series([1, 2], ["x", "y"]), "b": pd.Series([1, 2], ["y", "x"])}
     with pytest.raises(ValueError, match="another order"):
         bcm.from_item_scores(mixed, group=[1, 2])
+
+
+def test_a_slice_is_selected_from_the_answer():
+    sliced = bcm.from_item_scores(SCORES, range=(0, 1), by={"topic": ["x", "x", "y", "y"]})
+    with pytest.raises(ValueError, match=r"a topic was selected.*select from the answer"):
+        bcm.interval(sliced.sel(topic="x"), "mean")
