@@ -129,7 +129,7 @@ def test_numbers_and_functions_are_priors_of_every_model(name):
         return
     other = function(evidence, **functions)
     (keyword,) = functions
-    assert names(other) & {keyword, f"{keyword}_logit", f"{keyword}_positive"}
+    assert names(other) & {f"{keyword}{end}" for end in ("", "_logit", "_positive", "_between")}
 
 
 @pytest.mark.parametrize("name", ["dirichlet_multinomial", "fixed_totals", "scores", "binormal"])
