@@ -141,7 +141,7 @@ def _outcome(probability, level):
 
 # The language of requirements: ``f1 - f1[classifier=old] > -0.01 @ 0.9``.
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_TERM = r"\s*(\w+(?:\([^()]*\))?)\s*(?:\[([^\[\]]*)\])?\s*"
+_TERM = r"\s*(LR[+-]|\w+(?:\([^()]*\))?)\s*(?:\[([^\[\]]*)\])?\s*"
 _LEVEL = rf"(?:@\s*({_NUMBER})\s*(%?)\s*)?"
 _WHOLE = re.compile(rf"{_TERM}(?:-{_TERM})?(>=|<=|>|<)\s*({_NUMBER})\s*(%?)\s*{_LEVEL}")
 _EXAMPLE = 'write e.g. "recall > 0.9 @ 0.95" or "f1 - f1[classifier=old] > -0.01"'
@@ -192,8 +192,9 @@ def parse(text: str, level: float = 0.95) -> Requirement:
     text : str
         ``MEASURE > NUMBER``, ``MEASURE - MEASURE > NUMBER`` (or ``<``, ``>=``, ``<=``), with
         ``@ LEVEL`` for the probability that is asked for. A measure may name its part:
-        ``recall[site=B]``, ``f1[classifier=old]``, ``recall[class=cat]``, several parted by commas.
-        Numbers may be given in per cent.
+        ``recall[site=B]``, ``f1[classifier=old]``, ``recall[class=cat]``, several parted by commas;
+        ``recall[cat]`` and ``f1_macro[cat,dog]`` are measures of chosen classes. Numbers may be
+        given in per cent.
     level : float, default 0.95
         The level where the text gives none.
 
@@ -218,9 +219,16 @@ def parse(text: str, level: float = 0.95) -> Requirement:
     if not 0.5 < required < 1:
         raise fail(f"the level of {text!r}", required, "a probability between 0.5 and 1", _EXAMPLE)
     limit = float(threshold) / (100 if threshold_percent else 1)
-    one_term = Term(first, _named_part(part, text))
-    other_term = None if second is None else Term(second, _named_part(other_part, text))
+    one_term = _term(first, part, text)
+    other_term = None if second is None else _term(second, other_part, text)
     return Requirement(text, one_term, other_term, sign[0] == ">", limit, required)
+
+
+def _term(measure, brackets, whole):
+    """Return a measure and its part; ``recall[cat]`` is a measure of chosen classes."""
+    if brackets and brackets.strip() and "=" not in brackets:
+        return Term(f"{measure}[{brackets}]", {})
+    return Term(measure, _named_part(brackets, whole))
 
 
 def _named_part(text, whole):

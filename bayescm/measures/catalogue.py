@@ -293,7 +293,9 @@ def markedness(tp, fn, fp, tn):
 
 
 @one_class(
-    aliases=("lr_plus",), range=ANY, form=FunctionOfCells("rates", odds.positive_likelihood_ratio)
+    aliases=("lr_plus", "LR+"),
+    range=ANY,
+    form=FunctionOfCells("rates", odds.positive_likelihood_ratio),
 )
 def positive_likelihood_ratio(tp, fn, fp, tn):
     """Recall divided by the false positive rate."""
@@ -301,7 +303,7 @@ def positive_likelihood_ratio(tp, fn, fp, tn):
 
 
 @one_class(
-    aliases=("lr_minus",),
+    aliases=("lr_minus", "LR-"),
     lower_is_better=True,
     range=ANY,
     form=FunctionOfCells("rates", odds.negative_likelihood_ratio),
@@ -320,6 +322,14 @@ def negative_likelihood_ratio(tp, fn, fp, tn):
 def diagnostic_odds_ratio(tp, fn, fp, tn):
     """Odds of being predicted positive among positives, divided by those among negatives."""
     return tp / fn * (tn / fp)
+
+
+@one_class(aliases=("nnd",), lower_is_better=True, needs_positive=False, range=(1.0, np.inf))
+def number_needed_to_diagnose(tp, fn, fp, tn):
+    """1 / Youden's J, the examples needed for one correct detection; infinite where J <= 0."""
+    youden = (tp * tn - fp * fn) / ((tp + fn) * (fp + tn))
+    with np.errstate(divide="ignore"):
+        return 1 / np.where(np.real(youden) < 0, 0.0, youden)
 
 
 @one_class(aliases=("win_rate", "pass_rate"), unit="examples", form=Proportion("tp+fn", "fp+tn"))

@@ -12,6 +12,8 @@ COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     [
         ("recall>0.9", ("recall", {}, True, 0.9, 0.95)),
         (" fbeta(0.5) <= 12% @ 90% ", ("fbeta(0.5)", {}, False, 0.12, 0.9)),
+        ("LR+ > 3", ("LR+", {}, True, 3, 0.95)),
+        ("f1_macro[a, b] > .5", ("f1_macro[a, b]", {}, True, 0.5, 0.95)),
         (
             "f1[site=B, classifier=new] >= -.5",
             ("f1", {"site": "B", "classifier": "new"}, True, -0.5, 0.95),
@@ -31,7 +33,8 @@ def test_requirements_are_read(text, read):
         "recall = 0.9",
         "recall > high",
         "f1 - f1 - f1 > 0",
-        "f1[old] > 0",
+        "f1[] > 0",
+        "f1[site=] > 0",
         "f1 > 0 @ 0.2",
         7,
     ],
@@ -94,13 +97,16 @@ def test_parts_and_differences():
     assert by_site["site"].tolist() == ["A", "B", "B"]
     assert by_site["probability"][1] == pytest.approx(table["probability"][1])
     three = bcm.from_matrix([[5, 1, 0], [0, 5, 1], [1, 0, 9]], labels=["a", "b", "c"])
-    assert bcm.check(three, "recall[class=c] > 0.5 @ 0.9")["outcome"][0] == "met"
+    chosen = bcm.check(three, ["recall[class=c] > 0.5", "recall[c] > 0.5"], level=0.9)
+    assert chosen["outcome"].tolist() == ["met", "met"]
+    assert chosen["probability"][0] == chosen["probability"][1]
     twice = bcm.combine([COUNTS, COUNTS], dim="site").assign_coords(site=["A", "A"])
     for evidence, text, said in (
         (both, "recall[site=C] > 0.8", "no such site: 'C'"),
         (COUNTS, "recall[site=A] > 0.8", "no such part: 'site'"),
         (twice, "recall[site=A] > 0.8", "several sites have one name: 'A'"),
         (three, "recall > 0.5", "a value for each class"),
+        (three, "recall[d] > 0.5", "no such class"),
     ):
         with pytest.raises(ValueError, match=said):
             bcm.check(evidence, text)
