@@ -58,8 +58,11 @@ class Expected(Options):
     ] = None
     prevalence: Annotated[
         float | None,
-        typer.Option("--prevalence", help="Proportion of positives, with -m auc."),
-        BelongsWith("--width and -m auc; the sizes of others are of their denominators"),
+        typer.Option(
+            "--prevalence",
+            help="Proportion of positives: plan in examples (patients), not in positives.",
+        ),
+        BelongsWith("--width or --above"),
     ] = None
     agreement: Annotated[
         float,
@@ -105,7 +108,7 @@ def plan(goal: Goal, expected: Expected, certainty: Certainty, output: TablePlan
     keywords: dict[str, Any] = goal.keywords("assurance", *[name[2:] for name in goals])
     picture = None
     if goal.above is not None:
-        keywords |= expected.keywords("expect") | certainty.keywords("level")
+        keywords |= expected.keywords("expect", "prevalence") | certainty.keywords("level")
         if "expect" not in keywords:
             raise fail("--above needs --expect", ..., "a plausible value", "pass --expect 0.9")
         frame = planning.plan_above(goal.measure, **keywords)
@@ -118,12 +121,14 @@ def plan(goal: Goal, expected: Expected, certainty: Certainty, output: TablePlan
     else:
         pilot = {} if expected.pilot is None else {"pilot": _pilot(expected.pilot)}
         keywords |= expected.keywords("expect") | pilot | certainty.keywords("prob", "kind")
-        frame = planning.plan(goal.measure, **keywords)
+        frame = planning.plan(goal.measure, **keywords, **expected.keywords("prevalence"))
 
         def picture():
             from bayescm.plots import plot_plan
 
-            return plot_plan(goal.measure, n=int(frame["n"].iloc[0]), **keywords)
+            # The curve is over what the measure is a proportion of, not over patients.
+            size = frame["needed" if "needed" in frame else "n"].iloc[0]
+            return plot_plan(goal.measure, n=int(size), **keywords)
 
     show(frame, output, picture=picture)
 

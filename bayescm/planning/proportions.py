@@ -39,6 +39,7 @@ def plan(
     assurance: float = 0.9,
     expect: float | None = None,
     pilot: xr.DataArray | None = None,
+    prevalence: float | None = None,
     prob: float = 0.95,
     kind: str = "hdi",
     replications: int = 1000,
@@ -61,6 +62,10 @@ def plan(
         Instead of `expect`, for any measure: the counts of a pilot, or a concentration as returned
         by `bayescm.priors.elicit`. The unknown truth is drawn from that posterior; the future
         test set is evaluated on its own, with the default prior.
+    prevalence : float in (0, 1), optional
+        Proportion of positives among the examples (patients) to be enrolled, for a measure of the
+        positives (recall) or of the negatives (specificity). ``n`` then counts examples, of which
+        a random number is positive.
     prob, kind : float, str
         Mass and kind of the interval.
     replications : int >= 20, default 1000
@@ -72,13 +77,17 @@ def plan(
     -------
     DataFrame, one row
         ``measure``, ``goal``, ``assurance`` (reached at ``n``), ``n``, ``unit`` (what ``n``
-        counts), ``error`` (standard error of ``n``, 0 where it is exact), ``how``.
+        counts), ``error`` (standard error of ``n``, 0 where it is exact), ``how``. With
+        `prevalence` also ``needed``, the positives (or negatives) that reach the goal with this
+        assurance where their number is fixed, and ``p_too_few``, the probability that n examples
+        have fewer, of which the assurance takes account.
 
     Raises
     ------
     ValueError
         If neither or both of `expect` and `pilot` are given, where `expect` is given for a
-        measure that is not one proportion, or no size up to ten million is enough.
+        measure that is not one proportion, `prevalence` for one that is not of one class, or no
+        size up to ten million is enough.
 
     Notes
     -----
@@ -90,6 +99,10 @@ def plan(
     >>> plan("recall", expect=0.85, width=0.1, assurance=0.9)[["n", "unit"]]
          n       unit
     0  226  positives
+    >>> columns = ["n", "unit", "needed", "p_too_few"]
+    >>> plan("recall", expect=0.85, width=0.1, prevalence=0.2)[columns].round(3)
+          n      unit  needed  p_too_few
+    0  1147  examples     226      0.389
     """
     kernel = resolve(measure)
     check_prob(prob), check_kind(kind)
@@ -101,9 +114,14 @@ def plan(
     if _is_proportion(kernel, pilot):
         interval_width = partial(_interval_width, _prior(kernel), prob, kind)
         reach = _width_assurance(interval_width, width, _truth(kernel, expect, pilot))
+        if prevalence is not None:
+            goal = f"{prob:.4g} {kind} at most {width:.4g} wide"
+            return _plan_of_examples(kernel, goal, reach, prevalence, assurance)
         n, reached = smallest_size(reach, assurance)
         error, how, unit = 0.0, "exact", kernel.unit
     else:
+        if prevalence is not None:
+            _check_one_class(kernel, prevalence)
         check_whole("replications", replications, 20, "test sets", 1000)
         simulate = _simulator(kernel, pilot, prob, kind, replications, random_seed)
         n = size_for_width(simulate, width, assurance, start=100, tolerance=0.005)
@@ -322,18 +340,20 @@ def plan_above(
     assurance : float in (0, 1), default 0.9
         Probability of reaching it, over future test sets; of two measures, for both at once.
     prevalence : float in (0, 1), optional
-        Proportion of positives in the test set, for two measures.
+        Proportion of positives in the test set: for two measures, or to plan one of them in
+        examples (patients), as in `bayescm.plan`.
 
     Returns
     -------
     DataFrame, one row
-        As `bayescm.plan` returns it; ``n`` counts examples where there are two measures.
+        As `bayescm.plan` returns it; ``n`` counts examples where a prevalence is given.
 
     Raises
     ------
     ValueError
         If a measure is not one proportion, the plausible value does not exceed what is required,
-        or two measures have no prevalence or are of the same class.
+        two measures have no prevalence or are of the same class, or one that has a prevalence is
+        not of one class.
 
     Notes
     -----
@@ -362,16 +382,18 @@ def plan_above(
         _requirement_assurance(*values, level)
         for values in zip(kernels, required, plausible, strict=True)
     ]
+    measures = [kernel.__name__ for kernel in kernels]
+    goals = [f"P({name} > {value:.4g})" for name, value in zip(measures, required, strict=True)]
+    goal = f"{' and '.join(goals)} >= {level:.4g}"
     units = [kernel.unit for kernel in kernels]
     reach, unit = reaches[0], units[0]
-    if len(kernels) != 1 or prevalence is not None:
+    if len(kernels) == 1 and prevalence is not None:
+        return _plan_of_examples(kernels[0], goal, reach, prevalence, assurance)
+    if len(kernels) != 1:
         _check_both_classes(units, prevalence)
         by_class = dict(zip(units, reaches, strict=True))
         reach, unit = partial(_joint_assurance, by_class, prevalence), "examples"
     n, reached = smallest_size(reach, assurance)
-    measures = [kernel.__name__ for kernel in kernels]
-    goals = [f"P({name} > {value:.4g})" for name, value in zip(measures, required, strict=True)]
-    goal = f"{' and '.join(goals)} >= {level:.4g}"
     return plan_table(" and ".join(measures), goal, reached, n, unit, 0.0, "exact")
 
 
@@ -416,13 +438,39 @@ def _requirement_assurance(kernel, above, expect, level):
 
 
 def _joint_assurance(by_class, prevalence, sizes):
-    """Return the probability that both are reached, over the number of positives."""
-    reached = []
-    for n in sizes:
-        positives, probability = binomial(n, prevalence)
-        joint = by_class["positives"](positives) * by_class["negatives"](n - positives)
-        reached.append(probability @ joint)
-    return np.array(reached)
+    """Return the probability that the goals of the classes are reached, over their sizes."""
+    tables = [binomial(n, prevalence) for n in sizes]
+    positives = np.concatenate([number for number, _ in tables])
+    n = np.repeat(sizes, [len(number) for number, _ in tables])
+    joint = np.concatenate([probability for _, probability in tables])
+    for unit, reach in by_class.items():
+        distinct, index = np.unique(
+            positives if unit == "positives" else n - positives, return_inverse=True
+        )
+        joint = joint * reach(distinct.astype(int))[index]
+    starts = np.cumsum([0, *(len(number) for number, _ in tables[:-1])])
+    return np.add.reduceat(joint, starts)
+
+
+def _plan_of_examples(kernel, goal, reach, prevalence, assurance):
+    """Return the plan of a measure of one class, in examples of which so many have the class."""
+    _check_one_class(kernel, prevalence)
+    needed, _ = smallest_size(reach, assurance)
+    n, reached = smallest_size(
+        partial(_joint_assurance, {kernel.unit: reach}, prevalence), assurance
+    )
+    share = prevalence if kernel.unit == "positives" else 1 - prevalence
+    table = plan_table(kernel.__name__, goal, reached, n, "examples", 0.0, "exact")
+    return table.assign(needed=needed, p_too_few=special.bdtr(needed - 1, n, share))
+
+
+def _check_one_class(kernel, prevalence):
+    """Raise unless a measure is a proportion of the positives or of the negatives."""
+    if kernel.unit not in ("positives", "negatives"):
+        what = f"a prevalence has no effect on a plan of {kernel.__name__}"
+        allowed = "a measure of the positives or of the negatives, such as recall or specificity"
+        raise fail(what, prevalence, allowed, "leave it out")
+    check_share("prevalence", prevalence)
 
 
 def operating_characteristics(

@@ -82,8 +82,8 @@ def fails(capsys, line):
 @pytest.mark.parametrize(
     ("line", "options"),
     [
-        ("plan -m sensitivity --expect .9 --width .1 --prevalence .2", ["--prevalence"]),
-        ("plan -m sensitivity --expect .9 --above .8 --prevalence .2", ["--prevalence"]),
+        ("plan -m accuracy --expect .9 --width .1 --prevalence .2", ["prevalence"]),
+        ("plan -m sensitivity --difference .05 --prevalence .2", ["--prevalence"]),
         ("plan -m auc --expect .8 --width .3 --pilot 1,2,3,4", ["--pilot"]),
         ("plan -m auc --expect .8 --width .3 --kind eti", ["--kind"]),
         ("plan -m auc --expect .8 --width .3 --kind hdi", ["--kind"]),

@@ -163,6 +163,27 @@ def test_one_proportion_is_summed_over_its_outcomes():
     assert plan["unit"] == "positives"
 
 
+@pytest.mark.parametrize(
+    ("measure", "prevalence"), [("recall", 0.2), ("specificity", 0.2), ("recall", 0.9)]
+)
+def test_one_measure_is_planned_in_patients(measure, prevalence):
+    """Of whom a random number is ill."""
+    rng = np.random.default_rng(6)
+    share = prevalence if measure == "recall" else 1 - prevalence
+    widths = bcm.plan(measure, expect=0.8, width=0.2, prevalence=prevalence).iloc[0]
+    cases = rng.binomial(widths["n"], share, 100_000)
+    bounds = Beta(np.r_[0.0:200][:, None] + 0.5, np.r_[0.0:200] + 0.5).hdi(0.95)
+    narrow = (bounds[..., 1] - bounds[..., 0]) <= 0.2
+    right = rng.binomial(cases, 0.8)
+    assert narrow[right, cases - right].mean() == pytest.approx(widths["assurance"], abs=0.004)
+    assert (cases < widths["needed"]).mean() == pytest.approx(widths["p_too_few"], abs=0.006)
+    above = bcm.planning.plan_above(measure, above=0.7, expect=0.9, prevalence=prevalence).iloc[0]
+    cases = rng.binomial(above["n"], share, 100_000)
+    right = rng.binomial(cases, 0.9)
+    shown = Beta(right + 0.5, cases - right + 0.5).sf(0.7) >= 0.95
+    assert shown.mean() == pytest.approx(above["assurance"], abs=0.004)
+
+
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])
 @pytest.mark.long
 def test_two_measures_are_shown_together(order):
@@ -220,7 +241,8 @@ def test_no_worse_by_more_than_a_margin():
         ({"measure": "f1"}, "is not one proportion"),
         ({"measure": BOTH, "above": [0.8, 0.8], "expect": [0.9, 0.9]}, "need a prevalence"),
         ({"measure": BOTH}, "another number of values"),
-        ({"prevalence": 0.2}, "planned together"),
+        ({"measure": "accuracy", "prevalence": 0.2}, "no effect on a plan of accuracy"),
+        ({"prevalence": 1.0}, "prevalence is out of range"),
     ],
 )
 def test_requirements_that_cannot_be_planned_are_named(change, match):
