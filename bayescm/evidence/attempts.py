@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.item_scores import SLICE
+from bayescm.evidence.clusters_and_slices import SLICE, with_slices
 from bayescm.evidence.labels import MISSING_TEXTS, check_no_missing_text
-from bayescm.evidence.tabulate import axes_of, check_one_axis, check_sizes, column, factorize
+from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, factorize
 from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import check_row_order, fail, no_numbers, suggest, unmasked
 
@@ -176,9 +176,8 @@ def _with_slices(evidence):
         if evidence[name].dims != ("item",):
             todo = "give the items of all systems the same slices"
             raise fail(f"systems disagree on the {dim} of items", ..., "one for each item", todo)
-        (axis,) = axes_of({dim: evidence[name].values}, _TAKEN).values()
-        evidence = evidence.drop_vars(name).assign({name: ("item", axis.codes.astype(int))})
-        evidence = evidence.assign_coords({dim: axis.values})
+        labels = evidence[name].values
+        evidence = with_slices(evidence.drop_vars(name), {dim: labels}, "item", _TAKEN)
     return evidence
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.item_scores import with_clusters
+from bayescm.evidence.clusters_and_slices import with_clusters
 from bayescm.evidence.tabulate import check_sizes, column
 from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import check_counts, check_row_order, fail, suggest

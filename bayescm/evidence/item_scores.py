@@ -4,9 +4,9 @@ Item scores as evidence: one number for each item and system.
 Item scores are an ``xr.Dataset`` with ``item_score`` ([classifier,] item), where NaN is a score
 that is missing of a system. The scalar coords ``lowest`` and ``highest`` are the ends of the scale,
 where they are known, and ``lower_is_better`` says whether the scores are errors. Items may have a
-``weight``, with the scalar coord ``weights_are``; a coord ``group`` of the cluster they come in;
-and a slice, of which ``slice_<dim>`` is the place along the dim. A judge's score of every item is
-``judge_score``, and ``item_score`` is then NaN where people have not scored.
+``weight``, with the scalar coord ``weights_are``, and come in clusters and slices
+(`bayescm.evidence.clusters_and_slices`). A judge's score of every item is ``judge_score``, and
+``item_score`` is then NaN where people have not scored.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -16,14 +16,20 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.clusters_and_slices import (
+    clusters_of,
+    items_of_slices,
+    slice_dims,
+    with_clusters,
+    with_slices,
+)
 from bayescm.evidence.labels import check_no_missing_text
-from bayescm.evidence.tabulate import axes_of, check_sizes, check_weights, column, factorize
+from bayescm.evidence.tabulate import check_sizes, check_weights, column, factorize
 from bayescm.evidence.type import DefaultModel, EvidenceType
 from bayescm.validate import check_choice, check_reals, check_row_order, fail, suggest, unmasked
 
 _MISSING = ("drop pairs", "worst")
 _TAKEN = ("item", "classifier", "measure", "bound")
-SLICE = "slice_"
 
 
 def from_item_scores(
@@ -386,26 +392,6 @@ def _with_columns(evidence, *, group, by, weights, weights_are):
     return with_slices(evidence, by, "item", _TAKEN if group is None else (*_TAKEN, "group"))
 
 
-def with_clusters(evidence: xr.Dataset, group: Any, dim: str) -> xr.Dataset:
-    """Return evidence whose units along a dim know the cluster that they come in."""
-    if group is None:
-        return evidence
-    labels = column("group", group)
-    check_sizes({"group": len(labels), f"{dim}s": evidence.sizes[dim]})
-    todo = f"give {dim}s that stand by themselves one of their own"
-    check_no_missing_text(pd.unique(labels), "a group", todo)
-    return evidence.assign_coords(group=(dim, np.asarray(labels)))
-
-
-def with_slices(evidence: xr.Dataset, by: Any, dim: str, taken: Sequence[str]) -> xr.Dataset:
-    """Return evidence whose units along a dim know the slice that they are in."""
-    for name, axis in axes_of(by, taken).items():
-        check_sizes({name: len(axis.codes), f"{dim}s": evidence.sizes[dim]})
-        evidence = evidence.assign({SLICE + name: (dim, axis.codes.astype(int))})
-        evidence = evidence.assign_coords({name: axis.values})
-    return evidence
-
-
 # The check on entry
 
 
@@ -458,33 +444,6 @@ def _check_judged(evidence):
         if int(scored.min()) < _FEWEST_SCORED:
             todo = "have people score more of them, or leave out the judge"
             raise fail("too few items scored", int(scored.min()), f"{_FEWEST_SCORED} or more", todo)
-
-
-def clusters_of(evidence: xr.Dataset, dim: str = "item") -> np.ndarray | None:
-    """Return the cluster of each item, or None; slices may be called ``group`` instead."""
-    group = evidence.coords.get("group")
-    return group.values if group is not None and group.dims == (dim,) else None
-
-
-def slice_dims(evidence: xr.Dataset) -> list[str]:
-    """Return the dims of the slices of the items."""
-    names = [str(name) for name in evidence.data_vars]
-    dims = [name.removeprefix(SLICE) for name in names if name.startswith(SLICE)]
-    for dim in dims:
-        if dim not in evidence.dims:  # selecting one leaves the items of all others in place
-            todo = "make evidence of the items of this slice alone, or select from the answer"
-            raise fail(f"a {dim} was selected, and the items are still of all", ..., "all", todo)
-    return dims
-
-
-def items_of_slices(evidence: xr.Dataset, dim: str = "item") -> list[np.ndarray]:
-    """Return the places of the items of every slice, those of several dims in C order."""
-    dims = slice_dims(evidence)
-    if not dims:
-        return [np.arange(evidence.sizes[dim])]
-    shape = tuple(evidence.sizes[dim] for dim in dims)
-    codes = np.ravel_multi_index([evidence[SLICE + dim].values for dim in dims], shape)
-    return [np.flatnonzero(codes == code) for code in np.arange(np.prod(shape))]
 
 
 def _default_model(

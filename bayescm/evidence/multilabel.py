@@ -2,8 +2,8 @@
 Several labels for each example as evidence: which of them it has, and which were predicted.
 
 Multilabel evidence is an ``xr.Dataset`` with the booleans ``actual`` (example, label) and
-``predicted`` ([classifier,] example, label). Examples may have a coord ``group`` of the cluster
-they come in, and a slice, of which ``slice_<dim>`` is the place along the dim.
+``predicted`` ([classifier,] example, label). Examples may come in clusters
+and have a slice (`bayescm.evidence.clusters_and_slices`).
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.item_scores import with_clusters, with_slices
+from bayescm.evidence.clusters_and_slices import with_clusters, with_slices
 from bayescm.evidence.labels import as_labels
 from bayescm.evidence.tabulate import check_sizes
 from bayescm.evidence.type import EvidenceType, always

@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.attempts import from_attempts
-from bayescm.evidence.item_scores import slice_dims
+from bayescm.evidence.clusters_and_slices import slice_dims
 from bayescm.measures.attempts import Rates
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import Repeated

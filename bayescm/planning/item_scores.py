@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.item_scores import as_item_scores, clusters_of, slice_dims
+from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
+from bayescm.evidence.item_scores import as_item_scores
 from bayescm.planning.proportions import (
     check_share,
     check_size,

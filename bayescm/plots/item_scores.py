@@ -7,7 +7,8 @@ import xarray as xr
 
 from bayescm.answers.interval import distribution
 from bayescm.distributions.beta import Beta
-from bayescm.evidence.item_scores import as_item_scores, slice_dims
+from bayescm.evidence.clusters_and_slices import slice_dims
+from bayescm.evidence.item_scores import as_item_scores
 from bayescm.plots import style
 from bayescm.plots.canvas import bare, canvas
 from bayescm.validate import check_kind, check_prob, fail

@@ -34,7 +34,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.item_scores import as_item_scores, slice_dims
+from bayescm.evidence.clusters_and_slices import slice_dims
+from bayescm.evidence.item_scores import as_item_scores
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.posteriors.item_scores import ItemScores, item_scores
 from bayescm.validate import fail

@@ -60,13 +60,13 @@ from bayescm.distributions.base import Distribution
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.empirical import Empirical
 from bayescm.distributions.moments import CornishFisherBeta, MomentsOrDraws
-from bayescm.evidence.item_scores import (
-    SLICE,
-    as_item_scores,
+from bayescm.evidence.clusters_and_slices import (
     clusters_of,
     items_of_slices,
     slice_dims,
+    without_slices,
 )
+from bayescm.evidence.item_scores import as_item_scores
 from bayescm.inference import bayesian_bootstrap
 from bayescm.measures.item_scores import ScoreDistribution
 from bayescm.measures.item_scores import mean as MEAN
@@ -502,9 +502,7 @@ class ItemScores(Posterior):
     def _without_slices(self, places, systems=None):
         """Return the evidence of some items, and of some systems."""
         systems = {} if systems is None else {"classifier": systems}
-        evidence = self.evidence.isel(item=places, **systems)
-        dims = slice_dims(evidence)
-        return evidence.drop_vars([*dims, *(SLICE + dim for dim in dims)])
+        return without_slices(self.evidence.isel(item=places, **systems))
 
     def _common(self, differences):
         """Raise where two systems have no item in common."""

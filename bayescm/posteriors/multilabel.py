@@ -32,9 +32,9 @@ import xarray as xr
 from scipy.special import gammaln
 
 from bayescm.distributions.base import Distribution
+from bayescm.evidence.clusters_and_slices import clusters_of, items_of_slices, slice_dims
 from bayescm.evidence.counts import make_counts
 from bayescm.evidence.item_counts import as_item_counts, is_item_counts
-from bayescm.evidence.item_scores import clusters_of, items_of_slices, slice_dims
 from bayescm.evidence.multilabel import as_multilabel
 from bayescm.measures import example_cells
 from bayescm.measures.example_cells import CELL_NAMES, ExampleCells

@@ -46,7 +46,7 @@ from scipy.special import xlog1py, xlogy
 
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.attempts import as_attempts, reach
-from bayescm.evidence.item_scores import SLICE, items_of_slices, slice_dims
+from bayescm.evidence.clusters_and_slices import items_of_slices, slice_dims, without_slices
 from bayescm.inference import bayesian_bootstrap, em, gibbs
 from bayescm.measures.attempts import Rates, Wrong
 from bayescm.measures.measure import Repeated
@@ -123,8 +123,8 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Poste
     if not isinstance(concentration, (int, float, np.number)) or not 0 < concentration < np.inf:
         todo = "pass e.g. concentration=1"
         raise fail("concentration must be positive", concentration, "a number > 0", todo)
-    if dims := slice_dims(attempts):
-        apart = attempts.drop_vars([*dims, *(SLICE + dim for dim in dims)])
+    if slice_dims(attempts):
+        apart = without_slices(attempts)
         posteriors = [
             repeated_items(apart.isel(item=items), concentration=concentration)
             if len(items)

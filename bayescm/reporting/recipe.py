@@ -36,8 +36,8 @@ import bayescm as bcm
 from bayescm.answers.interval import ASKED
 from bayescm.answers.summary import by_site
 from bayescm.evidence.attempts import reach
+from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
 from bayescm.evidence.counts import CELLS, as_counts, positive
-from bayescm.evidence.item_scores import clusters_of, slice_dims
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
 from bayescm.evidence.partly_labelled import (
     PARTLY_LABELLED,

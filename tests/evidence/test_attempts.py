@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import bayescm as bcm
-from bayescm.evidence.item_scores import items_of_slices, slice_dims
+from bayescm.evidence.clusters_and_slices import items_of_slices, slice_dims
 
 TABLE = [[1, 0, 1], [0, 0, np.nan], [1, 1, 1]]
 

@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.evidence.item_scores import clusters_of, items_of_slices, slice_dims
+from bayescm.evidence.clusters_and_slices import clusters_of, items_of_slices, slice_dims
 
 SCORES = {"a": [0.9, 0.4, 1.0, 0.2], "b": [0.8, 0.5, 0.7, 0.1]}
 ITEMS = ["q1", "q2", "q3", "q4"]

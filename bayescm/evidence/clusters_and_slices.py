@@ -1,0 +1,86 @@
+"""
+The clusters that items come in, and the slices that they are parted by.
+
+Item scores, answers, and several labels for each example are a Dataset with a dim of units,
+``item`` or ``example``. Units that come in clusters have a coord ``group`` along that dim. Of
+slices, the variable ``slice_<dim>`` is the index of the slice of every unit, and the coord
+``<dim>`` the labels of the slices; each has answers of its own, along a dim of this name.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.labels import check_no_missing_text
+from bayescm.evidence.tabulate import axes_of, check_sizes, column
+from bayescm.validate import fail
+
+SLICE = "slice_"
+
+
+def with_clusters(evidence: xr.Dataset, group: Any, dim: str) -> xr.Dataset:
+    """Return evidence whose units along a dim know the cluster that they come in."""
+    if group is None:
+        return evidence
+    labels = column("group", group)
+    check_sizes({"group": len(labels), f"{dim}s": evidence.sizes[dim]})
+    todo = f"give {dim}s that stand by themselves one of their own"
+    check_no_missing_text(pd.unique(labels), "a group", todo)
+    return evidence.assign_coords(group=(dim, np.asarray(labels)))
+
+
+def clusters_of(evidence: xr.Dataset, dim: str = "item") -> np.ndarray | None:
+    """Return the cluster of each item, or None; slices may be called ``group`` instead."""
+    group = evidence.coords.get("group")
+    return group.values if group is not None and group.dims == (dim,) else None
+
+
+def with_slices(evidence: xr.Dataset, by: Any, dim: str, reserved: Sequence[str]) -> xr.Dataset:
+    """
+    Return evidence whose units along a dim know the slice that they are in.
+
+    Parameters
+    ----------
+    evidence : Dataset
+    by : mapping of str to array_like (n,), or None
+        The label of the slice of every unit, by the dim of the slices.
+    dim : str
+        The dim of the units.
+    reserved : sequence of str
+        What a dim of slices cannot be called.
+    """
+    for name, axis in axes_of(by, reserved).items():
+        check_sizes({name: len(axis.codes), f"{dim}s": evidence.sizes[dim]})
+        evidence = evidence.assign({SLICE + name: (dim, axis.codes.astype(int))})
+        evidence = evidence.assign_coords({name: axis.values})
+    return evidence
+
+
+def without_slices(evidence: xr.Dataset) -> xr.Dataset:
+    """Return evidence whose items are those of one sample."""
+    dims = slice_dims(evidence)
+    return evidence.drop_vars([*dims, *(SLICE + dim for dim in dims)])
+
+
+def slice_dims(evidence: xr.Dataset) -> list[str]:
+    """Return the dims of the slices of the items."""
+    names = [str(name) for name in evidence.data_vars]
+    dims = [name.removeprefix(SLICE) for name in names if name.startswith(SLICE)]
+    for dim in dims:
+        if dim not in evidence.dims:  # selecting one leaves the items of all others in place
+            todo = "make evidence of the items of this slice alone, or select from the answer"
+            raise fail(f"a {dim} was selected, and the items are still of all", ..., "all", todo)
+    return dims
+
+
+def items_of_slices(evidence: xr.Dataset, dim: str = "item") -> list[np.ndarray]:
+    """Return the indices of the items of every slice, those of several dims in C order."""
+    dims = slice_dims(evidence)
+    if not dims:
+        return [np.arange(evidence.sizes[dim])]
+    shape = tuple(evidence.sizes[dim] for dim in dims)
+    codes = np.ravel_multi_index([evidence[SLICE + dim].values for dim in dims], shape)
+    return [np.flatnonzero(codes == code) for code in np.arange(np.prod(shape))]
