@@ -198,6 +198,15 @@ class Independent(Distribution):
     def sd(self) -> np.ndarray:
         return np.hypot(self.first.sd(), self.second.sd())
 
+    def skewness(self) -> np.ndarray:
+        # Third central moments of independent numbers subtract; that of a point mass is 0.
+        first, second = self.first.sd(), self.second.sd()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            third = np.where(first == 0, 0.0, self.first.skewness() * first**3) - np.where(
+                second == 0, 0.0, self.second.skewness() * second**3
+            )
+            return third / np.hypot(first, second) ** 3
+
     def expected_loss(self) -> np.ndarray:
         if self._lines is None:
             return self._rule[1] @ _expected_loss(self.first, self._rule[0])
@@ -312,6 +321,13 @@ class Discordant(Distribution):
     def sd(self) -> np.ndarray:
         square = (self.wins + self.losses) / self._total - self.mean() ** 2
         return np.sqrt(square / (self._total + 1))
+
+    def skewness(self) -> np.ndarray:
+        # The third central moment of a sum of c p, p ~ Dirichlet of means m and total N, is
+        # 2 / ((N + 1) (N + 2)) times the sum of m (c - mean)^3.
+        mean, total = self.mean(), self._total
+        cubes = self.wins * (1 - mean) ** 3 - self.losses * (1 + mean) ** 3 - self.rest * mean**3
+        return 2 * cubes / (total * (total + 1) * (total + 2) * self.sd() ** 3)
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
         return self._lines.error_at(x)
