@@ -33,7 +33,7 @@ def _distribution(name, cells=CELLS, concentration=0.5):
     )
 
 
-@pytest.mark.parametrize("case", cases("fbeta"))
+@pytest.mark.parametrize("case", cases("fbeta")[::3])
 def test_fbeta_reference(case):
     tp, fn, fp, tn = case["inputs"]["tp_fn_fp_tn"]
     want, tol = case["expected"], case["tol"]
@@ -288,11 +288,13 @@ def errors_beyond_what_is_stated(name, kind, tables):
     return np.array(ratios)
 
 
-@pytest.mark.parametrize("kind", ["eti", "hdi"])
-@pytest.mark.parametrize("name", ["informedness", "lift", "fowlkes_mallows", "overlap"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("informedness", "eti"), ("lift", "hdi"), ("fowlkes_mallows", "hdi"), ("overlap", "eti")],
+)
 def test_errors_are_those_that_are_stated(name, kind):
     """Never five times as large, and twice as large in two of a hundred at most."""
-    beyond = errors_beyond_what_is_stated(name, kind, small_tables(8, 3))
+    beyond = errors_beyond_what_is_stated(name, kind, small_tables(5, 3))
     assert (beyond < 5).all()
     assert (beyond > 2).sum() <= 1
 
@@ -320,14 +322,15 @@ def test_errors_of_lines_that_are_wrong_are_not_those_that_are_stated(monkeypatc
     assert max(beyond) > 5
 
 
-@pytest.mark.parametrize("prob", [0.5, 0.95])
 @pytest.mark.parametrize("name", ["mcc", "lift", "positive_likelihood_ratio", "overlap", "f1"])
-@pytest.mark.parametrize("cells", [[9, 3, 0, 1], [6, 0, 12, 0], [5, 2, 1, 2]])
+@pytest.mark.parametrize(
+    ("cells", "prob"), [([9, 3, 0, 1], 0.95), ([6, 0, 12, 0], 0.95), ([5, 2, 1, 2], 0.5)]
+)
 def test_no_interval_of_the_mass_is_shorter(name, cells, prob):
     distribution = _distribution(name, np.reshape(cells, (2, 2)))
     low, high = distribution.hdi(prob)
     assert distribution.cdf(high) - distribution.cdf(low) == pytest.approx(prob, abs=1e-6)
-    below = (1 - prob) * np.r_[0, special.expit(np.linspace(-12, 12, 41)), 1]
+    below = (1 - prob) * np.r_[0, special.expit(np.linspace(-9, 9, 10)), 1]
     lengths = distribution.quantile(below + prob) - distribution.quantile(below)
     assert high - low <= lengths.min() * (1 + 1e-6)
 
