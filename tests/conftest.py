@@ -1,6 +1,7 @@
 """What all tests share: where workers find the helpers, and seeds other than those written."""
 
 import os
+import sys
 from pathlib import Path
 
 import shifted_seeds  # noqa: F401
@@ -13,3 +14,8 @@ settings.load_profile("fixed")
 # Processes that a test starts (of joblib, of Dask) unpickle functions of the helpers by name.
 _PATH = [str(Path(__file__).parent / "support"), os.environ.get("PYTHONPATH")]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _PATH))
+
+# Some machines forbid Python to keep compiled modules. Here that is most of the time: the suite
+# starts some hundred processes, and to compile the modules of PyMC anew takes ten seconds in each.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
