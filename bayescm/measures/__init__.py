@@ -12,12 +12,14 @@ True
 
 from bayescm.measures import catalogue
 from bayescm.measures.catalogue import cost, fbeta, measure, names, one_vs_rest, resolve, tversky
+from bayescm.measures.display_names import display_name
 from bayescm.measures.measure import Measure
 from bayescm.measures.over_folds import fold_macro, fold_micro
 
 __all__ = [
     "Measure",
     "cost",
+    "display_name",
     "fbeta",
     "fold_macro",
     "fold_micro",

@@ -70,6 +70,7 @@ SIGNED = (-1.0, 1.0)
 
 @all_cells(
     aliases=("accuracy_score", "selective_accuracy"),
+    display_names={"accuracy_score": "accuracy"},
     unit="examples",
     form=Proportion("right", "wrong"),
 )
@@ -91,6 +92,7 @@ def error_rate(cells):
 
 @all_cells(
     aliases=("balanced_accuracy_score",),
+    display_names={"balanced_accuracy_score": "balanced accuracy"},
     average="macro",
     form=FunctionOfCells("rates", odds.informedness),
 )
@@ -101,6 +103,7 @@ def balanced_accuracy(cells):
 
 @all_cells(
     aliases=("matthews_corrcoef", "correlation", "phi"),
+    display_names={"matthews_corrcoef": "Matthews correlation"},
     range=SIGNED,
     form=FunctionOfCells("table", odds.mcc, monotone_in_prevalence=False),
 )
@@ -115,6 +118,7 @@ def mcc(cells):
 
 @all_cells(
     aliases=("kappa", "cohen_kappa_score"),
+    display_names={"cohen_kappa_score": "Cohen's kappa"},
     range=SIGNED,
     form=FunctionOfCells("table", odds.cohen_kappa, monotone_in_prevalence=False),
 )
@@ -209,7 +213,11 @@ def npv(tp, fn, fp, tn):
 
 
 @one_class(
-    aliases=("fall_out",), lower_is_better=True, unit="negatives", form=Proportion("fp", "tn")
+    aliases=("fall_out",),
+    display_names={"fall_out": "fall-out"},
+    lower_is_better=True,
+    unit="negatives",
+    form=Proportion("fp", "tn"),
 )
 def fpr(tp, fn, fp, tn):
     """Proportion of negatives that are predicted positive (false positive rate)."""
@@ -232,6 +240,7 @@ def fdr(tp, fn, fp, tn):
 
 @one_class(
     aliases=("false_omission_rate",),
+    display_names={"for_": "false omission rate"},
     lower_is_better=True,
     unit="predicted negatives",
     form=Proportion("fn", "tn"),
@@ -247,13 +256,17 @@ def f1(tp, fn, fp, tn):
     return 2 * tp / (2 * tp + fn + fp)
 
 
-@one_class(form=Overlap(1.0, 1.0))
+@one_class(display_names={"jaccard": "Jaccard index"}, form=Overlap(1.0, 1.0))
 def jaccard(tp, fn, fp, tn):
     """Jaccard index: true positives among all that are positive or predicted positive."""
     return tp / (tp + fn + fp)
 
 
-@one_class(aliases=("cosine", "g_score"), form=FunctionOfCells("positives", odds.fowlkes_mallows))
+@one_class(
+    aliases=("cosine", "g_score"),
+    display_names={"fowlkes_mallows": "Fowlkes-Mallows index", "g_score": "G score"},
+    form=FunctionOfCells("positives", odds.fowlkes_mallows),
+)
 def fowlkes_mallows(tp, fn, fp, tn):
     """Geometric mean of precision and recall."""
     return tp / (np.sqrt(tp + fn) * np.sqrt(tp + fp))
@@ -273,6 +286,7 @@ def lift(tp, fn, fp, tn):
 
 @one_class(
     aliases=("youden", "youden_j"),
+    display_names={"youden": "Youden's J", "youden_j": "Youden's J"},
     needs_positive=False,
     range=SIGNED,
     form=FunctionOfCells("rates", odds.informedness),
@@ -294,6 +308,7 @@ def markedness(tp, fn, fp, tn):
 
 @one_class(
     aliases=("lr_plus", "LR+"),
+    display_names={"lr_plus": "LR+"},
     range=ANY,
     form=FunctionOfCells("rates", odds.positive_likelihood_ratio),
 )
@@ -304,6 +319,7 @@ def positive_likelihood_ratio(tp, fn, fp, tn):
 
 @one_class(
     aliases=("lr_minus", "LR-"),
+    display_names={"lr_minus": "LR−", "LR-": "LR−"},
     lower_is_better=True,
     range=ANY,
     form=FunctionOfCells("rates", odds.negative_likelihood_ratio),
@@ -324,7 +340,13 @@ def diagnostic_odds_ratio(tp, fn, fp, tn):
     return tp / fn * (tn / fp)
 
 
-@one_class(aliases=("nnd",), lower_is_better=True, needs_positive=False, range=(1.0, np.inf))
+@one_class(
+    aliases=("nnd",),
+    display_names={"nnd": "NND"},
+    lower_is_better=True,
+    needs_positive=False,
+    range=(1.0, np.inf),
+)
 def number_needed_to_diagnose(tp, fn, fp, tn):
     """1 / Youden's J, the examples needed for one correct detection; infinite where J <= 0."""
     youden = (tp * tn - fp * fn) / ((tp + fn) * (fp + tn))

@@ -194,14 +194,20 @@ def _one_class(curves, formula, index):
 # The measures.
 
 
-@of_curve(aliases=("roc_auc", "roc_auc_score", "c_statistic"))
+@of_curve(
+    aliases=("roc_auc", "roc_auc_score", "c_statistic"),
+    display_names={"roc_auc_score": "ROC AUC", "c_statistic": "C statistic"},
+)
 def auc(curve):
     """Probability that a random positive example scores higher; ties count one half."""
     mean = curve.tpr[:, :-1] + curve.concordance * np.diff(curve.tpr, axis=1)
     return np.einsum("sj,sj->s", np.diff(curve.fpr, axis=1), mean)
 
 
-@of_curve(aliases=("ap", "average_precision_score"))
+@of_curve(
+    aliases=("ap", "average_precision_score"),
+    display_names={"average_precision_score": "average precision"},
+)
 def average_precision(curve):
     """Mean precision over all recalls: the area under the precision-recall curve."""
     # With P = q t + (1 - q) f, the share that is predicted positive, and P = o + s t on a straight

@@ -108,7 +108,15 @@ def _sd(scores):
 
 mean = _measure(_mean, "mean", "mean", aliases=("mean_score",))
 median = _measure(_median, "median", "score")
-sd = _measure(_sd, "sd", "spread", aliases=("std",), range=(0.0, np.inf), lower_is_better=True)
+sd = _measure(
+    _sd,
+    "sd",
+    "spread",
+    aliases=("std",),
+    display_names={"std": "SD"},
+    range=(0.0, np.inf),
+    lower_is_better=True,
+)
 
 
 def quantile(q: float) -> Measure:

@@ -8,8 +8,8 @@ classes, of chosen classes by name, and where the last label is an abstention. T
 themselves are in ``catalogue``.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, cast
 
@@ -37,6 +37,8 @@ class Measure:
         Its name in the catalogue, whatever it is called; "" for a function of one's own.
     aliases : tuple of str
         Its other names.
+    display_names : mapping of str to str
+        How its names are written for readers, where `display_name` has no rule that gives it.
     one_class : bool
         Whether it is about one class, and so has a value for each of more than two.
     needs_positive : bool
@@ -95,6 +97,7 @@ class Measure:
     abstentions: str = "left out"
     collapse: "tuple[Callable, Measure] | None" = None
     class_selection: tuple[str, ...] = ()
+    display_names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
         """Take over the sentence that explains the formula."""

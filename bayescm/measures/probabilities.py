@@ -261,6 +261,7 @@ def _check_classes(forecasts, how, formula):
 @_measure(
     lower_is_better=True,
     aliases=("brier_score_loss", "brier_score"),
+    display_names={"brier": "Brier score", "brier_score_loss": "Brier score"},
     compute=_whole,
     range=(0.0, 2.0),
 )
@@ -284,7 +285,12 @@ def log_loss(forecasts):
     return forecasts.mean_score(-np.log(probability))
 
 
-@_measure(aliases=("brier_skill_score", "scaled_brier"), compute=_whole, range=(-np.inf, 1.0))
+@_measure(
+    aliases=("brier_skill_score", "scaled_brier"),
+    display_names={"brier_skill": "Brier skill score", "scaled_brier": "scaled Brier score"},
+    compute=_whole,
+    range=(-np.inf, 1.0),
+)
 def brier_skill(forecasts):
     """Share of the Brier score of forecasting the prevalence that the forecasts do away with."""
     return 1 - brier(forecasts) / uncertainty(forecasts)
@@ -320,7 +326,11 @@ def ece(forecasts):
     return forecasts.mean(np.abs(forecasts.truth - forecasts.probability))
 
 
-@_measure(lower_is_better=True, form=CalibrationForm(is_distance=True))
+@_measure(
+    lower_is_better=True,
+    form=CalibrationForm(is_distance=True),
+    display_names={"ece_binned": "binned ECE"},
+)
 def ece_binned(forecasts):
     """Mean distance of mean probability and share that comes true, over 15 bins of equal width."""
     return _in_bins(forecasts, np.linspace(0, 1, _BINS + 1))

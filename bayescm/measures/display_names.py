@@ -1,0 +1,191 @@
+"""
+How measures and dims are written for readers: "F1", "MCC", "F1 (macro)", "recall of b".
+
+The name that a measure was asked for by stays its name in data: in coords, tables as DataFrames,
+JSON and CSV. What is drawn, set as a table or said in a sentence has its display name. An entry of
+the catalogue states those that this rule does not give::
+
+    word_word          the words, abbreviations in capitals and persons by their names
+    name_macro         name (macro), and likewise of the other averages
+    name(parameters)   name (parameters)
+    name[a,b]          name of a, b
+
+Where ``display_names`` has a name, or the base of one, it goes before the rule.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from bayescm.measures.attempts import NOTATION
+from bayescm.measures.catalogue import own, resolve
+from bayescm.measures.measure import Measure
+from bayescm.validate import fail
+
+type DisplayNames = Mapping[Any, str] | None
+
+_CAPITALS = "f0.5 f1 f2 mcc auc roc ap ppv npv tpr tnr fpr fnr fdr dor ece ici sd"
+_WORDS = {word: word.upper() for word in _CAPITALS.split()}
+_WORDS |= {"brier": "Brier", "cohen": "Cohen's", "tversky": "Tversky", "hamming": "Hamming"}
+_SUFFIXES = {
+    "macro": "macro",
+    "micro": "micro",
+    "weighted": "weighted",
+    "samples": "samples",
+    "top_label": "top label",
+    "ovr": "one versus rest",
+    "full": "whole forecast",
+    "linear": "linear",
+    "quadratic": "quadratic",
+}
+_NOTATION = {function: written for written, function in NOTATION.items()}
+
+
+def display_name(measure: str | Callable, display_names: DisplayNames = None) -> str:
+    """
+    Return how a measure is written in plots, tables and prose.
+
+    Parameters
+    ----------
+    measure : str or callable
+        A name as `resolve` takes it, or the name of a function of one's own.
+    display_names : mapping of str to str, optional
+        What takes the place of the usual display names.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError, TypeError
+        If ``display_names`` is no mapping from names to texts.
+
+    Examples
+    --------
+    >>> [display_name(name) for name in ("f1", "mcc", "balanced_accuracy", "f1_macro", "recall[b]")]
+    ['F1', 'MCC', 'balanced accuracy', 'F1 (macro)', 'recall of b']
+    >>> display_name("f1_macro", {"f1": "F-measure"})
+    'F-measure (macro)'
+    """
+    stated = check_display_names(display_names)
+    name = measure if isinstance(measure, str) else own(measure).__name__
+    return _display_name(name, stated)
+
+
+def check_display_names(display_names: DisplayNames) -> Mapping[Any, str]:
+    """Return display names as a mapping, or raise where they are none."""
+    if display_names is None:
+        return {}
+    todo = 'pass e.g. {"f1": "F1 (macro)"}'
+    if not isinstance(display_names, Mapping):
+        got, allowed = type(display_names).__name__, "a mapping from names to texts"
+        raise fail("display_names is no mapping", got, allowed, todo, TypeError)
+    for name, text in display_names.items():
+        if not isinstance(text, str) or not text.strip():
+            raise fail(f"no display name of {name!r}", text, "a text", todo)
+    return display_names
+
+
+def distinct_display_names(
+    names: Iterable[str], display_names: DisplayNames = None
+) -> dict[str, str]:
+    """
+    Return the display name of each of several measures, no two of which are alike.
+
+    Two names of one measure keep their names; two that ``display_names`` writes alike are refused,
+    since their numbers could be taken for each other's.
+
+    Examples
+    --------
+    >>> distinct_display_names(["accuracy", "accuracy_score", "f1"])
+    {'accuracy': 'accuracy', 'accuracy_score': 'accuracy_score', 'f1': 'F1'}
+    """
+    stated, names = check_display_names(display_names), list(dict.fromkeys(map(str, names)))
+    texts = {name: _display_name(name, stated) for name in names}
+    for text in set(texts.values()):
+        alike = [name for name in names if texts[name] == text]
+        if len(alike) > 1 and stated:
+            todo = "give each measure a display name of its own"
+            raise fail(f"measures are displayed alike, as {text!r}", alike, "", todo)
+    written = list(texts.values())
+    return {name: text if written.count(text) == 1 else name for name, text in texts.items()}
+
+
+def display_label(label: Any, display_names: DisplayNames = None) -> str:
+    """Return how a label of a dim is written: as it is, unless it has a display name."""
+    stated = check_display_names(display_names)
+    return stated[label] if label in stated else stated.get(str(label), str(label))
+
+
+def display_dim(dim: Any, display_names: DisplayNames = None) -> str:
+    """
+    Return how a dim, or a column of a table, is written.
+
+    Examples
+    --------
+    >>> display_dim("data_set"), display_dim("p_better")
+    ('data set', 'P(better)')
+    """
+    text = str(dim)
+    stated = check_display_names(display_names)
+    if text in stated:
+        return stated[text]
+    spaced = text.replace("_", " ").strip()
+    return f"P({spaced[2:]})" if text.startswith("p_") else spaced
+
+
+def with_index(name: str, index: Iterable[str]) -> str:
+    """
+    Return a display name with what it is about, in brackets.
+
+    Examples
+    --------
+    >>> with_index("F1", ["classifier a"]), with_index("F1 (macro)", ["classifier a"])
+    ('F1 (classifier a)', 'F1 (macro; classifier a)')
+    """
+    text = ", ".join(index)
+    if not text:
+        return name
+    return f"{name[:-1]}; {text})" if name.endswith(")") else f"{name} ({text})"
+
+
+def _display_name(name, stated):
+    if name in stated:
+        return stated[name]
+    if of_classes := re.fullmatch(r"(.+)\[([^\[\]()]+)\]", name):
+        classes = ", ".join(label.strip() for label in of_classes[2].split(","))
+        return f"{_display_name(of_classes[1], stated)} of {classes}"
+    entry = _entry(name)
+    if entry is not None and name in entry.display_names:
+        return entry.display_names[name]
+    for suffix, words in _SUFFIXES.items():
+        base = name.removesuffix(f"_{suffix}")
+        if base != name and entry is not None and _entry(base) is not None:
+            return with_index(_display_name(base, stated), [words])
+    if (call := re.fullmatch(r"(\w+)\((.+)\)", name)) and entry is not None:
+        return _with_parameters(*call.groups(), stated)
+    return _spaced(name)
+
+
+def _with_parameters(base, written, stated):
+    parameters = re.sub(r",\s*", ", ", written)
+    if base in _NOTATION:
+        return f"{_NOTATION[base]}{parameters}"
+    if base == "fbeta" and base not in stated:
+        return f"F{parameters}"
+    return with_index(_display_name(base, stated), [parameters])
+
+
+@lru_cache(maxsize=1024)
+def _entry(name: str) -> Measure | None:
+    """Return the entry of the catalogue, or None where it has none of this name."""
+    try:
+        return resolve(name)
+    except ValueError:
+        return None
+
+
+def _spaced(text):
+    return " ".join(_WORDS.get(word, word) for word in text.split("_")).strip()
