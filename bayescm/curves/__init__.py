@@ -1,4 +1,4 @@
-"""Curves: ROC and precision-recall with bands, summaries of them, and thresholds."""
+"""Curves: ROC and precision-recall with bands, thresholds, and predictive values by prevalence."""
 
 from bayescm.curves import calibration
 from bayescm.curves.areas import (
@@ -12,6 +12,7 @@ from bayescm.curves.areas import (
     partial_auc,
 )
 from bayescm.curves.decisions import decision_curve, expected_cost
+from bayescm.curves.prevalence import predictive_values
 from bayescm.curves.roc import (
     band,
     points,
@@ -52,6 +53,7 @@ __all__ = [
     "pool_folds",
     "precision_recall",
     "precision_recall_draws",
+    "predictive_values",
     "risk_coverage",
     "roc",
     "roc_draws",

@@ -6,6 +6,7 @@ from bayescm.plots.comparison import plot_differences, plot_ranks, plot_tiers
 from bayescm.plots.curves import (
     plot_curve_numbers,
     plot_precision_recall,
+    plot_predictive_values,
     plot_roc,
     plot_threshold,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "plot_posterior",
     "plot_precision_recall",
     "plot_predictive",
+    "plot_predictive_values",
     "plot_prior_posterior",
     "plot_priors",
     "plot_ranks",

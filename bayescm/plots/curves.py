@@ -10,6 +10,7 @@ import xarray as xr
 from bayescm import curves
 from bayescm.curves.roc import interval_of, observed_curves
 from bayescm.distributions.empirical import Empirical
+from bayescm.measures.display_names import display_name
 from bayescm.measures.labelled import several
 from bayescm.plots import interactive, style
 from bayescm.plots.canvas import band, bare, canvas
@@ -316,6 +317,85 @@ def plot_threshold(
         axes.legend(fontsize=8, loc="best")
         page.heading(
             f"line: median; {style.band_words(prob, simultaneous)}", style.positive_class(evidence)
+        )
+    return page.figure
+
+
+def plot_predictive_values(
+    evidence: xr.DataArray,
+    prevalence: Any = None,
+    *,
+    measures: str | Callable | Sequence[str | Callable] = ("ppv", "npv"),
+    prob: float = 0.95,
+    kind: str = "hdi",
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    ax: "Axes | None" = None,
+    **keywords: Any,
+) -> "Figure":
+    """
+    Draw positive and negative predictive values against the prevalence, with pointwise bands.
+
+    Parameters
+    ----------
+    evidence : DataArray, dims (..., actual, predicted)
+        Counts of two classes; a line for each measure and member, up to seven.
+    prevalence, measures, prob, kind, of, n, model, concentration, positive, draws, random_seed
+        See `bayescm.curves.predictive_values`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+    **keywords
+        Of the model.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> axes = plot_predictive_values(bcm.from_cells(tp=65, fn=15, fp=35, tn=30)).axes[0]
+    >>> [text.get_text() for text in axes.get_legend().get_texts()]
+    ['PPV', 'NPV']
+    """
+    values = curves.predictive_values(
+        evidence,
+        prevalence,
+        measures=measures,
+        prob=prob,
+        kind=kind,
+        of=of,
+        n=n,
+        model=model,
+        concentration=concentration,
+        positive=positive,
+        draws=draws,
+        random_seed=random_seed,
+        **keywords,
+    ).sortby("prevalence")
+    members = _members(values["mean"], ["prevalence"])
+    with canvas((6.4, 4.2), ax=ax) as page:
+        axes, x = page.axes, values["prevalence"]
+        for i, where in enumerate(members):
+            others = {dim: label for dim, label in where.items() if dim != "measure"}
+            name = style.label(display_name(where["measure"]), others)
+            line = {"color": style.color(i), "linestyle": style.LINES[i % 4], "label": name}
+            member = values.sel(where)
+            band(axes, x, member["interval"], member["mean"], **line)
+        axes.set(xscale="log", xlabel="prevalence", ylim=(0, 1.02))
+        axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
+        bare(axes)
+        axes.legend(fontsize=8, loc="best")
+        estimand = "" if of == "parameter" else f"estimand: {of}"
+        page.heading(
+            f"line: posterior mean; {style.interval_words(prob, kind)} at each prevalence",
+            estimand,
+            style.positive_class(evidence),
         )
     return page.figure
 

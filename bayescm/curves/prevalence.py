@@ -1,0 +1,98 @@
+"""
+Predictive values where the test is used: precision and NPV over the prevalence.
+
+Recall r and specificity s belong to the test, the prevalence p to the place where it is used:
+
+    PPV = p r / (p r + (1 - p) (1 - s)),    NPV = (1 - p) s / ((1 - p) s + p (1 - r))
+
+At each prevalence this is the answer of `interval` about `at_prevalence(evidence, p)`; the
+prevalence of the sample takes no part. The intervals are pointwise.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.answers.interval import distribution
+from bayescm.evidence.scores import at_prevalence
+from bayescm.validate import check_kind, check_prob, fail
+
+# From one in a thousand, as in screening, to one in two: even on a logarithmic axis.
+PREVALENCES = np.geomspace(0.001, 0.5, 25)
+
+
+def predictive_values(
+    evidence: xr.DataArray,
+    prevalence: Any = None,
+    *,
+    measures: str | Callable | Sequence[str | Callable] = ("ppv", "npv"),
+    prob: float = 0.95,
+    kind: str = "hdi",
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    **keywords: Any,
+) -> xr.Dataset:
+    """
+    Return the positive and negative predictive values at several prevalences.
+
+    Parameters
+    ----------
+    evidence : DataArray, dims (..., actual, predicted)
+        Counts of two classes; those of studies or sites have a dim ``group``.
+    prevalence : array_like of floats in (0, 1), optional
+        By default 25 from .001 to .5.
+    measures : str, callable or sequence of these, default ("ppv", "npv")
+        Measures that depend on the prevalence.
+    prob, kind, of, n, model, concentration, positive, draws, random_seed, **keywords
+        See :func:`bayescm.interval`. Of studies ``of="new"`` is a further place like these.
+
+    Returns
+    -------
+    Dataset
+        ``interval`` over (measure, prevalence, ..., bound) and ``mean``, the posterior mean,
+        without ``bound``.
+
+    Raises
+    ------
+    ValueError
+        If a prevalence does not lie between 0 and 1, or the evidence takes none: more than two
+        classes, several classifiers on the same examples, partly labelled examples.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> values = predictive_values(counts, [0.01, 0.1, 0.5])
+    >>> values["interval"].sel(measure="ppv").values.round(3)
+    array([[0.012, 0.019],
+           [0.115, 0.176],
+           [0.543, 0.662]])
+    """
+    check_prob(prob), check_kind(kind)
+    prevalences = np.atleast_1d(np.asarray(PREVALENCES if prevalence is None else prevalence))
+    if not prevalences.size or prevalences.ndim != 1:
+        todo = "pass e.g. [0.01, 0.05, 0.2]"
+        raise fail("cannot read the prevalences", prevalence, "a list of numbers", todo)
+    if isinstance(measures, str) or callable(measures):
+        measures = [measures]
+    options: dict[str, Any] = {"of": of, "n": n, "model": model}
+    options |= {"concentration": concentration, "positive": positive, "draws": draws}
+    options |= {"random_seed": random_seed, **keywords}
+    columns = []
+    for share in prevalences.tolist():
+        values = distribution(at_prevalence(evidence, share), list(measures), **options)
+        bounds = values.interval(prob, kind)
+        column = xr.Dataset({"mean": values.mean(), "interval": bounds})
+        columns.append(column.drop_vars("prevalence", errors="ignore"))
+    places = xr.DataArray(prevalences, dims="prevalence", name="prevalence")
+    table = xr.concat(columns, places, combine_attrs="drop_conflicts")
+    largest = max(column["interval"].attrs["error"] for column in columns)
+    table.attrs = bounds.attrs | {"error": largest}
+    return table.transpose("measure", "prevalence", ..., "bound")
