@@ -248,7 +248,7 @@ def test_intervals_beside_a_judge_hold_the_mean():
     for seed in range(60):
         people, judge = judged(seed, 0.7, scored=30, size=300)
         evidence = bcm.from_item_scores(people, judge=judge, range=(0, 1))
-        low, high = bcm.interval(evidence, "mean", kind="eti", draws=2000).values
+        low, high = bcm.interval(evidence, "mean", kind="eti", draws=500).values
         held.append(low < 5 / 7 < high)
     assert 0.85 < np.mean(held) <= 1
 

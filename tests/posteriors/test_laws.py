@@ -5,7 +5,9 @@ That it is the posterior of the PyMC model of its name is proved in
 `tests/models/test_direct_posteriors.py`.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,13 +54,14 @@ RESULTS = bcm.from_results(
 )
 
 
-class Case(NamedTuple):
+@dataclass(eq=False)
+class Case:
     model: str
     evidence: Any
-    keywords: dict[str, Any] = {}  # noqa: RUF012
+    keywords: dict[str, Any] = field(default_factory=dict)
     measures: tuple[str, ...] = ("recall", "f1", "mcc")
 
-    @property
+    @cached_property
     def posterior(self) -> Posterior:
         """The posterior of the evidence."""
         return getattr(posteriors, self.model)(self.evidence, **self.keywords)
@@ -185,7 +188,7 @@ def test_a_batch_is_its_members(case):
     for measure in _measures(case, batch):
         whole = batch.exact_distribution(measure)
         for index in range(case.evidence.sizes["batch"]):
-            alone = case._replace(evidence=case.evidence.isel(batch=index, drop=True)).posterior
+            alone = replace(case, evidence=case.evidence.isel(batch=index, drop=True)).posterior
             single = alone.exact_distribution(measure)
             assert (single is None) == (whole is None)
             assert alone.point(measure) == pytest.approx(batch.point(measure)[index], rel=1e-12)
@@ -212,7 +215,7 @@ def test_the_recall_of_one_class_is_the_specificity_of_the_other(case):
         if label != case.evidence.coords["positive"]
     )
     posterior = case.posterior
-    turned = case._replace(evidence=with_positive(case.evidence, other)).posterior
+    turned = replace(case, evidence=with_positive(case.evidence, other)).posterior
     recall, specificity = resolve("recall"), resolve("specificity")
     # The plug-in estimate of crossed groups is a mean over draws.
     np.testing.assert_allclose(posterior.point(recall), turned.point(specificity), atol=5e-3)
