@@ -12,8 +12,11 @@ from bayescm.fitting import compiled
 
 # Up to this many numbers all draws are made at once, by numpy; of more, one after the other.
 _MOST_AT_ONCE = 5e6
-# Compiled code casts what numpy refuses with a TypeError, such as a float as a total.
+# Compiled code casts what numpy refuses with a TypeError.
 _NOT_VECTORIZED = (TypeError, NotImplementedError)
+# Distributions of which the first parameter is a total. Data of a model are floats, which numpy
+# refuses as totals.
+_OF_A_TOTAL = ("binomial", "beta_binomial", "multinomial")
 _PRIOR, _DRAWS = ("prior", "prior_predictive"), ("chain", "draw")
 
 
@@ -131,6 +134,7 @@ def _repeated(variable, at, lead):
     from pytensor.graph.replace import vectorize_graph
     from pytensor.graph.traversal import ancestors
     from pytensor.tensor.random.op import RandomVariable
+    from pytensor.tensor.type_other import NoneTypeT
 
     node = variable.owner
     if not set(ancestors([variable])) & set(at):
@@ -142,7 +146,12 @@ def _repeated(variable, at, lead):
         pt.shape_padleft(parameter, batch - (parameter.type.ndim - core))
         for parameter, core in zip(node.op.dist_params(node), node.op.ndims_params, strict=True)
     ]
-    shape = pt.concatenate([pt.constant(np.array(lead)), variable.shape[:batch]])
+    if node.op.name in _OF_A_TOTAL:
+        padded[0] = padded[0].astype("int64")
+    size = node.op.size_param(node)
+    # The shape of the variable would be that of a draw.
+    batch_shape = variable.shape[:batch] if isinstance(size.type, NoneTypeT) else size
+    shape = pt.concatenate([pt.constant(np.array(lead)), batch_shape])
     return node.op.make_node(node.inputs[0], shape, *vectorize_graph(padded, replace=at)).outputs[1]
 
 
