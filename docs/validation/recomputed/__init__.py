@@ -6,17 +6,23 @@ the package the answer alone. ``python docs/validation recomputed --table THEME`
 ``docs/results/recomputed_THEME.csv``, a row for each figure: the ``question``, the ``answer``
 (such as the lower limit), the figure of the ``package`` and that ``recomputed``, the standard
 ``error`` of their difference, and the ``difference`` in units of it. What is recomputed by draws
-takes a thousand of them for each replication.
+takes a thousand of them for each replication. A theme of many figures has a row for each question
+instead: how many ``figures`` were compared, how far apart they were at most (``difference``) and in
+units of their standard errors (``in_errors``), where that was (``answer``), and how many were more
+than `BEYOND` standard errors apart.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 # Rounding of what is exact on either side.
 ROUNDING = 1e-9
 TAILS = {"lower": 0.025, "upper": 0.975}
+# Standard errors that hundreds of figures which are right are hardly ever apart.
+BEYOND = 4.0
 
 
 class Figure(NamedTuple):
@@ -40,6 +46,20 @@ def rows(
             "recomputed": own.value,
             "error": error,
             "difference": (theirs.value - own.value) / error,
+        }
+
+
+def summarised(figures: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield a row for every question: how many figures it has, and how far apart they are."""
+    for question, group in pd.DataFrame(figures).groupby("question", sort=False):
+        in_errors = group["difference"].abs()
+        yield {
+            "question": question,
+            "figures": len(group),
+            "difference": (group["package"] - group["recomputed"]).abs().max(),
+            "in_errors": in_errors.max(),
+            "answer": group["answer"][in_errors.idxmax()],
+            "beyond_4": int((in_errors > BEYOND).sum()),
         }
 
 
