@@ -25,6 +25,7 @@ COMMANDS = {  # and the file of each, in the order of the help
     "heterogeneity": "groups",
     "attempts": "attempts",
     "items": "items",
+    "multilabel": "multilabel",
     "check": "check",
     "curve": "scores",
     "calibration": "scores",

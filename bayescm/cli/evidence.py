@@ -1,5 +1,5 @@
 """
-Evidence from the options of a command: counts, outcomes, ratings, scores, results and attempts.
+Evidence from the options of a command, which name a file and its columns.
 
 A function here takes the group of options that names the file and its columns, and reads of it what
 its type of evidence has. Which types a command takes is said by the options that it has:
@@ -307,6 +307,47 @@ def _two_numbers(option, text):
         todo = f"write it as {option} 0,1"
         raise fail(f"cannot read {option}", text, "two numbers", todo) from None
     return low, high
+
+
+def multilabel(options: Any) -> Any:
+    """Return the labels in a file with one row per example, those of a field being separated."""
+    from bayescm.evidence.files import read_columns
+    from bayescm.evidence.multilabel import from_multilabel
+
+    predicted, slices = options.predicted or ["predicted"], options.get("by") or []
+    columns = options.keywords("group")
+    fields = list(dict.fromkeys([options.actual, *predicted]))
+    frame = read_columns(options.file, fields, by=[*columns.values(), *slices])
+    sets = {name: _sets_of_labels(frame[name], options.separator) for name in fields}
+    if not any(len(labels) > 1 for rows in sets.values() for labels in rows):
+        todo = "name what stands between them; of one label each: bayescm summary"
+        got = f"--separator {options.separator!r}"
+        raise fail("no field holds several labels", got, "a separator of the file", todo)
+    keywords = {name: frame[column] for name, column in columns.items()}
+    if slices:
+        keywords["by"] = {name: frame[name] for name in slices}
+    answers = {name: sets[name] for name in predicted}
+    return from_multilabel(
+        sets[options.actual],
+        answers if len(predicted) > 1 else answers[predicted[0]],
+        **options.keywords("labels"),
+        **keywords,
+    )
+
+
+def _sets_of_labels(column, separator):
+    """Return the labels of each field, none of an empty one."""
+    if not separator:
+        raise fail("an empty --separator", "''", "what stands between labels", "write e.g. ';'")
+    sets = []
+    for field in column.astype(object):
+        labels = [] if field is None or field != field else str(field).split(separator)
+        labels = [label.strip() for label in labels]
+        if len(set(labels)) < len(labels) or "" in labels:
+            todo = "correct the field, or name another --separator"
+            raise fail("a label is empty, or stands twice in a field", field, "each once", todo)
+        sets.append(set(labels))
+    return sets
 
 
 def attempts(options: Any) -> Any:

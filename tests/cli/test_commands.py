@@ -425,3 +425,27 @@ def test_attempts_are_read_with_their_systems_and_reported(capsys, tmp_path):
     report = bcm.report(bcm.from_attempts(parts), tmp_path / "report.md", progressbar=False)
     assert "12 items with 4 answers to each" in report.read_text()
     assert "Which is better" in report.read_text()
+
+
+def test_several_labels_are_read_from_fields_and_compared(capsys, tmp_path):
+    path = tmp_path / "tags.csv"
+    rows = ["id,truth,old,new", "1,cat; dog,cat,cat;dog", "2,,dog,", "3,dog,dog,dog", "4,cat,,cat"]
+    path.write_text("\n".join(rows) + "\n")
+    columns = ["--actual", "truth", "--predicted", "old", "--predicted", "new"]
+    measures = ["-m", "hamming_loss", "-m", "recall"]
+    code, out, _ = run(capsys, "multilabel", path, *columns, *measures, "--format", "json")
+    assert code == 0
+    rows = json.loads(out)
+    points = {(row["measure"], row["classifier"], row.get("class")): row["point"] for row in rows}
+    assert points["hamming_loss", "old", None] == pytest.approx(3 / 8)
+    assert points["recall", "old", "dog"] == pytest.approx(1 / 2)
+    code, out, _ = run(capsys, "multilabel", path, *columns, "--compare", "--format", "json")
+    assert code == 0
+    assert {row["second"] for row in json.loads(out)} == {"new"}
+    code, _, err = run(capsys, "multilabel", path, *columns, "--separator", "|")
+    assert code == 2
+    assert "no field holds several labels" in err
+    path.write_text("actual,predicted\ncat;;dog,cat\n")
+    code, _, err = run(capsys, "multilabel", path)
+    assert code == 2
+    assert "a label is empty" in err

@@ -21,6 +21,7 @@ HALF = "h.csv --actual y --positive 1 --predicted a"
 SPAM, FORECASTS = "--store m.db --classifier spam", "--store m.db --classifier odds"
 ITEMS = "q.csv --system s"
 SCORED = "marks.csv --item item --score mark --system s --group text"
+TAGGED = "tags.csv --actual tags --predicted ta"
 LOW = "--rate .5 --floor recall=.85"
 # A command line that works, for each command and for each type of evidence that it takes.
 COMMANDS = {
@@ -46,6 +47,7 @@ COMMANDS = {
     "heterogeneity": ["studies.csv"],
     "attempts": [f"{ITEMS} -m mean", f"{ITEMS} -m mean --answer said --truth t"],
     "items": [f"{SCORED} -m mean", f"{SCORED} -m mean --compare"],
+    "multilabel": [f"{TAGGED} -m f1_micro", f"{TAGGED} --predicted tb -m f1_micro --compare"],
     "check": [f"{ONE} --require accuracy>.8"],
     "curve": [f"{P} --score s", f"{P} --score s --kind threshold", f"{P} --score s --kind pr"],
     "calibration": [
@@ -116,7 +118,8 @@ VALUES = {
     "--plot": "o.png", "--positive": "0", "--predicted": "c", "--prevalence": ".1", "--prob": ".6",
     "--probability": "r", "--promise": ".4", "--raters": "ann,bob,llm", "--rate": ".9",
     "--reference": "2", "--require": "f1>.3", "--requirements": "gate.toml", "--rope": ".1",
-    "--score": "s", "--seed": "7", "--since": "2026-01-07", "--smooth": "k", "--spread": ".2",
+    "--score": "s", "--seed": "7", "--separator": "|", "--since": "2026-01-07", "--smooth": "k",
+    "--spread": ".2",
     "--statistic": "ratio", "--store": "m.db", "--system": "s", "--test-share": ".4",
     "--threshold": ".6", "--title": "Heading", "--tn": "3", "--tolerance": "calibration_slope=.1",
     "--tp": "3", "--transfer": "errors", "--truth": "t", "--url": "http://127.0.0.1:9/",
@@ -145,6 +148,12 @@ OF_COMMANDS = {
     ("items", "--of"): "finite",
     ("items", "--group"): "k",
     ("items", "--score"): "score",
+    ("multilabel", "--measure"): "f1_macro",
+    ("multilabel", "--actual"): "tb",
+    ("multilabel", "--predicted"): "tb",
+    ("multilabel", "--group"): "k",
+    ("multilabel", "--of"): "finite",
+    ("multilabel", "FILE"): "tags.csv",
     ("report", "--out"): "b.md",
     ("report", "--format"): "tex",
     ("monitor plot", "--out"): "o.png",
@@ -250,6 +259,12 @@ def files(tmp_path_factory):
     marks = {"item": place, "s": np.repeat(["u", "v"], 24), "mark": rng.random(48).round(2)}
     marks |= {"text": place // 4, "g": place % 2, "w": place % 3 + 1, "k": place // 3}
     pd.DataFrame(marks | {"score": marks["mark"] ** 2}).to_csv(folder / "marks.csv", index=False)
+    labels, right = np.array(list("xyz")), rng.random((60, 3)) < 0.5
+    tags = {"tags": right, "ta": right ^ (rng.random(right.shape) < 0.2)}
+    tags |= {"tb": right ^ (rng.random(right.shape) < 0.3)}
+    fields = {name: [";".join(labels[row]) for row in rows] for name, rows in tags.items()}
+    place = np.arange(60)
+    pd.DataFrame(fields | {"g": place % 2, "k": place // 6}).to_csv(folder / "tags.csv")
     write_ledgers(folder, y, numbers["r"])
     return folder
 
