@@ -66,6 +66,8 @@ _OF_TWO, _OF_MANY = ["prevalence", "recall", "specificity", "f1"], ["accuracy", 
 _FEW_RATERS = 4
 # Thresholds of net benefit by default, and classes of a picture of calibration curves.
 _THRESHOLDS, _PANELS = (0.1, 0.2, 0.5), 11
+# The most labels that each have rows of their own.
+_LABELS = 30
 
 
 def sections_of(
@@ -734,6 +736,70 @@ class ItemScoresRecipe(Recipe):
         return cautions.section([assumed, *([caution] if caution else [])])
 
 
+class MultilabelRecipe(Recipe):
+    """Several labels for each example: averages, every label by itself, and how common it is."""
+
+    title = "What is known of all examples like these"
+
+    def evaluation(self) -> Section:
+        """Name examples, labels, systems, clusters and slices."""
+        evidence = self.evidence
+        positives = evidence["actual"].values.sum(axis=0)
+        rarest, number = evidence["label"].values[positives.argmin()], positives.min()
+        examples = "1 example" if number == 1 else f"{number:,} examples"
+        lines = [
+            f"{evidence.sizes['example']:,} examples and {evidence.sizes['label']:,} labels.",
+            f"An example has {positives.sum() / evidence.sizes['example']:.3g} labels on average. "
+            f"The rarest label is {rarest}, which {examples} have.",
+        ]
+        if "classifier" in evidence.dims:
+            names = ", ".join(str(name) for name in evidence["classifier"].values)
+            lines.append(f"{evidence.sizes['classifier']} systems on the same examples: {names}.")
+        if (cluster := clusters_of(evidence, "example")) is not None:
+            lines.append(f"The examples come in {len(np.unique(cluster)):,} clusters.")
+        for dim in slice_dims(evidence):
+            lines.append(f"Answers are by {dim}, of which there are {evidence.sizes[dim]}.")
+        return Section("What was evaluated", lines)
+
+    def extras(self) -> list[Section]:
+        """Give each label by itself, the most common ones where there are very many."""
+        progress("labels")
+        positives = self.evidence["actual"].sum("example").to_series()
+        labels = positives.sort_values(ascending=False, kind="stable").index[:_LABELS]
+        table = bcm.summary(self.evidence, ["precision", "recall", "f1"], **self.asked)
+        table = table[table["class"].isin(labels)].rename(columns={"class": "label"})
+        dims = [name for name in (*slice_dims(self.evidence), "classifier") if name in table]
+        if not slice_dims(self.evidence):
+            dims = ["positives", *dims]
+            table["positives"] = positives.loc[table["label"]].to_numpy()
+        table = table[["measure", "label", *dims, "point", "mean", "lower", "upper"]]
+        lines = ["Labels are estimated each by itself, on the same examples."]
+        if len(labels) < self.evidence.sizes["label"]:
+            lines.append(f"These are the {_LABELS} most common ones.")
+        caption = f"Precision, recall and F1 of each label, {self.mass} intervals"
+        return [Section("Label by label", lines, [Table(caption, table)])]
+
+    def pictures(self) -> list[Section]:
+        """Draw the intervals, and the differences."""
+        progress("pictures")
+        section = Section("Pictures")
+        alt = f"Posterior mean and {self.mass} interval of each measure."
+        names = list(dict.fromkeys(self.table["measure"]))
+        figure = bcm.plot_forest(self.evidence, names, **self.asked)
+        section.pictures.append(Picture("forest", alt, figure))
+        if self.comparison is not None and len(self.comparison) <= figures.MOST_ROWS:
+            alt = f"Differences between systems with their {self.mass} interval."
+            figure = bcm.plot_differences(self.comparison, prob=self.prob, kind=self.kind)
+            section.pictures.append(Picture("differences", alt, figure))
+        return [section]
+
+    def cautions(self) -> Section:
+        """Say what is assumed, and what the posterior says of itself."""
+        assumed = "The examples are taken for a sample of those that the answers are about."
+        caution = self.table.attrs.get("caution")
+        return cautions.section([assumed, *([caution] if caution else [])])
+
+
 def gap_table(gap: xr.DataArray) -> pd.DataFrame:
     """Return the gap of each system as a table."""
     table = gap.to_dataset("bound").to_dataframe().reset_index()
@@ -965,6 +1031,7 @@ RECIPES: dict[str, type[Recipe]] = {
     "probabilities": ProbabilitiesRecipe,
     "attempts": AttemptsRecipe,
     "item scores": ItemScoresRecipe,
+    "multilabel": MultilabelRecipe,
     "results": ResultsRecipe,
     "ratings": RatingsRecipe,
     "partly labelled": PartlyLabelledRecipe,

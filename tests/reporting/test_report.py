@@ -267,3 +267,17 @@ def test_priors_of_their_own_are_named_by_what_they_weigh():
     apart = methods.prior_of(counts, alike * xr.DataArray([1.0, 4.0], dims="fold"))
     said = methods.of_counts("dirichlet_multinomial", apart, 0)["Prior"]
     assert said == "concentration from 0.5 to 2 per cell, worth 2 to 8 examples in all"
+
+
+def test_several_labels_have_a_row_for_each_label_and_the_rarest_is_named(tmp_path):
+    rng = np.random.default_rng(0)
+    actual = rng.random((40, 3)) < [0.5, 0.3, 0.02]
+    answers = {name: actual ^ (rng.random(actual.shape) < 0.2) for name in "ab"}
+    evidence = bcm.from_multilabel(actual, answers, labels=["cat", "dog", "axolotl"])
+    text = bcm.report(evidence, tmp_path / "report.md", progressbar=False).read_text()
+    number = int(actual[:, 2].sum())
+    examples = "1 example" if number == 1 else f"{number} examples"
+    assert "40 examples and 3 labels." in text
+    assert f"The rarest label is axolotl, which {examples} have." in text
+    assert f"| recall | dog | {int(actual[:, 1].sum())} | a |" in text
+    assert "averages over the labels (macro) are less certain" in text.split("Cautions")[-1]
