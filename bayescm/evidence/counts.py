@@ -132,6 +132,12 @@ def from_matrix(
     -------
     DataArray, dims (..., actual, predicted)
 
+    Notes
+    -----
+    Several matrices are taken for independent ones. Those of
+    ``sklearn.metrics.multilabel_confusion_matrix`` are not: they are of the same examples, and
+    averages over their labels are for `from_multilabel`, which takes the labels themselves.
+
     Examples
     --------
     >>> counts = from_matrix([[65, 15], [35, 30]], labels=["sick", "well"], positive="sick")

@@ -23,8 +23,10 @@ Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9, 130-134
 doi:10.1214/aos/1176345338
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,10 @@ _PRODUCTS = 2e10  # of weights and cells in all by default, in some seconds
 _FEWEST_DRAWS = 500
 # A label of fewer positives is cautioned of: averages over such labels cover less than they say.
 _FEW_POSITIVES = 4
+# So many examples in which two systems differ are cautioned of, and no fewer in which they differ
+# by unequal numbers of labels: of 100 and of 300 examples 3 that differ cover .83 of the
+# differences of F1, 6 and 12 .90, 19 and more .93 to .95, in simulations of 300 data sets each.
+_FEW_APART = 15
 
 
 def multilabel(evidence: xr.Dataset, *, concentration: float = 0.5) -> "Multilabel":
@@ -165,9 +171,41 @@ class Multilabel(Posterior):
         """Return how many draws are made where nothing else is asked for."""
         return int(np.clip(_PRODUCTS / (4 * self.cells["tp"].size), _FEWEST_DRAWS, DRAWS))
 
+    def by(self, dim: str) -> Posterior:
+        """Return itself; warn where two systems differ in few examples, or in none."""
+        if dim == "classifier" and self.names is not None:
+            for first, second in combinations(range(len(self.names)), 2):
+                self._warn_if_alike(first, second)
+        return super().by(dim)
+
+    def _warn_if_alike(self, first, second):
+        pairs = [
+            values[[first, second]].astype(float)
+            for values in self.cells.values()
+            if values is not None
+        ]
+        apart = sum(np.abs(pair[0] - pair[1]) for pair in pairs).sum(axis=-1)
+        size, names = len(apart), f"{self.names[first]} and {self.names[second]}"
+        # Kish's effective number (Survey Sampling, 1965, section 11.7) of weights by distance
+        number = apart.sum() ** 2 / (apart**2).sum() if apart.any() else 0
+        if number >= _FEW_APART:
+            return
+        unit = "examples" if self.unit == "example" else "items"
+        if not apart.any():
+            words = f"{names} are alike in all {size:,} {unit}. They may differ in others, and an "
+            words += "interval of no length does not say otherwise."
+        else:
+            words = f"{names} differ in {np.count_nonzero(apart):,} of {size:,} {unit}, worth "
+            words += f"{number:.0f} of equal difference: too few to know a difference of sums and "
+            words += "averages over labels by, whose interval may be too short."
+        warnings.warn(words, stacklevel=2)
+
     def caveats(self, of: str = "parameter") -> list[str]:
         """Say what few clusters and few positives make doubtful."""
-        return self.weights.caveats(of) + self._few_positives()
+        of_weights = self.weights.caveats(of)
+        if self.unit == "example":
+            of_weights = [sentence.replace("items", "examples") for sentence in of_weights]
+        return of_weights + self._few_positives()
 
     def _few_positives(self):
         if self.labels is None:

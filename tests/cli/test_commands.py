@@ -427,6 +427,7 @@ def test_attempts_are_read_with_their_systems_and_reported(capsys, tmp_path):
     assert "Which is better" in report.read_text()
 
 
+@pytest.mark.filterwarnings("ignore:old and new differ in 3 of 4")
 def test_several_labels_are_read_from_fields_and_compared(capsys, tmp_path):
     path = tmp_path / "tags.csv"
     rows = ["id,truth,old,new", "1,cat; dog,cat,cat;dog", "2,,dog,", "3,dog,dog,dog", "4,cat,,cat"]

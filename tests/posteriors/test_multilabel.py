@@ -101,11 +101,23 @@ def test_systems_are_paired_by_example():
         assert row["p_better"] > 0.9
 
 
-def test_two_copies_of_a_system_never_differ():
+def test_two_copies_of_a_system_never_differ_and_are_warned_of():
     copies = bcm.from_multilabel(ACTUAL, {"a": A, "b": A})
     for measure in ("f1_micro", "f1_macro", "recall[1]"):
-        row = bcm.compare(copies, measure).iloc[0]
+        with pytest.warns(UserWarning, match="a and b are alike in all 80 examples"):
+            row = bcm.compare(copies, measure).iloc[0]
         assert (row["lower"], row["upper"]) == (0, 0)
+
+
+def test_systems_that_differ_in_few_examples_are_warned_of():
+    near = A.copy()
+    near[:12, 0] ^= True
+    with pytest.warns(UserWarning, match="differ in 12 of 80 examples, worth 12 of equal"):
+        bcm.compare(bcm.from_multilabel(ACTUAL, {"a": A, "b": near}), "f1_micro")
+    near[:16, 0] = ~A[:16, 0]
+    bcm.compare(bcm.from_multilabel(ACTUAL, {"a": A, "b": near}), "f1_micro")
+    summary = bcm.summary(bcm.from_multilabel(ACTUAL, {"a": A, "b": A}), "f1_micro")
+    assert len(summary) == 2  # which compares nothing, and is not warned of
 
 
 def test_clusters_widen_intervals():
@@ -121,6 +133,8 @@ def test_clusters_widen_intervals():
         assert lengths[1] > lengths[0]
     with pytest.raises(ValueError, match="too few clusters"):
         bcm.interval(bcm.from_multilabel(ACTUAL, B, group=cluster % 4), "f1_micro")
+    few = bcm.from_multilabel(ACTUAL, B, group=cluster % 6)
+    assert "6 clusters of examples tell little" in bcm.interval(few, "f1_micro").attrs["caution"]
 
 
 def test_slices_have_answers_of_their_own():
