@@ -16,7 +16,14 @@ import xarray as xr
 from scipy.special import ndtri
 
 from bayescm.answers.compare import draw_labelled
-from bayescm.answers.interval import check_size, prob_above, resolve_measures, select_estimand
+from bayescm.answers.interval import (
+    check_size,
+    distribution,
+    prob_above,
+    resolve_measures,
+    select_estimand,
+)
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
 from bayescm.evidence.types import type_of
@@ -77,10 +84,12 @@ def check(
     Returns
     -------
     DataFrame
-        ``requirement``, the member of ``by``, ``probability`` (posterior, that it holds),
-        ``level``, ``outcome`` (``"met"`` from the level on, ``"failed"`` up to one minus the level,
-        else ``"not yet known"``) and ``needed``: about how much more evidence would decide it, if
-        it went on as before (only of counts and outcomes).
+        ``requirement``, the member of ``by``, ``mean``, ``lower`` and ``upper`` (the posterior mean
+        of the measure or the difference, and its 95% highest-density interval), ``probability``
+        (posterior, that the requirement holds), ``level``, ``outcome`` (``"met"`` from the level
+        on, ``"failed"`` up to one minus the level, else ``"not yet known"``) and ``needed``: about
+        how much more evidence would decide it, if it went on as before (only of counts and
+        outcomes).
 
     Raises
     ------
@@ -125,12 +134,18 @@ def check(
 
 
 def _decide(evidence, requirement, keywords):
-    """Return the probability, the level and the outcome, and what would decide it."""
-    probability = _probability(evidence, requirement, keywords)
+    """Return what is judged, the probability, the level, the outcome and what would decide it."""
+    judged, above = _judged(evidence, requirement, keywords)
+    probability = above if requirement.above else 1 - above
     outcome = _outcome(probability, requirement.level)
     needed = _needed(evidence, requirement, keywords) if outcome == UNKNOWN else ""
     level = requirement.level
-    return {"probability": probability, "level": level, "outcome": outcome, "needed": needed}
+    return judged | {
+        "probability": probability,
+        "level": level,
+        "outcome": outcome,
+        "needed": needed,
+    }
 
 
 def _outcome(probability, level):
@@ -241,19 +256,28 @@ def _named_part(text, whole):
     return {name.strip(): label.strip() for name, _, label in pairs}
 
 
-# The probability that a requirement holds: of one measure its distribution, of a difference
-# draws.
+# What a requirement judges, and the probability that it is above the threshold: of one measure
+# its distribution, of a difference draws.
 
 
-def _probability(evidence, requirement: Requirement, keywords) -> float:
-    """Return the posterior probability that the requirement holds."""
-    if requirement.second is None:
-        above = _single(_part(evidence, requirement.first.where), requirement, keywords)
-    else:
+def _judged(evidence, requirement: Requirement, keywords) -> tuple[dict[str, float], float]:
+    """Return mean and interval of what the requirement is about, and P(above its threshold)."""
+    if requirement.second is not None:
         gap = _difference(evidence, requirement, keywords)
         gap = gap[~np.isnan(gap)]
-        above = float((gap > requirement.threshold).mean()) if len(gap) else float("nan")
-    return above if requirement.above else 1 - above
+        if not len(gap):
+            return dict.fromkeys(("mean", "lower", "upper"), np.nan), np.nan
+        lower, upper = Empirical(gap).hdi(0.95)
+        judged = {"mean": float(gap.mean()), "lower": float(lower), "upper": float(upper)}
+        return judged, float((gap > requirement.threshold).mean())
+    term, part = requirement.first, _part(evidence, requirement.first.where)
+    counts = matrices_of(part) if _adds_up(part) else part
+    of_measure = distribution(counts, term.measure, **keywords)
+    ends = of_measure.interval()
+    columns = {"mean": of_measure.mean(), "above": of_measure.prob_above(requirement.threshold)}
+    columns |= {bound: ends.sel(bound=bound, drop=True) for bound in ("lower", "upper")}
+    values = {name: _value_of_term(column, term, part).item() for name, column in columns.items()}
+    return {name: values[name] for name in ("mean", "lower", "upper")}, values["above"]
 
 
 def _single(part, requirement, keywords):

@@ -117,16 +117,20 @@ def _write_junit(table, path):
     suite = tree.Element("testsuite", name="bayescm", tests=str(len(outcomes)))
     suite.set("failures", str(outcomes.count("failed")))
     suite.set("skipped", str(outcomes.count("not yet known")))
-    columns = {"requirement", "probability", "level", "outcome", "needed"}
+    columns = {"requirement", "mean", "lower", "upper"}
+    columns |= {"probability", "level", "outcome", "needed"}
     for row in table.to_dict("records"):
         location = "".join(f" [{name}={row[name]}]" for name in row if name not in columns)
         name = printable(row["requirement"] + location)
         case = tree.SubElement(suite, "testcase", classname="bayescm.check", name=name)
-        message = f"probability {row['probability']:.4g}, asked for {row['level']:.4g}"
+        message = f"{row['mean']:.4g} [{row['lower']:.4g}, {row['upper']:.4g}], "
+        message += f"probability {row['probability']:.4g}, asked for {row['level']:.4g}"
         if row["outcome"] == "failed":
             tree.SubElement(case, "failure", message=message)
         elif row["outcome"] == "not yet known":
             further = f"; {row['needed']} would decide it" if row["needed"] else ""
             tree.SubElement(case, "skipped", message=message + further)
+        else:
+            tree.SubElement(case, "system-out").text = message
     with atomic_write(path) as part:
         tree.ElementTree(suite).write(part, encoding="utf-8", xml_declaration=True)

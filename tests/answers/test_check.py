@@ -52,6 +52,19 @@ def test_outcomes_go_by_the_posterior_probability():
     assert table["outcome"].tolist() == ["met", "failed", "not yet known", "met"]
 
 
+def test_what_is_judged_stands_beside_the_outcome():
+    both = bcm.from_classifiers(
+        [1, 0] * 60, {"new": [1, 0] * 60, "old": [1, 1, 1, 0] * 30}, positive=1
+    )
+    table = bcm.check(both, ["recall > 0.7", "fpr - fpr[classifier=old] < 0"])
+    recall = bcm.interval(both, "recall").sel(classifier="new")
+    assert table.loc[0, ["lower", "upper"]].tolist() == pytest.approx(recall.values, abs=1e-9)
+    assert table.loc[0, "mean"] == pytest.approx(bcm.distribution(both, "recall").mean()[0])
+    row = bcm.compare(both, "fpr").iloc[0]
+    assert table.loc[1, "mean"] == pytest.approx(row["mean"], abs=0.005)
+    assert table.loc[1, "lower"] < table.loc[1, "mean"] < table.loc[1, "upper"] < 0
+
+
 def test_what_is_needed_would_decide():
     row = bcm.check(COUNTS, "recall > 0.75").iloc[0]
     number, unit = row["needed"].split(" more ")

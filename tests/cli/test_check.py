@@ -55,9 +55,12 @@ def test_every_site_and_every_format(run, tmp_path):
     suite = ElementTree.parse(tmp_path / "out.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
     assert suite[1].get("name") == "accuracy > 0.8 [site=B]"
+    judged = "{mean:.4g} [{lower:.4g}, {upper:.4g}], probability".format(**rows[1])
+    assert suite[1].find("system-out").text.startswith(judged)
     code, said = run("--actual", "y", "--predicted", "old", *options, "--format", "markdown")
     assert code == 1
     assert "| accuracy > 0.8 | A" in said.out
+    assert {"mean", "lower", "upper", "would"} <= set(said.out.split())
 
 
 def test_requirements_in_a_file(run, tmp_path):
