@@ -86,8 +86,18 @@ def extra_dims(tree: xr.DataTree, cells: xr.DataArray) -> list[Hashable]:
 
 
 def variable_of(tree: xr.DataTree, group: str, of: str) -> str:
-    """Return the name of the variable that an estimand is read off."""
-    estimands = variables_of(tree, group)
+    """
+    Return the name of the variable that an estimand is read off.
+
+    A dim that the model pools over, such as ``"group"``, stands for each of its members.
+    """
+    draws = group_of(tree, group)
+    members = {
+        dim: f"theta_{dim}"
+        for dim in (*attribute_dims(tree, "uses"), "group")
+        if f"theta_{dim}" in draws and dim in draws[f"theta_{dim}"].dims
+    }
+    estimands = members | variables_of(tree, group)
     folds = (
         set(FOLDS) & set(attribute_dims(tree, "uses")) or estimands.get("finite") == "theta_fold"
     )

@@ -54,6 +54,7 @@ def measure(
     of : str, default "parameter"
         Of a tree: the measure at the cell probabilities, or another estimand that its model
         declares, such as ``"finite"``, the mean over the folds or groups at hand, or ``"new"``;
+        the name of a dim that it pools over, such as ``"group"``, is each of its members;
         ``"predictive"`` is the measure of the next test set, as large as the evidence; of groups
         or folds, of one not seen yet.
     group : str, default "posterior"
@@ -100,7 +101,7 @@ def measure(
     if of == "predictive":
         cells = _predicted(evidence, group, cells)
     values = _dataset(cells, kernels(measures, cells))
-    over = [dim for dim in extra_dims(evidence, cells) if dim in values.dims]
+    over = [dim for dim in extra_dims(evidence, cells) if dim in values.dims and dim != of]
     return _averaged(values, over, evidence) if over and of != "predictive" else values
 
 

@@ -110,12 +110,17 @@ def plot_forest(
             room = max(1, 90 // (style.longest_line(table["member"]) + 6))
             location: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
             axes.legend(**location, ncols=min(4, room), frameon=False, fontsize=9)
+        observed = ""
+        if of in table.columns and not isinstance(evidence, xr.DataTree):
+            # Each member of a pooled dim, beside what was seen of it alone.
+            observed = "cross: point estimate"
+            axes.plot(table["point"], table["y"], "x", color=style.foreground(), zorder=3)
         bars = f"dot: mean; bars: 50% and {style.interval_words(prob, kind)}"
         inside = (table["inner_lower"] <= table["mean"]) & (table["mean"] <= table["inner_upper"])
         skewed = not inside[table["mean"].notna()].all()
         aside = "a dot beside its 50% bar: skewed" if skewed else ""
         page.interactive(partial(interactive.forest, table))
-        page.heading(bars, aside, style.positive_class(evidence, positive))
+        page.heading(bars, observed, aside, style.positive_class(evidence, positive))
     return page.figure
 
 

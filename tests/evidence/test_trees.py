@@ -102,3 +102,15 @@ def test_counts_are_told_as_well():
     unsaid = SICK.drop_vars("positive")
     assert bcm.interval(unsaid, "f1", positive="sick").identical(bcm.interval(SICK, "f1"))
     assert bcm.summary(SICK, "recall", positive="well")["point"].item() == pytest.approx(30 / 65)
+
+
+def test_each_group_of_a_fit_is_measured():
+    groups = EVIDENCE["hierarchical_groups"]
+    tree = bcm.fit(groups, draws=500, random_seed=2)
+    values = bcm.measure(tree, "recall", of="group")["recall"]
+    assert values.dims == ("chain", "draw", "group")
+    ends = bcm.interval(groups, "recall", of="group", kind="eti")
+    drawn = values.quantile([0.025, 0.975], ["chain", "draw"]).transpose("group", ...)
+    np.testing.assert_allclose(drawn, ends, atol=0.02)
+    with pytest.raises(ValueError, match="Expected one of 'group'"):
+        bcm.measure(tree, "recall", of="nonsense")

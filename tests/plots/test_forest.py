@@ -78,3 +78,11 @@ def test_both_intervals_come_from_one_posterior(two, monkeypatch):
     _, inner = axes.collections
     expected = bcm.interval(two, "mcc", prob=0.5)
     np.testing.assert_allclose(inner.get_segments()[1][:, 0], expected, atol=1e-6)
+
+
+def test_pooled_groups_stand_beside_what_was_observed():
+    sites = bcm.from_cells(tp=[40, 10, 35], fn=[5, 30, 8], fp=[9, 4, 20], tn=[41, 50, 30])
+    sites = sites.rename(batch="group")
+    axes = bcm.plot_forest(sites, "recall", of="group").axes[0]
+    (crosses,) = [line for line in axes.lines if line.get_marker() == "x"]
+    np.testing.assert_allclose(crosses.get_xdata(), [40 / 45, 10 / 40, 35 / 43])
