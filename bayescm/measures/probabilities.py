@@ -173,17 +173,17 @@ def _mean_score(weight, score, wrong, pseudo):
     Return means (S, K) of scores (K, u), those of pseudo-examples held within the examples'.
 
     Pseudo-examples stand at the lowest and the highest forecast, where a loss without a bound would
-    outweigh the sample: they count as the worst and the best score that an example has. Two kinds
-    keep their own. Where no example is ``wrong`` (K, u), by the most probable class, nothing shows
-    what a mistake costs; and if a loss is infinite the mean is, as a forecast of exactly 0 may come
-    true.
+    outweigh the sample: they count as the worst and the best score that an example has. Where no
+    example is ``wrong`` (K, u), by the most probable class, nothing shows what a mistake costs, and
+    they keep their own score. The mean is infinite if the score of an example is, or if one that a
+    pseudo-example keeps is: of forecasts that are all right, and some of them exactly 0 or 1.
     """
     if not pseudo:
         return weight @ score.T
     examples, prior = score[:, :-pseudo], score[:, -pseudo:]
     low, high = examples.min(axis=1, keepdims=True), examples.max(axis=1, keepdims=True)
     mistaken = wrong[:, :-pseudo].any(axis=1, keepdims=True)
-    prior = np.where(mistaken & np.isfinite(prior), np.clip(prior, low, high), prior)
+    prior = np.where(mistaken, np.clip(prior, low, high), prior)
     infinite = np.isinf(prior).any(axis=1) | np.isinf(examples).any(axis=1)
     finite = np.nan_to_num(np.concatenate([examples, prior], axis=1), posinf=0.0)
     return np.where(infinite, np.inf, weight @ finite.T)

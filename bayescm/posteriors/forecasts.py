@@ -247,7 +247,8 @@ def exact_forecast_caveats(probability: np.ndarray) -> list[str]:
     are = "forecast is" if number == 1 else "forecasts are"
     return [
         f"{number} {are} exactly 0 or 1: slope, intercept and calibration in the large take them "
-        "for a standard deviation beyond the most extreme of the others; clip= says what they mean."
+        "for a standard deviation beyond the most extreme of the others, and the log loss, which "
+        "one mistake among them would make infinite, for always right; clip= says what they mean."
     ]
 
 

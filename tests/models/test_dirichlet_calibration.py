@@ -206,9 +206,26 @@ def test_scores_of_forecasts_that_are_all_right_are_not_certain(classes):
         assert bcm.interval(evidence, measure, kind="eti", draws=1000)[1] > mean
 
 
-def test_log_loss_with_forecasts_of_exactly_0_is_refused():
-    forecast, code = softmax_of_normals(40, 800, 2, seed=3)
-    forecast[5, (code[5] + 1) % 40] = 0
-    forecast[5] /= forecast[5].sum()
+@pytest.mark.parametrize("classes", [2, 40])
+def test_log_loss_is_refused_where_a_forecast_of_exactly_0_was_wrong(classes):
+    forecast, code = softmax_of_normals(classes, 800, 2, seed=3)
+
+    def interval(label, **options):
+        changed = forecast.copy()
+        changed[5, label] = 0
+        changed[5] /= changed[5].sum()
+        changed = changed[:, 1] if classes == 2 else changed
+        evidence = bcm.from_probabilities(code, changed, **options)
+        return bcm.interval(evidence, "log_loss", draws=200)
+
+    right, wrong = (code[5] + 1) % classes, code[5]
+    np.testing.assert_allclose(interval(right), interval(right, clip=1e-9), atol=1e-6)
+    assert "make infinite" in interval(right).attrs["caution"]
     with pytest.raises(ValueError, match="log_loss is infinite if a forecast of exactly 0"):
-        bcm.interval(bcm.from_probabilities(code, forecast), "log_loss", draws=200)
+        interval(wrong)
+
+
+def test_log_loss_is_refused_where_no_mistake_shows_what_one_costs():
+    actual = np.arange(50) % 2
+    with pytest.raises(ValueError, match="log_loss is infinite if a forecast of exactly 0"):
+        bcm.interval(bcm.from_probabilities(actual, actual.astype(float)), "log_loss")
