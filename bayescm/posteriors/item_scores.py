@@ -47,7 +47,7 @@ process. The Annals of Probability 12, 262-267. doi:10.1214/aop/1176993389
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -71,7 +71,8 @@ from bayescm.inference import bayesian_bootstrap
 from bayescm.measures.item_scores import ScoreDistribution
 from bayescm.measures.item_scores import mean as MEAN
 from bayescm.measures.measure import OfScores
-from bayescm.posteriors.base import DRAWS, LabelTemplate, Posterior
+from bayescm.posteriors.base import DRAWS
+from bayescm.posteriors.sliced_items import SlicedItems
 from bayescm.validate import fail
 
 _GAMMAS = 2e7  # drawn in all by default, in some .2 seconds
@@ -122,8 +123,8 @@ def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> "ItemSco
         todo = "pass range= to from_item_scores"
         raise fail("pseudo-items stand at the ends of the range", ..., "a range", todo)
     if (cluster := clusters_of(evidence)) is not None:
-        for places in items_of_slices(evidence):
-            clusters = len(np.unique(cluster[places]))
+        for items in items_of_slices(evidence):
+            clusters = len(np.unique(cluster[items]))
             if clusters < _FEWEST_CLUSTERS:
                 todo = "what few clusters share is not known; leave group= out to take items alike"
                 raise fail(
@@ -132,7 +133,7 @@ def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> "ItemSco
     return ItemScores(evidence, float(concentration))
 
 
-class ItemScores(Posterior):
+class ItemScores(SlicedItems):
     """
     The posterior of the distribution of scores in the population of items.
 
@@ -142,13 +143,9 @@ class ItemScores(Posterior):
         Canonical item scores.
     score : ndarray, shape (K, n)
         The scores of each system.
-    slices : list of ndarray
-        The places of the items of every slice.
     """
 
     measured_variable = "item_scores"
-    pairs = ("classifier",)
-    cell_prior = False
     estimands = {  # noqa: RUF012
         "parameter": "share",
         "population": "share",  # all items like these, in clusters like these
@@ -158,13 +155,10 @@ class ItemScores(Posterior):
 
     def __init__(self, evidence: xr.Dataset, concentration: float = 0.5):
         self.evidence, self.concentration = evidence, concentration
-        table = evidence["item_score"]
-        self.names = table["classifier"].values.tolist() if "classifier" in table.dims else None
-        self.score = np.atleast_2d(table.values.astype(float))
+        self.score = np.atleast_2d(self.observed.values.astype(float))
         self.judge = None
         if "judge_score" in evidence:
             self.judge = np.atleast_2d(evidence["judge_score"].values.astype(float))
-        self.slices = items_of_slices(evidence)
         self.bounded = "lowest" in evidence.coords
         self.ends = np.array([-np.inf, np.inf])
         if self.bounded:
@@ -186,24 +180,11 @@ class ItemScores(Posterior):
         return self.evidence["item_score"]
 
     @cached_property
-    def template(self) -> LabelTemplate:
-        """The slices and the systems."""
-        template = LabelTemplate()
-        for dim in slice_dims(self.evidence):
-            template = template.append_dim(dim, self.evidence[dim].values)
-        return template if self.names is None else template.append_dim("classifier", self.names)
-
-    @cached_property
     def batch(self) -> xr.DataArray:
         """The number of items with a score of each slice and system."""
         has_score = ~np.isnan(self.score)
-        numbers = np.array([has_score[:, places].sum(1) for places in self.slices])
-        return self.template.to_dataarray(self._shaped(numbers))
-
-    def _shaped(self, values):
-        """Return values (..., slices, K) in the shape of the template."""
-        lead = values.shape[:-2]
-        return values.reshape((*lead, *self.template.shape))
+        numbers = np.array([has_score[:, items].sum(1) for items in self.slices])
+        return self.template.to_dataarray(numbers.reshape(self.template.shape))
 
     @property
     def values_per_draw(self) -> int:
@@ -227,8 +208,8 @@ class ItemScores(Posterior):
     def caveats(self, of: str = "parameter") -> list[str]:
         """Say what few items, few clusters and a scale without ends make doubtful."""
         sentences = []
-        few = min(len(places) for places in self.slices)
-        scores = [row[places] for row in self.score for places in self.slices]
+        few = min(len(items) for items in self.slices)
+        scores = [row[items] for row in self.score for items in self.slices]
         constant = any(np.nanmin(row) == np.nanmax(row) for row in scores if row.size)
         if not self.bounded and (few < _FEW_ITEMS or constant):
             number = "All items have the same score" if constant else f"{few} items are few"
@@ -238,7 +219,7 @@ class ItemScores(Posterior):
                 "from_item_scores where the scale has ends."
             )
         if self.cluster is not None and of != "finite":
-            clusters = min(len(np.unique(self.cluster[places])) for places in self.slices)
+            clusters = min(len(np.unique(self.cluster[items])) for items in self.slices)
             if clusters < _FEW_CLUSTERS:
                 sentences.append(
                     f"{clusters} clusters of items tell little of others like them; of these alone "
@@ -255,9 +236,9 @@ class ItemScores(Posterior):
             sentences += self._judge_caveats(self.judge)
         if self.importance:
             kish = min(
-                self.weight[places].sum() ** 2 / (self.weight[places] ** 2).sum()
-                for places in self.slices
-                if len(places)
+                self.weight[items].sum() ** 2 / (self.weight[items] ** 2).sum()
+                for items in self.slices
+                if len(items)
             )
             if kish < _FEW_EFFECTIVE:
                 sentences.append(
@@ -288,40 +269,35 @@ class ItemScores(Posterior):
         number = min(self.score.shape[1], 2 * _BLOCKS)
         return int(np.clip(_GAMMAS / number, _FEWEST_DRAWS, DRAWS))
 
-    def draw(
-        self,
-        measures: Sequence[Callable],
-        size: int,
-        rng: np.random.Generator,
-        *,
-        of: str = "parameter",
-        n: Any = None,
-    ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, [slices], [K])."""
-        every: list[list[np.ndarray]] = [[] for _ in measures]
-        for places in self.slices:
-            population = self.population(places, size, rng, of)
-            for values, measure in zip(every, measures, strict=True):
-                values.append(self._value(measure, population, places))
-        return [self._shaped(np.stack(values, axis=1)) for values in every]
-
     def population(
-        self, places: np.ndarray, size: int, rng: np.random.Generator, of: str = "parameter"
+        self, items: np.ndarray, size: int, rng: np.random.Generator, of: str
     ) -> ScoreDistribution:
         """Draw the distribution of the scores of some items in their population."""
-        weight, unit = self.unit_weights(places, size, rng, of)
-        of_items = self.cluster is None and len(places) == weight.shape[1] and not self.importance
-        count = np.ones(len(places)) if of_items else self.weight[places]
+        weight, unit = self.unit_weights(items, size, rng, of)
+        # The gamma variates of items have their counts as shapes.
+        of_items = self.cluster is None and len(items) == weight.shape[1] and not self.importance
+        count = np.ones(len(items)) if of_items else self.weight[items]
         end_weight = np.zeros((size, 2))
         if self.estimands[of] == "share" and self.concentration:
             scale = 1.0  # of a pseudo-item: it weighs as much as an item does on average
             if self.importance:
-                scale = self.weight[places].sum() / max((self.weight[places] > 0).sum(), 1)
+                scale = self.weight[items].sum() / max((self.weight[items] > 0).sum(), 1)
             end_weight = scale * rng.standard_gamma(self.concentration, end_weight.shape)
-        return ScoreDistribution(self.score[:, places], weight, unit, count, self.ends, end_weight)
+        return ScoreDistribution(self.score[:, items], weight, unit, count, self.ends, end_weight)
+
+    def sample(self, items: np.ndarray) -> ScoreDistribution:
+        """Return the scores of some items, each of which weighs what it counts."""
+        return ScoreDistribution(
+            self.score[:, items],
+            np.ones((1, len(items))),
+            np.arange(len(items)),
+            self.weight[items],
+            self.ends,
+            np.zeros((1, 2)),
+        )
 
     def unit_weights(
-        self, places: np.ndarray, size: int, rng: np.random.Generator, of: str
+        self, items: np.ndarray, size: int, rng: np.random.Generator, of: str
     ) -> tuple[np.ndarray, np.ndarray]:
         """
         Draw the weights (size, u) of units, and return them with the unit of every item.
@@ -329,34 +305,36 @@ class ItemScores(Posterior):
         A unit is an item (counted as often as it is), a cluster, or of very many items a block of
         some at random.
         """
-        number = len(places)
+        number = len(items)
         if self.cluster is not None and self.estimands[of] == "share":
-            _, cluster = np.unique(self.cluster[places], return_inverse=True)
+            _, cluster = np.unique(self.cluster[items], return_inverse=True)
             clusters = cluster.max() + 1
             shape = bayesian_bootstrap.student_shape(clusters)
             return rng.standard_gamma(shape, (size, clusters)) / shape, cluster
         if self.cluster is not None:
             # As many items as were seen of each cluster, the weights of its own items varying as
             # much as makes the variance of its mean unbiased.
-            _, cluster = np.unique(self.cluster[places], return_inverse=True)
+            _, cluster = np.unique(self.cluster[items], return_inverse=True)
             sizes = np.bincount(cluster)
             shape = np.maximum(bayesian_bootstrap.unbiased_shape(sizes), 0.05)[cluster]
             weights = rng.standard_gamma(shape, (size, number))
-            totals = weights @ (np.eye(len(sizes))[cluster] * self.weight[places, None])
-            of_cluster = np.bincount(cluster, self.weight[places])
+            totals = weights @ (np.eye(len(sizes))[cluster] * self.weight[items, None])
+            of_cluster = np.bincount(cluster, self.weight[items])
             return weights * (of_cluster / totals)[:, cluster], np.arange(number)
         if self.judge is not None:
-            scored = (~np.isnan(self.score[:, places])).sum(1).min()
+            scored = (~np.isnan(self.score[:, items])).sum(1).min()
             shape = max(bayesian_bootstrap.student_shape(scored), 0.2)
             return rng.standard_gamma(shape, (size, number)) / shape, np.arange(number)
-        alike = self.importance or np.ptp(self.weight[places]) == 0
+        alike = self.importance or np.ptp(self.weight[items]) == 0
         if number > 2 * _BLOCKS and alike:
             block = np.random.default_rng(0).permutation(number) % _BLOCKS
             return rng.standard_exponential((size, _BLOCKS)), block
-        counts = np.ones(number) if self.importance else self.weight[places]
+        counts = np.ones(number) if self.importance else self.weight[items]
         return bayesian_bootstrap.gamma_weights(counts, size, rng), np.arange(number)
 
-    def _value(self, measure, population, places):
+    def value(
+        self, measure: Callable, population: ScoreDistribution, items: np.ndarray
+    ) -> np.ndarray:
         """Return a measure of a population; without ends, pseudo-items count for shares alone."""
         form = getattr(measure, "form", None)
         kind = form.kind if isinstance(form, OfScores) else None
@@ -365,7 +343,7 @@ class ItemScores(Posterior):
             population = replace(population, end_weight=nothing)
         values = measure(population)
         if self.judge is not None and kind in ("mean", "share"):
-            values = values + self._correction(population, self.judge[:, places], form)
+            values = values + self._correction(population, self.judge[:, items], form)
         values = np.broadcast_to(values, (len(population.weight), len(self.score)))
         empty = np.isnan(population.score).all(axis=1)
         return np.where(empty, np.nan, values)
@@ -389,20 +367,6 @@ class ItemScores(Posterior):
             correction[:, system] = slope * (mean_of_all - mean_control)
         return correction
 
-    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value in the sample."""
-        self.resolve_estimand(of)
-        rows = []
-        for places in self.slices:
-            nothing = np.zeros((1, 2))
-            weight, unit = np.ones((1, len(places))), np.arange(len(places))
-            sample = ScoreDistribution(
-                self.score[:, places], weight, unit, self.weight[places], self.ends, nothing
-            )
-            with np.errstate(invalid="ignore"):
-                rows.append(self._value(measure, sample, places)[0])
-        return self._shaped(np.array(rows))
-
     # Exact distributions
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
@@ -416,8 +380,8 @@ class ItemScores(Posterior):
         if form.kind != "mean" or not self.batch.values.all():
             return None
         moments = [
-            self.moments(row[places], self.weight[places])
-            for places in self.slices
+            self.moments(row[items], self.weight[items])
+            for items in self.slices
             for row in self.score
         ]
         shape = self.template.shape
@@ -428,8 +392,8 @@ class ItemScores(Posterior):
 
     def _share(self, mark):
         above, total = np.zeros((2, len(self.slices), len(self.score)))
-        for index, places in enumerate(self.slices):
-            row, weight = self.score[:, places], self.weight[places]
+        for index, items in enumerate(self.slices):
+            row, weight = self.score[:, items], self.weight[items]
             above[index] = (row > mark) @ weight
             total[index] = ~np.isnan(row) @ weight
         a = above + self.concentration * (self.ends > mark).sum()
@@ -437,7 +401,7 @@ class ItemScores(Posterior):
         if not (a.all() and b.all()):
             todo = "ask for a mark between them"
             raise fail("no score can be on both sides of the mark", mark, "inside the range", todo)
-        return Beta(self._shaped(a), self._shaped(b))
+        return Beta(a.reshape(self.template.shape), b.reshape(self.template.shape))
 
     def moments(self, score: np.ndarray, weight: np.ndarray) -> list[float]:
         """Return the ends of the support, and mean, sd, skewness and excess kurtosis of a mean."""
@@ -454,44 +418,43 @@ class ItemScores(Posterior):
         (values,) = self.draw_in_parts([measure], size, rng)
         return Empirical(values.reshape(size, -1)[:, index], how=self.how)
 
-    def difference(
+    def exact_difference(
         self,
         measure: Callable,
         first: Mapping[str, int],
         second: Mapping[str, int],
         *,
         of: str = "parameter",
-        n: Any = None,
-        draws: Callable[[], np.ndarray] | None = None,
-    ) -> Distribution:
+    ) -> Distribution | None:
         """
-        Return the distribution of a measure of one system minus that of another.
+        Return the distribution of a measure of one system minus that of another on the same items.
 
         That of a mean is the mean of the differences between the items, whose pseudo-items are not
-        at the ends of the range but at the largest difference that was seen: systems differ much
-        less than items do.
+        at the ends of the range but at the largest difference in the sample: systems differ much
+        less than items do. Other measures are of the items that both systems have a score of, by
+        draws of these; None where these are all of the slice.
         """
-        form, places = getattr(measure, "form", None), self.slices[self._slice(first)]
-        rows = [self.score[at.get("classifier", 0), places] for at in (first, second)]
-        paired = self._slice(first) == self._slice(second)
-        of_means = isinstance(form, OfScores) and form.kind in ("mean", "share")
-        if paired and of_means:
-            mark = form.at  # type: ignore[union-attr]
-            if form.kind == "share":  # type: ignore[union-attr]
-                rows = [np.where(np.isnan(row), np.nan, row > mark) for row in rows]
+        if self._slice(first) != self._slice(second):
+            return None
+        form, items = getattr(measure, "form", None), self.slices[self._slice(first)]
+        rows = [self.score[at.get("classifier", 0), items] for at in (first, second)]
+        if isinstance(form, OfScores) and form.kind in ("mean", "share"):
+            if form.kind == "share":
+                rows = [np.where(np.isnan(row), np.nan, row > form.at) for row in rows]
             judge = None
             if self.judge is not None:
-                pair = [self.judge[at.get("classifier", 0), places] for at in (first, second)]
+                pair = [self.judge[at.get("classifier", 0), items] for at in (first, second)]
                 judge = pair[0] - pair[1]
-            differences = self._of_differences(rows[0] - rows[1], places, judge)
+            differences = self._of_differences(rows[0] - rows[1], items, judge)
             return differences.distribution(differences.bound(MEAN), of=of)
-        if paired and np.isnan(rows[0] + rows[1]).any():
-            self._common(rows[0] - rows[1])
-            pair = [at["classifier"] for at in (first, second)]
-            common = places[~np.isnan(rows[0] - rows[1])]
-            both = ItemScores(self._without_slices(common, pair), self.concentration)
-            return both.difference(measure, {"classifier": 0}, {"classifier": 1}, of=of)
-        return super().difference(measure, first, second, of=of, n=n, draws=draws)
+        differences = rows[0] - rows[1]
+        if not np.isnan(differences).any():
+            return None
+        _check_common(differences)
+        systems = [at["classifier"] for at in (first, second)]
+        evidence = self._without_slices(items[~np.isnan(differences)], systems)
+        of_common = ItemScores(evidence, self.concentration)
+        return of_common.difference(measure, {"classifier": 0}, {"classifier": 1}, of=of)
 
     def _slice(self, at):
         """Return the number of the slice of a member."""
@@ -499,23 +462,17 @@ class ItemScores(Posterior):
         shape = tuple(self.evidence.sizes[dim] for dim in dims)
         return int(np.ravel_multi_index([at[dim] for dim in dims], shape)) if dims else 0
 
-    def _without_slices(self, places, systems=None):
+    def _without_slices(self, items, systems=None):
         """Return the evidence of some items, and of some systems."""
         systems = {} if systems is None else {"classifier": systems}
-        return without_slices(self.evidence.isel(item=places, **systems))
+        return without_slices(self.evidence.isel(item=items, **systems))
 
-    def _common(self, differences):
-        """Raise where two systems have no item in common."""
-        if np.isnan(differences).all():
-            todo = 'compare others, or score what is missing: missing="worst"'
-            raise fail("two systems have no item in common", ..., "one or more", todo)
-
-    def _of_differences(self, differences, places, judge):
+    def _of_differences(self, differences, items, judge):
         """Return the posterior of the differences between the items, as scores of their own."""
-        self._common(differences)
+        _check_common(differences)
         if judge is None:
-            places, differences = (array[~np.isnan(differences)] for array in (places, differences))
-        evidence = self._without_slices(places).drop_vars(
+            items, differences = (array[~np.isnan(differences)] for array in (items, differences))
+        evidence = self._without_slices(items).drop_vars(
             ["item_score", "judge_score", "classifier", "lowest", "highest"], errors="ignore"
         )
         evidence = evidence.assign(item_score=("item", differences))
@@ -563,6 +520,13 @@ class ItemScores(Posterior):
     def log_marginal_likelihood(self) -> np.ndarray:
         """Return 0: the model has no likelihood, its prior is the posterior."""
         return np.zeros(())
+
+
+def _check_common(differences):
+    """Raise where two systems have no item in common."""
+    if np.isnan(differences).all():
+        todo = 'compare others, or score what is missing: missing="worst"'
+        raise fail("two systems have no item in common", ..., "one or more", todo)
 
 
 def dirichlet_mean(score: np.ndarray, weight: np.ndarray) -> tuple[float, float, float, float]:

@@ -24,7 +24,7 @@ doi:10.1214/aos/1176345338
 """
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -34,7 +34,7 @@ import xarray as xr
 from scipy.special import gammaln
 
 from bayescm.distributions.base import Distribution
-from bayescm.evidence.clusters_and_slices import clusters_of, items_of_slices, slice_dims
+from bayescm.evidence.clusters_and_slices import SLICE, clusters_of, slice_dims
 from bayescm.evidence.counts import make_counts
 from bayescm.evidence.item_counts import as_item_counts, is_item_counts
 from bayescm.evidence.multilabel import as_multilabel
@@ -42,9 +42,10 @@ from bayescm.measures import example_cells
 from bayescm.measures.example_cells import CELL_NAMES, ExampleCells
 from bayescm.measures.item_scores import mean as MEAN
 from bayescm.measures.measure import OverExamples, OverLabels
-from bayescm.posteriors.base import DRAWS, LabelTemplate, Posterior
+from bayescm.posteriors.base import DRAWS, Posterior
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.posteriors.item_scores import ItemScores, item_scores
+from bayescm.posteriors.sliced_items import SlicedItems
 from bayescm.validate import fail
 
 _PRODUCTS = 2e10  # of weights and cells in all by default, in some seconds
@@ -91,7 +92,7 @@ def multilabel(evidence: xr.Dataset, *, concentration: float = 0.5) -> "Multilab
     return Multilabel(evidence, float(concentration))
 
 
-class Multilabel(Posterior):
+class Multilabel(SlicedItems):
     """
     The posterior of the cells of every label in the population of examples.
 
@@ -106,8 +107,6 @@ class Multilabel(Posterior):
     """
 
     measured_variable = "example_cells"
-    pairs = ("classifier",)
-    cell_prior = False
     how = "draws by the Bayesian bootstrap of examples"
 
     def __init__(self, evidence: xr.Dataset, concentration: float = 0.5):
@@ -120,8 +119,6 @@ class Multilabel(Posterior):
             self.evidence, self.unit = as_multilabel(evidence), "example"
             self.labels = self.evidence["label"].values
             self.cells = _cells_of_labels(self.evidence)
-        self.names = _names(self.observed)
-        self.slices = items_of_slices(self.evidence, self.unit)
         # The clusters are checked and weighed as those of item scores.
         self.weights = self.of_values(np.zeros(self.cells["tp"].shape[:2]), (0.0, 1.0))
         self.estimands = self.weights.estimands
@@ -134,18 +131,11 @@ class Multilabel(Posterior):
         return self.evidence["tp" if self.unit == "item" else "predicted"]
 
     @cached_property
-    def template(self) -> LabelTemplate:
-        """The slices and the systems."""
-        template = LabelTemplate()
-        for dim in slice_dims(self.evidence):
-            template = template.append_dim(dim, self.evidence[dim].values)
-        return template if self.names is None else template.append_dim("classifier", self.names)
-
-    @cached_property
     def batch(self) -> xr.DataArray:
         """The number of examples of each slice and system."""
-        numbers = np.array([np.full(len(self.cells["tp"]), len(each)) for each in self.slices])
-        return self.template.to_dataarray(self._shaped(numbers))
+        sizes = [len(items) for items in self.slices]
+        numbers = np.repeat(sizes, len(self.cells["tp"]))
+        return self.template.to_dataarray(numbers.reshape(self.template.shape))
 
     def classes_of(self, measure: Any) -> np.ndarray | None:
         """Return the labels that a measure has a value for each of, or None."""
@@ -156,10 +146,6 @@ class Multilabel(Posterior):
         if self.labels is None:
             return example_cells.without_labels(measure)
         return example_cells.bound(measure, list(self.labels))
-
-    def _shaped(self, values, lead=0, last=()):
-        """Return values (lead axes, slices, K, ...) in the shape of the template."""
-        return values.reshape((*values.shape[:lead], *self.template.shape, *last))
 
     @property
     def values_per_draw(self) -> int:
@@ -175,27 +161,29 @@ class Multilabel(Posterior):
         """Return itself; warn where two systems differ in few examples, or in none."""
         if dim == "classifier" and self.names is not None:
             for first, second in combinations(range(len(self.names)), 2):
-                self._warn_if_alike(first, second)
+                self._warn_if_alike(first, second, self.names)
         return super().by(dim)
 
-    def _warn_if_alike(self, first, second):
+    def _warn_if_alike(self, first, second, names):
         pairs = [
             values[[first, second]].astype(float)
             for values in self.cells.values()
             if values is not None
         ]
         apart = sum(np.abs(pair[0] - pair[1]) for pair in pairs).sum(axis=-1)
-        size, names = len(apart), f"{self.names[first]} and {self.names[second]}"
+        size, systems = len(apart), f"{names[first]} and {names[second]}"
         # Kish's effective number (Survey Sampling, 1965, section 11.7) of weights by distance
         number = apart.sum() ** 2 / (apart**2).sum() if apart.any() else 0
         if number >= _FEW_APART:
             return
         unit = "examples" if self.unit == "example" else "items"
         if not apart.any():
-            words = f"{names} are alike in all {size:,} {unit}. They may differ in others, and an "
-            words += "interval of no length does not say otherwise."
+            words = (
+                f"{systems} are alike in all {size:,} {unit}. They may differ in others, and an "
+            )
+            words += "an interval of no length does not say otherwise."
         else:
-            words = f"{names} differ in {np.count_nonzero(apart):,} of {size:,} {unit}, worth "
+            words = f"{systems} differ in {np.count_nonzero(apart):,} of {size:,} {unit}, worth "
             words += f"{number:.0f} of equal difference: too few to know a difference of sums and "
             words += "averages over labels by, whose interval may be too short."
         warnings.warn(words, stacklevel=2)
@@ -211,7 +199,7 @@ class Multilabel(Posterior):
         if self.labels is None:
             return []
         positives = (self.cells["tp"] | self.cells["fn"])[0]
-        counts = np.array([positives[places].sum(axis=0) for places in self.slices])
+        counts = np.array([positives[items].sum(axis=0) for items in self.slices])
         few = (counts < _FEW_POSITIVES).any(axis=0)
         if not few.any():
             return []
@@ -224,38 +212,19 @@ class Multilabel(Posterior):
 
     # Draws
 
-    def draw(
-        self,
-        measures: Sequence[Callable],
-        size: int,
-        rng: np.random.Generator,
-        *,
-        of: str = "parameter",
-        n: Any = None,
-    ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, [slices], [K], [L])."""
-        every: list[list[np.ndarray]] = [[] for _ in measures]
-        for places in self.slices:
-            population = self.population(places, size, rng, of)
-            for values, measure in zip(every, measures, strict=True):
-                values.append(measure(population))
-        return [
-            self._shaped(np.stack(values, axis=1), 1, np.shape(values[0])[2:]) for values in every
-        ]
-
     def population(
-        self, places: np.ndarray, size: int, rng: np.random.Generator, of: str = "parameter"
+        self, items: np.ndarray, size: int, rng: np.random.Generator, of: str
     ) -> ExampleCells:
         """Draw the cells of some examples in their population."""
-        weight, unit = self.weights.unit_weights(places, size, rng, of)
+        weight, unit = self.weights.unit_weights(items, size, rng, of)
         concentration = self.concentration if self.estimands[of] == "share" else 0.0
         prior_cells = rng.standard_gamma(concentration, (size, 4, self.cells["tp"].shape[-1]))
         end_weight = rng.standard_gamma(concentration, (size, 2))
-        return self._cells_of(places, weight, unit, prior_cells, end_weight, concentration)
+        return self._cells_of(items, weight, unit, prior_cells, end_weight, concentration)
 
-    def _cells_of(self, places, weight, unit, prior_cells, end_weight, concentration):
+    def _cells_of(self, items, weight, unit, prior_cells, end_weight, concentration):
         cells: dict[str, Any] = {
-            name: None if values is None else values[:, places]
+            name: None if values is None else values[:, items]
             for name, values in self.cells.items()
         }
         return ExampleCells(
@@ -267,19 +236,12 @@ class Multilabel(Posterior):
             concentration=concentration,
         )
 
-    def sample(self, places: np.ndarray) -> ExampleCells:
+    def sample(self, items: np.ndarray) -> ExampleCells:
         """Return the cells of some examples in these themselves, as one draw without a prior."""
         labels = self.cells["tp"].shape[-1]
-        weight, unit = np.ones((1, len(places))), np.arange(len(places))
+        weight, unit = np.ones((1, len(items))), np.arange(len(items))
         nothing = {"prior_cells": np.zeros((1, 4, labels)), "end_weight": np.zeros((1, 2))}
-        return self._cells_of(places, weight, unit, **nothing, concentration=0.0)
-
-    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value in the sample, which is scikit-learn's."""
-        self.resolve_estimand(of)
-        with np.errstate(invalid="ignore"):
-            values = np.stack([measure(self.sample(places))[0] for places in self.slices])
-        return self._shaped(values, 0, values.shape[2:])
+        return self._cells_of(items, weight, unit, **nothing, concentration=0.0)
 
     # What is known without draws, and means over the examples
 
@@ -295,22 +257,22 @@ class Multilabel(Posterior):
             or self.labels is None
         ):
             return None
-        places = None
+        label_index = None
         if form.labels:
-            places = [str(label) for label in self.labels].index(form.labels[0])
-        tables = dirichlet_multinomial(self._tables(places), concentration=self.concentration)
+            label_index = [str(label) for label in self.labels].index(form.labels[0])
+        tables = dirichlet_multinomial(self._tables(label_index), concentration=self.concentration)
         return tables.exact_distribution(form.measure)
 
-    def _tables(self, place=None):
+    def _tables(self, label_index=None):
         """Return the counts (slices, K, [L], 2, 2) of each label, or of one."""
         cells = {
-            name: np.stack([values[:, places].sum(axis=1) for places in self.slices])
+            name: np.stack([values[:, items].sum(axis=1) for items in self.slices])
             for name, values in self.cells.items()
         }
         rows = [[cells["tn"], cells["fp"]], [cells["fn"], cells["tp"]]]
         tables = np.moveaxis(np.array(rows), (0, 1), (-2, -1)).astype(float)
-        dims = [*self.template.dims, *([] if place is not None else ["label"])]
-        tables = tables[:, :, place] if place is not None else tables
+        dims = [*self.template.dims, *([] if label_index is not None else ["label"])]
+        tables = tables[:, :, label_index] if label_index is not None else tables
         shape = (*self.template.shape, *tables.shape[2:])
         return make_counts(tables.reshape(shape), np.arange(2), 1, dims)
 
@@ -327,8 +289,8 @@ class Multilabel(Posterior):
         if (group := clusters_of(self.evidence, self.unit)) is not None:
             evidence = evidence.assign_coords(group=("item", group))
         for dim in slice_dims(self.evidence):
-            place = self.evidence[f"slice_{dim}"].values
-            evidence = evidence.assign({f"slice_{dim}": ("item", place)})
+            codes = self.evidence[SLICE + dim].values
+            evidence = evidence.assign({SLICE + dim: ("item", codes)})
             evidence = evidence.assign_coords({dim: self.evidence[dim].values})
         return item_scores(evidence, concentration=self.concentration)
 
@@ -340,24 +302,13 @@ class Multilabel(Posterior):
             values = whole.of_examples(measure.form.formula)
         return self.of_values(values, example_cells.ends_of(measure.form, values, labels))
 
-    def difference(
-        self,
-        measure: Any,
-        first: Mapping[str, int],
-        second: Mapping[str, int],
-        *,
-        of: str = "parameter",
-        n: Any = None,
-        draws: Callable[[], np.ndarray] | None = None,
-    ) -> Distribution:
-        """
-        Return the distribution of a measure of one system minus that of another.
-
-        That of a mean over the examples is the mean of the differences between the examples.
-        """
-        if isinstance(measure.form, OverExamples):
-            return self._over_examples(measure).difference(MEAN, first, second, of=of)
-        return super().difference(measure, first, second, of=of, n=n, draws=draws)
+    def exact_difference(
+        self, measure: Any, first: Mapping, second: Mapping, *, of: str = "parameter"
+    ) -> Distribution | None:
+        """Return the mean of the differences between the examples, of a mean over them; or None."""
+        if not isinstance(measure.form, OverExamples):
+            return None
+        return self._over_examples(measure).exact_difference(MEAN, first, second, of=of)
 
     # The variables of the PyMC model, of one system.
 
@@ -424,7 +375,3 @@ def _cells_of_items(evidence):
 
 def _log_gamma_density(values, shape):
     return (shape - 1) * np.log(values) - values - gammaln(shape)
-
-
-def _names(predicted):
-    return predicted["classifier"].values.tolist() if "classifier" in predicted.dims else None

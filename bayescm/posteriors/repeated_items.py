@@ -51,6 +51,7 @@ from bayescm.inference import bayesian_bootstrap, em, gibbs
 from bayescm.measures.attempts import Rates, Wrong
 from bayescm.measures.measure import Repeated
 from bayescm.posteriors.base import LabelTemplate, Posterior
+from bayescm.posteriors.sliced_items import SlicedItems
 from bayescm.validate import fail
 
 _DRAWS = 1000
@@ -383,7 +384,7 @@ class RepeatedItems(Posterior):
         return {"share": shares.reshape(size, *self.template.shape, len(SUPPORT))}
 
 
-class RepeatedItemsBySlice(Posterior):
+class RepeatedItemsBySlice(SlicedItems):
     """
     The posteriors of the items of every slice, which know nothing of one another.
 
@@ -396,8 +397,6 @@ class RepeatedItemsBySlice(Posterior):
     """
 
     measured_variable = "attempts"
-    pairs = ("classifier",)
-    cell_prior = False
     has_model = False
     estimands = RepeatedItems.estimands
     sampling_method = "gibbs"
@@ -413,30 +412,15 @@ class RepeatedItemsBySlice(Posterior):
         return self.evidence["correct"]
 
     @cached_property
-    def template(self):
-        """The slices and the systems."""
-        template = LabelTemplate()
-        for dim in slice_dims(self.evidence):
-            template = template.append_dim(dim, self.evidence[dim].values)
-        names = self._first.names
-        return template if names is None else template.append_dim("classifier", names)
-
-    @cached_property
     def batch(self):
         """The number of items, for every slice and system."""
-        numbers = [0 if each is None else each.n_right.shape[1] for each in self.posteriors]
-        return self.template.to_dataarray(self._side_by_side(np.array(numbers)))
-
-    def _side_by_side(self, values):
-        """Return values (slices, [K]) in the shape of the template."""
-        shape = self.template.shape
-        values = values.reshape(len(self.posteriors), -1)
-        return np.broadcast_to(values, (len(values), self._first.template.size)).reshape(shape)
+        numbers = np.repeat([len(items) for items in self.slices], self._first.template.size)
+        return self.template.to_dataarray(numbers.reshape(self.template.shape))
 
     @property
     def values_per_draw(self):
         """The most that one of the slices has in memory: they are drawn one by one."""
-        return max(each.values_per_draw for each in self.posteriors if each is not None)
+        return max(posterior.values_per_draw for posterior in filter(None, self.posteriors))
 
     def draws_by_default(self, of, *, joint=False):
         """Return how many draws are made where nothing else is asked for."""
@@ -444,7 +428,7 @@ class RepeatedItemsBySlice(Posterior):
 
     def caveats(self, of: str = "parameter") -> list[str]:
         """Return what any of the slices makes doubtful."""
-        caveats = [each.caveats(of) for each in self.posteriors if each is not None]
+        caveats = [posterior.caveats(of) for posterior in filter(None, self.posteriors)]
         return list(dict.fromkeys(sentence for sentences in caveats for sentence in sentences))
 
     def draw(
@@ -457,13 +441,13 @@ class RepeatedItemsBySlice(Posterior):
         n: Any = None,
     ) -> list[np.ndarray]:
         """Draw several measures jointly, (size, slices, [K])."""
-        nothing = [np.full((size, *self._first.template.shape), np.nan)] * len(measures)
-        drawn = [
-            nothing if each is None else each.draw(measures, size, rng, of=of)
-            for each in self.posteriors
+        without_items = [np.full((size, *self._first.template.shape), np.nan)] * len(measures)
+        by_slice = [
+            without_items if posterior is None else posterior.draw(measures, size, rng, of=of)
+            for posterior in self.posteriors
         ]
         shape = (size, *self.template.shape)
-        return [np.stack(values, axis=1).reshape(shape) for values in zip(*drawn, strict=True)]
+        return [np.stack(draws, axis=1).reshape(shape) for draws in zip(*by_slice, strict=True)]
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws, which of a majority says which."""
@@ -471,9 +455,12 @@ class RepeatedItemsBySlice(Posterior):
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the value of every slice at the shares that are the likeliest."""
-        nothing = np.full(self._first.template.shape, np.nan)
-        values = [nothing if each is None else each.point(measure, of) for each in self.posteriors]
-        return self._side_by_side(np.array(values))
+        without_items = np.full(self._first.template.shape, np.nan)
+        values = [
+            without_items if posterior is None else posterior.point(measure, of)
+            for posterior in self.posteriors
+        ]
+        return np.reshape(values, self.template.shape)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Refuse: the model is of one sample of items."""

@@ -1,0 +1,98 @@
+"""
+Items that systems share, and that slices part: what their posteriors draw and label alike.
+
+Every slice has a population of items of its own, and its draws know nothing of other slices. In a
+draw all systems are measured in the same population. Answers have the dims of the slices and
+``classifier``, where the evidence has several systems.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.evidence.clusters_and_slices import items_of_slices, slice_dims
+from bayescm.posteriors.base import LabelTemplate, Posterior
+
+
+class SlicedItems(Posterior):
+    """
+    A posterior of the populations of items of slices.
+
+    A subclass has `observed`, `population` and `sample`, and `value` where a measure is not merely
+    taken of the population; or else draws and points of its own.
+
+    Attributes
+    ----------
+    evidence : Dataset
+        Canonical evidence with a dim of items.
+    unit : str
+        The name of this dim.
+    """
+
+    pairs = ("classifier",)
+    cell_prior = False
+    evidence: xr.Dataset
+    unit: str = "item"
+
+    @cached_property
+    def slices(self) -> list[np.ndarray]:
+        """The indices of the items of every slice, those of several dims in C order."""
+        return items_of_slices(self.evidence, self.unit)
+
+    @cached_property
+    def names(self) -> list | None:
+        """The names of the systems, or None of one without a name."""
+        table = self.observed
+        return table["classifier"].values.tolist() if "classifier" in table.dims else None
+
+    @cached_property
+    def template(self) -> LabelTemplate:
+        """The slices and the systems."""
+        template = LabelTemplate()
+        for dim in slice_dims(self.evidence):
+            template = template.append_dim(dim, self.evidence[dim].values)
+        return template if self.names is None else template.append_dim("classifier", self.names)
+
+    def population(self, items: np.ndarray, size: int, rng: np.random.Generator, of: str) -> Any:
+        """Draw the population that some items come from."""
+        raise NotImplementedError
+
+    def sample(self, items: np.ndarray) -> Any:
+        """Return some items themselves as one draw of a population."""
+        raise NotImplementedError
+
+    def value(self, measure: Callable, population: Any, items: np.ndarray) -> np.ndarray:
+        """Return a measure (size, K, [L]) of the population that some items come from."""
+        return measure(population)
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw several measures jointly, (size, [slices], [K], [L])."""
+        by_slice = []
+        for items in self.slices:
+            population = self.population(items, size, rng, of)
+            by_slice.append([self.value(measure, population, items) for measure in measures])
+        return [self._by_labels(values, 1) for values in zip(*by_slice, strict=True)]
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the value in the sample, ([slices], [K], [L])."""
+        self.resolve_estimand(of)
+        with np.errstate(invalid="ignore"):
+            values = [self.value(measure, self.sample(items), items)[0] for items in self.slices]
+        return self._by_labels(values, 0)
+
+    def _by_labels(self, by_slice, axis):
+        """Return values of every slice in the shape of the template, which begins at an axis."""
+        values = np.stack(by_slice, axis=axis)
+        further = values.shape[axis + 2 :]
+        return values.reshape((*values.shape[:axis], *self.template.shape, *further))
