@@ -42,6 +42,7 @@ def test_classifiers_with_shared_errors_have_the_error_rates_of_their_setting(ca
     np.testing.assert_allclose(matrices[:, 0, 1] + matrices[:, 1, 0], setting.rates)
 
 
+@pytest.mark.long
 def test_paired_intervals_are_shorter_than_independent_ones():
     frame = table_of("paired", 1, 8).set_index(["measure", "method"])
     assert frame.il["f1", "paired"] < 0.65 * frame.il["f1", "independent"]
