@@ -45,7 +45,7 @@ def test_a_model_that_is_a_function_is_sampled_and_remembered(monkeypatch):
         bcm.summary(COUNTS, "f1", model=flat, weight=1.0, **FEW)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_prior_of_another_family_is_sampled(monkeypatch, capsys):
     narrow = partial(pm.Gamma, alpha=2000, beta=1000)  # as good as a concentration of 2
     known = bcm.distribution(COUNTS, "f1", concentration=2.0)
@@ -58,7 +58,7 @@ def test_a_prior_of_another_family_is_sampled(monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("Up to 2 posteriors are sampled, one after another.")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_requirements_on_a_sampled_model(monkeypatch, capsys):
     monkeypatch.setattr(sampled, "watched", lambda: True)
     both = xr.concat([COUNTS, 2 * COUNTS], "site").assign_coords(site=["a", "b"])
@@ -75,7 +75,7 @@ def test_requirements_on_a_sampled_model(monkeypatch, capsys):
     assert again["probability"].tolist() == table["probability"][:2].tolist()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_gaps_and_slices_of_a_sampled_model(monkeypatch):
     tp = np.array([45, 40, 44, 30])
 

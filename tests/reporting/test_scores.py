@@ -53,6 +53,7 @@ def test_folds_of_probabilities_have_what_each_fold_has_by_itself(tmp_path):
     assert "95% equal-tailed intervals of the posterior" in text
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:ece. The calibration curve seems:UserWarning")
 def test_a_report_says_that_the_calibration_curve_has_a_step(tmp_path):
     rng = np.random.default_rng(5)
