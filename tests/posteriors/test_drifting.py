@@ -247,7 +247,7 @@ def test_paths_have_the_smoothed_distributions(trials, drift, steps):
 def test_filtered_intervals_cover_when_the_truth_walks_as_the_model_says():
     rng = np.random.default_rng(8)
     covered, static = [], []
-    for _ in range(250):
+    for _ in range(120):
         drift, start = abs(rng.normal(0, 0.2)), rng.beta(4, 1)
         truth = special.expit(special.logit(start) + np.cumsum(np.r_[0, rng.normal(0, drift, 19)]))
         hits = rng.binomial(60, truth)
