@@ -66,8 +66,10 @@ def test_exact_distributions_agree_with_draws(both, measure):
     assert exact["expected_loss"] == pytest.approx(loss, rel=0.1)
 
 
-@pytest.mark.parametrize("measure", ["accuracy", "f1", "fpr", "cost([[0,1],[5,0]])"])
-@pytest.mark.parametrize("rope", [0.0, 0.01, (-0.005, 0.02)])
+@pytest.mark.parametrize(
+    ("measure", "rope"),
+    [("accuracy", 0.01), ("f1", (-0.005, 0.02)), ("fpr", 0.0), ("cost([[0,1],[5,0]])", 0.01)],
+)
 def test_the_other_way_round(both, measure, rope):
     there = bcm.compare(both, measure, rope=rope, random_seed=0, reference="b").iloc[0]
     turned = rope if np.ndim(rope) == 0 else (-rope[1], -rope[0])
@@ -79,7 +81,7 @@ def test_the_other_way_round(both, measure, rope):
     assert there[["p_better", "p_rope", "p_worse"]].sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("measure", ["accuracy", "f1", "mcc"])
+@pytest.mark.parametrize("measure", ["accuracy", "mcc"])
 def test_a_tie_of_two_thousand_is_a_tie_in_every_call(measure):
     actual = np.repeat([1, 0], 1000)
     one = np.tile([1, 1, 1, 1, 0], 400)
@@ -87,7 +89,7 @@ def test_a_tie_of_two_thousand_is_a_tie_in_every_call(measure):
     other = np.roll(one.reshape(2, -1), 1, axis=1).ravel()
     answers = {"a": swapped, "b": np.where(actual == 1, other, 1 - other)}
     tied = bcm.from_classifiers(actual, answers)
-    for seed in range(10):
+    for seed in range(4):
         found = bcm.compare(tied, measure, random_seed=seed)["p_better"][0]
         assert found == pytest.approx(0.5, abs=0.01)
 

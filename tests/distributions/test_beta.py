@@ -111,15 +111,15 @@ def _check_highest(distribution, prob):
         assert low <= distribution.mode() <= high
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(shapes, shapes, st.sampled_from([0.5, 0.89, 0.95, 0.999]), st.sampled_from([Beta, F1]))
 def test_highest_density_interval(a, b, prob, kind):
     _check_highest(kind(a, b), prob)
 
 
 @pytest.mark.parametrize("distribution", [Beta, F1])
-@pytest.mark.parametrize("a", [1 + 1e-9, 1.0001, 1.0043, 1.02, 1.22])
-@pytest.mark.parametrize("b", [1.0001, 1.02, 2.0, 2.9999, 3.0, 17.3, 1e6, 1e12])
+@pytest.mark.parametrize("a", [1 + 1e-9, 1.0043, 1.22])
+@pytest.mark.parametrize("b", [1.0001, 2.0, 2.9999, 17.3, 1e12])
 def test_highest_density_near_the_one_sided_border(distribution, a, b):
     _check_highest(distribution(a, b), 0.95)
     _check_highest(distribution(b, a), 0.95)

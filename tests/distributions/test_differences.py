@@ -141,7 +141,8 @@ def below_by_adaptive_quadrature(distribution, x):
 
 @pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
 @pytest.mark.parametrize(
-    "distribution", [*(discordant(*each) for each in SHARES), *(Independent(*p) for p in PAIRS)]
+    "distribution",
+    [*(discordant(*each) for each in SHARES[:3]), *(Independent(*p) for p in PAIRS[::2])],
 )
 def test_quantiles_have_their_mass_below_them(distribution):
     levels = np.array([0.025, 0.5, 0.975])

@@ -37,8 +37,9 @@ def ranks_of_weights(prior, moves, *, wrong=1.0):
     return (draws @ rates < weights @ rates).sum(0)
 
 
-@pytest.mark.parametrize("moves", [0, 5])
-@pytest.mark.parametrize("prior", [np.full(3, 1.0), np.array([0.3, 1.5, 0.2, 0.6])])
+@pytest.mark.parametrize(
+    ("prior", "moves"), [(np.full(3, 1.0), 0), (np.array([0.3, 1.5, 0.2, 0.6]), 5)]
+)
 def test_weights_of_many_data_sets_are_calibrated(prior, moves):
     assert_uniform(ranks_of_weights(prior, moves), 49)
 
