@@ -86,7 +86,6 @@ def fails(capsys, line):
         ("plan -m sensitivity --difference .05 --prevalence .2", ["--prevalence"]),
         ("plan -m auc --expect .8 --width .3 --pilot 1,2,3,4", ["--pilot"]),
         ("plan -m auc --expect .8 --width .3 --kind eti", ["--kind"]),
-        ("plan -m auc --expect .8 --width .3 --kind hdi", ["--kind"]),
         ("plan --above .8 --expect .9 --plot x.png", ["--plot"]),
         (f"summary {P} --predicted a -m recall --gold g", ["--gold", "--raters"]),
         (f"summary {P} --predicted a -m recall --transfer nonsense", ["--transfer", "--judge"]),

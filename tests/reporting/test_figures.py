@@ -35,9 +35,7 @@ def of_one():
 CASES = {
     "folds": (of_folds, {}),
     "folds, another model": (of_folds, {"model": "averaged_folds"}),
-    "groups": (of_hospitals, {}),
     "groups, typical": (of_hospitals, {"of": "typical"}),
-    "prior": (of_one, {"concentration": 7.0}),
     "wrong labels": (of_one, {"label_error": 0.04}),
     "prevalence": (lambda: bcm.at_prevalence(of_one(), 0.02), {}),
     "plain": (of_one, {}),
