@@ -191,6 +191,13 @@ class BatchClasses(Positive):
         list[str] | None,
         typer.Option("--label", help="A class, as often as there are: those of the first batch."),
     ] = None
+    no_positive: Annotated[
+        bool,
+        typer.Option(
+            "--no-positive", help="Neither of two classes is positive: no recall, no precision."
+        ),
+        BelongsWith("predictions of two classes without --positive"),
+    ] = False
     actual: Annotated[
         str, typer.Option("--actual", help="Column of the true classes; default actual.")
     ] = "actual"
@@ -269,7 +276,18 @@ def _counts(columns, template):
         columns.fill({"labels": template["actual"].values.tolist()})
         if "positive" in template.coords:
             columns.fill({"positive": template["positive"].item()})
-    return evidence.counts(columns, predicted=columns.predicted)
+    counts = evidence.counts(columns, predicted=columns.predicted)
+    _ask_for_positive(columns, counts["actual"].values.tolist(), "positive" in counts.coords)
+    return counts
+
+
+def _ask_for_positive(columns, labels, has_positive):
+    """Raise where nothing says which of two classes is positive: it is said once for good."""
+    if has_positive or len(labels) > 2 or columns.no_positive:
+        return
+    what = "the first batch says for good which class is positive, and none is named"
+    todo = f"which of {' and '.join(map(repr, labels))} is it? Pass --positive {labels[-1]}, or "
+    raise fail(what, ..., "", todo + "--no-positive where neither is")
 
 
 def _forecasts(columns, template):
@@ -520,6 +538,8 @@ def challenge(source: Challenge, columns: ChallengeBatch, output: Output) -> Non
             columns.fill({k: earlier[k] for k in ("labels", "positive") if k in earlier})
             predicted = [columns.champion, columns.challenger]
             outcomes = evidence.outcomes(columns, predicted=predicted)
+            labels = outcomes["label"].values.tolist()
+            _ask_for_positive(columns, labels, "positive" in outcomes.coords)
             source.refuse_unread(later=output)
             challenge.add(batch_id, outcomes, **keywords)
             table = challenge.history()

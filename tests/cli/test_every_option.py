@@ -127,7 +127,7 @@ VALUES = {
     "--secret": "sixteen letters ..", "FILE": "p.csv",
 }  # fmt: skip
 FLAGS = {"--compare", "--corp", "--exit-code", "--interactive", "--log", "--new"}
-FLAGS |= {"--lower-is-better"}
+FLAGS |= {"--lower-is-better", "--no-positive"}
 FLAGS |= {"--numeric-labels", "--plan", "--pointwise", "--pool", "--recalibrated", "--safe-csv"}
 OF_COMMANDS = {
     ("compare", "--reference"): "a",

@@ -73,10 +73,19 @@ def test_what_comes_late_or_corrects_is_said_in_one_line(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("add", "a.csv", "--batch", "1", "--corrects", "0"), "no batch with this id to correct"),
-        (("add", "a.csv", "--batch", "1", "--at", "yesterday"), "at must be a time"),
-        (("add", "a.csv", "--batch", "1", "--predicted", "nothing"), "nothing"),
-        (("add", "a.csv", "--batch", "1", "--edge", "0.5"), "--edge has no effect"),
+        (
+            ("add", "a.csv", "--positive", "sick", "--batch", "1", "--corrects", "0"),
+            "no batch with this id to correct",
+        ),
+        (
+            ("add", "a.csv", "--positive", "sick", "--batch", "1", "--at", "yesterday"),
+            "at must be a time",
+        ),
+        (
+            ("add", "a.csv", "--positive", "sick", "--batch", "1", "--predicted", "nothing"),
+            "nothing",
+        ),
+        (("add", "a.csv", "--positive", "sick", "--batch", "1", "--edge", "0.5"), "--edge has"),
         (("challenge", "a.csv", "--batch", "1", "-m", "f1"), "champion"),
         (("challenge", "two.csv", "--batch", "1", "-m", "recall"), "a value for each class"),
     ],
@@ -87,6 +96,26 @@ def test_a_first_batch_that_is_refused_leaves_no_ledger(run, tmp_path, arguments
     code, said = run(*arguments, "--store", "new.db")
     assert (code, message in said.err) == (2, True), said.err
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_the_first_batch_says_which_of_two_classes_is_positive(run, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    add = ("add", "a.csv", "--batch", "monday", "--store")
+    code, said = run(*add, "e.db")
+    assert (code, sorted(tmp_path.iterdir())) == (2, before)
+    assert "Which of 'sick' and 'well' is it? Pass --positive well, or --no-positive" in said.err
+    assert run(*add, "e.db", "--positive", "sick")[0] == 0
+    assert run(*add, "e.db", "--no-positive")[0] == 2
+    prior = ("--concentration", "24,13,16,19")
+    assert "recall" in run("status", "--store", "e.db", *prior)[1].out
+    for _ in range(2):  # the same call again changes nothing
+        assert run(*add, "none.db", "--no-positive")[0] == 0
+    assert "balanced_accuracy" in run("status", "--store", "none.db")[1].out
+    (tmp_path / "two.csv").write_text("actual,champion,challenger\na,a,b\nb,b,b\n")
+    challenge = ("challenge", "two.csv", "--batch", "1", "--store", "duel.db")
+    code, said = run(*challenge)
+    assert (code, "which class is positive" in said.err) == (2, True)
+    assert run(*challenge, "--no-positive")[0] == 0
 
 
 def test_predictions_come_on_standard_input(run, monkeypatch):
