@@ -26,6 +26,7 @@ THEMES = (
     "item_scores",
     "judges",
     "meta_analysis",
+    "multilabel",
     "online",
     "probabilities",
     "raters",

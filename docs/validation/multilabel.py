@@ -1,0 +1,175 @@
+"""Several labels for each example: coverage of averages, and of paired differences of systems."""
+
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+from bayescm.answers.compare import compare
+from bayescm.answers.summary import summary
+from bayescm.evidence.multilabel import from_multilabel
+from bayescm.simulation import Experiment
+
+MEASURES = ("f1_micro", "f1_macro", "f1_samples", "subset_accuracy", "hamming_loss")
+COMPARED = ("f1_micro", "f1_macro", "hamming_loss")
+DRAWS, RESAMPLES = 2000, 1000
+
+# The population: what the labels of an example depend on, and how two systems predict them.
+
+
+class Setting(NamedTuple):
+    """What the labels depend on, how many there are, and the number of examples."""
+
+    labels_are: str
+    labels: int
+    examples: int
+
+
+def latent_factors(
+    rng: np.random.Generator, size: int, labels: int, examples: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return labels that share three normal factors, and the predictions of two systems.
+
+    A system sees the score of every label with noise, part of which all labels of an example and
+    the systems share, and of which hard examples have more.
+    """
+    fixed = np.random.default_rng(labels)
+    loadings = 0.5 * fixed.standard_normal((3, labels))
+    threshold = np.linspace(0, 1.6, labels) * np.sqrt(1 + (loadings**2).sum(axis=0))
+    score = rng.standard_normal((size, 3)) @ loadings + rng.standard_normal((size, labels))
+    noise = 0.5 * np.exp(0.5 * rng.standard_normal((size, 1))) / np.sqrt(max(labels / 10, 1))
+    common = rng.standard_normal((size, 1))
+    apart = rng.standard_normal((2, size, labels)) * [[[0.7]], [[1.0]]]
+    return score > threshold, score + noise * (common + apart) > threshold
+
+
+def rare_labels(
+    rng: np.random.Generator, size: int, labels: int, examples: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return independent labels, of which every third has four positives on average.
+
+    Hard examples are missed, and given labels that they do not have, more often in all labels.
+    """
+    prevalence = np.where(np.arange(labels) % 3 == 0, 4 / examples, np.linspace(0.1, 0.4, labels))
+    actual = rng.random((size, labels)) < prevalence
+    hardness = rng.beta(1, 2, (size, 1))
+    wrong = np.where(actual, 0.6 * hardness, hardness * prevalence)
+    chance = rng.random((2, size, labels))
+    chance[1] = np.where(rng.random((size, labels)) < 0.5, chance[0], chance[1])
+    return actual, np.where(chance < wrong * np.array([1.0, 1.2])[:, None, None], ~actual, actual)
+
+
+DESIGNS: dict[str, Callable] = {"of latent factors": latent_factors, "rare": rare_labels}
+SETTINGS = {
+    case: Setting(*setting)
+    for case, setting in enumerate(product(DESIGNS, (5, 50), (50, 100, 300)), start=1)
+}
+
+
+# What is true, and what is estimated of a sample, by definition.
+
+
+def values(actual: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """
+    Return the measures of both systems and the differences, (B, 8).
+
+    Parameters
+    ----------
+    actual : ndarray of bool, shape (n, L)
+    predicted : ndarray of bool, shape (2, n, L)
+    weight : ndarray, shape (B, n)
+        How often each example counts.
+    """
+    by_system = np.array([_of_system(actual, each, weight) for each in predicted])
+    differences = (by_system[0] - by_system[1])[:, [MEASURES.index(name) for name in COMPARED]]
+    return np.concatenate([by_system[0], differences], axis=1)
+
+
+def _of_system(actual, predicted, weight):
+    cells = np.stack([actual & predicted, actual ^ predicted], axis=1).astype(float)  # hits, errors
+    hits, errors = np.moveaxis(np.tensordot(weight, cells, axes=(1, 0)), 1, 0)
+    with np.errstate(invalid="ignore"):
+        macro = np.nanmean(2 * hits / (2 * hits + errors), axis=1)
+        micro = 2 * hits.sum(axis=1) / (2 * hits + errors).sum(axis=1)
+        tp, wrong = cells.sum(axis=2).T
+        of_examples = 2 * tp / (2 * tp + wrong)
+    has_labels = ~np.isnan(of_examples)
+    samples = weight[:, has_labels] @ of_examples[has_labels] / weight[:, has_labels].sum(axis=1)
+    total = weight.sum(axis=1)
+    subset, hamming = weight @ (wrong == 0) / total, errors.sum(axis=1) / total / actual.shape[1]
+    return np.stack([micro, macro, samples, subset, hamming], axis=1)
+
+
+NAMES = (*MEASURES, *(f"{name}, difference" for name in COMPARED))
+BATCHES, BATCH = 40, 10_000
+
+
+def truth(
+    rng: np.random.Generator, labels_are: str, labels: int, examples: int
+) -> dict[str, tuple[float, float]]:
+    """Return the values of 400,000 examples, and their standard errors."""
+    everyone = np.ones((1, BATCH))
+    batches = np.array(
+        [
+            values(*DESIGNS[labels_are](rng, BATCH, labels, examples), everyone)[0]
+            for _ in range(BATCHES)
+        ]
+    )
+    means, errors = batches.mean(axis=0), batches.std(axis=0, ddof=1) / np.sqrt(BATCHES)
+    return {
+        name: (float(mean), float(error))
+        for name, mean, error in zip(NAMES, means, errors, strict=True)
+    }
+
+
+def examples_of(
+    rng: np.random.Generator, labels_are: str, labels: int, examples: int
+) -> tuple[xr.Dataset, None]:
+    """Return a sample of examples with the predictions of two systems."""
+    actual, predicted = DESIGNS[labels_are](rng, examples, labels, examples)
+    return from_multilabel(actual, dict(zip("ab", predicted, strict=True))), None
+
+
+# The intervals
+
+
+def of_examples_weighed(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return the 95% equal-tailed intervals of the model multilabel."""
+    ask: dict[str, Any] = {"kind": "eti", "draws": DRAWS}
+    ends = ["lower", "upper"]
+    alone = summary(evidence.isel(classifier=0, drop=True), MEASURES, **ask)[ends]
+    pair = compare(evidence, COMPARED, **ask)[ends]
+    return dict(zip(NAMES, [*alone.to_numpy(), *pair.to_numpy()], strict=True))
+
+
+def bootstrap(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return the bias-corrected and accelerated bootstrap intervals of scipy, over examples."""
+    actual, predicted = evidence["actual"].values, evidence["predicted"].values
+    size = len(actual)
+
+    def resampled(index, axis):
+        rows = index.reshape(-1, index.shape[-1])
+        offset = rows + size * np.arange(len(rows))[:, None]
+        weight = np.bincount(offset.ravel(), minlength=size * len(rows)).reshape(-1, size)
+        return values(actual, predicted, weight).T.reshape(len(NAMES), *index.shape[:-1])
+
+    ends = stats.bootstrap(
+        (np.arange(size),), resampled, n_resamples=RESAMPLES, rng=np.random.default_rng(0)
+    ).confidence_interval
+    return dict(zip(NAMES, np.transpose(ends), strict=True))
+
+
+EXPERIMENTS = (
+    Experiment(
+        "multilabel",
+        SETTINGS,
+        examples_of,
+        {"multilabel": of_examples_weighed, "bootstrap (BCa)": bootstrap},
+        truth=truth,
+    ),
+)
