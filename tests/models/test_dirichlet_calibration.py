@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from monte_carlo import assert_converged, assert_same_distribution, sampled_by_nuts
 from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
 from scipy.special import softmax
@@ -133,20 +132,6 @@ def test_model_and_direct_posterior_have_one_density():
     log_joint = model.compile_logp(jacobian=False, mode=Mode("py", None))
     theirs = [float(log_joint({name: each[k] for name, each in values.items()})) for k in range(4)]
     assert np.ptp(theirs - posterior.log_density(values)) < 1e-8
-
-
-@pytest.mark.long
-def test_nuts_draws_from_the_posterior_of_the_direct_posterior():
-    actual, forecast, _ = drawn(150, slope=0.6)
-    evidence = bcm.from_probabilities(actual, forecast)
-    tree = sampled_by_nuts(bcm.models.dirichlet_calibration(evidence), seed=3)
-    assert_converged(tree)
-    posterior = bcm.posteriors.dirichlet_calibration(evidence)
-    values = posterior.variables(8000, np.random.default_rng(0))
-    across = tree["posterior"]["slope"] + tree["posterior"]["spread"] * tree["posterior"]["step"]
-    assert_same_distribution(tree["posterior"]["level"], values["level"])
-    ours = values["slope"][:, None, None] + values["spread"][:, None, None] * values["step"]
-    assert_same_distribution(across, ours)
 
 
 def softmax_of_normals(classes, size, spread, seed):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from monte_carlo import assert_converged, assert_same_distribution, sampled_by_nuts
 from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
 from scipy.special import expit
@@ -139,14 +138,3 @@ def test_what_cannot_be_said_is_refused(four):
         bcm.from_probabilities([0, 1, 0, 1], p, group=list("aabb"), fold=[0, 0, 1, 1])
     with pytest.raises(ValueError, match="a group is missing, the first at position 1"):
         bcm.from_probabilities([0, 1, 0, 1], p, group=["a", None, "b", "b"])
-
-
-@pytest.mark.long
-def test_nuts_draws_from_the_posterior_of_the_direct_posterior(four):
-    tree = sampled_by_nuts(bcm.models.hierarchical_calibration(four), seed=3)
-    assert_converged(tree)
-    drawn = bcm.posteriors.hierarchical_calibration(four).variables(
-        20_000, np.random.default_rng(0)
-    )
-    for name in ("center", "spread", "site", "calibration_slope", "calibration_slope_new"):
-        assert_same_distribution(tree["posterior"][name], drawn[name])
