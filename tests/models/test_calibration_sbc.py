@@ -1,18 +1,16 @@
-"""Simulation-based calibration of direct posteriors of calibration models, and NUTS beside one."""
+"""Simulation-based calibration of direct posteriors of calibration models."""
 
 import numpy as np
 import pytest
-from monte_carlo import assert_converged, assert_same_distribution, sampled_by_nuts
 from scipy.special import expit, softmax
 from scipy.stats import kstest
 
-import bayescm as bcm
 from bayescm.posteriors.calibration import LEVEL, SCALE, SLOPE, SmoothCurve
 from bayescm.posteriors.dirichlet_calibration import SCALE as CROSS_SCALE
 from bayescm.posteriors.dirichlet_calibration import LinearDeparture
 from bayescm.posteriors.hierarchical_calibration import SPREAD, Sites
 
-TIMES, DRAWS = 300, 199
+DRAWS = 199
 
 
 def of_two(rng):
@@ -64,26 +62,9 @@ def of_sites(rng):
 
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize("simulate", [of_two, of_three, of_sites])
-def test_ranks_of_the_truth_are_uniform(simulate):
+@pytest.mark.parametrize(("simulate", "times"), [(of_two, 150), (of_three, 150), (of_sites, 300)])
+def test_ranks_of_the_truth_are_uniform(simulate, times):
     rng = np.random.default_rng(5)
-    ranks = np.array([simulate(rng) for _ in range(TIMES)])
+    ranks = np.array([simulate(rng) for _ in range(times)])
     for each in ((ranks + 0.5) / (DRAWS + 1)).T:
         assert kstest(each, "uniform").pvalue > 0.001
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_nuts_draws_from_the_posterior_of_the_direct_posterior():
-    rng = np.random.default_rng(2)
-    p = rng.random(150)
-    evidence = bcm.from_probabilities((rng.random(150) < p**1.5).astype(int), p)
-    tree = sampled_by_nuts(bcm.models.calibration(evidence), seed=3)
-    assert_converged(tree)
-    posterior = bcm.posteriors.calibration(evidence)
-    drawn = posterior.variables(8000, np.random.default_rng(0))
-    for name in ("level", "slope"):
-        assert_same_distribution(tree["posterior"][name], drawn[name])
-    curve = posterior.curves(posterior.odds, 4000, np.random.default_rng(1))[:, 0]
-    chosen = tree["posterior"]["curve"].isel(example=slice(0, 150, 30))
-    assert_same_distribution(chosen, curve[:, ::30])
