@@ -90,7 +90,7 @@ def test_what_cannot_be_compared_is_refused(flat, given):
             bcm.priors.evidence_for({"one": flat, "other": other})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_other_models_are_sampled_by_sequential_monte_carlo():
     """Under a flat prior every table of so many examples is equally probable."""
 
