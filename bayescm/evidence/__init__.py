@@ -4,7 +4,8 @@ Evidence: labelled counts from cells, matrices, predictions, tables and files.
 What counts are, and the check that every public function makes on entry, is in ``counts``.
 """
 
-from bayescm.evidence.counts import align, as_counts, combine, from_cells, from_matrix, positive
+from bayescm.evidence.combining import combine
+from bayescm.evidence.counts import align, as_counts, from_cells, from_matrix, positive
 from bayescm.evidence.files import read
 from bayescm.evidence.frames import from_frame
 from bayescm.evidence.partly_labelled import (

@@ -7,7 +7,7 @@ and the truth of no example; for folds ``n_folds``, ``test_share``, ``train_size
 ``fixed_totals``; ``prevalence``.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -250,59 +250,19 @@ def with_design(counts: xr.DataArray) -> xr.DataArray:
 # Several pieces of evidence along a dim
 
 
-def combine(
-    evidence: Mapping[Any, xr.DataArray] | Iterable[xr.DataArray], *, dim: str = "classifier"
-) -> xr.DataArray:
-    """
-    Combine evidence along a dim.
-
-    Parameters
-    ----------
-    evidence : mapping of name to counts, or iterable of counts
-        The members of an iterable are named by their scalar coord ``dim`` where each has one (as
-        after ``sel``), else 0, 1, .... Counts that already have the dim are appended.
-    dim : str, default "classifier"
-        Or fold, repeat, group, step.
-
-    Returns
-    -------
-    DataArray, dims (dim, ..., actual, predicted)
-        With the labels of all; a class that a member lacks has zeros there.
-
-    Raises
-    ------
-    ValueError
-        If a scalar coord, such as the positive class, or another dim differs.
-
-    Examples
-    --------
-    >>> old, new = from_cells(tp=65, fn=15, fp=35, tn=30), from_cells(tp=70, fn=10, fp=40, tn=25)
-    >>> combine({"old": old, "new": new}).classifier.values.tolist()
-    ['old', 'new']
-    """
-    names = None
-    if isinstance(evidence, Mapping):
-        names, evidence = list(evidence), evidence.values()
-    if isinstance(evidence, (xr.DataArray, xr.Dataset)):
-        todo = 'pass {"old": counts, "new": counts}'
-        allowed = "a mapping from names to counts, or a list"
-        raise fail("only one piece of evidence", evidence.dims, allowed, todo, TypeError)
-    if not isinstance(evidence, Iterable) or isinstance(evidence, str | xr.DataTree):
-        todo, allowed = 'pass {"old": counts, "new": counts}', "a mapping or a list of counts"
-        raise fail("not several pieces of evidence", evidence, allowed, todo, TypeError)
-    members = [as_counts(member) for member in evidence]
-    if not members:
-        raise fail("nothing to combine", [], "one or more counts", "pass some evidence")
-    scalars = _same_scalars(members, dim)
+def combine_counts(members: Sequence[xr.DataArray], dim: str, names: list | None) -> xr.DataArray:
+    """Return counts combined along a dim, with the labels of all; see `bayescm.combine`."""
+    members = [as_counts(member) for member in members]
+    scalars = same_scalars(members, dim)
     labels = as_labels(
         list(dict.fromkeys(x for member in members for x in member.actual.values.tolist()))
     )
     members = [member.reindex(actual=labels, predicted=labels, fill_value=0) for member in members]
-    table = _concat(members, dim, names)
+    table = concat_along(members, dim, names)
     return with_design(as_counts(table.assign_coords(scalars).transpose(dim, ...)))
 
 
-def _same_scalars(members, dim):
+def same_scalars(members: Sequence[xr.DataArray | xr.Dataset], dim: str) -> dict[Any, Any]:
     """Return the scalar coords of all, but for those that the new dim settles."""
     settled = {dim} | (set(DESIGN) if dim == "fold" else set())
     scalars = [
@@ -317,7 +277,8 @@ def _same_scalars(members, dim):
     return scalars[0]
 
 
-def _concat(members, dim, names):
+def concat_along(members: list[xr.DataArray], dim: str, names: list | None) -> xr.DataArray:
+    """Return counts along a new dim, or appended along one that all have."""
     has = [dim in member.dims for member in members]
     if any(has) and (names is not None or not all(has)):
         todo = "give it to every member, or choose another dim"
@@ -336,7 +297,7 @@ def _concat(members, dim, names):
     members = [
         member.drop_vars([k for k, v in member.coords.items() if v.ndim == 0]) for member in members
     ]
-    dims = [sorted(member.dims) for member in members]
+    dims = [sorted(map(str, member.dims)) for member in members]
     try:
         if any(member != dims[0] for member in dims):
             raise ValueError(f"dims {dims}")

@@ -18,9 +18,11 @@ from bayescm.evidence.counts import (
     TABULATED,
     as_counts,
     compare_pooled,
+    concat_along,
     default_measures,
     is_outcomes,
     make_counts,
+    same_scalars,
     with_design,
 )
 from bayescm.evidence.counts import default_model as default_model_of_counts
@@ -271,6 +273,43 @@ def _with_classifier(evidence):
     answers = (("classifier", "outcome"), evidence["predicted"].values[None])
     bare = evidence.drop_vars(["predicted", "classifier"], errors="ignore")
     return bare.assign_coords(predicted=answers, classifier=[name])
+
+
+def combine_outcomes(members: Sequence[xr.Dataset], dim: str, names: list | None) -> xr.Dataset:
+    """
+    Return outcomes of the same classifiers on several sets of examples; see `bayescm.combine`.
+
+    The outcomes of each stand beside those of the others, which never occurred there.
+    """
+    members = [as_outcomes(member) for member in members]
+    if dim in ("classifier", "outcome", "label"):
+        what = f"outcomes are not combined along {dim}: which answers belong together is not known"
+        raise fail(what, ..., "", "give all classifiers to from_classifiers at once")
+    order = members[0]["classifier"].values.tolist()
+    for member in members:
+        classifiers = member["classifier"].values.tolist()
+        if sorted(map(str, classifiers)) != sorted(map(str, order)):
+            todo = "give all members the same classifiers"
+            raise fail("the classifiers differ", classifiers, f"those of the first, {order}", todo)
+        if more := sorted(map(str, {*member.data_vars} - {"counts"})):
+            todo = f"leave it out with drop_vars({more[0]!r})"
+            raise fail("only outcomes can be combined", more, "nothing beside the counts", todo)
+    members = [member.sel(classifier=order) for member in members]
+    scalars = same_scalars(members, dim)
+    labels = as_labels(
+        list(dict.fromkeys(x for member in members for x in member["label"].values.tolist()))
+    )
+    ends = np.cumsum([0, *(member.sizes["outcome"] for member in members)])
+    blocks = [
+        member["counts"].drop_vars("actual").pad(outcome=(start, ends[-1] - end), constant_values=0)
+        for member, start, end in zip(members, ends, ends[1:], strict=False)
+    ]
+    table = concat_along(blocks, dim, names).transpose(dim, ..., "outcome")
+    actual = np.concatenate([member["actual"].values for member in members])
+    predicted = np.concatenate([member["predicted"].values for member in members], axis=-1)
+    coords = {"actual": ("outcome", actual), "predicted": (("classifier", "outcome"), predicted)}
+    coords |= {"classifier": order, "label": labels} | scalars
+    return as_outcomes(table.to_dataset(name="counts").assign_coords(coords))
 
 
 # Each classifier's own confusion matrix

@@ -6,7 +6,8 @@ Each type is described in the file of the function that returns it; a further on
 `TYPES`.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeGuard
 
 import xarray as xr
 
@@ -67,3 +68,8 @@ def type_of(evidence: Any) -> EvidenceType:
     allowed = f"{', '.join(names[:-1])} or {names[-1]}"
     got = ", ".join(map(str, evidence.variables)) or "no variables"
     raise fail("not evidence: a Dataset of", got, allowed, "make it with one of these", TypeError)
+
+
+def is_members(evidence: Any) -> TypeGuard[Mapping[Any, Any]]:
+    """Say whether evidence is a mapping from names to several pieces of evidence."""
+    return isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset | xr.DataTree)

@@ -14,7 +14,9 @@ Where ``display_names`` has a name, or the base of one, it goes before the rule.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -39,6 +41,8 @@ _SUFFIXES = {
     "linear": "linear",
     "quadratic": "quadratic",
 }
+# Of a document that is being written, such as a report.
+_of_document: ContextVar[DisplayNames] = ContextVar("display names", default=None)
 _NOTATION = {function: written for written, function in NOTATION.items()}
 
 
@@ -74,10 +78,20 @@ def display_name(measure: str | Callable, display_names: DisplayNames = None) ->
     return _display_name(name, stated)
 
 
+@contextmanager
+def displaying(display_names: DisplayNames) -> Iterator[None]:
+    """Let all that is written inside have these display names, unless it is given others."""
+    token = _of_document.set(check_display_names(display_names))
+    try:
+        yield
+    finally:
+        _of_document.reset(token)
+
+
 def check_display_names(display_names: DisplayNames) -> Mapping[Any, str]:
     """Return display names as a mapping, or raise where they are none."""
     if display_names is None:
-        return {}
+        return _of_document.get() or {}
     todo = 'pass e.g. {"f1": "F1 (macro)"}'
     if not isinstance(display_names, Mapping):
         got, allowed = type(display_names).__name__, "a mapping from names to texts"
@@ -165,7 +179,7 @@ def _display_name(name, stated):
         if base != name and entry is not None and _entry(base) is not None:
             return with_index(_display_name(base, stated), [words])
     if (call := re.fullmatch(r"(\w+)\((.+)\)", name)) and entry is not None:
-        return _with_parameters(*call.groups(), stated)
+        return _with_parameters(call[1], call[2], stated)
     return _spaced(name)
 
 

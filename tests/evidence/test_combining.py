@@ -1,0 +1,90 @@
+"""Outcomes of the same classifiers on several sets of examples, combined along a dim."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import bayescm as bcm
+from bayescm.evidence.outcomes import counts_of
+
+RNG = np.random.default_rng(3)
+
+
+def outcomes(size, *, names=("a", "b"), by=None):
+    actual = RNG.integers(0, 2, size)
+    wrong = {name: RNG.random(size) < 0.2 for name in names}
+    answers = {name: np.where(wrong[name], 1 - actual, actual) for name in names}
+    return bcm.from_classifiers(actual, answers, labels=[0, 1], by=by)
+
+
+SETS = {"first": outcomes(40), "second": outcomes(70)}
+
+
+def test_each_member_is_there_with_its_own_matrices():
+    joined = bcm.combine(SETS, dim="data_set")
+    assert joined["data_set"].values.tolist() == ["first", "second"]
+    for name, member in SETS.items():
+        one = counts_of(joined.sel(data_set=name, drop=True))
+        xr.testing.assert_equal(one, counts_of(member))
+
+
+def test_pairs_are_compared_within_each_member_as_by_itself():
+    table = bcm.compare(bcm.combine(SETS, dim="data_set"), "accuracy")
+    assert table["paired"].all()
+    for name, member in SETS.items():
+        (row,) = table[table["data_set"] == name].to_dict("records")
+        (alone,) = bcm.compare(member, "accuracy").to_dict("records")
+        for column in ("mean", "lower", "upper", "p_better"):
+            assert row[column] == pytest.approx(alone[column], abs=1e-6)
+
+
+def test_intervals_are_those_of_each_member():
+    table = bcm.summary(bcm.combine(SETS, dim="data_set"), "f1")
+    alone = bcm.summary(SETS, "f1", dim="data_set")
+    columns = ["data_set", "classifier", "mean", "lower", "upper"]
+    for row, of_member in zip(
+        table[columns].itertuples(index=False), alone[columns].itertuples(index=False), strict=True
+    ):
+        assert row[:2] == of_member[:2]
+        assert row[2:] == pytest.approx(of_member[2:], abs=1e-9)
+
+
+def test_classifiers_are_told_by_their_names():
+    turned = SETS["second"].isel(classifier=[1, 0])
+    joined = bcm.combine({"first": SETS["first"], "second": turned}, dim="data_set")
+    xr.testing.assert_identical(joined, bcm.combine(SETS, dim="data_set"))
+
+
+def test_further_dims_are_kept():
+    folds = [outcomes(40, by={"fold": np.arange(40) % 2}) for _ in range(3)]
+    joined = bcm.combine(folds, dim="data_set")
+    sizes = {name: joined["counts"].sizes[name] for name in ("data_set", "fold")}
+    assert sizes == {"data_set": 3, "fold": 2}
+
+
+@pytest.mark.parametrize(
+    ("members", "dim", "said"),
+    [
+        (SETS, "classifier", "outcomes are not combined along classifier"),
+        ([SETS["first"], outcomes(9, names=("a", "c"))], "data_set", "the classifiers differ"),
+        ([SETS["first"], SETS["first"].assign(halves=3)], "data_set", "only outcomes"),
+        (
+            [SETS["first"], SETS["second"].assign_coords(positive=0)],
+            "data_set",
+            "positive differs",
+        ),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(members, dim, said):
+    with pytest.raises(ValueError, match=said):
+        bcm.combine(members, dim=dim)
+
+
+def test_counts_and_outcomes_are_not_combined():
+    with pytest.raises(TypeError):
+        bcm.combine([SETS["first"], bcm.from_cells(tp=1, fn=2, fp=3, tn=4)], dim="data_set")
+
+
+def test_one_set_of_outcomes_is_not_combined():
+    with pytest.raises(TypeError, match="one piece of evidence"):
+        bcm.combine(SETS["first"], dim="data_set")
