@@ -19,6 +19,7 @@ from .answers.interval import distribution as distribution
 from .answers.interval import interval as interval
 from .answers.interval import prob_above as prob_above
 from .answers.joint import joint_interval as joint_interval
+from .answers.latex import latex_table as latex_table
 from .answers.ranks import ranks as ranks
 from .answers.slices import worst_slices as worst_slices
 from .answers.summary import summary as summary

@@ -27,9 +27,15 @@ from bayescm.distributions.empirical import Empirical
 from bayescm.distributions.preintegration import FunctionOfDirichlet
 from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.counts import as_counts, positive
-from bayescm.evidence.types import type_of
+from bayescm.evidence.types import is_members, type_of
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.fitting.sampled import several_fits
+from bayescm.measures.display_names import (
+    DisplayNames,
+    display_dim,
+    display_label,
+    display_name,
+)
 from bayescm.posteriors.base import IndependentMembers, Posterior
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
@@ -60,6 +66,7 @@ def compare(
     positive: Any = None,
     draws: int | None = None,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     **keywords: Any,
 ) -> pd.DataFrame:
     """
@@ -94,6 +101,9 @@ def compare(
         10,000 for more. Nothing is drawn where the distribution of a difference is known.
     random_seed : int, default 0
         Seed of the draws.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written in the sentences, where not as
+        `bayescm.measures.display_name` writes them.
     **keywords
         The model's further keywords; see `bayescm.interval`.
 
@@ -108,7 +118,8 @@ def compare(
         better; for slope, intercept and calibration in the large, nearer to 1 or 0; for your own
         functions see `bayescm.measures.measure`. Other dims of the
         evidence are columns in front; a measure of one of many classes
-        is named ``recall[cat]``. ``attrs["caution"]`` says what makes the model doubtful.
+        is named ``recall[cat]``. ``attrs`` has ``prob``, ``kind``, ``rope`` and ``contrast``, and
+        ``caution``, which says what makes the model doubtful.
 
     Raises
     ------
@@ -144,7 +155,7 @@ def compare(
     arguments |= {"random_seed": random_seed, **of_model}
     if is_lazy(evidence):
         arguments |= {"prob": prob, "kind": kind, "rope": rope, "contrast": contrast}
-        arguments |= {"reference": reference}
+        arguments |= {"reference": reference, "display_names": display_names}
         return in_blocks(partial(compare, measures=measures, **arguments), evidence)
     posterior, kernels, of = joint_posterior(evidence, measures, **arguments)
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
@@ -191,13 +202,16 @@ def compare(
                 first, second = (kernel.oriented(values()[index(at)]) for at in member)
                 row |= _verdict(first - second, rope=region, prob=prob, kind=kind)
             row |= {"first": names[pair[0]], "second": names[pair[1]], "paired": paired}
-            words = sentence(row, rope=region, prob=prob, contrast=contrast)
-            words = _sentence_with_labels(row, words)
+            words = sentence(
+                _displayed(row, display_names), rope=region, prob=prob, contrast=contrast
+            )
+            words = _sentence_with_labels(row, words, display_names)
             row["sentence"] = words + _ASSUMED * kernel.direction_assumed
             rows.append(row)
     leading = [key for key in rows[0] if key not in _TABLE_COLUMNS]
     columns = [*leading, *_COLUMNS]
     table = Intervals({column: [row.get(column, np.nan) for row in rows] for column in columns})
+    table.attrs = {"prob": prob, "kind": kind, "rope": region, "contrast": contrast}
     if caveats := posterior.caveats(of):
         table.attrs["caution"] = " ".join(caveats)
     return table
@@ -249,7 +263,7 @@ def joint_posterior(
     if measures is None:
         measures = _default_measures(evidence)
     sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
-    if not isinstance(evidence, Mapping) or isinstance(evidence, xr.Dataset | xr.DataTree):
+    if not is_members(evidence):
         posterior = posterior_of(evidence, model, compared=dim, **sampler, **keywords).by(dim)
         kernels, of = resolve_measures(posterior, measures, of)
         if compared and not is_paired(posterior, dim):
@@ -278,9 +292,7 @@ def joint_posterior(
 
 def _default_measures(evidence):
     """Return the usual measures of the type of evidence, or None where it has none."""
-    member = evidence
-    if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset | xr.DataTree):
-        member = next(iter(evidence.values()), None)
+    member = next(iter(evidence.values()), None) if is_members(evidence) else evidence
     return None if member is None else type_of(member).default_measures(member) or None
 
 
@@ -503,9 +515,9 @@ def labels(posterior: Posterior, kernel: Any, position: dict[str, int]) -> dict[
     """Return the labels at a position: of its dims, and of the measure with its class."""
     name, coords = kernel.__name__, posterior.measure_template(kernel).coords
     if "class" in position:
-        name = f"{name}[{coords['class'].values[position['class']].item()}]"
+        name = f"{name}[{coords['class'].values.tolist()[position['class']]}]"
     where = {
-        dim: coords[dim].values[index].item() if dim in coords else index
+        dim: coords[dim].values.tolist()[index] if dim in coords else index
         for dim, index in position.items()
         if dim != "class"
     }
@@ -565,9 +577,19 @@ def _numbers_of_contrast(numbers, less, contrast):
     return numbers
 
 
-def _sentence_with_labels(row, words):
+def _displayed(row, display_names):
+    """Return a row of a comparison with the display names of its measure and of the pair."""
+    names = {side: display_label(row[side], display_names) for side in ("first", "second")}
+    return row | names | {"measure": display_name(row["measure"], display_names)}
+
+
+def _sentence_with_labels(row, words, display_names):
     """Say where, if the row is about one position along the further dims."""
-    where = [f"{dim} {label}" for dim, label in row.items() if dim not in _TABLE_COLUMNS]
+    where = [
+        f"{display_dim(dim, display_names)} {display_label(label, display_names)}"
+        for dim, label in row.items()
+        if dim not in _TABLE_COLUMNS
+    ]
     if not where:
         return words
     return f"For {', '.join(where)}, {words.replace('It is open', 'it is open', 1)}"

@@ -15,6 +15,7 @@ from bayescm.answers.compare import (
     joint_posterior,
 )
 from bayescm.answers.interval import check_draws
+from bayescm.measures.display_names import display_name
 from bayescm.measures.labelled import check_pairs
 from bayescm.validate import check_is, check_memory, check_prob, check_seed, fail
 
@@ -197,7 +198,7 @@ def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> 
     >>> coords = {"classifier": ["a", "b"], "bound": ["lower", "upper"]}
     >>> ends = (("classifier", "bound"), [[0.80, 0.86], [0.71, 0.77]])
     >>> conclusions(xr.Dataset({"f1": ends}, coords=coords), above={"f1": 0.7})
-    ['a beats b in f1 by at least 0.03', 'f1 of a is above 0.7', 'f1 of b is above 0.7']
+    ['a beats b in F1 by at least 0.03', 'F1 of a is above 0.7', 'F1 of b is above 0.7']
     """
     allowed, todo = "a Dataset with a dim bound", "pass joint_interval(evidence, measures)"
     check_is(joint, xr.Dataset, "joint intervals", allowed, todo)
@@ -206,9 +207,14 @@ def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> 
     rows = []
     for name in joint.data_vars:
         for where, ends in _by_position(joint[name]):
-            rows += _orders(f"{name}{where}", ends)
+            label = f"{display_name(str(name))}{where}"
+            rows += _orders(label, ends)
             limit = (above or {}).get(str(name))
-            rows += [] if limit is None else _against_limit(f"{name}{where}", ends, limit)
+            rows += (
+                []
+                if limit is None
+                else _against_limit(f"{display_name(str(name))}{where}", ends, limit)
+            )
     return rows
 
 

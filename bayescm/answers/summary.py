@@ -5,7 +5,7 @@ Beside `summary` itself: the same in sentences, as flat numbers for trackers of 
 (`as_metrics`), and of groups by site, with all there may be and a new one (`by_site`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,20 +22,30 @@ from bayescm.answers.interval import (
 from bayescm.answers.tables import Intervals
 from bayescm.distributions.batches import precompute_intervals
 from bayescm.distributions.hdi import remark
-from bayescm.evidence.types import type_of
+from bayescm.evidence.types import is_members, type_of
 from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.sampled import several_fits
+from bayescm.measures.display_names import (
+    DisplayNames,
+    display_dim,
+    display_label,
+    display_name,
+    with_index,
+)
 from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_kind, check_prob, fail
 
+type Evidence = xr.DataArray | xr.Dataset | xr.DataTree
 COLUMNS = ("point", "mean", "sd", "lower", "upper", "how", "error", "undefined")
 _SITES = {"population": "mean of all", "new": "a new one"}
 _SITE_COLUMNS = ("measure", "group", "classifier", "point", "mean", "lower", "upper")
 
 
 def summary(
-    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    evidence: Evidence | Mapping[Any, Evidence],
     measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
+    dim: str = "classifier",
     prob: float = 0.95,
     kind: str = "hdi",
     of: str = "parameter",
@@ -53,12 +63,14 @@ def summary(
 
     Parameters
     ----------
-    evidence : DataArray, Dataset or DataTree
+    evidence : DataArray, Dataset, DataTree or mapping
         See `bayescm.interval`. Counts that are an array of Dask are answered by its workers, block
-        by block.
+        by block. A mapping ``{"a": counts, "b": counts}`` holds several, each by itself.
     measures : str, callable or a sequence of these, optional
         The measures, one row each; by default the usual ones of the type of evidence. Results
         and fits have none.
+    dim : str, default "classifier"
+        The column that says which member of a mapping a row is of, such as ``"data_set"``.
     prob, kind, of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
 
@@ -71,8 +83,8 @@ def summary(
         fit: the median), ``lower`` and ``upper`` bound the interval, ``how`` says how the numbers
         were computed and, if the interval is not of the kind asked for, why; ``error`` is the
         numerical error of its bounds, as of `bayescm.interval`, and ``undefined`` the fraction of
-        the posterior in which the measure is 0/0. ``attrs["caution"]`` says what makes the model
-        doubtful, if anything does.
+        the posterior in which the measure is 0/0. ``attrs`` has ``prob`` and ``kind``, and in
+        ``caution`` what makes the model doubtful, if anything does.
 
     Examples
     --------
@@ -86,13 +98,14 @@ def summary(
     options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
     options |= {"accuracy": accuracy, "model": model, "concentration": concentration}
     options |= {"positive": positive, **keywords}
-    return nested_summary(evidence, measures, prob=prob, kind=kind, **options)
+    return nested_summary(evidence, measures, dim=dim, prob=prob, kind=kind, **options)
 
 
 def nested_summary(
-    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    evidence: Evidence | Mapping[Any, Evidence],
     measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
+    dim: str = "classifier",
     prob: float,
     kind: str,
     inner: float | None = None,
@@ -108,12 +121,16 @@ def nested_summary(
 
     Parameters
     ----------
-    evidence, measures, prob, kind, of, n, draws, random_seed, accuracy, **keywords
+    evidence, measures, dim, prob, kind, of, n, draws, random_seed, accuracy, **keywords
         See `summary`.
     inner : float, optional
         The mass of the inner interval, in the columns ``inner_lower`` and ``inner_upper``.
     """
     check_prob(prob), check_kind(kind)
+    if is_members(evidence):
+        of_member = {"prob": prob, "kind": kind, "inner": inner, "of": of, "n": n, **keywords}
+        of_member |= {"draws": draws, "random_seed": random_seed, "accuracy": accuracy}
+        return _of_members(evidence, dim, partial(nested_summary, measures=measures, **of_member))
     if measures is None:
         measures = _default_measures(evidence)
     sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
@@ -123,6 +140,36 @@ def nested_summary(
         return in_blocks(partial(nested_summary, measures=measures, **options), evidence)
     posterior, of = select_estimand(posterior_of(evidence, **sampler, **keywords), of)
     return table_of(posterior, measures, prob, kind, of=of, **options)
+
+
+def _of_members(evidence, dim, ask):
+    """Return the summaries of several pieces of evidence below each other, measure by measure."""
+    if not evidence:
+        raise fail("no evidence", {}, "one or more", 'pass {"a": counts_a, "b": counts_b}')
+    with several_fits(len(evidence)):
+        tables = {name: ask(member) for name, member in evidence.items()}
+    for name, part in tables.items():
+        if dim in part:
+            todo = 'name what the mapping is of, such as dim="data_set"'
+            raise fail(f"{name} has a column {dim} already", dim, "another name", todo)
+        part.insert(1, dim, pd.Series([name] * len(part), dtype=object))
+    first = next(iter(tables.values()))
+    facts = {name: first.attrs[name] for name in ("prob", "kind")}
+    cautions = [
+        f"{name}: {part.attrs['caution']}"
+        for name, part in tables.items()
+        if "caution" in part.attrs
+    ]
+    order = max((list(part) for part in tables.values()), key=len)
+    parts = [pd.DataFrame(part.reindex(columns=order)) for part in tables.values()]
+    table = pd.concat(parts, ignore_index=True)
+    if "of" in table:
+        table["of"] = table["of"].fillna("parameter")
+    rank = {name: i for i, name in enumerate(dict.fromkeys(table["measure"]))}
+    table = table.sort_values("measure", key=lambda names: names.map(rank), kind="stable")
+    table = Intervals(table.reset_index(drop=True))
+    table.attrs = facts | ({"caution": " ".join(cautions)} if cautions else {})
+    return table
 
 
 def table_of(
@@ -150,6 +197,7 @@ def table_of(
     table = Intervals({name: _column(parts, name) for name in names})
     if (estimand := posterior.estimand_name(of)) != "parameter":
         table.insert(list(table).index("point"), "of", estimand)
+    table.attrs |= {"prob": prob, "kind": kind}
     if caution := answers[0][1].attrs.get("caution"):
         table.attrs["caution"] = caution
     return table
@@ -221,7 +269,9 @@ def _column(parts, name):
 # In sentences.
 
 
-def sentences(table: pd.DataFrame, *, prob: float = 0.95) -> list[str]:
+def sentences(
+    table: pd.DataFrame, *, prob: float = 0.95, display_names: DisplayNames = None
+) -> list[str]:
     """
     Put each row of a summary into a plain sentence.
 
@@ -231,23 +281,27 @@ def sentences(table: pd.DataFrame, *, prob: float = 0.95) -> list[str]:
         As `summary` returns it.
     prob : float
         The mass of its intervals.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written; see `bayescm.measures.display_name`.
 
     Examples
     --------
     >>> import bayescm as bcm
     >>> table = summary(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1")
     >>> sentences(table)
-    ['f1 lies between 0.644 and 0.791 with probability 95%; the best single guess is 0.719.']
+    ['F1 lies between 0.644 and 0.791 with probability 95%; the best single guess is 0.719.']
     """
     dims = [name for name in table.columns if name not in ("measure", "of", *COLUMNS)]
-    return [_sentence(row, dims, prob) for row in table.to_dict("records")]
+    return [_sentence(row, dims, prob, display_names) for row in table.to_dict("records")]
 
 
-def _sentence(row, dims, prob):
-    where = ", ".join(
-        [*(f"{dim} {row[dim]}" for dim in dims), *([row["of"]] if "of" in row else [])]
-    )
-    name = f"{row['measure']} ({where})" if where else row["measure"]
+def _sentence(row, dims, prob, display_names):
+    where = [
+        f"{display_dim(dim, display_names)} {display_label(row[dim], display_names)}"
+        for dim in dims
+    ]
+    where += [row["of"]] if "of" in row else []
+    name = with_index(display_name(row["measure"], display_names), where)
     if np.isnan(row["lower"]):
         return f"{name} is undefined: 0/0."
     text = (

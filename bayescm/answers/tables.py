@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from bayescm.measures.display_names import (
+    DisplayNames,
+    check_display_names,
+    display_dim,
+    display_label,
+    distinct_display_names,
+)
 from bayescm.validate import check_is, fail
 
 if TYPE_CHECKING:
@@ -25,7 +32,12 @@ _TECHNICAL = ("how", "error", "undefined", "sd", "expected_loss_second", "paired
 
 
 def table(
-    frame: pd.DataFrame, *, digits: int = 3, caption: str | None = None, technical: bool = False
+    frame: pd.DataFrame,
+    *,
+    digits: int = 3,
+    caption: str | None = None,
+    technical: bool = False,
+    display_names: DisplayNames = None,
 ) -> "Styler":
     """
     Return a table of intervals for notebooks and pages, each with a small bar.
@@ -41,6 +53,9 @@ def table(
         The heading.
     technical : bool, default False
         Whether to show how numbers were made and their numerical error too.
+    display_names : mapping of str to str, optional
+        How measures, columns and labels are written, where not as
+        `bayescm.measures.display_name` writes them.
 
     Returns
     -------
@@ -63,7 +78,7 @@ def table(
     >>> shown.to_html().count("<svg")
     2
     """
-    shown = with_bars(frame, digits, technical)
+    shown = with_bars(frame, digits, technical, display_names)
     plain = [name for name in shown.columns if name != "interval"]
     style = shown.style.format(text_of(digits), subset=plain, escape="html")
     style = style.format_index(escape="html", axis=1).hide(axis="index")
@@ -74,7 +89,12 @@ def table(
 
 
 def great_table(
-    frame: pd.DataFrame, *, digits: int = 3, caption: str | None = None, technical: bool = False
+    frame: pd.DataFrame,
+    *,
+    digits: int = 3,
+    caption: str | None = None,
+    technical: bool = False,
+    display_names: DisplayNames = None,
 ) -> "GT":
     """
     Return a table of intervals as one of Great Tables, to be styled further.
@@ -90,13 +110,16 @@ def great_table(
         The heading.
     technical : bool, default False
         Whether to show how numbers were made and their numerical error too.
+    display_names : mapping of str to str, optional
+        How measures, columns and labels are written, where not as
+        `bayescm.measures.display_name` writes them.
 
     Returns
     -------
     great_tables.GT
-        Columns are named as in ``frame``, with a small bar in the column ``interval`` as `table`
-        draws it; ``as_raw_html()`` loads nothing from elsewhere. Bars are no LaTeX:
-        ``.cols_hide("interval").as_latex()``. Text is escaped.
+        With a small bar in the column ``interval`` as `table` draws it; ``as_raw_html()`` loads
+        nothing from elsewhere. Bars are no LaTeX: ``.cols_hide("interval").as_latex()``. Text is
+        escaped.
 
     Raises
     ------
@@ -110,6 +133,7 @@ def great_table(
     See Also
     --------
     bayescm.table : A Styler of pandas, which needs nothing more.
+    bayescm.latex_table : The table of a paper.
 
     Examples
     --------
@@ -124,7 +148,7 @@ def great_table(
         todo = "pip install 'bayescm[tables]', or use bcm.table"
         what = "tables of this kind need Great Tables, which is not installed"
         raise fail(what, ..., "the extra tables", todo, ImportError) from None
-    shown = with_bars(frame, digits, technical)
+    shown = with_bars(frame, digits, technical, display_names)
     numbers = list(shown.select_dtypes("number").columns)
     formatted = GT(shown).fmt(text_of(digits), columns=numbers).sub_missing(missing_text="–")
     formatted = formatted.fmt_passthrough("interval", escape=False)
@@ -168,21 +192,53 @@ def _plain(frame: pd.DataFrame, most: int | None) -> bool:
 # What stands in the cells: numbers, escaped text, and the bars.
 
 
-def with_bars(frame: pd.DataFrame, digits: int, technical: bool) -> pd.DataFrame:
+def with_bars(
+    frame: pd.DataFrame, digits: int, technical: bool, display_names: DisplayNames = None
+) -> pd.DataFrame:
     """Return what is shown of a table, with a column ``interval`` of bars; refuse what has none."""
     allowed, todo = "a table of intervals", "pass bcm.summary(...) or bcm.compare(...)"
     check_is(frame, pd.DataFrame, "a table", allowed, todo)
     if not {"lower", "upper"} <= set(frame.columns) or "interval" in frame.columns:
         got = list(frame.columns)
         raise fail("the table has no intervals", got, "lower and upper, no interval", todo)
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 15:
-        raise fail("digits must be a whole number", digits, "0 to 15", "pass digits=3")
+    check_digits(digits)
     shown = frame if technical else frame.drop(columns=list(_TECHNICAL), errors="ignore")
     shown = shown.reset_index(drop=True)
     shown.insert(
         list(shown.columns).index("lower"), "interval", _bars(shown), allow_duplicates=True
     )
-    return shown
+    return for_readers(shown, display_names)
+
+
+def for_readers(frame: pd.DataFrame, display_names: DisplayNames = None) -> pd.DataFrame:
+    """
+    Return a table with the display names of its measures, columns and labels.
+
+    Examples
+    --------
+    >>> for_readers(pd.DataFrame({"data_set": ["wdbc"], "measure": ["f1"], "p_better": [0.9]}))
+      data set measure  P(better)
+    0     wdbc      F1        0.9
+    """
+    stated, shown = check_display_names(display_names), frame.copy()
+    for name in frame.columns[~frame.columns.duplicated()]:
+        if name == "measure":
+            written = distinct_display_names(frame[name], stated)
+            shown[name] = [written[str(value)] for value in frame[name]]
+        elif stated and name not in ("interval", "how") and frame[name].dtype.kind not in "fc":
+            shown[name] = [
+                display_label(value, stated) if value in stated or str(value) in stated else value
+                for value in frame[name]
+            ]
+    return shown.rename(
+        columns=lambda name: name if name == "interval" else display_dim(name, stated)
+    )
+
+
+def check_digits(digits: Any) -> None:
+    """Raise where a number of decimals is none."""
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 15:
+        raise fail("digits must be a whole number", digits, "0 to 15", "pass digits=3")
 
 
 def text_of(digits: int) -> Callable[[Any], Any]:

@@ -135,13 +135,13 @@ def test_twelve_measures_from_ten_thousand_draws_are_quick():
 def test_conclusions(three):
     joint = bcm.joint_interval(three, ["f1", "accuracy"], random_seed=0)
     said = bcm.answers.conclusions(joint, above={"accuracy": 0.9})
-    assert "a is the best of all in f1" in said
+    assert "a is the best of all in F1" in said
     assert "c is the worst of all in accuracy" in said
     assert "accuracy of a is above 0.9" in said
     assert "accuracy of c is below 0.9" in said
     gap = float(joint.f1.sel(classifier="a", bound="lower"))
     gap -= float(joint.f1.sel(classifier="b", bound="upper"))
-    (claim,) = [each for each in said if each.startswith("a beats b in f1")]
+    (claim,) = [each for each in said if each.startswith("a beats b in F1")]
     claimed = float(claim.rsplit(" ", 1)[1])
     assert 0.9 * gap <= claimed <= gap
 
@@ -155,9 +155,9 @@ def intervals(**ends):
     ("ends", "said"),
     [
         ({"a": [0.5, 0.6], "b": [0.55, 0.7]}, []),
-        ({"a": [0.5, 0.6], "b": [0.45, 0.7]}, ["the interval of a in f1 lies inside that of b"]),
-        ({"a": [0.5, 0.6], "b": [0.61234, 0.7]}, ["b beats a in f1 by at least 0.012"]),
-        ({"a": [5.0, 6.0], "b": [26.0, 30.0]}, ["b beats a in f1 by at least 20"]),
+        ({"a": [0.5, 0.6], "b": [0.45, 0.7]}, ["the interval of a in F1 lies inside that of b"]),
+        ({"a": [0.5, 0.6], "b": [0.61234, 0.7]}, ["b beats a in F1 by at least 0.012"]),
+        ({"a": [5.0, 6.0], "b": [26.0, 30.0]}, ["b beats a in F1 by at least 20"]),
         ({"a": [0.5, 0.6], "b": [np.nan, np.nan]}, []),
     ],
 )
@@ -167,7 +167,7 @@ def test_what_follows_from_two_intervals(ends, said):
 
 def test_conclusions_hold_of_the_delta_method_too(three):
     said = bcm.answers.conclusions(delta(three, "f1", joint=True, blur="shared"))
-    assert any(each.startswith("a beats c in f1") for each in said)
+    assert any(each.startswith("a beats c in F1") for each in said)
 
 
 def test_classes_are_named():

@@ -119,3 +119,30 @@ def test_measures_of_one_call_are_those_that_are_asked_alone(cells, kind):
     numbers = ["point", "mean", "sd", "lower", "upper"]
     first, second = (each[numbers].to_numpy(float) for each in (together, alone))
     np.testing.assert_allclose(first, second, rtol=2e-6, atol=2e-6)  # both to 1e-6
+
+
+def test_a_mapping_has_the_rows_of_each_member():
+    other = bcm.from_cells(tp=40, fn=10, fp=5, tn=45)
+    sets = {"x": COUNTS, "y": other}
+    table = bcm.summary(sets, ["f1", "mcc"], dim="data_set", kind="eti", prob=0.9)
+    assert list(table["measure"]) == ["f1", "f1", "mcc", "mcc"]
+    assert list(table["data_set"]) == ["x", "y", "x", "y"]
+    assert (table.attrs["prob"], table.attrs["kind"]) == (0.9, "eti")
+    for name, counts in sets.items():
+        alone = bcm.summary(counts, ["f1", "mcc"], kind="eti", prob=0.9)
+        part = table[table["data_set"] == name].drop(columns="data_set").reset_index(drop=True)
+        pd.testing.assert_frame_equal(pd.DataFrame(part), pd.DataFrame(alone))
+
+
+def test_members_that_have_the_column_already_need_another_name():
+    both = bcm.combine({"a": COUNTS, "b": COUNTS})
+    assert {"classifier", "data_set"} <= set(bcm.summary({"x": both}, "f1", dim="data_set"))
+    with pytest.raises(ValueError, match=r"x has a column classifier already.*data_set"):
+        bcm.summary({"x": both}, "f1")
+    with pytest.raises(ValueError, match="no evidence"):
+        bcm.summary({}, "f1")
+
+
+def test_sentences_have_display_names():
+    (line,) = sentences(bcm.summary(COUNTS, "f1"), display_names={"f1": "F-measure"})
+    assert line.startswith("F-measure lies between")

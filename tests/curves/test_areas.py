@@ -210,7 +210,7 @@ def test_the_columns_are_those_of_every_comparison():
     assert list(found.columns) == list(plain.columns)
     row = found.iloc[0]
     assert row["p_better"] > 0.99
-    assert "good is better than worse in auc" in row["sentence"]
+    assert "good is better than worse in AUC" in row["sentence"]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,0 +1,363 @@
+"""
+Tables of LaTeX for papers: classifiers by data sets, "0.64 [0.58, 0.70]" in a cell.
+
+The best of a column is the member with the lowest expected rank by the pairwise probabilities of
+the comparison: the one with the largest sum of P(better than another). Another is told apart from
+it where the probability of being worse reaches the mass that a verdict requires.
+"""
+
+import math
+from collections.abc import Hashable, Mapping
+from itertools import combinations, groupby
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayescm.answers.tables import check_digits, text_of
+from bayescm.measures.display_names import (
+    DisplayNames,
+    check_display_names,
+    display_dim,
+    display_label,
+    distinct_display_names,
+)
+from bayescm.validate import check_choice, check_is, fail, suggest
+
+_ESCAPED = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "−": "$-$",
+    "–": "--",
+    "\n": " ",
+}
+_KINDS = {"hdi": "highest-density", "eti": "equal-tailed"}
+_NUMBERS = ("lower", "upper")
+_OF_PAIRS = ("first", "second", "p_better", "p_worse")
+_MARK = r"$^{\dagger}$"
+
+
+def escape_latex(text: object) -> str:
+    r"""
+    Return text as LaTeX sets it, in text mode.
+
+    Examples
+    --------
+    >>> print(escape_latex("f1_macro, 95 %"))
+    f1\_macro, 95 \%
+    """
+    return "".join(_ESCAPED.get(character, character) for character in str(text))
+
+
+def latex_table(
+    frame: pd.DataFrame,
+    *,
+    comparison: pd.DataFrame | Mapping[Any, pd.DataFrame] | None = None,
+    rows: str | None = None,
+    center: str = "mean",
+    digits: int = 2,
+    caption: str | None = None,
+    label: str | None = None,
+    display_names: DisplayNames = None,
+) -> str:
+    r"""
+    Return a summary as a LaTeX table: classifiers by data sets, an interval in each cell.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As `bayescm.summary` returns it.
+    comparison : DataFrame or mapping of label to DataFrame, optional
+        What `bayescm.compare` says of the same evidence and measures, of all pairs: the best of
+        each column is set in bold, and those that are not told apart from it are marked. Where
+        ``frame`` is of a mapping of evidence, one for each of its members.
+    rows : str, optional
+        The column of ``frame`` that has a row for each of its values; by default ``"classifier"``,
+        or else ``"measure"``. The others have columns for their values, the measure above the
+        others.
+    center : {"mean", "point"}
+        The number before the interval: the posterior mean, or the plug-in estimate.
+    digits : int, default 2
+        Decimals of the numbers.
+    caption, label : str, optional
+        Text of the caption, to which the meaning of cells, bold and marks is added; and what the
+        table is referred to by. ``label`` is LaTeX as it stands.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them.
+
+    Returns
+    -------
+    str
+        A ``table`` environment in the style of booktabs, ``\usepackage{booktabs}``. Text is
+        escaped; names beyond Latin letters need lualatex or xelatex.
+
+    Raises
+    ------
+    TypeError
+        If ``frame`` or ``comparison`` is no DataFrame.
+    ValueError
+        If a frame is no summary or a comparison lacks a pair, or two rows would share a cell.
+
+    See Also
+    --------
+    bayescm.table : The same for notebooks and pages.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> answers = {"a": [1, 1, 0, 0] * 9, "b": [1, 0, 0, 0] * 9}
+    >>> both = bcm.from_classifiers([1, 1, 0, 0] * 9, answers)
+    >>> comparison = bcm.compare(both, ["accuracy", "f1"])
+    >>> text = latex_table(bcm.summary(both, ["accuracy", "f1"]), comparison=comparison)
+    >>> print(text[text.index("    \\toprule"):text.index("  \\end{tabular}")].rstrip())
+        \toprule
+        classifier & accuracy & F1 \\
+        \midrule
+        a & \textbf{0.97} [0.92, 1.00] & \textbf{0.97} [0.92, 1.00] \\
+        b & 0.74 [0.60, 0.87] & 0.65 [0.45, 0.84] \\
+        \bottomrule
+    """
+    stated = check_display_names(display_names)
+    check_choice("center", center, ["mean", "point"])
+    check_digits(digits)
+    frame, index = _summary(frame, center)
+    rows = _rows_of(rows, index)
+    levels = [name for name in index if name != rows and frame[name].nunique(dropna=False) > 1]
+    if not levels and rows != "measure":
+        levels = ["measure"]
+    cells: dict[tuple, dict] = {}
+    for record in frame.to_dict("records"):
+        key = (record[rows], tuple(record[name] for name in levels))
+        if key in cells:
+            todo = "select one of the two, such as one estimand"
+            raise fail("two rows of the summary share a cell", key, "one for each cell", todo)
+        cells[key] = record
+    members = list(dict.fromkeys(frame[rows]))
+    columns = _ordered(frame, levels)
+    marks: dict[tuple, str] = {}
+    pairs = None
+    if comparison is not None:
+        pairs = _one_comparison(comparison, frame, rows, levels)
+        for column in columns:
+            present = [member for member in members if (member, column) in cells]
+            where = {name: cells[present[0], column][name] for name in index if name != rows}
+            best, similar = _verdict(pairs, where, present, _prob(pairs))
+            marks |= {(best, column): "best"} | {(one, column): "similar" for one in similar}
+    written = distinct_display_names(frame["measure"], stated)
+
+    def text(name: Hashable, value: Any) -> str:
+        if value is None:
+            return ""
+        return escape_latex(written[value] if name == "measure" else display_label(value, stated))
+
+    def cell(member: Any, column: tuple) -> str:
+        if (member, column) not in cells:
+            return ""
+        return _cell(cells[member, column], center, digits, marks.get((member, column)))
+
+    body = [
+        " & ".join([text(rows, member), *(cell(member, column) for column in columns)]) + r" \\"
+        for member in members
+    ]
+    notes = [escape_latex(caption) if caption else "", _meaning(frame, center)]
+    notes += [] if pairs is None else [_meaning_of_marks(pairs)]
+    if levels != ["measure"] and frame["measure"].nunique() == 1:
+        notes.insert(1, f"{escape_latex(written[frame['measure'].iloc[0]])}.")
+    lines = [
+        r"\begin{table}",
+        r"  \centering",
+        rf"  \caption{{{' '.join(filter(None, notes))}}}",
+        *([rf"  \label{{{label}}}"] if label else []),
+        rf"  \begin{{tabular}}{{l{'c' * len(columns)}}}",
+        r"    \toprule",
+        *(f"    {line}" for line in _heads(rows, levels, columns, text, stated)),
+        r"    \midrule",
+        *(f"    {line}" for line in body),
+        r"    \bottomrule",
+        r"  \end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+# The summary, and where each of its rows stands.
+
+
+def _summary(frame, center):
+    """Return the index, the number in the middle and the ends of a summary, NaN labels as None."""
+    allowed, todo = "a summary", "pass bcm.summary(...)"
+    check_is(frame, pd.DataFrame, "a table", allowed, todo)
+    missing = [name for name in ("measure", center, *_NUMBERS) if name not in frame]
+    if missing:
+        raise fail("not a summary", list(frame.columns), f"with a column {missing[0]}", todo)
+    if frame.empty:
+        raise fail("the summary has no rows", ..., "one or more", todo)
+    numbers = [name for name in ("point", "mean", *_NUMBERS) if name in frame]
+    first = min(frame.columns.get_loc(name) for name in numbers)
+    index = list(frame.columns[:first])
+    plain = pd.DataFrame(frame)[[*index, *_NUMBERS]].astype(dict.fromkeys(index, object))
+    plain = plain.assign(**{"center of the cell": frame[center]})
+    plain[index] = plain[index].where(plain[index].notna(), None)
+    plain.attrs = dict(frame.attrs)
+    return plain, index
+
+
+def _rows_of(rows, index):
+    if rows is None:
+        return "classifier" if "classifier" in index else "measure"
+    if rows not in index:
+        raise fail("the summary has no such column", rows, index, suggest(rows, index))
+    return rows
+
+
+def _ordered(frame, levels):
+    """Return the columns of the table, those that share an upper level beside each other."""
+    ranks = [{value: i for i, value in enumerate(dict.fromkeys(frame[name]))} for name in levels]
+    columns = set(frame[levels].itertuples(index=False, name=None)) if levels else {()}
+    return sorted(
+        columns, key=lambda column: [rank[x] for rank, x in zip(ranks, column, strict=True)]
+    )
+
+
+def _heads(rows, levels, columns, text, stated):
+    """Return a line for each level of the columns, the upper ones above rules of their width."""
+    corner = escape_latex(display_dim(rows, stated))
+    if not levels:
+        return [f"{corner} & \\\\"]
+    lines = []
+    for depth, name in enumerate(levels[:-1]):
+        groups = [list(group) for _, group in groupby(columns, key=itemgetter(slice(depth + 1)))]
+        spans = [
+            rf"\multicolumn{{{len(group)}}}{{c}}{{{text(name, group[0][depth])}}}"
+            for group in groups
+        ]
+        lines.append(" & ".join(["", *spans]).strip() + r" \\")
+        ends = np.cumsum([len(group) for group in groups]) + 1
+        rules = [
+            rf"\cmidrule(lr){{{end - len(group) + 1}-{end}}}"
+            for end, group in zip(ends.tolist(), groups, strict=True)
+        ]
+        lines.append(" ".join(rules))
+    lowest = [text(levels[-1], column[-1]) for column in columns]
+    return [*lines, " & ".join([corner, *lowest]) + r" \\"]
+
+
+def _cell(record, center, digits, mark):
+    """Return "0.64 [0.58, 0.70]", the best in bold and those not told apart from it marked."""
+    middle, low, high = (record[name] for name in ("center of the cell", *_NUMBERS))
+    if any(map(math.isnan, (middle, low, high))):
+        return "--"
+    middle, low, high = (_number(value, digits) for value in (middle, low, high))
+    middle = rf"\textbf{{{middle}}}" if mark == "best" else middle
+    return f"{middle} [{low}, {high}]" + (_MARK if mark == "similar" else "")
+
+
+def _number(value, digits):
+    if math.isinf(value):
+        return r"$\infty$" if value > 0 else r"$-\infty$"
+    text = text_of(digits)(value)
+    return f"$-${text[1:]}" if text.startswith("-") else text
+
+
+# The comparison: which member of a column is the best, and who is not told apart from it.
+
+
+def _one_comparison(comparison, frame, rows, levels):
+    """Return a comparison, or those of the members of a mapping below each other."""
+    if rows == "measure":
+        what = "measures are not compared with each other"
+        raise fail(what, ..., "a summary of several members", "leave comparison out")
+    if not isinstance(comparison, Mapping):
+        return _checked(comparison)
+    columns = [name for name in levels if name != "measure" and set(frame[name]) <= {*comparison}]
+    if len(columns) != 1:
+        allowed = {name: list(dict.fromkeys(frame[name])) for name in levels if name != "measure"}
+        todo = "pass a comparison for each label of one of these columns"
+        what = "the comparisons are of no column of the summary"
+        raise fail(what, [*comparison], str(allowed), todo)
+    tables = {name: _checked(table) for name, table in comparison.items()}
+    masses = {_prob(table) for table in tables.values()}
+    if len(masses) > 1:
+        raise fail("the comparisons have different prob", masses, "one", "compare with one prob")
+    parts = [pd.DataFrame(table).assign(**{columns[0]: name}) for name, table in tables.items()]
+    joined = pd.concat(parts, ignore_index=True)
+    joined.attrs = {"prob": masses.pop()}
+    return joined
+
+
+def _checked(comparison):
+    """Return a comparison, or raise where it is none."""
+    todo = "pass bcm.compare(evidence, measures) of the same evidence"
+    check_is(comparison, pd.DataFrame, "a comparison", "a table of bcm.compare", todo)
+    missing = [name for name in ("measure", *_OF_PAIRS) if name not in comparison]
+    if missing:
+        got = list(comparison.columns)
+        raise fail("not a comparison", got, f"with a column {missing[0]}", todo)
+    return comparison
+
+
+def _verdict(pairs, where, members, prob):
+    """Return the best of the members of a column, and those that are not told apart from it."""
+    names = [where["measure"]]
+    if where.get("class") is not None:
+        names.append(f"{where['measure']}[{where['class']}]")
+    rows = pairs[pairs["measure"].isin(names)]
+    for name, value in where.items():
+        if name in rows and name != "measure":
+            rows = rows[rows[name] == value]
+    better: dict[tuple, float] = {}
+    for first, second, p_better, p_worse in rows[list(_OF_PAIRS)].itertuples(index=False):
+        if (first, second) in better:
+            todo = "pass the comparison of the evidence that the summary is of"
+            raise fail("the comparison has a pair twice", (first, second), "each pair once", todo)
+        better |= {(first, second): p_better, (second, first): p_worse}
+    for first, second in combinations(members, 2):
+        if (first, second) not in better:
+            todo = "compare all pairs, without reference=, in every measure of the summary"
+            got = (where["measure"], first, second)
+            raise fail("the comparison lacks a pair", got, "all pairs of the rows", todo)
+    wins = {
+        one: sum(np.nan_to_num(better[one, other], nan=0.5) for other in members if other != one)
+        for one in members
+    }
+    best = max(members, key=lambda one: wins[one])
+    similar = [one for one in members if one != best and not better[best, one] >= prob]
+    return best, similar
+
+
+def _prob(comparison):
+    return comparison.attrs.get("prob", 0.95)
+
+
+# What the caption says of cells and marks.
+
+
+def _meaning(frame, center):
+    facts = frame.attrs
+    middle = "Posterior mean" if center == "mean" else "Estimate"
+    if "prob" not in facts:
+        return rf"{middle} and posterior interval."
+    mass = rf"{100 * facts['prob']:.4g}\%"
+    return f"{middle} and {mass} {_KINDS[facts['kind']]} interval."
+
+
+def _meaning_of_marks(comparison):
+    mass = rf"{100 * _prob(comparison):.4g}\%"
+    return (
+        "Bold: the best by its expected rank. "
+        rf"{_MARK}: worse than the best with a probability below {mass}."
+    )

@@ -1,0 +1,177 @@
+"""Tables of LaTeX: that they parse, what is bold and marked, and what is refused."""
+
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayescm as bcm
+from bayescm.answers.latex import escape_latex
+
+RNG = np.random.default_rng(5)
+PAPER = r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{textcomp,booktabs}"
+
+
+def outcomes(size):
+    actual = RNG.integers(0, 2, size)
+    right = {"good": 0.9, "also_good": 0.88, "bad": 0.55}
+    answers = {k: np.where(RNG.random(size) < p, actual, 1 - actual) for k, p in right.items()}
+    return bcm.from_classifiers(actual, answers, labels=[0, 1])
+
+
+SETS = {"wdbc": outcomes(150), "adult & co": outcomes(200)}
+MEASURES = ["f1", "mcc"]
+
+
+@pytest.fixture(scope="module")
+def summary():
+    return bcm.summary(SETS, MEASURES, dim="data_set")
+
+
+@pytest.fixture(scope="module")
+def comparisons():
+    return {name: bcm.compare(both, MEASURES) for name, both in SETS.items()}
+
+
+def cells(text):
+    """Return the cells of a table, after a check that it is one of LaTeX."""
+    plain = re.sub(r"\\[{}&%$#_]", "  ", text)
+    assert plain.count("{") == plain.count("}")
+    assert plain.count("$") % 2 == 0
+    begun, ended = (re.findall(rf"\\{word}{{(\w+)}}", text) for word in ("begin", "end"))
+    assert begun == ended[::-1] == ["table", "tabular"]
+    (columns,) = re.findall(r"\\begin{tabular}{(\w+)}", text)
+    body = text[text.index("\\toprule") + 8 : text.index("\\bottomrule")]
+    rows = [line.strip() for line in body.splitlines() if line.strip().endswith("\\\\")]
+    split = [re.split(r"(?<!\\)&", row.removesuffix("\\\\")) for row in rows]
+    for row in split:
+        spans = [int(n) for cell in row for n in re.findall(r"\\multicolumn{(\d+)}", cell)]
+        assert len(row) - len(spans) + sum(spans) == len(columns)
+        assert not any(re.search(r"(?<!\\)[%#_^~]", re.sub(r"\$.*?\$", "", cell)) for cell in row)
+    return [[cell.strip() for cell in row] for row in split]
+
+
+def test_classifiers_by_data_sets_below_the_measures(summary, comparisons):
+    table = cells(bcm.latex_table(summary, comparison=comparisons, digits=3))
+    assert table[0][1:] == [r"\multicolumn{2}{c}{F1}", r"\multicolumn{2}{c}{MCC}"]
+    assert table[1] == ["classifier", "wdbc", r"adult \& co", "wdbc", r"adult \& co"]
+    assert [row[0] for row in table[2:]] == ["good", r"also\_good", "bad"]
+    row = summary.query("measure == 'mcc' and data_set == 'wdbc' and classifier == 'bad'").iloc[0]
+    written = f"{row['mean']:.3f} [{row['lower']:.3f}, {row['upper']:.3f}]".replace("[-", "[$-$")
+    assert table[4][3] == written
+
+
+def test_the_best_is_bold_and_those_not_told_apart_from_it_are_marked(summary, comparisons):
+    table = cells(bcm.latex_table(summary, comparison=comparisons))
+    columns = [(measure, name) for measure in MEASURES for name in SETS]
+    for column, (measure, name) in enumerate(columns, start=1):
+        rows = comparisons[name]
+        rows = rows[rows["measure"] == measure]
+        by_name = {"good": table[2][column], "also_good": table[3][column]}
+        (row,) = rows.query("first == 'good' and second == 'also_good'").to_dict("records")
+        best, other = ("good", "also_good") if row["p_better"] > 0.5 else ("also_good", "good")
+        assert by_name[best].startswith(r"\textbf{")
+        assert ("dagger" in by_name[other]) == (max(row["p_better"], row["p_worse"]) < 0.95)
+        assert "textbf" not in table[4][column] + by_name[other]
+        assert "dagger" not in table[4][column] + by_name[best]
+
+
+def test_the_best_of_a_loss_is_the_lowest():
+    both = SETS["wdbc"]
+    text = bcm.latex_table(
+        bcm.summary(both, "error_rate"), comparison=bcm.compare(both, "error_rate")
+    )
+    bold = [row[0] for row in cells(text)[1:] if "textbf" in row[1]]
+    assert bold != ["bad"]
+    assert len(bold) == 1
+
+
+def test_the_caption_says_what_cells_bold_and_marks_mean(summary, comparisons):
+    text = bcm.latex_table(summary, caption="Results, 95 % sure.", label="tab:all")
+    assert "\\caption{Results, 95 \\% sure. Posterior mean and 95\\% highest-density" in text
+    assert "\\label{tab:all}" in text
+    assert "Bold" not in text
+    assert "Bold: the best" in bcm.latex_table(summary, comparison=comparisons)
+    lost = pd.DataFrame(summary.to_dict("list"))
+    assert "Posterior mean and posterior interval." in bcm.latex_table(lost)
+
+
+def test_one_measure_is_named_in_the_caption_or_has_the_column():
+    one = bcm.summary(SETS, "f1", dim="data_set")
+    assert "\\caption{F1. Posterior mean" in bcm.latex_table(one)
+    alone = cells(bcm.latex_table(bcm.summary(SETS["wdbc"], "f1")))
+    assert alone[0] == ["classifier", "F1"]
+
+
+def test_display_names_of_measures_dims_and_labels(summary):
+    names = {"f1": "F 1", "classifier": "system", "bad": "the worst", "wdbc": "Wisconsin"}
+    table = cells(bcm.latex_table(summary, display_names=names))
+    assert table[0][1] == r"\multicolumn{2}{c}{F 1}"
+    assert table[1][:2] == ["system", "Wisconsin"]
+    assert table[4][0] == "the worst"
+
+
+def test_measures_have_the_rows_of_one_classifier_and_wherever_it_is_asked_for(summary):
+    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    table = cells(bcm.latex_table(bcm.summary(counts, ["f1", "lr_minus"])))
+    assert [row[0] for row in table] == ["measure", "F1", "LR$-$"]
+    turned = cells(bcm.latex_table(summary, rows="data_set"))
+    assert [row[0] for row in turned[-2:]] == ["wdbc", r"adult \& co"]
+
+
+def test_infinite_and_undefined_numbers():
+    frame = bcm.summary(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), ["f1", "lift"])
+    frame.loc[0, "upper"], frame.loc[1, "mean"] = np.inf, np.nan
+    first, second = cells(bcm.latex_table(frame))[1:]
+    assert first[1].endswith(r"$\infty$]")
+    assert second[1] == "--"
+
+
+def test_classes_have_columns():
+    counts = bcm.from_matrix(np.diag([5, 6, 7]) + 1, labels=list("abc"))
+    table = cells(bcm.latex_table(bcm.summary(counts, ["recall", "accuracy"])))
+    assert table[0] == ["measure", "a", "b", "c", ""] or table[0] == ["measure", "", "a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda s, c: {"comparison": c["wdbc"].query("first == 'good'")}, "lacks a pair"),
+        (lambda s, c: {"comparison": {"iris": c["wdbc"]}}, "of no column of the summary"),
+        (lambda s, c: {"comparison": c, "rows": "measure"}, "measures are not compared"),
+        (lambda s, c: {"rows": "site"}, "no such column"),
+        (lambda s, c: {"center": "median"}, "unknown center"),
+        (lambda s, c: {"digits": -1}, "digits"),
+        (lambda s, c: {"comparison": s}, "not a comparison"),
+    ],
+)
+def test_what_could_be_misread_is_refused(summary, comparisons, change, said):
+    with pytest.raises(ValueError, match=said):
+        bcm.latex_table(summary, **change(summary, comparisons))
+
+
+def test_a_table_without_intervals_is_refused():
+    with pytest.raises(ValueError, match="not a summary"):
+        bcm.latex_table(pd.DataFrame({"measure": ["f1"]}))
+    with pytest.raises(TypeError, match="not a table"):
+        bcm.latex_table("f1")
+
+
+def test_text_is_escaped():
+    assert escape_latex("a_b & 5% of $x^2$ {~}") == (
+        r"a\_b \& 5\% of \$x\textasciicircum{}2\$ \{\textasciitilde{}\}"
+    )
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
+def test_pdflatex_sets_it(tmp_path, summary, comparisons):
+    names = {"bad": '~worst\\one {<|>} "^" #1 −'}
+    text = bcm.latex_table(summary, comparison=comparisons, label="tab:x", display_names=names)
+    (tmp_path / "paper.tex").write_text(f"{PAPER}\\begin{{document}}{text}\\end{{document}}")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout[-2000:]
+    assert (tmp_path / "paper.pdf").stat().st_size > 5000
