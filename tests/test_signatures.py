@@ -41,6 +41,8 @@ OTHER_DEFAULTS = {
     ("priors.beta", "prob"): "what experts are asked for, and no answer of a posterior",
     ("gap", "of"): "of the groups at hand alone",
     ("planning.plan_attempts", "of"): "more attempts teach of the population of items",
+    ("plot_differences", "kind"): "that of the table, unless it has lost its own",
+    ("plot_differences", "prob"): "that of the table, unless it has lost its own",
     ("plots.plot_curve_numbers", "kind"): "areas beside equal-tailed bands of their curves",
     ("plots.plot_studies", "kind"): "studies as meta-analyses print them",
     ("planning.plan_comparison", "assurance"): "the power that comparisons are planned with",

@@ -22,10 +22,12 @@ from bayescm.plots.forest import plot_forest, plot_slices
 from bayescm.plots.item_scores import plot_item_scores
 from bayescm.plots.matrix import plot_matrix
 from bayescm.plots.online import plot_history
+from bayescm.plots.paper import paper_columns
 from bayescm.plots.sample_size import plot_learning_curve, plot_plan
 from bayescm.plots.studies import plot_sroc, plot_studies
 
 __all__ = [
+    "paper_columns",
     "plot_calibration",
     "plot_corp",
     "plot_curve_numbers",

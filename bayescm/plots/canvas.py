@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayescm.plots import style
+from bayescm.plots.paper import fitted, scale_letters
 from bayescm.validate import fail
 
 if TYPE_CHECKING:
@@ -28,11 +29,14 @@ class Canvas:
     panels : list of Axes
     is_new : bool
         Whether the figure was made for this plot, and not by the user.
+    scale : float
+        The size of its letters beside those on a screen.
     """
 
     figure: "Figure"
     panels: list["Axes"]
     is_new: bool
+    scale: float = 1.0
 
     @property
     def axes(self) -> "Axes":
@@ -44,7 +48,7 @@ class Canvas:
         inches = self.figure.get_figwidth()
         if not self.is_new:
             inches *= self.axes.get_position().width
-        lines, most = [""], max(24, inches / 0.078)
+        lines, most = [""], max(24, inches / (0.078 * self.scale))
         for part in filter(None, parts):
             longer = f"{lines[-1]} · {part}" if lines[-1] else part
             lines[-1:] = [longer] if len(longer) <= most else [lines[-1], part]
@@ -89,19 +93,28 @@ def canvas(
     """
     from matplotlib import pyplot as plt
 
+    from bayescm.plots.embedded_fonts import EmbeddedFontsFigure
+
     if ax is not None:
         figure = _figure_of(ax, number)
         yield Canvas(figure, [ax], False)
         show_once(figure)
         return
-    rows = -(-number // columns)
+    width, height, columns, scale = fitted(size, number, columns)
     figure, grid = plt.subplots(
-        rows, columns, figsize=size, layout="constrained", squeeze=False, **shared
+        -(-number // columns),
+        columns,
+        figsize=(width, height),
+        layout="constrained",
+        squeeze=False,
+        FigureClass=EmbeddedFontsFigure,
+        **shared,
     )
     for axes in grid.flat[number:]:
         axes.remove()
     with closed_on_failure(figure):
-        yield Canvas(figure, list(grid.flat[:number]), True)
+        yield Canvas(figure, list(grid.flat[:number]), True, scale)
+        scale_letters(figure, scale)
     show_once(figure)
 
 

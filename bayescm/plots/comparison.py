@@ -8,6 +8,12 @@ import pandas as pd
 
 from bayescm.answers.ranks import ranks
 from bayescm.distributions.decision import chance, check_rope
+from bayescm.measures.display_names import (
+    DisplayNames,
+    display_label,
+    display_name,
+    distinct_display_names,
+)
 from bayescm.plots import style
 from bayescm.plots.canvas import bare, canvas, name_rows, rows, write_beside
 from bayescm.validate import check_is, fail
@@ -21,9 +27,10 @@ def plot_differences(
     table: pd.DataFrame,
     *,
     rope: Any = None,
-    prob: float = 0.95,
-    kind: str = "hdi",
-    contrast: str = "difference",
+    prob: float | None = None,
+    kind: str | None = None,
+    contrast: str | None = None,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -35,16 +42,27 @@ def plot_differences(
         As `bayescm.compare` returns it.
     rope : float or (float, float), optional
         Differences smaller than this, or inside it, count as equivalent: drawn as a grey band.
-    prob, kind : float, str
-        Mass and kind of the intervals in the table, for the heading.
-    contrast : {"difference", "ratio"}
-        What the table holds.
+    prob : float, optional
+        Mass of the intervals in the table.
+    kind : {"hdi", "eti"}, optional
+        Kind of these intervals.
+    contrast : {"difference", "ratio"}, optional
+        What the table holds. All four are what `bayescm.compare` noted in the ``attrs`` of the
+        table, and are only said of a table that has lost these.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure. The probabilities stand to the right of the axes.
 
     Returns
     -------
     matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If one of them is another than that by which the numbers of the table were computed.
 
     Examples
     --------
@@ -58,7 +76,9 @@ def plot_differences(
     missing = [name for name in ("measure", "lower", "upper", "p_better") if name not in table]
     if missing:
         raise fail(f"not {allowed}", list(table.columns), f"with a column {missing[0]}", todo)
-    labels = _labels(table, "/" if contrast == "ratio" else "−")
+    stated = {"rope": rope, "prob": prob, "kind": kind, "contrast": contrast}
+    rope, prob, kind, contrast = _facts(table, stated)
+    labels = _labels(table, "/" if contrast == "ratio" else "−", display_names)
     tall = 0.19 * max(text.count("\n") + 1 for text in labels) + 0.12
     size = (6.4 + 0.075 * style.longest_line(labels), 1.3 + max(tall, 0.42) * len(table))
     none = 1.0 if contrast == "ratio" else 0.0
@@ -79,17 +99,33 @@ def plot_differences(
     return page.figure
 
 
-def _labels(table, sign):
+def _facts(table, stated):
+    """Return rope, prob, kind and contrast of a comparison, or raise where others are said."""
+    facts = {"rope": 0.0, "prob": 0.95, "kind": "hdi", "contrast": "difference"}
+    for name, value in stated.items():
+        of_table = table.attrs.get(name)
+        is_other = value is not None and of_table is not None and value != of_table
+        if is_other and not (name == "rope" and check_rope(value) == tuple(of_table)):
+            todo = f"compare with {name}={value!r}, or leave it out here"
+            raise fail(f"the table was computed by another {name}", value, repr(of_table), todo)
+        facts[name] = next(x for x in (value, of_table, facts[name]) if x is not None)
+    return facts.values()
+
+
+def _labels(table, sign, display_names):
     """Return what each row is about: the index of the batch, the measure and the pair."""
     index = table.columns[: table.columns.get_loc("measure")]
+    written = distinct_display_names(table["measure"], display_names)
     labels = []
     for _, row in table.iterrows():
-        measure = " ".join(map(str, [*row[index], row["measure"]]))
-        pair = f"{row['first']} {sign} {row['second']}"
+        where = [display_label(label, display_names) for label in row[index]]
+        measure = " ".join([*where, written[row["measure"]]])
+        first, second = (display_label(row[side], display_names) for side in ("first", "second"))
+        pair = f"{first} {sign} {second}"
         if len(measure) + len(pair) <= 32:
             labels.append(f"{measure}: {pair}")
         else:
-            sides = style.wrapped(f"{row['first']} {sign}"), style.wrapped(row["second"])
+            sides = style.wrapped(f"{first} {sign}"), style.wrapped(second)
             labels.append("\n".join([f"{measure}:", *sides]))
     return labels
 
@@ -106,6 +142,7 @@ def plot_ranks(
     positive: Any = None,
     draws: int | None = None,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -118,6 +155,9 @@ def plot_ranks(
         As :func:`bayescm.ranks` takes them, but for one measure.
     of, n, model, concentration, positive, draws, random_seed, **keywords
         As :func:`bayescm.ranks` takes them.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -142,7 +182,7 @@ def plot_ranks(
     asked |= {"model": model, "concentration": concentration, "positive": positive, **keywords}
     table = _one_ranking(ranks(evidence, measure, dim=dim, **asked)).sort_values("expected_rank")
     columns, number = [name for name in table if str(name).startswith("rank_")], len(table)
-    names = [style.wrapped(name, 24) for name in table[dim]]
+    names = [style.wrapped(display_label(name, display_names), 24) for name in table[dim]]
     width = max(4.5, 0.7 * number + 2.4 + 0.08 * style.longest_line(names))
     height = max(2.6, max(_inches(names), 0.45) * number + 1.6)
     with canvas((width, height), ax=ax) as page:
@@ -154,7 +194,8 @@ def plot_ranks(
         axes.set_xlabel("rank (1 is best)")
         axes.spines[:].set_visible(False)
         page.figure.colorbar(image, ax=axes, label="probability").outline.set_visible(False)
-        page.heading(f"probability of each rank in {table['measure'].iloc[0]}")
+        name = display_name(table["measure"].iloc[0], display_names)
+        page.heading(f"probability of each rank in {name}")
     return page.figure
 
 
@@ -181,6 +222,7 @@ def plot_tiers(
     positive: Any = None,
     draws: int | None = None,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -197,6 +239,9 @@ def plot_tiers(
         As :func:`bayescm.ranks` takes them, but for one measure.
     of, n, model, concentration, positive, draws, random_seed, **keywords
         As :func:`bayescm.ranks` takes them.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -221,7 +266,8 @@ def plot_tiers(
     asked |= {"model": model, "concentration": concentration, "positive": positive, **keywords}
     table = _one_ranking(ranks(evidence, measure, dim=dim, prob=prob, **asked))
     table = table.sort_values("expected_rank", ignore_index=True)
-    number, names = len(table), [style.wrapped(name, 30) for name in table[dim]]
+    number = len(table)
+    names = [style.wrapped(display_label(name, display_names), 30) for name in table[dim]]
     tiers = _rows_of_tiers(table["tiers"])
     width = 4 + 0.085 * style.longest_line(names) + 0.1 * number + 0.22 * len(tiers)
     height = max(2.2, max(_inches(names), 0.32) * number + 1.3)
@@ -238,7 +284,7 @@ def plot_tiers(
         axes.spines["bottom"].set_bounds(1, number)
         axes.tick_params(axis="y", length=0)
         page.heading(
-            f"{table['measure'][0]} · dot: expected rank",
+            f"{display_name(table['measure'][0], display_names)} · dot: expected rank",
             f"bar: its set of ranks, {100 * prob:g}% for all jointly",
             "line: not told apart",
         )

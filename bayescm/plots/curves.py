@@ -10,7 +10,7 @@ import xarray as xr
 from bayescm import curves
 from bayescm.curves.roc import interval_of, observed_curves
 from bayescm.distributions.empirical import Empirical
-from bayescm.measures.display_names import display_name
+from bayescm.measures.display_names import DisplayNames, display_name
 from bayescm.measures.labelled import several
 from bayescm.plots import interactive, style
 from bayescm.plots.canvas import band, bare, canvas
@@ -198,6 +198,7 @@ def plot_curve_numbers(
     kind: str = "eti",
     model: str | None = None,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -211,6 +212,9 @@ def plot_curve_numbers(
         See :func:`bayescm.curves.number_draws`: ``"auc"``, ``"average_precision"``, ...
     prob : float, default 0.95
     kind : {"eti", "hdi"}
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     model, random_seed, ax
         See `plot_roc`.
 
@@ -224,7 +228,7 @@ def plot_curve_numbers(
     >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], range(8))
     >>> axes = plot_curve_numbers(evidence, "auc").axes[0]
     >>> axes.get_xlabel()
-    'auc'
+    'AUC'
     """
     check_prob(prob)
     values = curves.number_draws(
@@ -239,14 +243,14 @@ def plot_curve_numbers(
             x, y = density(Empirical(draws), (0, 1))
             low, high = intervals.sel(where).values
             center = np.nanmean(draws)
-            name = style.wrapped(style.label(values.name, where), 40)
+            name = style.wrapped(style.label(values.name, where, display_names), 40)
             label = f"{name} {center:.3f} [{low:.3f}, {high:.3f}]"
             axes.plot(x, y, style.LINES[i % 4], color=color, label=label)
             inside = (x >= low) & (x <= high)
             axes.fill_between(x[inside], y[inside], color=color, alpha=0.2, linewidth=0)
             axes.plot(center, 0, style.MARKERS[i], color=color, clip_on=False, zorder=3)
         low, high = np.nanquantile(values.values, [0.0005, 0.9995])
-        axes.set(xlim=(low, high), xlabel=values.name, yticks=[])
+        axes.set(xlim=(low, high), xlabel=display_name(str(values.name), display_names), yticks=[])
         # The legend stands above the densities, each of which has a line of it.
         axes.set_ylim(0, axes.get_ylim()[1] * (1 + 0.11 * len(members)))
         bare(axes, left=False)
@@ -264,6 +268,7 @@ def plot_threshold(
     prob: float = 0.95,
     simultaneous: bool = True,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -277,6 +282,9 @@ def plot_threshold(
     measures : name, function, or sequence of these
     at : array_like, optional
         Thresholds.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     prob, simultaneous, random_seed, ax
         See `bayescm.plot_roc`.
 
@@ -309,7 +317,7 @@ def plot_threshold(
         axes = page.axes
         for i, (data, where) in enumerate(lines):
             name = next(iter(data.data_vars))
-            label = style.wrapped(style.label(name, where), 40)
+            label = style.wrapped(style.label(name, where, display_names), 40)
             line = {"color": style.color(i), "linestyle": style.LINES[i % 4], "label": label}
             band(axes, data["threshold"], data[name], data["median"], **line)
         axes.set(xlabel="threshold: predicted positive at or above")

@@ -1,6 +1,7 @@
 """Densities: the posterior of measures, two measures at once, and priors beside the posterior."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,13 @@ from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.types import type_of
 from bayescm.fitting.sampled import several_fits
 from bayescm.measures.catalogue import resolve
+from bayescm.measures.display_names import (
+    DisplayNames,
+    display_label,
+    display_name,
+    distinct_display_names,
+    with_index,
+)
 from bayescm.measures.labelled import measure, several
 from bayescm.plots import style
 from bayescm.plots.canvas import bare, canvas
@@ -26,6 +34,8 @@ if TYPE_CHECKING:
 
 # Inches of a panel, and panels beside each other and in all.
 _WIDTH, _HEIGHT, _COLUMNS, _MOST = 3.3, 2.4, 3, 24
+# Share of a panel's height between the intervals of two members below it, and lines of a member.
+_BELOW, _LINES_OF_A_MEMBER = 0.06, 3
 # Points of a density, and the mass beyond either end of what is drawn.
 _POINTS, _TAIL = 400, 1e-4
 
@@ -34,6 +44,7 @@ def plot_posterior(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
     measures: str | Callable | Sequence[str | Callable],
     *,
+    dim: str = "classifier",
     prob: float = 0.95,
     kind: str = "hdi",
     reference: float | Mapping[str, float] | None = None,
@@ -46,6 +57,7 @@ def plot_posterior(
     draws: int | None = None,
     random_seed: int = 0,
     accuracy: float | None = None,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -54,7 +66,7 @@ def plot_posterior(
 
     Where the distribution of a measure is known its own density is drawn, and otherwise a kernel
     estimate from draws. Measures of a future test set (``of="predictive"``) take few values and are
-    drawn as steps.
+    drawn as steps. Panels of measures that share a finite range share their x axis.
 
     Parameters
     ----------
@@ -62,6 +74,8 @@ def plot_posterior(
         Counts, outcomes of several classifiers, or a fit.
     measures : str, callable or a sequence of these
         One panel each, and one for every index of any other dims.
+    dim : str, default "classifier"
+        The dim whose members are compared: up to seven share a panel, in a colour each.
     prob : float in (0, 1), default 0.95
         Mass of the interval.
     kind : {"hdi", "eti"}
@@ -72,6 +86,9 @@ def plot_posterior(
         Lower and upper end of a region of practical equivalence, drawn with its probability.
     of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw, if there is one panel; by default a new figure.
 
@@ -99,39 +116,114 @@ def plot_posterior(
     asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
     asked |= {"positive": positive, **keywords}
     answers = distributions_of(evidence, several(measures), **asked)
-    panels = _panels([template.to_dataarray() for _, template in answers])
     for distribution, template in answers:
         _check_defined(distribution, template.name)
         _check_rope(_of_measure(rope, template.name))
-    with _panel_canvas(len(panels), ax) as page:
-        remaining = iter(zip(page.panels, panels, strict=True))
-        for kernel, (distribution, template) in zip(resolved, answers, strict=True):
-            shape = template.shape
-            curves = density(distribution, kernel.range)
-            curves = np.broadcast_to(curves, (*shape, *curves.shape[-2:]))
+    parts = zip(resolved, answers, strict=True)
+    panels = [
+        panel for kernel, (_, template) in parts for panel in _panels_of(kernel, template, dim)
+    ]
+    most = max(len(panel.members) for panel in panels)
+    written = distinct_display_names([panel.name for panel in panels], display_names)
+    by_name = {template.name: distribution for distribution, template in answers}
+    with _panel_canvas(_check_few(panels), ax, most) as page:
+        densities = {
+            panel.name: density(by_name[panel.name], panel.range, panel.shape) for panel in panels
+        }
+        for axes, panel in zip(page.panels, panels, strict=True):
+            distribution, shape = by_name[panel.name], panel.shape
+            value, zone = _of_measure(reference, panel.name), _of_measure(rope, panel.name)
+            means = np.broadcast_to(distribution.mean(), shape)
             ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
             ends = np.broadcast_to(ends, (*shape, 2))
-            means = np.broadcast_to(distribution.mean(), shape)
-            value = _of_measure(reference, template.name)
             above = None if value is None else np.broadcast_to(distribution.sf(value), shape)
-            zone = _of_measure(rope, template.name)
             inside = None if zone is None else _mass(distribution, zone, shape)
-            for index in np.ndindex(shape):
-                axes, (name, where) = next(remaining)
-                _draw(axes, curves[index])
+            texts = []
+            for i, (label, index) in enumerate(panel.members):
+                _draw(axes, densities[panel.name][index], i)
                 low, high = ends[index]
-                _draw_below(axes, means[index], low, high)
-                lines = [style.label(name, where), f"{means[index]:.3f} [{low:.3f}, {high:.3f}]"]
+                color = style.foreground() if len(panel.members) == 1 else style.color(i)
+                _draw_below(axes, means[index], low, high, row=i, color=color)
+                lines = [f"{means[index]:.3f} [{low:.3f}, {high:.3f}]"]
                 if above is not None:
-                    axes.axvline(value, color=style.foreground(), linestyle="--", linewidth=1)
                     lines.append(f"P(> {value:g}) {chance(float(above[index]))}")
                 if inside is not None:
-                    axes.axvspan(*zone, color=style.color(4), alpha=0.25, linewidth=0)
                     lines.append(f"P({zone[0]:g} to {zone[1]:g}) {chance(float(inside[index]))}")
-                axes.set_title("\n".join(lines), fontsize=9)
+                texts.append((display_label(label, display_names), lines))
+            axes.spines["bottom"].set_position(("axes", -0.1 - _BELOW * (len(texts) - 1)))
+            if value is not None:
+                axes.axvline(value, color=style.foreground(), linestyle="--", linewidth=1)
+            if zone is not None:
+                axes.axvspan(*zone, color=style.color(4), alpha=0.25, linewidth=0)
+            where = style.index_words(panel.where, display_names)
+            _name_panel(axes, with_index(written[panel.name], where), texts)
+        _share_ranges(page.panels, panels)
         bars = f"dot and bar: mean and {style.interval_words(prob, kind)}"
         page.heading(bars, style.positive_class(evidence, positive))
     return page.figure
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """A measure at an index of its dims, and the label and the index of each compared member."""
+
+    name: str
+    range: tuple[float, float]
+    shape: tuple[int, ...]
+    where: Mapping[Hashable, Any]
+    members: list[tuple[Any, tuple[int, ...]]]
+
+
+def _panels_of(kernel, template, dim):
+    """Return the panels of a measure; up to seven members of the compared dim share one."""
+    labels = template.to_dataarray()
+    over = [dim] if 1 < labels.sizes.get(dim, 1) <= style.MOST_COLORS else []
+    positions = {name: labels.dims.index(name) for name in labels.dims}
+    panels = []
+    for index in np.ndindex(*(1 if name in over else labels.sizes[name] for name in labels.dims)):
+        where = {
+            name: labels[name].values.tolist()[index[axis]]
+            for name, axis in positions.items()
+            if name not in over
+        }
+        members = [("", index)]
+        if over:
+            axis = positions[dim]
+            members = [
+                (label, (*index[:axis], i, *index[axis + 1 :]))
+                for i, label in enumerate(labels[dim].values.tolist())
+            ]
+        panels.append(_Panel(str(template.name), kernel.range, labels.shape, where, members))
+    return panels
+
+
+def _name_panel(axes, name, texts):
+    """Write the measure above a panel, and the numbers of each of its members."""
+    if len(texts) == 1:
+        axes.set_title("\n".join([name, *texts[0][1]]), fontsize=9)
+        return
+    labels = [
+        ", ".join([f"{style.wrapped(label, 24)} {lines[0]}", *lines[1:]]) for label, lines in texts
+    ]
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1), "frameon": False}
+    axes.legend(
+        axes.lines[: _LINES_OF_A_MEMBER * len(texts) : _LINES_OF_A_MEMBER],
+        labels,
+        title=name,
+        fontsize=8,
+        **place,
+    )
+
+
+def _share_ranges(axes, panels):
+    """Give the panels of measures of one finite range the x axis that all their densities need."""
+    ranges = [panel.range for panel in panels]
+    for ends in set(ranges):
+        shared = [one for one, of in zip(axes, ranges, strict=True) if of == ends]
+        if len(shared) > 1 and np.isfinite(ends).all():
+            limits = np.array([one.get_xlim() for one in shared])
+            for one in shared:
+                one.set_xlim(limits[:, 0].min(), limits[:, 1].max())
 
 
 def _of_measure(setting, name):
@@ -143,18 +235,18 @@ def _mass(distribution, zone, shape):
     return np.broadcast_to(distribution.cdf(high) - distribution.cdf(low), shape)
 
 
-def _panels(variables):
-    """Return the name and index of every panel, or raise where they are too many."""
-    panels = [(values.name, where) for values in variables for where in style.panels(values, ())]
+def _check_few(panels):
+    """Return the number of panels, or raise where they are too many."""
     if len(panels) > _MOST:
         todo = "select some, or use plot_forest"
         raise fail("too many panels to read", len(panels), f"at most {_MOST}", todo)
-    return panels
+    return len(panels)
 
 
-def _panel_canvas(number, ax):
+def _panel_canvas(number, ax, members=1):
     columns = min(_COLUMNS, number)
-    size = (max(_WIDTH * columns, 4.5), _HEIGHT * -(-number // columns) + 0.4)
+    height = _HEIGHT + (0.25 * members if members > 1 else 0)
+    size = (max(_WIDTH * columns, 4.5), height * -(-number // columns) + 0.4)
     return canvas(size, ax=ax, number=number, columns=columns)
 
 
@@ -181,13 +273,12 @@ def _draw(axes, curve, i=0, label=None):
     axes.set_ylim(0, max(axes.get_ylim()[1] if len(axes.lines) > 1 else 0, top))
 
 
-def _draw_below(axes, center, low, high):
-    """Draw mean and interval below the density."""
-    foot = -0.05
-    line = {"color": style.foreground(), "transform": axes.get_xaxis_transform(), "clip_on": False}
+def _draw_below(axes, center, low, high, *, row, color):
+    """Draw mean and interval below the density, those of several members in a row each."""
+    foot = -0.05 - _BELOW * row
+    line = {"color": color, "transform": axes.get_xaxis_transform(), "clip_on": False}
     axes.plot([low, high], [foot, foot], linewidth=2.5, solid_capstyle="butt", **line)
     axes.plot(center, foot, "o", markersize=5, markerfacecolor=style.background(), **line)
-    axes.spines["bottom"].set_position(("axes", -0.1))
 
 
 def plot_prior_posterior(
@@ -195,6 +286,7 @@ def plot_prior_posterior(
     measures: str | Callable | Sequence[str | Callable],
     *,
     positive: Any = None,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -208,6 +300,9 @@ def plot_prior_posterior(
         One panel each, and one for every index of any other dims.
     positive : label, optional
         The positive class, where the fit does not know it or another one is meant.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw, if there is one panel; by default a new figure.
 
@@ -239,16 +334,18 @@ def plot_prior_posterior(
         for name in ("prior", "posterior")
     }
     first_draw = groups["posterior"].isel(chain=0, draw=0)
-    panels = _panels(list(first_draw.values()))
+    variables = list(first_draw.values())
+    panels = [(values.name, where) for values in variables for where in style.panels(values, ())]
     kernels = map(resolve, several(measures))
     ranges = {name: kernel.range for name, kernel in zip(first_draw, kernels, strict=True)}
-    with _panel_canvas(len(panels), ax) as page:
+    with _panel_canvas(_check_few(panels), ax) as page:
         for axes, (name, where) in zip(page.panels, panels, strict=True):
             for i, group in ((1, "prior"), (0, "posterior")):
                 draws = Empirical(groups[group][name].sel(where).values.ravel())
                 _check_defined(draws, name)
                 _draw(axes, density(draws, ranges[name]), i, group)
-            axes.set_title(style.wrapped(style.label(name, where)), fontsize=9)
+            title = style.label(name, where, display_names)
+            axes.set_title(style.wrapped(title), fontsize=9)
         if page.is_new:
             # Below the panels, where there is nothing else.
             handles = page.axes.get_legend_handles_labels()
@@ -272,6 +369,7 @@ def plot_priors(
     positive: Any = None,
     draws: int | None = None,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -287,6 +385,9 @@ def plot_priors(
         A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
     of, n, model, positive, draws, random_seed, **keywords
         See `bayescm.interval`.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -315,16 +416,25 @@ def plot_priors(
             if template.ndim:
                 todo = "select one matrix, and average over classes (e.g. f1_macro)"
                 raise fail("more than one density per prior", template.dims, "no other dims", todo)
-            line = {"color": style.color(i), "ls": style.LINES[i % 4], "label": style.wrapped(name)}
+            line = {
+                "color": style.color(i),
+                "ls": style.LINES[i % 4],
+                "label": style.wrapped(display_label(name, display_names)),
+            }
             page.axes.plot(*density(distribution), **line)
-        page.axes.set(xlabel=template.name, ylabel="posterior density", ylim=(0, None))
+        name = display_name(str(template.name), display_names)
+        page.axes.set(xlabel=name, ylabel="posterior density", ylim=(0, None))
         bare(page.axes)
         page.axes.legend(frameon=False)
         page.heading("posterior by prior", style.positive_class(evidence, positive))
     return page.figure
 
 
-def density(distribution: Distribution, ends: tuple = (None, None)) -> np.ndarray:
+def density(
+    distribution: Distribution,
+    ends: tuple = (None, None),
+    shape: tuple[int, ...] | None = None,
+) -> np.ndarray:
     """
     Return the density of a distribution, and the points where it is.
 
@@ -337,6 +447,8 @@ def density(distribution: Distribution, ends: tuple = (None, None)) -> np.ndarra
         Batch of shape (...).
     ends : pair of float or None
         The range of what is drawn: an estimate from draws is folded back there.
+    shape : tuple of int, optional
+        The shape that the batch is broadcast to.
 
     Returns
     -------
@@ -344,10 +456,12 @@ def density(distribution: Distribution, ends: tuple = (None, None)) -> np.ndarra
         Points and density.
     """
     if isinstance(distribution, LazyDraws):
-        return together([distribution], lambda drawn: _estimate(drawn.draws, ends))[0]
-    if isinstance(distribution, Empirical):
-        return _estimate(distribution.draws, ends)
-    return _density(distribution)
+        curves = together([distribution], lambda drawn: _estimate(drawn.draws, ends))[0]
+    elif isinstance(distribution, Empirical):
+        curves = _estimate(distribution.draws, ends)
+    else:
+        curves = _density(distribution)
+    return curves if shape is None else np.broadcast_to(curves, (*shape, *curves.shape[-2:]))
 
 
 def _estimate(draws, ends):
@@ -418,6 +532,7 @@ def plot_region(
     positive: Any = None,
     draws: int | None = None,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -435,6 +550,9 @@ def plot_region(
         Mass of the outer region; the inner one holds half of the posterior.
     of, n, model, concentration, positive, draws, random_seed, **keywords
         See `bayescm.interval`.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -459,7 +577,7 @@ def plot_region(
     inner = region(evidence, (measures[0], measures[1]), prob=0.5, **asked)
     members = style.panels(outer["level"], ())
     style.check_few(members, "regions")
-    names = [", ".join(f"{k} {v}" for k, v in where.items()) for where in members]
+    names = [", ".join(style.index_words(where, display_names)) for where in members]
     width = 5.6 if len(members) == 1 else 6.2 + 0.08 * min(style.longest_line(names), 30)
     with canvas((width, 5.6), ax=ax) as page:
         ends = [
@@ -468,7 +586,7 @@ def plot_region(
         ]
         variable = type_of(evidence).measured_variable
         kernels = [resolve(name, variable) for name in measures]
-        _frame(page.axes, kernels, np.array(ends))
+        _frame(page.axes, kernels, np.array(ends), display_names)
         if len(members) > 1:
             # Beside the axes: "best" does not see the regions, and would hide one.
             page.axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
@@ -500,9 +618,9 @@ def _draw_region(axes, i, outer, inner_level, name):
     return x[inside.any(1)][[0, -1]], y[inside.any(0)][[0, -1]]
 
 
-def _frame(axes, kernels, ends):
-    axes.set_xlabel(kernels[0].__name__)
-    axes.set_ylabel(kernels[1].__name__)
+def _frame(axes, kernels, ends, display_names):
+    axes.set_xlabel(display_name(kernels[0], display_names))
+    axes.set_ylabel(display_name(kernels[1], display_names))
     bare(axes)
     low, high = ends[..., 0].min(axis=0), ends[..., 1].max(axis=0)
     low, high = low - 0.08 * (high - low), high + 0.08 * (high - low)

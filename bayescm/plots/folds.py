@@ -10,6 +10,7 @@ from bayescm.answers.interval import distribution, interval
 from bayescm.classical.folds import fold_t
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.folds import stack
+from bayescm.measures.display_names import DisplayNames, display_label, display_name
 from bayescm.measures.labelled import kernels, several
 from bayescm.measures.over_folds import fold_macro, fold_micro
 from bayescm.plots import style
@@ -37,6 +38,7 @@ def plot_folds(
     prob: float = 0.95,
     kind: str = "hdi",
     concentration: Any = None,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -54,6 +56,9 @@ def plot_folds(
         Highest density or equal tails of the posterior intervals.
     concentration : float or array_like, optional
         Prior pseudo-counts per cell.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw a single classifier; by default a new figure.
 
@@ -96,9 +101,9 @@ def plot_folds(
             _draw(axes, single[name], pooled[name])
             summed = fold_micro(run, measure).item()
             axes.axvline(summed, color=style.muted(), linestyle=":", linewidth=1, zorder=0)
-            axes.set_xlabel(kernels(measure, run)[0].__name__)
+            axes.set_xlabel(display_name(kernels(measure, run)[0], display_names))
             if number > 1:
-                axes.set_title(name)
+                axes.set_title(display_label(name, display_names))
         missing = sum(int(fold_macro(run, measure).undefined_folds) for run in runs.values())
         page.heading(
             f"marker: estimate; bar: {style.interval_words(prob, kind)}",
@@ -169,6 +174,7 @@ def plot_omega(
     prob: float = 0.95,
     kind: str = "hdi",
     concentration: Any = None,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -185,6 +191,9 @@ def plot_omega(
         Highest density or equal tails.
     concentration : float or array_like, optional
         Prior pseudo-counts per cell.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw a single measure; by default a new figure.
 
@@ -217,7 +226,7 @@ def plot_omega(
             band(axes, omegas, ends, color=style.color(0), edges=True)
             axes.axhline(fold_micro(counts, measure).item(), color=style.muted(), linestyle=":")
             axes.axvline(default, color=style.color(1), linestyle="--")
-            axes.set_title(kernels(measure, counts)[0].__name__)
+            axes.set_title(display_name(kernels(measure, counts)[0], display_names))
             axes.set_xlabel("omega")
             axes.set_xlim(omegas[0], 1)
         page.heading(

@@ -1,6 +1,6 @@
 """Intervals one below the other: of measures, classes, classifiers and groups; of many slices."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,14 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.slices import worst_slices
-from bayescm.answers.summary import COLUMNS, nested_summary
+from bayescm.answers.summary import COLUMNS, Evidence, nested_summary
+from bayescm.measures.display_names import (
+    DisplayNames,
+    display_label,
+    display_name,
+    distinct_display_names,
+    with_index,
+)
 from bayescm.plots import interactive, style
 from bayescm.plots.canvas import canvas, name_rows, rows, write_beside
 from bayescm.validate import fail
@@ -25,9 +32,10 @@ _ALL_NAMED, _SLICE, _MOST_NAMED = 40, 0.24, 15
 
 
 def plot_forest(
-    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    evidence: Evidence | Mapping[Any, Evidence],
     measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
+    dim: str = "classifier",
     prob: float = 0.95,
     kind: str = "hdi",
     reference: float | None = None,
@@ -40,6 +48,7 @@ def plot_forest(
     draws: int | None = None,
     random_seed: int = 0,
     accuracy: float | None = None,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -51,10 +60,13 @@ def plot_forest(
 
     Parameters
     ----------
-    evidence : DataArray, Dataset or DataTree
-        Counts (intervals as in `bayescm.interval`), outcomes of several classifiers, or a fit.
+    evidence : DataArray, Dataset, DataTree or mapping
+        Counts (intervals as in `bayescm.interval`), outcomes of several classifiers, a fit, or a
+        mapping of names to several of these.
     measures : str, callable or a sequence of these, optional
         By default those of `bayescm.summary`.
+    dim : str, default "classifier"
+        What the members of a mapping are.
     prob : float in (0, 1), default 0.95
         Mass of the thin line; the thick one holds half of the posterior. The dot is the mean, which
         lies outside the thick line where a posterior is very skewed.
@@ -66,6 +78,9 @@ def plot_forest(
         Lower and upper end of a region of practical equivalence.
     of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure. The numbers stand to the right of the axes.
 
@@ -84,8 +99,8 @@ def plot_forest(
     asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
     asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
     asked |= {"positive": positive, **keywords}
-    table = nested_summary(evidence, measures, prob=prob, inner=_INNER, kind=kind, **asked)
-    table = _arranged(table)
+    table = nested_summary(evidence, measures, dim=dim, prob=prob, inner=_INNER, kind=kind, **asked)
+    table = _arranged(table, display_names)
     if len(table) > _MOST:
         todo = "select some measures or members, or read summary()"
         raise fail("too many rows to read", len(table), f"at most {_MOST}", todo)
@@ -100,7 +115,7 @@ def plot_forest(
         name_rows(axes, named["tick"], named["label"], last=table["y"].max())
         write_beside(axes, table["y"], [_numbers(row) for row in table.itertuples()])
         if table["measure"].nunique() == 1:
-            axes.set_xlabel(table["measure"].iloc[0])
+            axes.set_xlabel(display_name(table["measure"].iloc[0], display_names))
         if reference is not None:
             axes.axvline(reference, color=style.foreground(), linestyle="--", linewidth=1, zorder=1)
         if rope is not None:
@@ -124,7 +139,7 @@ def plot_forest(
     return page.figure
 
 
-def _arranged(table: pd.DataFrame) -> pd.DataFrame:
+def _arranged(table: pd.DataFrame, display_names: DisplayNames) -> pd.DataFrame:
     """Add to each row its label, its height from the top, its member and colour (-1: none)."""
     numbers = ("measure", "inner_lower", "inner_upper", *COLUMNS)
     dims = [name for name in table.columns if name not in numbers]
@@ -132,12 +147,22 @@ def _arranged(table: pd.DataFrame) -> pd.DataFrame:
     table = table.copy()
     rest = [name for name in dims if name != shared]
     where = [{name: row[name] for name in rest} for row in table.to_dict("records")]
-    labels = [style.label(*pair) for pair in zip(table["measure"], where, strict=True)]
+    written = distinct_display_names(table["measure"], display_names)
+    labels = [
+        with_index(written[name], style.index_words(index, display_names))
+        for name, index in zip(table["measure"], where, strict=True)
+    ]
     if table["measure"].nunique() == 1 and rest:
-        labels = [", ".join(str(value) for value in index.values()) for index in where]
+        labels = [
+            ", ".join(display_label(value, display_names) for value in index.values())
+            for index in where
+        ]
     members = table[shared] if shared else pd.Series([np.nan] * len(table))
     table["color"] = pd.factorize(members)[0]
-    table["member"] = [style.wrapped(f"{shared} {name}", 40) for name in members]
+    table["member"] = [
+        style.wrapped(" ".join(style.index_words({shared: name}, display_names)), 40)
+        for name in members
+    ]
     table["block"] = pd.factorize(pd.Series(labels))[0]
     table["label"] = [style.wrapped(text) for text in labels]
     table = table.sort_values("block", kind="stable", ignore_index=True)
@@ -193,6 +218,7 @@ def plot_slices(
     positive: Any = None,
     draws: int | None = None,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -207,6 +233,9 @@ def plot_slices(
         As :func:`bayescm.worst_slices` takes them.
     model, concentration, positive, draws, random_seed, **keywords
         As :func:`bayescm.worst_slices` takes them.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -232,7 +261,10 @@ def plot_slices(
     # By the value and not by p_bad, so that the picture has one direction.
     worst_last = table["mean"].corr(table["p_bad"]) > 0
     table = table.sort_values("mean", ascending=not worst_last, kind="stable", ignore_index=True)
-    names = [", ".join(map(str, row)) for row in table[dims].itertuples(index=False)]
+    names = [
+        ", ".join(display_label(label, display_names) for label in row)
+        for row in table[dims].itertuples(index=False)
+    ]
     few = len(table) <= _ALL_NAMED
     named = list(range(len(table))) if few else _worst_flagged(table)
     labels = [style.wrapped(names[row]) for row in named]
@@ -248,7 +280,7 @@ def plot_slices(
             axes.set_ylabel(f"{len(table)} slices, the worst at the top")
         if (threshold := facts["threshold"]) is not None:
             axes.axvline(threshold, color=style.foreground(), linestyle="--", linewidth=1, zorder=1)
-        axes.set_xlabel(facts["measure"])
+        axes.set_xlabel(display_name(facts["measure"], display_names))
         bars = f"bars: {style.interval_words(facts['prob'], facts['kind'])}; crosses: observed"
         number = int(table["flagged"].sum())
         flags = f"{number} of {len(table)} flagged (filled)" if number else ""

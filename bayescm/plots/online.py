@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.measures.catalogue import resolve, same
+from bayescm.measures.display_names import DisplayNames
 from bayescm.measures.labelled import measure
 from bayescm.online import change, log_bayes_factor
 from bayescm.online.rules import RULES
@@ -28,6 +29,7 @@ def plot_history(
     batches: xr.DataArray | xr.Dataset | None = None,
     alarms: pd.DataFrame | None = None,
     floor: float | Mapping[str, float] | None = None,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -47,6 +49,9 @@ def plot_history(
         answers have changed; without the batches, in every panel.
     floor : float or mapping of str to float, optional
         Drawn as a line.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw a single measure; by default a new figure.
 
@@ -87,7 +92,7 @@ def plot_history(
             if alarms is not None:
                 shown = _of_panel(alarms, name, where, changed, batches)
                 _mark_alarms(axes, time, history, shown, heights)
-            axes.set_ylabel(style.wrapped(style.label(name, where), 22))
+            axes.set_ylabel(style.wrapped(style.label(name, where, display_names), 22))
             bare(axes)
         _add_legend(page)
         page.panels[-1].set_xlabel("time" if timed else "batch")
@@ -150,7 +155,8 @@ def _changed_classes(batches, alarms):
 def _of_panel(alarms, name, where, changed, batches):
     """Return the alarms of a panel: of its measure, and changes of what the measure depends on."""
     label = f"{name}[{where['class']}]" if where else str(name)
-    shown = alarms["measure"].isin({label, str(name), style.label(name, where)})
+    index = ", ".join(f"{dim} {value}" for dim, value in where.items())
+    shown = alarms["measure"].isin({label, str(name), f"{name} ({index})"})
     of_answers = alarms["measure"] == "answers"
     if changed:
         classes_needed = _needed_classes(str(name), where, batches)

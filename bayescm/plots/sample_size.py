@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.measures.catalogue import resolve
+from bayescm.measures.display_names import DisplayNames, display_label, display_name
 from bayescm.planning import width_curve
 from bayescm.plots import style
 from bayescm.plots.canvas import band, bare, canvas
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def plot_learning_curve(table: pd.DataFrame, *, ax: "Axes | None" = None) -> "Figure":
+def plot_learning_curve(
+    table: pd.DataFrame,
+    *,
+    display_names: DisplayNames = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
     """
     Draw a measure by the number of examples trained on, with its intervals.
 
@@ -27,6 +33,9 @@ def plot_learning_curve(table: pd.DataFrame, *, ax: "Axes | None" = None) -> "Fi
     table : DataFrame
         From `bayescm.learners.learning_curve`, of one measure; a line for each classifier or class.
         What the intervals are is said by its ``attrs``, ``prob`` and ``kind``.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -62,9 +71,10 @@ def plot_learning_curve(table: pd.DataFrame, *, ax: "Axes | None" = None) -> "Fi
         for i, (names, rows) in enumerate(curves):
             rows = rows.sort_values("size")
             line: dict[str, Any] = {"marker": style.MARKERS[i], "markersize": 4}
-            line |= {"color": style.color(i), "label": " ".join(map(str, names))}
+            labels = [display_label(name, display_names) for name in names]
+            line |= {"color": style.color(i), "label": " ".join(labels)}
             band(axes, rows["size"], rows[["lower", "upper"]], rows["mean"], **line)
-        axes.set(xlabel="examples to train on", ylabel=measures[0])
+        axes.set(xlabel="examples to train on", ylabel=display_name(measures[0], display_names))
         bare(axes)
         if by:
             axes.legend()
@@ -84,6 +94,7 @@ def plot_plan(
     prob: float = 0.95,
     kind: str = "hdi",
     n: int | None = None,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -102,6 +113,9 @@ def plot_plan(
     n : int, optional
         The size of interest, by default 1000: the axis runs from a tenth to three times this. It is
         drawn as a line where it is passed.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -139,5 +153,5 @@ def plot_plan(
         bare(axes)
         axes.legend(frameon=False)
         interval = style.interval_words(prob, kind)
-        page.heading(f"{kernel.__name__}: {interval}")
+        page.heading(f"{display_name(kernel, display_names)}: {interval}")
     return page.figure

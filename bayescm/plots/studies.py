@@ -8,6 +8,7 @@ from scipy.special import expit, logit
 
 from bayescm.answers.interval import distribution, resolve_measures
 from bayescm.evidence.counts import CELLS, as_counts
+from bayescm.measures.display_names import DisplayNames, display_label, display_name
 from bayescm.plots import style
 from bayescm.plots.canvas import band, bare, canvas, name_rows, rows, write_beside
 from bayescm.posteriors import hierarchical_groups
@@ -155,6 +156,7 @@ def plot_studies(
     kind: str = "eti",
     concentration: Any = None,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     **keywords: Any,
 ) -> "Figure":
     """
@@ -171,6 +173,9 @@ def plot_studies(
     concentration : float or array_like, optional
         Prior pseudo-counts per cell; see `bayescm.models.hierarchical_groups`.
     random_seed : int, default 0
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"recall": "sensitivity"}``.
     **keywords
         Further ones of `bayescm.models.hierarchical_groups`.
 
@@ -202,7 +207,7 @@ def plot_studies(
         raise fail("too many studies to read", studies, f"at most {_MOST}", todo)
     names = [f"study {number}" for number in range(1, studies + 1)]
     if "group" in counts.coords:
-        names = counts["group"].values.tolist()
+        names = [display_label(name, display_names) for name in counts["group"].values.tolist()]
     single = _single(counts, prob, kind)
     posterior = hierarchical_groups(counts, concentration=concentration, **keywords)
     pooled = _pooled(posterior, prob, kind, random_seed)
@@ -219,7 +224,7 @@ def plot_studies(
             texts = [f"{center:.2f} [{low:.2f}, {high:.2f}]" for center, (low, high) in numbers]
             write_beside(axes, y, texts, at=1.04)  # beyond a marker at 1
             axes.set_xlim(0, 1)
-            axes.set_xlabel(measure)
+            axes.set_xlabel(display_name(measure, display_names))
         bars = f"bar: {style.interval_words(prob, kind)}"
         page.heading(bars, style.positive_class(counts))
     return page.figure

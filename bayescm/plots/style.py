@@ -8,6 +8,14 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.trees import with_positive_class
+from bayescm.evidence.types import is_members
+from bayescm.measures.display_names import (
+    DisplayNames,
+    display_dim,
+    display_label,
+    display_name,
+    with_index,
+)
 from bayescm.validate import fail
 
 # Okabe and Ito's colours, told apart by colour-blind readers too, and their brighter sisters for
@@ -88,10 +96,17 @@ def check_few(lines: Sequence, what: str = "curves") -> None:
         raise fail(f"too many {what} to tell apart", len(lines), allowed, todo)
 
 
-def label(name: Hashable, where: Mapping[Hashable, Any]) -> str:
+def label(name: Hashable, where: Mapping[Hashable, Any], display_names: DisplayNames = None) -> str:
     """Return the label of a measure at an index of its dims."""
-    index = ", ".join(f"{dim} {value}" for dim, value in where.items())
-    return f"{name} ({index})" if index else str(name)
+    return with_index(display_name(str(name), display_names), index_words(where, display_names))
+
+
+def index_words(where: Mapping[Hashable, Any], display_names: DisplayNames = None) -> list[str]:
+    """Say where along each dim something is, for readers."""
+    return [
+        f"{display_dim(dim, display_names)} {display_label(value, display_names)}"
+        for dim, value in where.items()
+    ]
 
 
 def wrapped(text: Any, width: int = 30) -> str:
@@ -110,6 +125,9 @@ def longest_line(labels: Sequence[str]) -> int:
 
 def positive_class(evidence: Any, positive: Any = None) -> str:
     """Say which class is the positive one, or nothing where there is none."""
+    if is_members(evidence):
+        words = {positive_class(member, positive) for member in evidence.values()}
+        return words.pop() if len(words) == 1 else ""
     evidence = with_positive_class(evidence, positive)
     variables = evidence["posterior"] if isinstance(evidence, xr.DataTree) else evidence
     if "positive" not in getattr(variables, "coords", {}):

@@ -132,3 +132,28 @@ def test_long_names_leave_room_for_the_plot():
     assert axes.get_position().width > 0.4
     boxes = [tick.get_window_extent() for tick in axes.get_yticklabels()]
     assert boxes[0].y0 >= boxes[1].y1 or boxes[1].y0 >= boxes[0].y1
+
+
+def test_figures_of_a_paper_have_its_width_and_its_letters(two):
+    wide = bcm.plot_posterior(two, ["precision", "recall", "f1"])
+    with bcm.plots.paper_columns(1, width=3.3, font_size=7):
+        narrow = bcm.plot_posterior(two, ["precision", "recall", "f1"])
+    assert narrow.get_figwidth() == 3.3
+    assert narrow.axes[0].title.get_fontsize() == pytest.approx(0.7 * 9)
+    assert narrow.axes[0].get_xticklabels()[0].get_fontsize() == pytest.approx(7, abs=0.01)
+    assert wide.axes[0].title.get_fontsize() == 9
+    assert bcm.plot_posterior(two, "f1").get_figwidth() > 4
+    with bcm.plots.paper_columns(2):
+        assert bcm.plot_forest(two, "f1").get_figwidth() == pytest.approx(7.2)
+
+
+def test_a_size_of_paper_is_a_number_above_0():
+    with pytest.raises(ValueError, match="columns must be a size"), bcm.plots.paper_columns(0):
+        pass
+
+
+def test_fonts_are_embedded_as_truetype(two, tmp_path):
+    bcm.plot_forest(two, "f1").savefig(tmp_path / "forest.pdf")
+    content = (tmp_path / "forest.pdf").read_bytes()
+    assert b"/FontFile2" in content
+    assert b"/Type3" not in content

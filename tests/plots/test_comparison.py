@@ -41,3 +41,18 @@ def test_bars_are_sets_of_ranks_and_lines_are_tiers():
     assert len(lines) == max(int(each) for row in table["tiers"] for each in row.split(", "))
     with pytest.raises(ValueError, match="more than one ranking"):
         bcm.plots.plot_tiers(THREE, ["f1", "mcc"], draws=200)
+
+
+def test_differences_are_drawn_by_what_the_table_was_computed_with():
+    both = bcm.from_classifiers([1, 1, 0, 0] * 9, {"a": [1, 1, 0, 1] * 9, "b": [1, 0] * 18})
+    table = bcm.compare(both, ["f1"], rope=0.01, prob=0.9, kind="eti")
+    figure = bcm.plot_differences(table, display_names={"a": "first", "f1": "F-measure"})
+    assert "90% equal-tailed" in figure.get_suptitle()
+    assert "grey: equivalent" in figure.get_suptitle()
+    assert figure.axes[0].get_yticklabels()[0].get_text() == "F-measure: first − b"
+    bcm.plot_differences(table, rope=0.01, prob=0.9)
+    for other in ({"rope": 0.02}, {"prob": 0.95}, {"kind": "hdi"}, {"contrast": "ratio"}):
+        with pytest.raises(ValueError, match="computed by another"):
+            bcm.plot_differences(table, **other)
+    with pytest.raises(ValueError, match="computed by another rope"):
+        bcm.plot_differences(bcm.compare(both, "f1"), rope=0.01)

@@ -48,7 +48,7 @@ def test_a_known_prevalence_is_named():
 @pytest.mark.long
 def test_numbers_and_thresholds():
     axes = bcm.plots.plot_curve_numbers(TWO, "average_precision").axes[0]
-    assert axes.get_xlabel() == "average_precision"
+    assert axes.get_xlabel() == "average precision"
     axes = bcm.plots.plot_threshold(ONE, ["f1", "recall"]).axes[0]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["f1", "recall"]
 
@@ -57,7 +57,7 @@ def test_a_measure_of_several_classifiers_is_a_line_each():
     axes = bcm.plots.plot_threshold(TWO, "f1").axes[0]
     names = TWO.classifier.values.tolist()
     found = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert found == [f"f1 (classifier {name})" for name in names]
+    assert found == [f"F1 (classifier {name})" for name in names]
 
 
 @pytest.mark.long

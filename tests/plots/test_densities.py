@@ -14,7 +14,7 @@ def test_one_panel_each_with_the_exact_numbers(two):
     figure = bcm.plot_posterior(two, ["precision", "f1"])
     low, high = bcm.interval(two, "f1").values
     shown = [f"{bcm.distribution(two, 'f1').mean().item():.3f} [{low:.3f}, {high:.3f}]"]
-    assert titles(figure)[1] == ["f1", *shown]
+    assert titles(figure)[1] == ["F1", *shown]
     words = "dot and bar: mean and 95% highest-density interval · positive class: sick"
     assert figure.get_suptitle() == words
 
@@ -43,11 +43,27 @@ def test_a_panel_for_every_class_and_classifier(three, classifiers):
         "recall (class c)",
         "accuracy",
     ]
-    figure = bcm.plot_posterior(classifiers, "mcc")
+    figure = bcm.plot_posterior(classifiers, "mcc", dim="group")
     assert [each[0] for each in titles(figure)] == [
-        "mcc (classifier tree)",
-        "mcc (classifier forest)",
+        "MCC (classifier tree)",
+        "MCC (classifier forest)",
     ]
+
+
+def test_compared_members_share_a_panel_and_measures_of_one_range_their_axis(classifiers):
+    names = {"forest": "random forest", "f1": "F-measure"}
+    figure = bcm.plot_posterior(
+        classifiers, ["f1", "recall", "lift"], reference=0.7, display_names=names
+    )
+    f1, recall, lift = figure.axes
+    legend = f1.get_legend()
+    low, high = bcm.interval(classifiers, "f1").sel(classifier="forest").values
+    assert legend.get_title().get_text() == "F-measure"
+    first, second = (text.get_text() for text in legend.get_texts())
+    assert first.startswith("tree ")
+    assert second.startswith("random forest ")
+    assert f"[{low:.3f}, {high:.3f}], P(> 0.7)" in second
+    assert f1.get_xlim() == recall.get_xlim() != lift.get_xlim()
 
 
 def test_from_a_tree_and_with_the_models_keywords(two, tree):
@@ -99,7 +115,7 @@ def test_prior_over_posterior(tree):
     )
     assert other.get_suptitle().endswith("positive class: well")
     figure = bcm.plots.plot_prior_posterior(tree, ["precision", "f1"])
-    assert titles(figure) == [["precision"], ["f1"]]
+    assert titles(figure) == [["precision"], ["F1"]]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert legend == ["prior", "posterior"]
 

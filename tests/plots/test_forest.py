@@ -16,7 +16,7 @@ def test_rows_are_measures_with_the_numbers_of_the_summary(two):
     figure = bcm.plot_forest(two, ["precision", "mcc"], reference=0.5, rope=(0.6, 0.7))
     (axes,) = figure.axes
     table = bcm.summary(two, ["precision", "mcc"])
-    assert rows(axes) == ["precision", "mcc"]
+    assert rows(axes) == ["precision", "MCC"]
     assert [each.get_text() for each in axes.texts] == [
         f"{row.mean:.3f} [{row.lower:.3f}, {row.upper:.3f}]" for row in table.itertuples()
     ]
@@ -38,7 +38,7 @@ def test_classes_share_the_rows_of_a_measure_and_others_stand_alone(three):
 def test_classifiers_of_one_measure_are_rows(classifiers):
     (axes,) = bcm.plot_forest(classifiers, "f1").axes
     assert rows(axes) == ["tree", "forest"]
-    assert axes.get_xlabel() == "f1"
+    assert axes.get_xlabel() == "F1"
     assert axes.get_legend() is None
 
 
@@ -57,7 +57,7 @@ def test_outcomes_and_trees(tree):
         "classifier a",
         "classifier b",
     ]
-    assert rows(bcm.plot_forest(tree, ["f1"]).axes[0]) == ["f1"]
+    assert rows(bcm.plot_forest(tree, ["f1"]).axes[0]) == ["F1"]
 
 
 def test_too_many_rows():
@@ -86,3 +86,18 @@ def test_pooled_groups_stand_beside_what_was_observed():
     axes = bcm.plot_forest(sites, "recall", of="group").axes[0]
     (crosses,) = [line for line in axes.lines if line.get_marker() == "x"]
     np.testing.assert_allclose(crosses.get_xdata(), [40 / 45, 10 / 40, 35 / 43])
+
+
+def test_a_mapping_has_a_row_for_each_member(two):
+    sets = {"first": two, "second_set": two + 9}
+    names = {"second_set": "the second", "f1": "F-measure"}
+    figure = bcm.plot_forest(sets, "f1", dim="data_set", display_names=names)
+    (axes,) = figure.axes
+    assert rows(axes) == ["first", "the second"]
+    assert axes.get_xlabel() == "F-measure"
+    assert "positive class: sick" in figure.get_suptitle()
+
+
+def test_measures_written_alike_do_not_share_rows(two):
+    with pytest.raises(ValueError, match="displayed alike"):
+        bcm.plot_forest(two, ["f1", "mcc"], display_names={"f1": "score", "mcc": "score"})

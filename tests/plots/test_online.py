@@ -13,7 +13,7 @@ def test_a_panel_for_every_measure_and_the_alarms_at_its_foot():
     history = bcm.online.history(WEEKS, ["recall", "f1"], window=5)
     alarms = bcm.online.alarms(WEEKS, ["recall", "f1"], floor={"recall": 0.8}, window=5)
     figure = bcm.plot_history(history, batches=WEEKS, alarms=alarms, floor={"recall": 0.8})
-    assert [axis.get_ylabel() for axis in figure.axes] == ["recall", "f1"]
+    assert [axis.get_ylabel() for axis in figure.axes] == ["recall", "F1"]
     labels = [[line.get_label() for line in axis.lines] for axis in figure.axes]
     assert "floor" in labels[0]
     assert "floor" not in labels[1]

@@ -1,0 +1,116 @@
+"""Figures as wide as the columns of a journal, with letters of the size of its text."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, NamedTuple
+
+from bayescm.validate import fail
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_NATURAL = 10.0  # points of the letters that figures are laid out for
+_NARROWEST = 1.5  # inches of a panel that still reads, at letters of 8 points
+
+
+class Paper(NamedTuple):
+    """The inches of a figure's width, and the points of its letters beside those on a screen."""
+
+    width: float
+    scale: float
+
+
+_paper: ContextVar[Paper | None] = ContextVar("paper", default=None)
+
+
+@contextmanager
+def paper_columns(
+    columns: float = 1, *, width: float = 3.5, gap: float = 0.2, font_size: float = 8.0
+) -> Iterator[None]:
+    """
+    Make the figures drawn inside as wide as some columns of a journal.
+
+    Parameters
+    ----------
+    columns : float, default 1
+        How many columns a figure spans, such as 1, 1.5 or 2.
+    width, gap : float
+        Inches of a column, and between two.
+    font_size : float, default 8
+        Points of the letters; headings, names and numbers keep their proportions.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    ValueError
+        If a size is not positive.
+
+    Notes
+    -----
+    Panels stand below each other where they would be too narrow side by side. Fonts are embedded in
+    PDF by every plot, inside or not. Your own axes (``ax=``) keep their size.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> with bcm.plots.paper_columns(2):
+    ...     figure = bcm.plot_forest(counts, ["precision", "recall"])
+    >>> round(float(figure.get_figwidth()), 2)
+    7.2
+    """
+    for name, value in {"columns": columns, "width": width, "font_size": font_size}.items():
+        if not isinstance(value, (int, float)) or not value > 0:
+            raise fail(f"{name} must be a size", value, "a number above 0", "pass e.g. columns=1")
+    inches = columns * width + max(0.0, columns - 1) * gap
+    token = _paper.set(Paper(inches, font_size / _NATURAL))
+    try:
+        yield
+    finally:
+        _paper.reset(token)
+
+
+def fitted(size: tuple[float, float], number: int, columns: int) -> tuple[float, float, int, float]:
+    """
+    Return width, height and panels beside each other of a figure, and the scale of its letters.
+
+    Parameters
+    ----------
+    size : pair of float
+        The inches of the figure on a screen.
+    number, columns : int
+        Panels in all, and beside each other on a screen.
+    """
+    paper = _paper.get()
+    if paper is None:
+        return *size, columns, 1.0
+    most = max(1, int(paper.width / (_NARROWEST * paper.scale / 0.8)))
+    beside = min(columns, most)
+    height = size[1] * paper.scale * -(-number // beside) / -(-number // columns)
+    if size[0] == size[1]:  # of one aspect
+        height = paper.width
+    return paper.width, height, beside, paper.scale
+
+
+def scale_letters(figure: "Figure", scale: float) -> None:
+    """Scale all the text of a figure."""
+    from matplotlib.text import Text
+
+    if scale == 1.0:
+        return
+    ticks = set()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            labels = axis.get_ticklabels(which="both")
+            ticks |= set(labels)
+            if labels:
+                axis.set_tick_params(
+                    which="both", labelsize=float(labels[0].get_fontsize()) * scale
+                )
+    for text in figure.findobj(Text):
+        if text not in ticks:
+            text.set_fontsize(float(text.get_fontsize()) * scale)
