@@ -96,6 +96,7 @@ def mixture_weights(
     Returns
     -------
     ndarray, shape (size, ..., M)
+        The draws of a chain follow each other.
 
     Examples
     --------
@@ -122,9 +123,7 @@ def mixture_weights(
 
     weights = np.repeat(first[..., None], chains, axis=-1)  # (M, data sets, chains)
     kept = list(_thinned(sweep, weights, burn, thin, -(-size // chains)))
-    draws = np.concatenate(kept, axis=-1).T
-    if len(kept) > 1:
-        draws = rng.permutation(draws)
+    draws = np.stack(kept, axis=-1).reshape(*weights.shape[:-1], -1).T
     return draws[:size].reshape(size, *lead, components)
 
 
@@ -194,6 +193,7 @@ def latent_class(
     Returns
     -------
     prevalence : ndarray, shape (size, G, C)
+        The draws of a chain follow each other.
     rates : ndarray, shape (size, R, C, J)
     autocorrelation : float
         Of the prevalence, halfway through what is left out and at the first draw, over the chains:
@@ -225,8 +225,10 @@ def latent_class(
     kept = list(_thinned(sweep, middle, max(burn - halfway - 1, 0), thin, -(-size // chains)))
     pairs = zip(middle[0].T.reshape(-1, chains), kept[0][0].T.reshape(-1, chains), strict=True)
     autocorrelation = max(np.corrcoef(*each)[0, 1] for each in pairs)
-    order = rng.permutation(len(kept) * chains)[:size]
-    prevalence, rates = (np.concatenate(each)[order] for each in zip(*kept, strict=True))
+    prevalence, rates = (
+        np.stack(draws, axis=1).reshape(-1, *draws[0].shape[1:])[:size]
+        for draws in zip(*kept, strict=True)
+    )
     return prevalence, rates, float(autocorrelation)
 
 

@@ -219,6 +219,9 @@ class Posterior:
         How its draws are made, in words.
     effective_draws : float
         How many independent draws they are worth at most.
+    chains : int
+        How many chains they come from at most, those of a chain one after the other; 1 where they
+        are independent.
     sampling_method : {"conjugate", "quadrature", "importance", "gibbs"}, for the tree of a fit
     counts : DataArray, dims (..., actual, predicted)
         The counts of the evidence, where it has any; of outcomes, the matrix of every classifier.
@@ -234,6 +237,7 @@ class Posterior:
     knows_groups: bool = False
     how: str = "draws"
     effective_draws: float = np.inf
+    chains: int = 1
     sampling_method: str = "conjugate"
     counts: xr.DataArray
 
@@ -457,7 +461,7 @@ class Posterior:
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws (size, ..., [C]) of a measure."""
-        return Empirical(draws, how=self.how, effective_draws=self.effective_draws)
+        return Empirical(draws, self.chains, self.how, self.effective_draws)
 
     def draw_in_parts(
         self,
@@ -671,6 +675,7 @@ class PerMember(CountsPosterior):
         self.posterior, self.dim, self.counts = posterior, dim, posterior.counts
         self.pooled_dims = tuple(pooled for pooled in posterior.pooled_dims if pooled != dim)
         self.pairs, self.how = posterior.pairs, posterior.how
+        self.effective_draws = posterior.effective_draws
         self.estimands = {"parameter": f"theta_{dim}"}
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:

@@ -170,6 +170,11 @@ class Mislabelled(Strata):
             return "gibbs"
         return "importance" if len(self.errors.betas) else "quadrature"
 
+    @property
+    def chains(self) -> int:  # type: ignore[override]
+        """The number of chains of Gibbs sampling."""
+        return _CHAINS if self.sampling_method == "gibbs" else 1
+
     @cached_property
     def batch(self) -> xr.DataArray:
         """The number of examples of every member of the batch."""

@@ -53,6 +53,7 @@ _AT_ONCE = 400_000  # points times patterns
 _EXCLUDED = -1e9  # the log density of what the prior excludes: finite, for the search of the mode
 # Gibbs sampling: chains, sweeps that are left out first, and sweeps from one draw to the next.
 _CHAINS, _BURN, _THIN = 400, 100, 4
+_CORRELATED = 0.25  # between sweeps, which is not chance of 400 chains (five standard errors)
 _LEARNED = (1.0, 9.0)  # the Beta of dependence, where ratings can tell of it
 _NODES = 15  # of the quadrature over how hard an example is
 _LEAST_RATE = 1e-12  # a rate is no nearer to 0 and 1 than this
@@ -170,6 +171,11 @@ class NoisyLabels(CountsPosterior):
     def effective_draws(self) -> float:  # type: ignore[override]
         """The number of independent draws that points are worth."""
         return self.points.effective if self._binary else np.inf
+
+    @property
+    def chains(self) -> int:  # type: ignore[override]
+        """The number of chains of Gibbs sampling."""
+        return 1 if self._binary else _CHAINS
 
     @property
     def sampling_method(self) -> str:  # type: ignore[override]
@@ -311,7 +317,7 @@ class NoisyLabels(CountsPosterior):
         def support(rates):
             return np.diagonal(rates, axis1=-2, axis2=-1).mean((1, 2)) > 1 / classes
 
-        prevalence, rates, _ = gibbs.latent_class(
+        prevalence, rates, correlation = gibbs.latent_class(
             votes.votes,
             votes.weight.astype(int),
             self.prior + np.eye(classes),
@@ -325,6 +331,12 @@ class NoisyLabels(CountsPosterior):
             group=votes.group,
             support=None if votes.named else support,
         )
+        if correlation > _CORRELATED:
+            warnings.warn(
+                "The chains still remember how they began: the rates are hardly identified. Use "
+                'fit(evidence, "noisy_labels", method="nuts"), more raters or gold labels.',
+                stacklevel=2,
+            )
         return prevalence, rates
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -159,6 +159,18 @@ class TransferredErrors(Strata):
         by = names.get(self.sampling_method)
         return f"draws by {by}" if by else "draws"
 
+    @property
+    def chains(self) -> int:  # type: ignore[override]
+        """The number of chains of Gibbs sampling."""
+        return _CHAINS if self.sampling_method == "gibbs" else 1
+
+    @property
+    def effective_draws(self) -> float:  # type: ignore[override]
+        """The number of independent draws that points are worth."""
+        if self.sampling_method != "importance":
+            return np.inf
+        return min(sample.effective for sample in self._points)
+
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         lead, shape = self.labelled.shape[:-2], self.labelled.shape[-2:]

@@ -36,6 +36,13 @@ def test_each_group_may_be_asked_for():
     assert bcm.summary(counts, "recall", of="group")["group"].tolist() == [0, 1, 2]
 
 
+def test_draws_of_each_group_are_worth_no_more_than_the_parameters():
+    posterior = posteriors.hierarchical_groups(
+        bcm.from_matrix(SITES[:3], positive=1, dims=("group",))
+    )
+    assert posterior.by("group").effective_draws == posterior.effective_draws < 3000
+
+
 @pytest.mark.parametrize("cells", [SITES, MANY])
 def test_no_variation_is_pooling(cells):
     posterior = posteriors.hierarchical_groups(cells, spread=1e-3)
