@@ -302,7 +302,7 @@ def _draws_of_terms(part, terms, rng, keywords):
     """Return joint draws of the measures of one part."""
     posterior, of = select_estimand(posterior_of(part, **_of_posterior(keywords)), keywords["of"])
     names = list(dict.fromkeys(term.measure for term in terms))
-    kernels, of = resolve_measures(posterior, names, of)
+    kernels = resolve_measures(posterior, names)
     drawn = draw_labelled(posterior, kernels, _DRAWS, rng, of=of, n=check_size(keywords["n"], of))
     values = dict(zip(names, (drawn[kernel.__name__] for kernel in kernels), strict=True))
     return [_value_of_term(values[term.measure], term, part).values for term in terms]
@@ -318,7 +318,7 @@ def _value_of_term(values, term, part):
     where = {k: v for k, v in term.where.items() if k in _OF_ANSWERS or not _adds_up(part)}
     for dim in [name for name in values.dims if name != "draw"]:
         if dim not in where and dim != "classifier":
-            label = values[dim].values.tolist()[0] if dim in values.coords else "..."
+            label = values[dim].values.tolist()[0]
             todo = f'write e.g. "{term.measure}[{dim}={label}] > 0.8"'
             raise fail(f"{term.measure} has a value for each {dim}", ..., f"one {dim}", todo)
         values = values.isel({dim: _index_of_label(values, dim, where)}, drop=True)

@@ -265,7 +265,7 @@ def joint_posterior(
     sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
     if not is_members(evidence):
         posterior = posterior_of(evidence, model, compared=dim, **sampler, **keywords).by(dim)
-        kernels, of = resolve_measures(posterior, measures, of)
+        kernels, of = resolve_measures(posterior, measures), posterior.resolve_estimand(of)
         if compared and not is_paired(posterior, dim):
             _warn_if_paired(_classifiers(posterior.observed, dim))
             _warn_if_apart(posterior.observed, dim)

@@ -178,7 +178,7 @@ def gap_of(
     """Return the gap given the posterior of every group; parameters as for `gap`."""
     check_prob(prob), check_kind(kind)
     measures, statistic = _measures_and_statistic(measure, statistic)
-    kernels, _ = resolve_measures(posterior, measures, "parameter")
+    kernels = resolve_measures(posterior, measures)
     size = number_of_draws(posterior, draws)
     rng = np.random.default_rng(check_seed(random_seed))
     drawn = _draw_statistic(posterior, kernels, dim, statistic, size, rng)

@@ -617,7 +617,7 @@ def distributions_of(
     """
     sampler: dict[str, Any] = {"draws": check_draws(draws), "random_seed": random_seed}
     posterior, of = select_estimand(posterior_of(evidence, model, **sampler, **keywords), of)
-    kernels, of = resolve_measures(posterior, measures, of)
+    kernels = resolve_measures(posterior, measures)
     options: dict[str, Any] = {"n": n, "draws": draws, "random_seed": random_seed}
     return labelled_distributions(posterior, kernels, of=of, accuracy=accuracy, **options)
 
@@ -645,8 +645,8 @@ def labelled_distributions(
 ) -> list[tuple[Distribution, LabelTemplate]]:
     """Return the distributions of resolved measures of a posterior; see `distributions_of`."""
     _check_accuracy(accuracy)
-    options: dict[str, Any] = {"n": check_size(n, of), "draws": check_draws(draws)}
-    distributions = posterior.distributions(kernels, of=of, random_seed=random_seed, **options)
+    options: dict[str, Any] = {"n": check_size(n, of), "draws": draws, "random_seed": random_seed}
+    distributions = posterior.distributions(kernels, of=of, **options)
     if accuracy is not None:
         distributions = [distribution.with_tolerance(accuracy) for distribution in distributions]
     attrs = {"of": posterior.estimand_name(of)}
@@ -660,20 +660,26 @@ def labelled_distributions(
 
 
 def select_estimand(posterior: Posterior, of: str) -> tuple[Posterior, str]:
-    """Return the members of the dim that an estimand is named after, and what is asked of them."""
-    return (posterior.by(of), "parameter") if of in posterior.pooled_dims else (posterior, of)
+    """
+    Return the posterior that an estimand is of, and the estimand as that has it.
+
+    An estimand named after a dim that is pooled over is the parameter of each of its members.
+    """
+    if of in posterior.pooled_dims:
+        return posterior.by(of), "parameter"
+    return posterior, posterior.resolve_estimand(of)
 
 
-def resolve_measures(posterior: Posterior, measures: Wanted | None, of: str) -> tuple[list, str]:
-    """Return the measures and the estimand, or raise where the posterior lacks them."""
+def resolve_measures(posterior: Posterior, measures: Wanted | None) -> list:
+    """Return the measures as the posterior has them, or raise where it lacks one."""
     if posterior.measured:
-        return _measured(posterior.measured, measures), posterior.resolve_estimand(of)
+        return _measured(posterior.measured, measures)
     if measures is None:
         raise fail("no measures", ..., "one or more", 'pass e.g. "f1"', TypeError)
     if posterior.measured_variable != "cells":
         resolved = of_variable(measures, posterior.measured_variable)
-        return [posterior.bound(kernel) for kernel in resolved], posterior.resolve_estimand(of)
-    return kernels(measures, posterior.counts), posterior.resolve_estimand(of)
+        return [posterior.bound(kernel) for kernel in resolved]
+    return kernels(measures, posterior.counts)
 
 
 def _measured(available, measures):

@@ -151,7 +151,7 @@ def _single_measure(posterior, measure):
     if not isinstance(measure, str) and not callable(measure):
         todo = "ask for each by itself"
         raise fail("one measure at a time", measure, "a name or a function", todo, TypeError)
-    (kernel,), _ = resolve_measures(posterior, [measure], "parameter")
+    (kernel,) = resolve_measures(posterior, [measure])
     return kernel
 
 

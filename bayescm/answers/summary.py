@@ -15,6 +15,7 @@ import xarray as xr
 
 from bayescm.answers.dask import in_blocks, is_lazy
 from bayescm.answers.interval import (
+    check_draws,
     labelled_distributions,
     resolve_measures,
     select_estimand,
@@ -133,7 +134,7 @@ def nested_summary(
         return _of_members(evidence, dim, partial(nested_summary, measures=measures, **of_member))
     if measures is None:
         measures = _default_measures(evidence)
-    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
+    sampler: dict[str, Any] = {"draws": check_draws(draws), "random_seed": random_seed}
     options: dict[str, Any] = {"inner": inner, "n": n, "accuracy": accuracy, **sampler}
     if is_lazy(evidence):
         options |= {"prob": prob, "kind": kind, "of": of, **keywords}
@@ -178,11 +179,12 @@ def table_of(
     prob: float,
     kind: str,
     *,
+    of: str = "parameter",
     inner: float | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Return the summary of a posterior; for the other options see `summary`."""
-    kernels, of = resolve_measures(posterior, measures, options.pop("of", "parameter"))
+    kernels = resolve_measures(posterior, measures)
     answers = labelled_distributions(posterior, kernels, of=of, **options)
     scalars = [distribution for distribution, template in answers if not template.dims]
     precompute_intervals(scalars, prob, kind, moments=True)

@@ -431,7 +431,7 @@ def estimate(
 
 def _posterior_and_measure(evidence, measure, average, model):
     posterior = posterior_of(evidence, _checked(model))
-    ((kernel,), _) = resolve_measures(posterior, _of_classes(measure, average), "parameter")
+    (kernel,) = resolve_measures(posterior, _of_classes(measure, average))
     return posterior, kernel
 
 

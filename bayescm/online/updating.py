@@ -288,7 +288,7 @@ def intervals_of(
 ) -> xr.Dataset:
     """Return intervals of measures of a posterior; parameters as for `intervals`."""
     prob, kind = check_prob(prob), check_kind(kind)
-    kernels, of = resolve_measures(posterior, measures, of)
+    kernels, of = resolve_measures(posterior, measures), posterior.resolve_estimand(of)
     distributions = posterior.distributions(
         kernels, of=of, n=check_size(n, of), random_seed=random_seed
     )
@@ -302,7 +302,7 @@ def intervals_of(
 
 def values_of(posterior: Posterior, measures: Any) -> xr.Dataset:
     """Return the plug-in estimates of measures of a posterior."""
-    kernels, _ = resolve_measures(posterior, measures, "parameter")
+    kernels = resolve_measures(posterior, measures)
     points = {measure.__name__: posterior.point(measure) for measure in kernels}
     return _dataset(posterior, kernels, points)
 

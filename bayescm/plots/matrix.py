@@ -270,8 +270,8 @@ def _of_model(
         todo = f"select one of {dim}, or sum over it"
         raise fail("more than one matrix", dict(posterior.batch.sizes), "one matrix", todo)
     columns = [resolve(_share_of(i, _AXES[per])) for i in range(evidence.sizes["predicted"])]
-    size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
-    rng, of = np.random.default_rng(check_seed(random_seed)), posterior.resolve_estimand(of)
+    size = draws or posterior.draws_by_default(of, joint=True)
+    rng = np.random.default_rng(check_seed(random_seed))
     shares = posterior.draw_in_parts(columns, size, rng, of=of, n=check_size(n, of))
     distribution, counts = Empirical(np.stack(shares, axis=-1)), in_order(as_counts(evidence))
     summed = counts.sum([dim for dim in counts.dims if dim not in CELLS])

@@ -242,7 +242,7 @@ def _single(counts, prob, kind):
 
 def _pooled(posterior, prob, kind, random_seed):
     """Return by measure the means and intervals of what one posterior says of all studies."""
-    kernels, _ = resolve_measures(posterior, list(_MEASURES), "parameter")
+    kernels = resolve_measures(posterior, list(_MEASURES))
     answers = [
         posterior.distributions(kernels, of=of, random_seed=random_seed) for of in _POOLED.values()
     ]
