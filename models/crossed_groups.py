@@ -117,14 +117,16 @@ def crossed_groups(
         sums = pm.math.dot(design, spread[owner] * main).reshape((*counts.shape[:-2], len(hits)))
         logits = pm.math.logit(rates) + sums + omega * effect
         flat = (*counts.shape[:-2], len(labels) ** 2)
-        own = _cells(logits, hits, rest)
-        known = own if prevalence is None else _cells(_with(logits, prevalence), hits, rest)
-        pm.Deterministic("theta", known.reshape(counts.shape), dims=counts.dims)
+        probability = _cells(logits, hits, rest)
+        theta = probability
+        if prevalence is not None:
+            theta = _cells(_at_prevalence(logits, prevalence), hits, rest)
+        pm.Deterministic("theta", theta.reshape(counts.shape), dims=counts.dims)
         cells = data.reshape(flat)
         pm.Multinomial(
             "cell_counts",
             n=cells.sum(-1).astype("int64"),
-            p=own,
+            p=probability,
             observed=cells,
             dims=(*lead, "cell"),
         )
@@ -134,30 +136,30 @@ def crossed_groups(
 def _terms(counts, smooth):
     """Return terms, columns, the term of each column, and the columns' values in every cell."""
     terms, names, owner, blocks = [], [], [], []
-    for dim, place in zip(counts.dims, np.indices(counts.shape[:-2]), strict=False):
-        size, levels = counts.sizes[dim], counts[dim].values.tolist()
+    for dim, level in zip(counts.dims, np.indices(counts.shape[:-2]), strict=False):
+        size, labels = counts.sizes[dim], counts[dim].values.tolist()
         if dim in smooth:
-            seen = counts.sum([each for each in counts.dims if each != dim]).values
-            basis = _curve(np.asarray(levels, float), seen.astype(float))
+            examples = counts.sum([other for other in counts.dims if other != dim]).values
+            basis = _curve(np.asarray(labels, float), examples.astype(float))
             owner += [len(terms)] + [len(terms) + 1] * (basis.shape[1] - 1)
             terms += [dim, f"{dim} curve"]
-            names += [dim, *(f"{dim} curve {each}" for each in range(1, basis.shape[1]))]
+            names += [dim, *(f"{dim} curve {column}" for column in range(1, basis.shape[1]))]
         else:
             basis = np.eye(size)
             owner += [len(terms)] * size
             terms.append(dim)
-            names += [f"{dim}={level}" for level in levels]
-        blocks.append(basis[place.ravel()])
+            names += [f"{dim}={label}" for label in labels]
+        blocks.append(basis[level.ravel()])
     return terms, names, np.array(owner), np.concatenate(blocks, axis=1)
 
 
-def _curve(levels, seen, most=6):
-    """Return the slope and the curve (levels, 1 + K) of numbers, of which some were seen."""
-    share = seen / seen.sum()
+def _curve(levels, examples, most=6):
+    """Return the slope and the curve (levels, 1 + K) of numbers, some of which have examples."""
+    share = examples / examples.sum()
     middle = share @ levels
     z = (levels - middle) / np.sqrt(share @ (levels - middle) ** 2)
-    known = np.unique(z[seen > 0])
-    knots = np.quantile(known, np.linspace(0, 1, 1 + min(most, len(known) - 2)))
+    with_examples = np.unique(z[examples > 0])
+    knots = np.quantile(with_examples, np.linspace(0, 1, 1 + min(most, len(with_examples) - 2)))
     squares = np.maximum(z[:, None] - knots, 0) ** 2 / 2
     curve = squares[:, :-1] - squares[:, 1:]
     # What a level and a slope say is not the curve's.
@@ -172,23 +174,23 @@ def _rates(labels):
     classes = len(labels)
     order = list(range(classes))[::-1]
     names, hits, rest = [], [], []
-    for place, actual in enumerate(order[:-1]):
-        names.append(f"{labels[actual]} of {classes - place} classes")
-        hits.append([(actual, each) for each in order])
-        rest.append([(other, each) for other in order[place + 1 :] for each in order])
+    for position, actual in enumerate(order[:-1]):
+        names.append(f"{labels[actual]} of {classes - position} classes")
+        hits.append([(actual, predicted) for predicted in order])
+        rest.append([(other, predicted) for other in order[position + 1 :] for predicted in order])
     for actual in order:
-        cells = [actual, *(each for each in order if each != actual)]
-        for place, predicted in enumerate(cells[:-1]):
-            names.append(f"{labels[actual]}->{labels[predicted]} of {classes - place}")
+        columns = [actual, *(other for other in order if other != actual)]
+        for position, predicted in enumerate(columns[:-1]):
+            names.append(f"{labels[actual]}->{labels[predicted]} of {classes - position}")
             hits.append([(actual, predicted)])
-            rest.append([(actual, each) for each in cells[place + 1 :]])
+            rest.append([(actual, other) for other in columns[position + 1 :]])
     if classes == 2:
         names = ["prevalence", "recall", "specificity"]
-    found = np.zeros((2, len(names), classes, classes))
-    for both, cells in zip(found, (hits, rest), strict=True):
-        for rate, each in zip(both, cells, strict=True):
-            rate[tuple(np.transpose(each))] = 1
-    return names, *found.reshape(2, len(names), -1)
+    indicator = np.zeros((2, len(names), classes, classes))
+    for of_side, cells_of_rates in zip(indicator, (hits, rest), strict=True):
+        for of_rate, cells in zip(of_side, cells_of_rates, strict=True):
+            of_rate[tuple(np.transpose(cells))] = 1
+    return names, *indicator.reshape(2, len(names), -1)
 
 
 def _cells(logits, hits, rest):
@@ -197,7 +199,7 @@ def _cells(logits, hits, rest):
     return pm.math.exp(-pm.math.dot(right, hits) - pm.math.dot(wrong, rest))
 
 
-def _with(logits, prevalence):
+def _at_prevalence(logits, prevalence):
     """Put known shares of the classes in the place of the cells' own."""
     shares = np.array(prevalence, float)
     if shares.ndim == 0:

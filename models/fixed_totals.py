@@ -101,8 +101,8 @@ def _shares(prevalence, counts, totals):
     """Return the share of each actual class, ``(..., C)`` or ``(C,)``, as a PyMC expression."""
     if prevalence is None:
         # Named, so that pm.do can set it.
-        own = totals / totals.sum(-1, keepdims=True)
-        return pm.Deterministic("prevalence", own, dims=counts.dims[:-1])
+        of_sample = totals / totals.sum(-1, keepdims=True)
+        return pm.Deterministic("prevalence", of_sample, dims=counts.dims[:-1])
     if callable(prevalence):
         share = prevalence("prevalence")
     elif isinstance(prevalence, tuple):

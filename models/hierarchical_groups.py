@@ -116,7 +116,7 @@ def hierarchical_groups(
     coords["rate"] = ["prevalence", "recall", "specificity"]
     coords["part"] = [
         "shares",
-        *(f"{each} {part}" for part in ("right", "errors") for each in coords["actual"]),
+        *(f"{label} {part}" for part in ("right", "errors") for label in coords["actual"]),
     ]
     coords["other"] = np.arange(classes - 1)
     labels = coords["actual"].tolist()
@@ -129,14 +129,14 @@ def hierarchical_groups(
             "concentration", _pseudo_counts(concentration, counts), dims=("actual", "predicted")
         )
         if classes == 2:
-            moved = None if covariates is None else _moved(covariates, counts, slope, lead)
-            _two(data, weight, (spread, moved), prevalence, lead)
+            shift = None if covariates is None else _regression(covariates, counts, slope, lead)
+            _two_classes(data, weight, spread, shift, prevalence, lead)
         else:
-            _many(data, weight, spread, lead)
+            _many_classes(data, weight, spread, lead)
     return model
 
 
-def _moved(covariates, counts, slope, lead):
+def _regression(covariates, counts, slope, lead):
     """Add slopes, and return what the covariates add to the logits of every group."""
     if "group" in covariates.coords and "group" in counts.coords:
         covariates = covariates.sel(group=counts["group"].values)
@@ -148,9 +148,8 @@ def _moved(covariates, counts, slope, lead):
     return (design[:, :, None] * beta[..., None, :, :]).sum(-2)
 
 
-def _two(data, weight, between, prevalence, lead):
+def _two_classes(data, weight, spread, shift, prevalence, lead):
     """Add logit-normal effects of the prevalence, and bivariate ones of recall and specificity."""
-    spread, shift = between
     hits = pm.math.stack([weight[1].sum(), weight[1, 1], weight[0, 0]])
     misses = pm.math.stack([weight[0].sum(), weight[1, 0], weight[0, 1]])
     rates = pm.Beta("rates", hits, misses, dims=(*lead, "rate"))
@@ -161,12 +160,12 @@ def _two(data, weight, between, prevalence, lead):
 
     middle = pm.math.logit(rates)
     dims = (*lead, "actual", "predicted")
-    pm.Deterministic("theta", _average(middle, spread, prevalence), dims=dims)
+    pm.Deterministic("theta", _average_over_groups(middle, spread, prevalence), dims=dims)
     pm.Deterministic("theta_typical", _table(middle, prevalence), dims=dims)
-    moved = middle + spread * _correlated(new, rho)
-    pm.Deterministic("theta_new", _table(moved, prevalence), dims=dims)
-    own = middle[..., None, :] + spread[..., None, :] * _correlated(effect, rho[..., None])
-    theta = _table(own if shift is None else own + shift, None)
+    logits_new = middle + spread * _correlated(new, rho)
+    pm.Deterministic("theta_new", _table(logits_new, prevalence), dims=dims)
+    logits = middle[..., None, :] + spread[..., None, :] * _correlated(effect, rho[..., None])
+    theta = _table(logits if shift is None else logits + shift, None)
     pm.Deterministic("theta_group", theta, dims=(*lead, "group", "actual", "predicted"))
     shape = data.shape
     cells = data.reshape((*shape[:-2], 4))
@@ -185,13 +184,13 @@ def _correlated(effect, rho):
     return pm.math.stack([effect[..., 0], effect[..., 1], last], axis=-1)
 
 
-def _average(middle, spread, prevalence):
+def _average_over_groups(middle, spread, prevalence):
     """Return the cell probabilities averaged over all groups, by Gauss-Hermite quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(61)
-    turned = middle[..., None] + spread[..., None] * nodes
+    logits = middle[..., None] + spread[..., None] * nodes
     weights = weights / weights.sum()
-    yes, no = (pm.math.sigmoid(sign * turned) @ weights for sign in (1, -1))
-    return _cells(yes, no, prevalence)
+    rates, complements = (pm.math.sigmoid(sign * logits) @ weights for sign in (1, -1))
+    return _cells(rates, complements, prevalence)
 
 
 def _table(logits, prevalence):
@@ -199,52 +198,55 @@ def _table(logits, prevalence):
     return _cells(pm.math.sigmoid(logits), pm.math.sigmoid(-logits), prevalence)
 
 
-def _cells(yes, no, prevalence):
+def _cells(rates, complements, prevalence):
     """Return the cell probabilities of rates (..., rate) and their complements."""
-    share = yes[..., 0] if prevalence is None else prevalence
-    rest = no[..., 0] if prevalence is None else 1 - prevalence
-    well = pm.math.stack([rest * yes[..., 2], rest * no[..., 2]], axis=-1)
-    sick = pm.math.stack([share * no[..., 1], share * yes[..., 1]], axis=-1)
-    return pm.math.stack([well, sick], axis=-2)
+    positive = rates[..., 0] if prevalence is None else prevalence
+    negative = complements[..., 0] if prevalence is None else 1 - prevalence
+    tn, fp = negative * rates[..., 2], negative * complements[..., 2]
+    fn, tp = positive * complements[..., 1], positive * rates[..., 1]
+    rows = [pm.math.stack(row, axis=-1) for row in ((tn, fp), (fn, tp))]
+    return pm.math.stack(rows, axis=-2)
 
 
-def _many(data, weight, spread, lead):
+def _many_classes(data, weight, spread, lead):
     """Add Dirichlets of the class totals, of what is right and of errors, the groups summed out."""
     classes = len(pm.modelcontext(None).coords["actual"])
-    each = np.arange(classes)
-    others = np.nonzero(~np.eye(classes, dtype=bool))
-    totals, right_seen = data.sum(-1), data[..., each, each]
-    wrong_seen = data[..., *others].reshape((*data.shape[:-1], classes - 1))
-    prior_wrong = weight[others].reshape((classes, classes - 1))
+    diagonal = np.arange(classes)
+    off_diagonal = np.nonzero(~np.eye(classes, dtype=bool))
+    totals, right_counts = data.sum(-1), data[..., diagonal, diagonal]
+    error_counts = data[..., *off_diagonal].reshape((*data.shape[:-1], classes - 1))
+    prior_wrong = weight[off_diagonal].reshape((classes, classes - 1))
 
     shares = pm.Dirichlet("shares", weight.sum(-1), dims=(*lead, "actual"))
-    right = pm.Beta("right", weight[each, each], prior_wrong.sum(-1), dims=(*lead, "actual"))
+    right = pm.Beta(
+        "right", weight[diagonal, diagonal], prior_wrong.sum(-1), dims=(*lead, "actual")
+    )
     errors = pm.Dirichlet("errors", prior_wrong, dims=(*lead, "actual", "other"))
-    worth = 4 / _spread(spread, (*lead, "part")) ** 2
+    precision = 4 / _spread(spread, (*lead, "part")) ** 2
     theta = shares[..., None] * _with_diagonal(right, (1 - right)[..., None] * errors, classes)
     pm.Deterministic("theta", theta, dims=(*lead, "actual", "predicted"))
     pm.Deterministic("theta_typical", theta, dims=(*lead, "actual", "predicted"))
     pm.DirichletMultinomial(
         "class_counts",
         n=totals.sum(-1).astype("int64"),
-        a=(worth[..., 0][..., None] * shares)[..., None, :],
+        a=(precision[..., 0][..., None] * shares)[..., None, :],
         observed=totals,
         dims=(*lead, "group", "actual"),
     )
-    of_right = worth[..., 1 : classes + 1]
+    precision_right = precision[..., 1 : classes + 1]
     pm.BetaBinomial(
         "right_counts",
         n=totals.astype("int64"),
-        alpha=(of_right * right)[..., None, :],
-        beta=(of_right * (1 - right))[..., None, :],
-        observed=right_seen,
+        alpha=(precision_right * right)[..., None, :],
+        beta=(precision_right * (1 - right))[..., None, :],
+        observed=right_counts,
         dims=(*lead, "group", "actual"),
     )
     pm.DirichletMultinomial(
         "error_counts",
-        n=wrong_seen.sum(-1).astype("int64"),
-        a=(worth[..., classes + 1 :, None] * errors)[..., None, :, :],
-        observed=wrong_seen,
+        n=error_counts.sum(-1).astype("int64"),
+        a=(precision[..., classes + 1 :, None] * errors)[..., None, :, :],
+        observed=error_counts,
         dims=(*lead, "group", "actual", "other"),
     )
 

@@ -77,7 +77,7 @@ def hierarchical_rows(
     coords["other"] = np.arange(classes - 1)
     coords["cell"] = [f"{actual}->{predicted}" for actual in labels for predicted in labels]
     flat = (*counts.shape[:-2], classes**2)
-    each, row = np.ones(classes), np.ones((classes, classes - 1))
+    ones, others = np.ones(classes), np.ones((classes, classes - 1))
 
     with pm.Model(coords=coords) as model:
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
@@ -90,14 +90,14 @@ def hierarchical_rows(
             spread = pm.HalfNormal("spread", spread, dims=lead or None)
         weight = 4 / spread**2
         hits, misses = (weight * common)[..., None], (weight * (1 - common))[..., None]
-        accuracy = pm.Beta("accuracy", hits * each, misses * each, dims=(*lead, "actual"))
+        accuracy = pm.Beta("accuracy", hits * ones, misses * ones, dims=(*lead, "actual"))
         even = pm.Uniform("evenness", 0, 1, dims=lead or None)
         shares = pm.Dirichlet(
-            "shares", (even / (1 - even))[..., None] * each, dims=(*lead, "actual")
+            "shares", (even / (1 - even))[..., None] * ones, dims=(*lead, "actual")
         )
         mistakes = pm.Dirichlet(
             "mistakes",
-            np.broadcast_to(errors / (classes - 1) * row, (*counts.shape[:-2], *row.shape)),
+            np.broadcast_to(errors / (classes - 1) * others, (*counts.shape[:-2], *others.shape)),
             dims=(*lead, "actual", "other"),
         )
         wrong = (1 - accuracy)[..., None] * mistakes
@@ -117,12 +117,8 @@ def _with_diagonal(accuracy, wrong, classes):
     """Put the errors of each row, C - 1 of them, around its diagonal cell."""
     rows = []
     for actual in range(classes):
-        order = [place if place < actual else place - 1 for place in range(classes)]
-        cells = [
-            accuracy[..., actual] if place == actual else wrong[..., actual, source]
-            for place, source in enumerate(order)
-        ]
-        rows.append(pm.math.stack(cells, axis=-1))
+        before, after = wrong[..., actual, :actual], wrong[..., actual, actual:]
+        rows.append(pm.math.concatenate([before, accuracy[..., actual, None], after], axis=-1))
     return pm.math.stack(rows, axis=-2)
 
 

@@ -84,17 +84,17 @@ def mislabelled(
     """
     several = "outcome" in evidence.dims
     labels = evidence["label" if several else "actual"].values
-    batch, table, said = (_of_outcomes if several else _of_counts)(evidence, labels)
-    classes, strata = len(labels), said.shape[1]
-    prior = _pseudo_counts(concentration, said, classes, several)
+    batch, table, answers = (_of_outcomes if several else _of_counts)(evidence, labels)
+    classes, strata = len(labels), answers.shape[1]
+    prior = _pseudo_counts(concentration, answers, classes, several)
     spread, rates, betas, functions = _errors(label_error, labels.tolist())
-    erring = [labels[place] for place in betas]
-    names = ["|".join(str(labels[each]) for each in column) for column in said.T]
+    erring = [labels[class_index] for class_index in betas]
+    names = ["|".join(str(labels[answer]) for answer in column) for column in answers.T]
     coords = {dim: evidence[dim].values for dim in batch}
     coords |= {"cell": [f"{actual}->{name}" for actual in labels for name in names]}
     coords |= {"actual": labels, "predicted": labels} | ({"erring": erring} if betas else {})
-    own = ("classifier",) if several else ()
-    coords |= {dim: np.atleast_1d(evidence[dim].values) for dim in own}
+    classifier_dim = ("classifier",) if several else ()
+    coords |= {dim: np.atleast_1d(evidence[dim].values) for dim in classifier_dim}
     lead, dims = table.shape[:-2], (*batch, "cell")
     with pm.Model(coords=coords) as model:
         pm.Data("is_positive", _is_positive(evidence, labels), dims="actual")
@@ -107,34 +107,34 @@ def mislabelled(
             alpha, beta = np.transpose(list(betas.values()))
             shape = (*lead, len(betas))
             dist = pm.Beta.dist(alpha, beta, shape=shape)
-            drawn = pm.Truncated("label_error", dist, upper=0.5, dims=(*batch, "erring"))
-            for index, place in enumerate(betas):
-                rates[place] = drawn[..., index]
-        for place, function in functions.items():
-            rates[place] = function(f"label_error_{labels[place]}")
+            error_rates = pm.Truncated("label_error", dist, upper=0.5, dims=(*batch, "erring"))
+            for index, class_index in enumerate(betas):
+                rates[class_index] = error_rates[..., index]
+        for class_index, function in functions.items():
+            rates[class_index] = function(f"label_error_{labels[class_index]}")
         theta = pm.Dirichlet("theta_cell", weight, dims=dims)
         cells = theta.reshape((*lead, classes, strata))
-        wrong = [pt.as_tensor(rates[place])[..., None] for place in range(classes)]
-        seen = 0
-        for place in range(classes):
-            right = np.eye(classes)[place]
-            row = (1 - wrong[place]) * right + wrong[place] * spread[place]
-            seen = seen + row[..., :, None] * cells[..., place, :][..., None, :]
+        wrong = [pt.as_tensor(rates[class_index])[..., None] for class_index in range(classes)]
+        labelled = 0  # the cells by label and answers, of which the true classes are summed out
+        for class_index in range(classes):
+            right = np.eye(classes)[class_index]
+            label = (1 - wrong[class_index]) * right + wrong[class_index] * spread[class_index]
+            labelled = labelled + label[..., :, None] * cells[..., class_index, :][..., None, :]
         size = data.sum(-1).astype("int64")
         pm.Multinomial(
-            "label_counts", n=size, p=seen.reshape((*lead, -1)), observed=data, dims=dims
+            "label_counts", n=size, p=labelled.reshape((*lead, -1)), observed=data, dims=dims
         )
-        belongs = (said[:, None] == np.arange(classes)[:, None]).astype(float)
+        belongs = (answers[:, None] == np.arange(classes)[:, None]).astype(float)
         if "prevalence" in evidence.coords:
             share = evidence["prevalence"].values
             share = share if share.ndim else np.array([1 - share, share])
             cells = share[:, None] * cells / cells.sum(-1, keepdims=True)
-        found = (cells @ belongs.reshape(-1, strata).T).reshape(
+        tables = (cells @ belongs.reshape(-1, strata).T).reshape(
             (*lead, classes, *belongs.shape[:2])
         )
-        found = pt.swapaxes(found, -3, -2)
-        found = found if several else found[..., 0, :, :]
-        pm.Deterministic("theta", found, dims=(*batch, *own, "actual", "predicted"))
+        tables = pt.swapaxes(tables, -3, -2)
+        tables = tables if several else tables[..., 0, :, :]
+        pm.Deterministic("theta", tables, dims=(*batch, *classifier_dim, "actual", "predicted"))
     return model
 
 
@@ -148,43 +148,43 @@ def _of_counts(counts, labels):
 def _of_outcomes(outcomes, labels):
     """Return the same of several classifiers: their answers together are one column."""
     batch = [dim for dim in outcomes["counts"].dims if dim != "outcome"]
-    place = {label: index for index, label in enumerate(labels.tolist())}
+    class_index = {label: index for index, label in enumerate(labels.tolist())}
     answers = np.atleast_2d(outcomes["predicted"].transpose("classifier", ...).values).T.tolist()
-    rows = [tuple(place[each] for each in row) for row in answers]
-    said = sorted(set(rows))
+    rows = [tuple(class_index[label] for label in row) for row in answers]
+    patterns = sorted(set(rows))
     counts = outcomes["counts"].transpose(*batch, "outcome").values
-    table = np.zeros((*counts.shape[:-1], len(labels), len(said)))
+    table = np.zeros((*counts.shape[:-1], len(labels), len(patterns)))
     for index, truth in enumerate(outcomes["actual"].values.tolist()):
-        table[..., place[truth], said.index(rows[index])] += counts[..., index]
-    return batch, table, np.array(said).T
+        table[..., class_index[truth], patterns.index(rows[index])] += counts[..., index]
+    return batch, table, np.array(patterns).T
 
 
-def _pseudo_counts(concentration, said, classes, several):
+def _pseudo_counts(concentration, answers, classes, several):
     """Return the prior (C, K)."""
     if concentration is not None:
-        return np.broadcast_to(np.asarray(concentration, float), (classes, said.shape[1]))
-    agree = (said == said[0]).all(axis=0)
+        return np.broadcast_to(np.asarray(concentration, float), (classes, answers.shape[1]))
+    agree = (answers == answers[0]).all(axis=0)
     whole = np.where(agree, 2 / max(1, agree.sum()), 1.0)
     return np.tile(whole / classes, (classes, 1))
 
 
-def _errors(given, labels):
-    """Return how wrong labels are spread (C, C), the known rates, betas and functions by place."""
+def _errors(label_error, labels):
+    """Return how wrong labels are spread (C, C), the known rates, betas and functions by class."""
     size = len(labels)
     spread = (1 - np.eye(size)) / (size - 1)
     rates, betas, functions = [0.0] * size, {}, {}
-    for place, label in enumerate(labels):
-        rate = given.get(label, 0.0) if isinstance(given, Mapping) else given
+    for class_index, label in enumerate(labels):
+        rate = label_error.get(label, 0.0) if isinstance(label_error, Mapping) else label_error
         if isinstance(rate, Mapping):
-            rates[place] = float(sum(rate.values()))
-            if rates[place] > 0:
-                spread[place] = [rate.get(each, 0.0) / rates[place] for each in labels]
+            rates[class_index] = total = float(sum(rate.values()))
+            if total > 0:
+                spread[class_index] = [rate.get(other, 0.0) / total for other in labels]
         elif callable(rate):
-            functions[place] = rate
+            functions[class_index] = rate
         elif isinstance(rate, tuple):
-            betas[place] = rate
+            betas[class_index] = rate
         else:
-            rates[place] = float(rate)
+            rates[class_index] = float(rate)
     return spread, rates, betas, functions
 
 

@@ -115,15 +115,15 @@ def paired_folds(
     cells = np.indices((classes, *(classes,) * judges)).reshape(1 + judges, -1)
     counts = _all_cells(outcomes, "counts", cells.shape[1])
     halves = _all_cells(outcomes, "halves", cells.shape[1]) if "halves" in outcomes else None
-    place = np.arange(classes)
-    truth = (cells[0] == place[:, None]).astype(float)
-    said = (cells[1:, None] == place[:, None]).astype(float)
+    class_indices = np.arange(classes)
+    truth = (cells[0] == class_indices[:, None]).astype(float)
+    answered = (cells[1:, None] == class_indices[:, None]).astype(float)
     right = (cells[1:, None] == cells[0]).astype(float)
     totals = counts.sum(0) @ truth.T
     error = 1 / np.sqrt(np.maximum(totals, 1))
     unit = np.sqrt(2 * np.median(error**2))
     with_halves = (SPREAD_WITH_HALVES, SEPARATION_WITH_HALVES)
-    usual = (SPREAD, SEPARATION) if halves is None else with_halves
+    defaults = (SPREAD, SEPARATION) if halves is None else with_halves
 
     coords = {"classifier": names, "actual": labels, "predicted": labels}
     coords |= {"fold": outcomes["fold"].values, "effect": ["separation", *map(str, labels)]}
@@ -138,22 +138,25 @@ def paired_folds(
         n = data.sum(-1).astype("int64")
         pm.Multinomial("outcome_counts", n=n, p=theta, observed=data, dims=("fold", "cell"))
 
-        scale = (usual[0] if spread is None else spread) * unit ** (2 / 3)
+        scale = (defaults[0] if spread is None else spread) * unit ** (2 / 3)
         moves = pm.HalfStudentT("spread", nu=2, sigma=scale, dims="classifier")
         ratio = (moves / unit) ** 2
         rho = THRESHOLD_RHO
         if halves is not None:
             rho = pm.Uniform("rho_threshold", 0, 1, dims="classifier")
         correlation = pm.Uniform("correlation", 0, 1)
-        own = ((1 - rho) * ratio)[:, None] * error**2
-        seen = counts[None], own
-        _observe_variance("fold_variance", numbers(counts[None], truth, said, weight), own)
-        if halves is not None:
-            seen = halves, (HALF_RATE * ratio + HALF_NOISE)[:, None] * error**2
-            _observe_variance("half_variance", numbers(halves, truth, said, weight), seen[1])
-        _observe_apart(numbers(seen[0], truth, said, weight), seen[1], correlation)
+        between_folds = ((1 - rho) * ratio)[:, None] * error**2
+        of_folds = numbers(counts[None], truth, answered, weight)
+        _observe_variance("fold_variance", of_folds, between_folds)
+        if halves is None:
+            _observe_differences(of_folds, between_folds, correlation)
+        else:
+            between_halves = (HALF_RATE * ratio + HALF_NOISE)[:, None] * error**2
+            of_halves = numbers(halves, truth, answered, weight)
+            _observe_variance("half_variance", of_halves, between_halves)
+            _observe_differences(of_halves, between_halves, correlation)
 
-        base = (usual[1] if separation is None else separation) * unit
+        base = (defaults[1] if separation is None else separation) * unit
         if halves is not None:
             base = pm.LogNormal("separation", np.log(base), SEPARATION_LOG_SD)
             _observe_right(numbers(halves, truth, right, weight), base, unit)
@@ -163,7 +166,7 @@ def paired_folds(
         threshold = pm.math.sqrt(column) * (common + pm.math.sqrt(1 - correlation) * alone[:, 1:])
         root = luck(numbers(counts[None], truth, right, weight)[1])
         apart = base * pm.math.dot(root, alone[:, 0])
-        belongs = truth[None, :, None] * said[:, None]
+        belongs = truth[None, :, None] * answered[:, None]
         tables = (theta @ belongs.reshape(-1, len(weight)).T).reshape((judges, classes, classes))
         shares = tables.sum(-1, keepdims=True)
         if _fixed(outcomes, counts @ truth.T):
@@ -203,10 +206,10 @@ def numbers(counts, truth, events, prior):
     rates = rates / np.maximum(totals.sum(1), 1)[..., None]
     gap = (counts @ kinds.T - totals @ rates).reshape(repeats, folds, *events.shape[:2])
     variance = np.einsum("rfjl,rfml->jm", gap, gap) / (repeats * (folds - 1))
-    given = truth * (counts.sum((0, 1)) + prior)
-    given, size = given / given.sum(-1, keepdims=True), totals.mean((0, 1))
-    mean = given @ kinds.T
-    covariance = (kinds * (size @ given)) @ kinds.T - (mean.T * size) @ mean
+    cell_share = truth * (counts.sum((0, 1)) + prior)
+    cell_share, size = cell_share / cell_share.sum(-1, keepdims=True), totals.mean((0, 1))
+    mean = cell_share @ kinds.T
+    covariance = (kinds * (size @ cell_share)) @ kinds.T - (mean.T * size) @ mean
     worth = repeats * (folds - 1) / (1 + (repeats - 1) / HALF_REPEATS)
     return variance, covariance.reshape(*events.shape[:2], *events.shape[:2]), worth
 
@@ -221,59 +224,62 @@ def luck(covariance):
     return root / np.sqrt((root**2).sum(1, keepdims=True))
 
 
-def _observe_right(seen, apart, unit):
+def _observe_right(of_halves, apart, unit):
     """Add what the variance of the numbers right between halves says of the separations."""
-    variance, covariance, worth = seen
+    variance, covariance, worth = of_halves
     alone = covariance[:, 0, :, 0].diagonal()
     mean = alone / (1 + unit**2 * alone) + SEPARATION_HALF_RATE * (apart * alone) ** 2
-    found = np.maximum(variance.diagonal(), LEAST_VARIANCE * alone)
-    pm.Gamma("half_right", worth / 2, worth / (2 * mean), observed=found, dims="classifier")
+    observed = np.maximum(variance.diagonal(), LEAST_VARIANCE * alone)
+    pm.Gamma("half_right", worth / 2, worth / (2 * mean), observed=observed, dims="classifier")
 
 
-def _observe_variance(name, seen, moved):
+def _observe_variance(name, of_sets, moved):
     """Add what the variance of the numbers predicted says about how far thresholds go."""
-    variance, covariance, worth = seen
-    own = np.stack([covariance[each, :, each] for each in range(len(variance))])
-    trace, squares = np.trace(own, axis1=-2, axis2=-1), (own**2).sum(-2)
+    variance, covariance, worth = of_sets
+    of_events = np.stack([covariance[j, :, j] for j in range(len(variance))])
+    trace, squares = np.trace(of_events, axis1=-2, axis2=-1), (of_events**2).sum(-2)
     shape = worth * trace**2 / squares.sum(-1) / 2
     mean = trace + (moved * squares).sum(-1)
-    found = np.maximum(variance.diagonal(), LEAST_VARIANCE * trace)
-    pm.Gamma(name, shape, shape / mean, observed=found, dims="classifier")
+    observed = np.maximum(variance.diagonal(), LEAST_VARIANCE * trace)
+    pm.Gamma(name, shape, shape / mean, observed=observed, dims="classifier")
 
 
-def _observe_apart(seen, moved, correlation):
+def _observe_differences(of_sets, moved, correlation):
     """Add what the variance of the differences of two classifiers' numbers says."""
-    variance, covariance, worth = seen
-    found, alone, mean, shape = [], [], 0.0, []
+    variance, covariance, worth = of_sets
+    observed, alone, mean, shape = [], [], 0.0, []
     pairs = list(combinations(range(len(variance)), 2))
-    for one, two in pairs:
-        first, second = covariance[one, :, one], covariance[two, :, two]
-        apart = first + second - covariance[one, :, two] - covariance[two, :, one]
-        found.append(variance[one, one] + variance[two, two] - 2 * variance[one, two])
+    for j, k in pairs:
+        first, second = covariance[j, :, j], covariance[k, :, k]
+        apart = first + second - covariance[j, :, k] - covariance[k, :, j]
+        observed.append(variance[j, j] + variance[k, k] - 2 * variance[j, k])
         alone.append(np.trace(apart))
         shape.append(worth * alone[-1] ** 2 / (apart**2).sum() / 2)
-        going = moved[one] * (first**2).sum(0) + moved[two] * (second**2).sum(0)
-        together = pm.math.sqrt(moved[one] * moved[two]) * (first * second).sum(0)
-        mean = mean + (going - 2 * correlation * together).sum()
+        variances = moved[j] * (first**2).sum(0) + moved[k] * (second**2).sum(0)
+        common = pm.math.sqrt(moved[j] * moved[k]) * (first * second).sum(0)
+        mean = mean + (variances - 2 * correlation * common).sum()
     alone, shape = np.mean(alone), np.mean(shape)
     mean = alone + mean / len(pairs)
     pm.Gamma(
-        "moved_apart", shape, shape / mean, observed=max(np.mean(found), LEAST_VARIANCE * alone)
+        "moved_apart",
+        shape,
+        shape / mean,
+        observed=max(np.mean(observed), LEAST_VARIANCE * alone),
     )
 
 
 def _all_cells(outcomes, name, number):
     """Return counts (..., cells) of every joint cell: truth, first answer, second answer ..."""
-    place = {label: index for index, label in enumerate(outcomes["label"].values.tolist())}
+    class_index = {label: index for index, label in enumerate(outcomes["label"].values.tolist())}
     answers = outcomes["predicted"].transpose("classifier", "outcome").values.tolist()
     cell = np.zeros(outcomes.sizes["outcome"], int)
     for column in [outcomes["actual"].values.tolist(), *answers]:
-        cell = cell * len(place) + [place[label] for label in column]
+        cell = cell * len(class_index) + [class_index[label] for label in column]
     lead = ("fold",) if name == "counts" else ("halving", "half")
-    seen = outcomes[name].transpose(*lead, "outcome").values
-    counts = np.zeros((*seen.shape[:-1], number))
-    for index, each in enumerate(cell):  # a cell may come more than once
-        counts[..., each] += seen[..., index]
+    table = outcomes[name].transpose(*lead, "outcome").values
+    counts = np.zeros((*table.shape[:-1], number))
+    for index, cell_index in enumerate(cell):  # a cell may come more than once
+        counts[..., cell_index] += table[..., index]
     return counts
 
 
@@ -286,12 +292,14 @@ def _fixed(outcomes, totals):
 
 def _joint_prior(concentration, cells, classes):
     """Spread the classifiers' own pseudo-counts over the joint cells."""
-    own = 2 / classes**2 if concentration is None else concentration
-    own = np.broadcast_to(np.asarray(own, float), (len(cells) - 1, classes, classes))
-    sums = own[0].sum(-1)
+    pseudo_counts = 2 / classes**2 if concentration is None else concentration
+    pseudo_counts = np.broadcast_to(
+        np.asarray(pseudo_counts, float), (len(cells) - 1, classes, classes)
+    )
+    sums = pseudo_counts[0].sum(-1)
     weight = sums[cells[0]]
-    for each, answers in zip(own, cells[1:], strict=True):
-        weight = weight * each[cells[0], answers] / sums[cells[0]]
+    for of_classifier, answers in zip(pseudo_counts, cells[1:], strict=True):
+        weight = weight * of_classifier[cells[0], answers] / sums[cells[0]]
     return weight
 
 

@@ -113,7 +113,7 @@ def robust_groups(
 
         middle = pm.math.logit(rates)
         dims = (*lead, "actual", "predicted")
-        average = _average(middle, spread, (outlying, deviation), prevalence)
+        average = _average_over_groups(middle, spread, outlying, deviation, prevalence)
         pm.Deterministic("theta", average, dims=dims)
         pm.Deterministic("theta_typical", _table(middle, prevalence), dims=dims)
         pm.Deterministic("theta_new", _table(middle + spread * new, prevalence), dims=dims)
@@ -139,11 +139,10 @@ def _effects(name, outlying, apart, dims):
     return pm.NormalMixture(name, w=weights, mu=mu, sigma=sigma, dims=(*dims, "rate"))
 
 
-def _average(middle, spread, odd, prevalence):
+def _average_over_groups(middle, spread, outlying, deviation, prevalence):
     """Return the cell probabilities averaged over all groups, by Gauss-Hermite quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(61)
     weights = weights / weights.sum()
-    outlying, deviation = odd
     wide = pm.math.sqrt(spread**2 + (deviation / 2) ** 2)
 
     def rates(sign):
@@ -161,13 +160,14 @@ def _table(logits, prevalence):
     return _cells(pm.math.sigmoid(logits), pm.math.sigmoid(-logits), prevalence)
 
 
-def _cells(yes, no, prevalence):
+def _cells(rates, complements, prevalence):
     """Return the cell probabilities of rates (..., rate) and their complements."""
-    share = yes[..., 0] if prevalence is None else prevalence
-    rest = no[..., 0] if prevalence is None else 1 - prevalence
-    well = pm.math.stack([rest * yes[..., 2], rest * no[..., 2]], axis=-1)
-    sick = pm.math.stack([share * no[..., 1], share * yes[..., 1]], axis=-1)
-    return pm.math.stack([well, sick], axis=-2)
+    positive = rates[..., 0] if prevalence is None else prevalence
+    negative = complements[..., 0] if prevalence is None else 1 - prevalence
+    tn, fp = negative * rates[..., 2], negative * complements[..., 2]
+    fn, tp = positive * complements[..., 1], positive * rates[..., 1]
+    rows = [pm.math.stack(row, axis=-1) for row in ((tn, fp), (fn, tp))]
+    return pm.math.stack(rows, axis=-2)
 
 
 def _spread(spread, dims):

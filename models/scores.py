@@ -74,8 +74,8 @@ def scores(
     matrix = score.transpose(..., "example").values.reshape(-1, score.sizes["example"])
     actual = evidence["actual"].values == evidence["positive"].values
     weight = np.asarray(evidence["weight"] if "weight" in evidence else np.ones(len(actual)), float)
-    places = [_slots(row, actual, weight) for row in matrix]
-    cells = [_cells(places, actual == side, weight[actual == side], side) for side in (0, 1)]
+    slots = [_slots(row, actual, weight) for row in matrix]
+    cells = [_cells(slots, actual == side, weight[actual == side], side) for side in (0, 1)]
 
     coords = {dim: score[dim].values for dim in dims} | {"example": np.arange(len(actual))}
     names = ["negative", "positive"]
@@ -90,53 +90,53 @@ def scores(
             weights = pm.Data(f"{name}_concentration", shape, dims=f"{name}_cell")
             masses.append(pm.Dirichlet(f"{name}_mass", weights + prior, dims=f"{name}_cell"))
         rates, areas = [], []
-        for view, (ends, below) in enumerate(places):
-            both = [
+        for view, (ends, below) in enumerate(slots):
+            rates_of_view = [
                 _cumulative(mass, slot[view], ends.shape[1])
                 for mass, (_, slot) in zip(masses, cells, strict=True)
             ]
-            fpr, tpr = both
+            fpr, tpr = rates_of_view
             areas.append(((fpr[1:] - fpr[:-1]) * (tpr[1:] + tpr[:-1]) / 2).sum())
-            rates.append([rate[below] for rate in both])
+            rates.append([rate[below] for rate in rates_of_view])
         shape = tuple(score.sizes[dim] for dim in dims)
         for name, side in (("fpr", 0), ("tpr", 1)):
-            along = pm.math.stack([each[side] for each in rates])
+            along = pm.math.stack([rates_of_view[side] for rates_of_view in rates])
             pm.Deterministic(name, along.reshape((*shape, len(actual))), dims=(*dims, "example"))
         pm.Deterministic("auc", pm.math.stack(areas).reshape(shape), dims=dims)
     return model
 
 
-def _prevalence(given):
-    if callable(given):
-        return given("prevalence")
-    if given is None or isinstance(given, tuple):
-        return pm.Beta("prevalence", *(given or (0.5, 0.5)))
-    return pm.Data("prevalence", float(given))
+def _prevalence(prevalence):
+    if callable(prevalence):
+        return prevalence("prevalence")
+    if prevalence is None or isinstance(prevalence, tuple):
+        return pm.Beta("prevalence", *(prevalence or (0.5, 0.5)))
+    return pm.Data("prevalence", float(prevalence))
 
 
 def _slots(score, actual, weight):
     """Return where the slots end on the line of each side, and the slots above each example."""
-    _, place = np.unique(-score, return_inverse=True)
-    size = place.max() + 1
-    total = [np.bincount(place, weight * (actual == side), size) for side in (0, 1)]
+    _, rank = np.unique(-score, return_inverse=True)
+    size = rank.max() + 1
+    total = [np.bincount(rank, weight * (actual == side), size) for side in (0, 1)]
     slots = np.zeros((2, 2 * size + 1))  # interval, value, interval, ..., from the top
-    for row, own, other in zip(slots, total, total[::-1], strict=True):
-        half, seen = np.minimum(own, 1) / 2, own > 0
-        gap = np.concatenate([[0], np.cumsum(seen)])
-        mass = np.append(half[seen], 0) + np.append(0, half[seen])
+    for row, of_class, of_other_class in zip(slots, total, total[::-1], strict=True):
+        half, occurs = np.minimum(of_class, 1) / 2, of_class > 0
+        gap = np.concatenate([[0], np.cumsum(occurs)])
+        mass = np.append(half[occurs], 0) + np.append(0, half[occurs])
         # A value that c examples of the other class share leaves c - 1 slots on itself.
-        share = np.where(seen, 0, np.maximum(other - 1, 0))
+        share = np.where(occurs, 0, np.maximum(of_other_class - 1, 0))
         width = np.bincount(gap) + np.bincount(gap[1:], share, gap[-1] + 1)
         row[0::2] = (mass / width)[gap]
-        row[1::2] = np.where(seen, own - 2 * half, row[2::2] * share)
-    return np.cumsum(slots, axis=1), 2 * place + 2
+        row[1::2] = np.where(occurs, of_class - 2 * half, row[2::2] * share)
+    return np.cumsum(slots, axis=1), 2 * rank + 2
 
 
-def _cells(places, own, weight, side):
+def _cells(slots, of_class, weight, side):
     """Return the weights of one side's cells, and the slot (view, cell) of each."""
     starts, cuts = [], []
-    for ends, below in places:
-        order = np.argsort(below[own], kind="stable")
+    for ends, below in slots:
+        order = np.argsort(below[of_class], kind="stable")
         start = np.empty(len(weight))
         start[order] = np.cumsum(weight[order]) - weight[order]
         cut = order[np.searchsorted(start[order], ends[side][:-1], side="right") - 1]
@@ -152,7 +152,7 @@ def _cells(places, own, weight, side):
     slot = np.stack(
         [
             np.searchsorted(ends[side], start[example] + at + length / 2, side="right")
-            for start, (ends, _) in zip(starts, places, strict=True)
+            for start, (ends, _) in zip(starts, slots, strict=True)
         ]
     )
     slot, cell = np.unique(slot, axis=1, return_inverse=True)
