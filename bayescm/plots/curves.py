@@ -10,7 +10,7 @@ import xarray as xr
 from bayescm import curves
 from bayescm.curves.roc import interval_of, observed_curves
 from bayescm.distributions.empirical import Empirical
-from bayescm.measures.display_names import DisplayNames, display_name
+from bayescm.measures.display_names import DisplayNames, display_label, display_name
 from bayescm.measures.labelled import several
 from bayescm.plots import interactive, style
 from bayescm.plots.canvas import band, bare, canvas
@@ -31,6 +31,7 @@ def plot_roc(
     threshold: float | None = None,
     model: str | None = None,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -49,6 +50,8 @@ def plot_roc(
         An operating point to mark, with the intervals of both rates.
     model : {"scores", "binormal"}, optional
     random_seed : int, default 0
+    display_names : mapping of str to str, optional
+        How labels are written, where not as they are in the evidence.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -72,7 +75,9 @@ def plot_roc(
         names = ("false positive rate", "true positive rate")
         _square(page.axes, *names)
         page.axes.plot([0, 1], [0, 1], color=style.muted(), linewidth=0.8, linestyle=":")
-        shown = _draw_curves(page.axes, evidence, ("fpr", "tpr"), bands, draws, "AUC", areas)
+        shown = _draw_curves(
+            page.axes, evidence, ("fpr", "tpr"), bands, draws, "AUC", areas, display_names
+        )
         if threshold is not None:
             _operating_point(page.axes, evidence, ("fpr", "recall"), threshold, prob)
         page.axes.legend(fontsize=8, loc="lower right")
@@ -90,6 +95,7 @@ def plot_precision_recall(
     threshold: float | None = None,
     model: str | None = None,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -97,7 +103,7 @@ def plot_precision_recall(
 
     Parameters
     ----------
-    evidence, prob, simultaneous, lines, threshold, model, random_seed, ax
+    evidence, prob, simultaneous, lines, threshold, model, random_seed, display_names, ax
         See `plot_roc`.
 
     Returns
@@ -122,7 +128,9 @@ def plot_precision_recall(
         _square(axes, "recall", "precision")
         equal_f1(axes)
         rates, area = ("tpr", "precision"), "average precision"
-        shown = _draw_curves(axes, evidence, rates, bands["precision"], draws, area, areas)
+        shown = _draw_curves(
+            axes, evidence, rates, bands["precision"], draws, area, areas, display_names
+        )
         if threshold is not None:
             _operating_point(axes, evidence, ("recall", "precision"), threshold, prob)
         axes.legend(fontsize=8, loc="best")
@@ -136,7 +144,7 @@ def _square(axes, across, up):
     bare(axes)
 
 
-def _draw_curves(axes, evidence, rates, bands, draws, area, areas):
+def _draw_curves(axes, evidence, rates, bands, draws, area, areas, display_names):
     """Draw bands, draws and the examples' own curves, labelled with their areas; return them."""
     dim, shown = bands.dims[-2], []
     observed = observed_curves(evidence)
@@ -149,7 +157,8 @@ def _draw_curves(axes, evidence, rates, bands, draws, area, areas):
         low, high = areas.sel(where).values
         label = f"{area} [{low:.3f}, {high:.3f}]"
         if where:
-            name = style.wrapped(", ".join(str(value) for value in where.values()), 36)
+            labels = [display_label(value, display_names) for value in where.values()]
+            name = style.wrapped(", ".join(labels), 36)
             label = f"{name}: {label}"
         across, up = (points[name] for name in rates)
         axes.plot(across, up, style.LINES[i % 4], color=color, linewidth=1.4, label=label)

@@ -8,6 +8,7 @@ import xarray as xr
 
 from bayescm.curves.decisions import decision_curve, expected_cost
 from bayescm.curves.selective import risk_coverage
+from bayescm.measures.display_names import DisplayNames, display_label
 from bayescm.plots import style
 from bayescm.plots.canvas import band, canvas
 
@@ -26,6 +27,7 @@ def plot_decision_curve(
     prob: float = 0.95,
     simultaneous: bool = False,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -37,6 +39,8 @@ def plot_decision_curve(
         Probabilities of two classes, see :func:`bayescm.from_probabilities`.
     thresholds, prevalence, prob, simultaneous, random_seed
         See :func:`bayescm.curves.decision_curve`.
+    display_names : mapping of str to str, optional
+        How labels are written, where not as they are in the evidence.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -62,7 +66,8 @@ def plot_decision_curve(
         axes.plot(x, benefit["treat_all"], color=style.muted(), linestyle="--", label="treat all")
         axes.axhline(0, color=style.muted(), linewidth=0.8, label="treat none")
         for i, (name, curve) in enumerate(_by_classifier(benefit)):
-            line = {"color": style.color(i), "label": name or "acting on the probabilities"}
+            label = display_label(name, display_names) if name else "acting on the probabilities"
+            line = {"color": style.color(i), "label": label}
             band(axes, x, curve["interval"], curve["mean"], **line)
         top = float(max(benefit["interval"].max(), benefit["treat_all"].max()))
         axes.set(xlabel="threshold", ylabel="net benefit", ylim=(-0.25 * top, 1.1 * top))
@@ -82,6 +87,7 @@ def plot_expected_cost(
     thresholds: Any = None,
     prob: float = 0.95,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -96,6 +102,8 @@ def plot_expected_cost(
         Probabilities of two classes, see :func:`bayescm.from_probabilities`.
     costs, thresholds, prob, random_seed
         See :func:`bayescm.curves.expected_cost`.
+    display_names : mapping of str to str, optional
+        How labels are written, where not as they are in the evidence.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -119,7 +127,8 @@ def plot_expected_cost(
         axes = page.axes
         low, high = float(cost["interval"].min()), float(cost["interval"].max())
         for i, (name, curve) in enumerate(_by_classifier(cost)):
-            line = {"color": style.color(i), "label": name or "acting on the probabilities"}
+            label = display_label(name, display_names) if name else "acting on the probabilities"
+            line = {"color": style.color(i), "label": label}
             band(axes, cost["threshold"], curve["interval"], curve["mean"], **line)
             best, ends = curve["best"].item(), curve["best_interval"].values
             least = float(curve["mean"].sel(threshold=best))
@@ -143,6 +152,7 @@ def plot_risk_coverage(
     prob: float = 0.95,
     simultaneous: bool = False,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -156,6 +166,8 @@ def plot_risk_coverage(
         Probabilities of two or more classes, see :func:`bayescm.from_probabilities`.
     promise, assurance, prob, simultaneous, random_seed
         See :func:`bayescm.curves.risk_coverage`.
+    display_names : mapping of str to str, optional
+        How labels are written, where not as they are in the evidence.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -183,7 +195,8 @@ def plot_risk_coverage(
             curve = curve.isel(threshold=order[curve["coverage"].values[order] > 0])
             ends = curve["area_interval"].values
             area = f"area {curve['area'].item():.3f} [{ends[0]:.3f}, {ends[1]:.3f}]"
-            line = {"color": style.color(i), "label": f"{name}: {area}" if name else area}
+            label = f"{display_label(name, display_names)}: {area}" if name else area
+            line = {"color": style.color(i), "label": label}
             band(axes, curve["coverage"], curve["interval"], curve["risk"], **line)
             if (coverage := curve["promised_coverage"].item()) > 0:
                 dot = {"color": style.color(i), "label": f"promise kept: {coverage:.0%}"}

@@ -67,3 +67,14 @@ def test_too_many_curves_are_refused():
         bcm.plot_roc(many)
     with pytest.raises(ValueError, match="too many"):
         bcm.plots.plot_threshold(many, "f1")
+
+
+def test_classifiers_have_display_names():
+    names = {"a": "the first", "auc": "area"}
+    roc = bcm.plot_roc(TWO, display_names=names).axes[0]
+    recall = bcm.plots.plot_precision_recall(TWO, display_names=names).axes[0]
+    for axes in (roc, recall):
+        assert axes.get_legend().get_texts()[0].get_text().startswith("the first: ")
+    numbers = bcm.plots.plot_curve_numbers(TWO, "auc", display_names=names).axes[0]
+    assert numbers.get_xlabel() == "area"
+    assert numbers.get_legend().get_texts()[0].get_text().startswith("area (classifier the first) ")
