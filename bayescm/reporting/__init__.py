@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
 from bayescm.validate import check_choice, check_kind, check_prob
+
+if TYPE_CHECKING:
+    from bayescm.measures.display_names import DisplayNames
 
 
 def report(
@@ -30,6 +33,7 @@ def report(
     checklist: str | None = None,
     interactive: bool = False,
     progressbar: bool | None = None,
+    display_names: "DisplayNames" = None,
     **keywords: Any,
 ) -> Path:
     """
@@ -67,6 +71,9 @@ def report(
         The page still loads nothing: it holds plotly's script, 5 MB (the extra ``interactive``).
     progressbar : bool, optional
         Whether to say which part is being made; by default in terminals and notebooks.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     **keywords
         The model's further keywords; see `bayescm.interval`.
 
@@ -92,6 +99,7 @@ def report(
     # Evaluation of a classifier
     """
     from bayescm.evidence.types import type_of
+    from bayescm.measures.display_names import displaying
     from bayescm.reporting import methods, render
     from bayescm.reporting.progress import showing_progress
     from bayescm.reporting.recipe import sections_of
@@ -106,7 +114,7 @@ def report(
     asked |= {"of": None if of == "parameter" else of, "draws": draws}
     keywords |= {name: value for name, value in asked.items() if value is not None}
     origin = methods.origin(source)
-    with showing_progress(progressbar), render.own_figures():
+    with showing_progress(progressbar), render.own_figures(), displaying(display_names):
         sections = sections_of(evidence, measures, scores, settings, keywords)
         sections[0].sentences += origin
         methods.add_paragraph(sections, prob, kind)

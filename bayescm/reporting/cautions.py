@@ -9,6 +9,7 @@ import xarray as xr
 
 from bayescm.answers.summary import COLUMNS
 from bayescm.evidence.counts import CELLS
+from bayescm.measures.display_names import display_label, display_name
 from bayescm.reporting.sections import Section
 
 # A class of fewer examples than this is named.
@@ -143,7 +144,8 @@ def _undefined(table):
     lines = []
     index = [name for name in table.columns if name not in COLUMNS]
     for row in table.to_dict("records"):
-        name = " ".join(str(row[column]) for column in index)
+        labels = [display_label(row[column]) for column in index if column != "measure"]
+        name = " ".join([display_name(row["measure"]), *labels])
         if row["undefined"] > 1e-4:
             share = f"{100 * row['undefined']:.2g}%"
             lines.append(f"{name} is undefined (0/0) in {share} of its posterior draws.")

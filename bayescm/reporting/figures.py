@@ -4,6 +4,7 @@ import bayescm as bcm
 from bayescm.answers.interval import ASKED, select_estimand
 from bayescm.evidence.counts import classes, default_model, positive
 from bayescm.evidence.trees import with_positive_class
+from bayescm.measures.display_names import display_name
 from bayescm.plots.matrix import has_model
 from bayescm.plots.style import MOST_COLORS
 from bayescm.reporting.progress import progress
@@ -45,7 +46,7 @@ def of_counts(batches, measures, interval, posterior, comparison=None) -> Sectio
 
 
 def _listed(measures):
-    names = [measure if isinstance(measure, str) else measure.__name__ for measure in measures]
+    names = list(map(display_name, measures))
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -58,7 +59,7 @@ def _parts(counts, measures, plain):
     has_members = "classifier" in counts.dims or "repeat" in counts.dims
     if has_members or not measures:
         return []
-    measure, name = measures[-1], bcm.measures.resolve(measures[-1]).__name__
+    measure, name = measures[-1], display_name(measures[-1])
     if 2 <= counts.sizes.get("fold", 0) <= MOST_ROWS:
         alt = f"{name} of every fold alone, and of all of them by each model and t interval."
         return [Picture("folds", alt, bcm.plots.plot_folds(counts, measure, **plain))]

@@ -49,6 +49,7 @@ from bayescm.evidence.slices import slice_name
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import members_of, posterior_of
 from bayescm.fitting.sampled import several_fits
+from bayescm.measures.display_names import display_label, display_name
 from bayescm.measures.labelled import several
 from bayescm.planning.labels import labels_worth
 from bayescm.reporting import cautions, figures, methods, sections
@@ -92,9 +93,17 @@ def sections_of(
     keywords : mapping
         The model and its keywords.
     """
-    recipe = RECIPES.get(type_of(evidence).name, Recipe)
+    recipe = recipe_of(evidence, measures, settings, keywords)
     curves = [] if scores is None else ScoresRecipe(scores, None, settings, {}).curves()
-    return recipe(evidence, measures, settings, keywords).sections(curves)
+    return recipe.sections(curves)
+
+
+def recipe_of(
+    evidence: Any, measures: Any, settings: Mapping[str, Any], keywords: Mapping[str, Any]
+) -> "Recipe":
+    """Return the recipe of evidence, see `sections_of`."""
+    recipe = RECIPES.get(type_of(evidence).name, Recipe)
+    return recipe(evidence, measures, settings, keywords)
 
 
 class Recipe:
@@ -300,6 +309,20 @@ class CountsRecipe(Recipe):
             parts.append(sections.worst_groups(counts, measures, self.settings))
         return parts
 
+    def differences(self) -> list[Section]:
+        """Say which classifier is better, and of paired folds why by another model."""
+        parts = super().differences()
+        if parts and self.is_paired and "fold" in self.evidence.dims:
+            parts[0].sentences.append(
+                "The intervals of single classifiers and those of their differences are by two "
+                "models: a classifier by itself is modelled by its tables of all folds, and two "
+                "that were trained and tested on the same folds by the correlated t of the "
+                "differences fold by fold, in which what a fold does to both cancels out. A mean "
+                "difference here is that over the folds, and need not be the difference of the two "
+                "posterior means."
+            )
+        return parts
+
     def advice(self) -> list[Section]:
         """Name the widest interval, and how many shared examples would settle a comparison."""
         progress("what remains open")
@@ -464,7 +487,7 @@ class ScoresRecipe(Recipe):
         section, table = super().summary(), self.table
         row = table.loc[(table["upper"] - table["lower"]).idxmax()]
         section.sentences.append(
-            f"The least certain is {row['measure']}{_labels_of(row)}, "
+            f"The least certain is {display_name(row['measure'])}{_labels_of(row)}, "
             f"{row['upper'] - row['lower']:.3f} wide; halving that takes about four times as many "
             "examples."
         )
@@ -514,7 +537,8 @@ def _classifiers(evidence):
 
 
 def _labels_of(row):
-    labels = [str(row[name]) for name in ("classifier", "class", "fold", "group") if name in row]
+    dims = ("classifier", "class", "fold", "group")
+    labels = [display_label(row[name]) for name in dims if name in row]
     return f" of {', '.join(labels)}" if labels else ""
 
 
@@ -829,7 +853,7 @@ class ResultsRecipe(Recipe):
         lines = [
             f"{sizes['classifier']} classifiers on {sizes['data_set']} data sets, "
             f"{sizes['run']} runs on each: {names}.",
-            f"The results are of {self.evidence['measured'].item()}.",
+            f"The results are of {display_name(self.evidence['measured'].item())}.",
         ]
         if not measured.all():
             lines.append(f"{int((~measured).sum())} classifiers lack results on a data set.")
@@ -840,7 +864,7 @@ class ResultsRecipe(Recipe):
         progress("ranks")
         ranked = bcm.ranks(self.evidence, self.measures or None, **self.of_ranks)
         ranked = ranked.sort_values("expected_rank", ignore_index=True)
-        best = ranked.loc[ranked["best_rank"] == 1, "classifier"].astype(str).tolist()
+        best = [*map(display_label, ranked.loc[ranked["best_rank"] == 1, "classifier"])]
         told_apart = f"{', '.join(best[:-1])} and {best[-1]} may each be the best."
         if len(best) == 1:
             told_apart = f"{best[0]} is told to be the best."
@@ -853,7 +877,8 @@ class ResultsRecipe(Recipe):
         progress("pictures")
         measure, section = self.evidence["measured"].item(), Section("Pictures")
         if self.evidence.sizes["classifier"] <= figures.MOST_ROWS:
-            alt = f"The set of ranks of every classifier in {measure}, and the tiers."
+            name = display_name(measure)
+            alt = f"The set of ranks of every classifier in {name}, and the tiers."
             figure = bcm.plots.plot_tiers(self.evidence, measure, **self.of_ranks)
             section.pictures.append(Picture("tiers", alt, figure))
         if len(self.comparison) <= figures.MOST_ROWS:
@@ -972,8 +997,9 @@ class PartlyLabelledRecipe(Recipe):
         number = table["labels"].iloc[0]
         lines = []
         for row in table.to_dict("records"):
-            index = [str(v) for k, v in row.items() if k not in ("measure", "labels", "worth")]
-            name = " of ".join([row["measure"], *index])
+            numbers = ("measure", "labels", "worth")
+            index = [display_label(v) for k, v in row.items() if k not in numbers]
+            name = " of ".join([display_name(row["measure"]), *index])
             lines.append(f"Of {name}, {number:,} labels are worth {row['worth']:,} with the judge.")
         lines = sections.shortened(lines, "The table has the other measures.")
         caption = "How many labels alone would tell as much as the labels and the judge together"
@@ -988,7 +1014,8 @@ class PartlyLabelledRecipe(Recipe):
         for row in table.to_dict("records"):
             ends = f"{row['lower']:.3f} and {row['upper']:.3f}"
             section.sentences.append(
-                f"The judge's {row['measure']} lies between {ends} with probability {self.mass}."
+                f"The judge's {display_name(row['measure'])} lies between {ends} with probability "
+                f"{self.mass}."
             )
         caption = f"The judge against the truth, with {self.mass} intervals"
         section.tables.append(Table(caption, table))

@@ -12,6 +12,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ import matplotlib
 import numpy as np
 from markupsafe import Markup
 
+from bayescm.answers.latex import escape_latex
+from bayescm.answers.tables import for_readers
 from bayescm.evidence.files import atomic_write
 from bayescm.reporting.progress import progress
 from bayescm.reporting.sections import Picture, Section
@@ -31,21 +34,6 @@ _SAFE = re.compile(r"[^\w. +=@,-]", re.ASCII)
 _PLOTLY: dict[str, Any] = {"include_plotlyjs": False, "full_html": False}
 _PLOTLY["config"] = {"displaylogo": False, "responsive": True}
 _TEMPLATES = jinja2.PackageLoader("bayescm.reporting", "templates")
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-}
 
 
 def check_path(path: str | Path, *, interactive: bool = False) -> Path:
@@ -99,6 +87,7 @@ def write(
 
 
 def _write(path, title, sections, folder, interactive):
+    sections = [replace(each, tables=list(map(_for_readers, each.tables))) for each in sections]
     files = folder / f"{_SAFE.sub('-', path.stem)}_files"
     renderer = partial(_html, interactive=True) if interactive else RENDERERS[path.suffix]
     text = renderer(title, sections, folder, files.name)
@@ -113,6 +102,12 @@ def _write(path, title, sections, folder, interactive):
                 shutil.copyfile(picture, part)
     with atomic_write(path) as part:
         part.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
+
+
+def _for_readers(table):
+    """Return a table with display names; the columns of a confusion matrix are labels."""
+    is_matrix = "actual" in table.frame
+    return table if is_matrix else replace(table, frame=for_readers(table.frame))
 
 
 @contextmanager
@@ -160,7 +155,7 @@ def _latex(title, sections, folder, files):
         comment_start_string="<#",
         comment_end_string="#>",
     )
-    environment.filters["text"] = _escape_latex
+    environment.filters["text"] = escape_latex
     template = environment.get_template("report.tex.j2")
     return template.render(title=title, sections=sections, files=files)
 
@@ -182,10 +177,6 @@ def _environment(**options):
     environment.filters["number"] = number
     environment.globals["numeric_columns"] = numeric_columns
     return environment
-
-
-def _escape_latex(value):
-    return "".join(_LATEX.get(character, character) for character in str(value))
 
 
 def _escape_markdown(value):

@@ -12,6 +12,7 @@ from bayescm.evidence.counts import CELLS
 from bayescm.evidence.outcomes import OUTCOMES
 from bayescm.evidence.types import type_of
 from bayescm.measures.catalogue import among, resolve
+from bayescm.measures.display_names import display_label, display_name
 from bayescm.reporting.sections import Section
 
 # A plan from a pilot of more examples than this takes too long for a sentence.
@@ -31,12 +32,13 @@ def uncertain(
         return Section(title, ["Every measure is undefined."])
     row = table.loc[width.idxmax()]
     widest = float(row["upper"] - row["lower"])
-    labels = [str(row[dim]) for dim in ("classifier", "class", "group", "fold") if dim in row]
+    dims = ("classifier", "class", "group", "fold")
+    labels = [display_label(row[dim]) for dim in dims if dim in row]
     of = f" of {', '.join(labels)}" if labels else ""
     advice = "the evidence says nothing about it." if np.isnan(row["point"]) else _advice(counts)
     lines = [
-        f"The least certain measure is {row['measure']}{of}: its interval is {widest:.3f} wide; "
-        + advice
+        f"The least certain measure is {display_name(row['measure'])}{of}: its interval is "
+        f"{widest:.3f} wide; {advice}"
     ]
     one = counts.sel(classifier=row["classifier"]) if "classifier" in row else counts
     plain = one.dims == CELLS and one.sizes["actual"] == 2 and "prevalence" not in one.coords
@@ -95,7 +97,7 @@ def open_questions(
 
 
 def _size_for_pair(evidence, row, prob, rope):
-    pair = f"{row['first']} and {row['second']}"
+    pair = f"{display_label(row['first'])} and {display_label(row['second'])}"
     right = evidence["predicted"] == evidence["actual"]
     differ = right.sel(classifier=row["first"]) != right.sel(classifier=row["second"])
     share = float((evidence["counts"] * differ).sum() / evidence["counts"].sum())

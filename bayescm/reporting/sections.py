@@ -18,6 +18,7 @@ from bayescm.answers.summary import sentences, summary
 from bayescm.distributions.decision import chance
 from bayescm.evidence.counts import CELLS, abstains, classes, default_measures, positive
 from bayescm.measures.catalogue import resolve
+from bayescm.measures.display_names import display_label, display_name
 from bayescm.measures.labelled import kernels, several
 from bayescm.reporting.progress import progress
 from bayescm.validate import fail
@@ -203,11 +204,13 @@ def per_class(counts: xr.DataArray, measures: Sequence, interval: dict[str, Any]
     for name in names:
         rows = table[table["measure"] == name].set_index("class").loc[frame["class"]]
         for column in ("point", "lower", "upper"):
-            frame[name if column == "point" else f"{name} {column}"] = rows[column].to_numpy()
+            heading = display_name(name)
+            frame[heading if column == "point" else f"{heading} {column}"] = rows[column].to_numpy()
     frame["class"] = frame["class"].astype(str)
     mass = f"{100 * interval['prob']:.4g}%"
-    caption = f"Every class with {mass} intervals, by {names[0]}"
-    return [Section("Each class", tables=[Table(caption, frame.sort_values(names[0]))])]
+    first = display_name(names[0])
+    caption = f"Every class with {mass} intervals, by {first}"
+    return [Section("Each class", tables=[Table(caption, frame.sort_values(first))])]
 
 
 def differences(comparison: pd.DataFrame, rope: float, prob: float) -> Section:
@@ -261,10 +264,10 @@ def gaps(posterior: Any, measures: Sequence, settings: Mapping[str, Any]) -> Sec
     )
     lines = []
     for row in rows:
-        of = f" of {row['classifier']}" if "classifier" in row else ""
+        of = f" of {display_label(row['classifier'])}" if "classifier" in row else ""
         lines.append(
-            f"The gap in {row['measure']}{of} between the groups at hand lies between "
-            f"{row['lower']:.3f} and {row['upper']:.3f} with probability {mass}."
+            f"The gap in {display_name(row['measure'])}{of} between the groups at hand lies "
+            f"between {row['lower']:.3f} and {row['upper']:.3f} with probability {mass}."
         )
     return Section("How far the groups are apart", lines, [Table(caption, pd.DataFrame(rows))])
 
@@ -309,7 +312,7 @@ def worst_groups(counts: xr.DataArray, measures: Sequence, settings: Mapping[str
     section = Section("Which groups are worse than the others")
     for measure in measures:
         table = bcm.worst_slices(counts, measure, k=_WORST, **options)
-        flagged, name = table[table["flagged"]], table.attrs["measure"]
+        flagged, name = table[table["flagged"]], display_name(table.attrs["measure"])
         section.sentences.append(
             f"In {name}, {len(flagged)} of {len(table)} groups are flagged as worse than the mean "
             f"of the others, of which {table.attrs['expected_false']:.1f} are expected to be false "
@@ -331,7 +334,7 @@ def worst_groups(counts: xr.DataArray, measures: Sequence, settings: Mapping[str
 def computation(table: pd.DataFrame, facts: dict[str, Any]) -> Section:
     """Say how the numbers were computed, so that they can be reproduced."""
     methods = ", ".join(
-        f"{how} ({', '.join(dict.fromkeys(part['measure']))})"
+        f"{how} ({', '.join(map(display_name, dict.fromkeys(part['measure'])))})"
         for how, part in table.groupby("how", sort=False)
     )
     lines = [f"{name}: {value}." for name, value in facts.items()]

@@ -116,7 +116,7 @@ def test_compare_says_of_which_class_and_group(capsys, tmp_path):
     code, out, _ = run(capsys, *arguments, "--format", "markdown", "--plot", picture)
     assert code == 0
     assert "| recall[x] | a" in out
-    assert "For group 2, a is better than b in recall[w] by more than 0.02" in out
+    assert "For group 2, a is better than b in recall of w by more than 0.02" in out
     assert picture.stat().st_size > 1000
     code, out, _ = run(capsys, *arguments, "--pool", "--format", "csv")
     assert len(pd.read_csv(io.StringIO(out))) == 3

@@ -33,7 +33,7 @@ def test_a_type_without_a_recipe_of_its_own_has_that_of_all():
     titles = ["What was evaluated", "What is known", "How it was computed", "Cautions"]
     assert [section.title for section in sections] == titles
     assert sections[0].sentences == ["60 examples."]
-    assert "auc lies between" in sections[1].sentences[0]
+    assert "AUC lies between" in sections[1].sentences[0]
 
 
 def test_one_measure_may_be_named_alone():
@@ -86,3 +86,13 @@ def test_it_is_said_once_how_many_posteriors_are_sampled(monkeypatch, capsys):
     assert capsys.readouterr().err.splitlines() == [
         "Up to 4 posteriors are sampled, one after another."
     ]
+
+
+def test_two_models_of_one_report_are_explained():
+    rng, actual = np.random.default_rng(1), np.arange(80) % 2
+    answers = {name: np.where(rng.random(80) < 0.8, actual, 1 - actual) for name in "ab"}
+    fold = {"fold": np.arange(80) // 20}
+    for by, is_explained in ((fold, True), (None, False)):
+        both = bcm.from_classifiers(actual, answers, positive=1, by=by)
+        (section,) = CountsRecipe(both, ["accuracy"], SETTINGS, {}).differences()
+        assert ("are by two models" in section.sentences[-1]) is is_explained

@@ -50,7 +50,7 @@ def test_report_of_two_classifiers_says_which_is_better(tmp_path):
     answers = {"good": actual ^ (rng.random(300) < 0.05), "poor": actual ^ (rng.random(300) < 0.3)}
     both = bcm.from_classifiers(actual, answers, positive=True)
     text = bcm.report(both, tmp_path / "r.md", measures=["f1"], rope=0.01).read_text()
-    assert "good is better than poor in f1" in text
+    assert "good is better than poor in F1" in text
 
 
 @pytest.mark.long
@@ -63,7 +63,7 @@ def test_report_of_few_labels_says_what_the_judge_buys(tmp_path):
     text = bcm.report(counts, tmp_path / "r.md", measures=["f1", "accuracy"]).read_text()
     assert "60 of 900 examples are labelled" in text
     worth = bcm.planning.labels_worth(counts, "f1").set_index("classifier")["worth"]["a"]
-    assert f"Of f1 of a, 60 labels are worth {worth} with the judge." in text
+    assert f"Of F1 of a, 60 labels are worth {worth} with the judge." in text
     assert "The judge's recall lies between" in text
     assert "a is better than b" in text
 
@@ -83,8 +83,8 @@ def test_report_of_scores_has_areas_and_their_comparison(tmp_path):
     evidence = bcm.from_scores(actual, scores, positive=True)
     text = bcm.report(evidence, tmp_path / "r.md").read_text()
     assert "120 examples with scores" in text
-    assert "auc (classifier good) lies between" in text
-    assert "good is better than poor in auc" in text
+    assert "AUC (classifier good) lies between" in text
+    assert "good is better than poor in AUC" in text
     assert "precision-recall-curve.png" in text
 
 
@@ -281,3 +281,14 @@ def test_several_labels_have_a_row_for_each_label_and_the_rarest_is_named(tmp_pa
     assert f"The rarest label is axolotl, which {examples} have." in text
     assert f"| recall | dog | {int(actual[:, 1].sum())} | a |" in text
     assert "averages over the labels (macro) are less certain" in text.split("Cautions")[-1]
+
+
+def test_display_names_are_in_sentences_tables_and_pictures(tmp_path):
+    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    names = {"f1": "F-measure"}
+    path = bcm.report(counts, tmp_path / "a.tex", measures=["f1"], display_names=names)
+    text = path.read_text()
+    assert "F-measure lies between" in text
+    assert "F-measure & " in text
+    assert "Posterior mean and 95\\% interval of F-measure." in text
+    assert "f1" not in text.lower()

@@ -21,7 +21,7 @@ def test_the_table_of_a_prediction_model(tmp_path):
     assert stopped.value.code == 0
     text = (tmp_path / "model.md").read_text().replace("\\_", "_")
     assert f"{(died == 'yes').sum()} events (yes)" in text
-    for name in ("auc", "calibration_slope", "calibration_intercept", "brier"):
+    for name in ("AUC", "calibration slope", "calibration intercept", "Brier score"):
         assert f"| {name} " in text
     evidence = bcm.from_probabilities(died, risk, positive="yes")
     point = bcm.curves.decision_curve(evidence, thresholds=[0.15])["net_benefit"].item()
@@ -47,9 +47,9 @@ def test_folds_of_probabilities_have_what_each_fold_has_by_itself(tmp_path):
     risk = rng.beta(2, 3, 200)
     evidence = bcm.from_probabilities(rng.random(200) < risk, risk, fold=np.arange(200) % 4)
     text = bcm.report(evidence, tmp_path / "folds.md").read_text().replace("\\_", "_")
-    assert "| brier_skill " in text
+    assert "| Brier skill score " in text
     assert "correlated t of the folds" in text
-    assert "| ece " not in text
+    assert "| ECE " not in text
     assert "95% equal-tailed intervals of the posterior" in text
 
 
