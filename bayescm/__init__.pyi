@@ -61,6 +61,7 @@ from .plots import plot_posterior as plot_posterior
 from .plots import plot_ranks as plot_ranks
 from .plots import plot_roc as plot_roc
 from .reporting import report as report
+from .reporting.methods_text import methods_paragraph as methods_paragraph
 
 __version__: str
 __all__: list[str]

@@ -1,0 +1,272 @@
+"""
+The methods paragraph of a paper: design, measures, model with its formula, software, BibTeX.
+
+The formula of a model and its references are those at the head of its file, which are the text that
+the documentation shows too.
+"""
+
+import ast
+import importlib.metadata
+import platform
+import re
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import xarray as xr
+
+from bayescm.answers.latex import escape_latex
+from bayescm.measures.catalogue import resolve
+from bayescm.measures.display_names import DisplayNames, display_name, displaying
+from bayescm.validate import check_kind, check_prob, fail
+
+_KINDS = {"hdi": "highest-density", "eti": "equal-tailed"}
+_ESTIMANDS = {
+    "predictive": "The intervals are of the measure in a future test set.",
+    "finite": "The intervals are of the mean over the members of the evidence.",
+    "population": "The intervals are of the mean over all members there may be.",
+    "typical": "The intervals are of a typical member.",
+    "new": "The intervals are of a member not seen yet.",
+}
+_SOFTWARE = {
+    "bayescm": r"""@software{bayescm,
+  title = {bayescm: the posterior distribution of any performance measure of a classifier},
+  author = {{The bayescm developers}},
+  version = {VERSION},
+}""",
+    "numpy": """@article{numpy,
+  author = {Harris, C. R. and others},
+  title = {Array programming with {NumPy}},
+  journal = {Nature},
+  volume = {585},
+  pages = {357--362},
+  year = {2020},
+  doi = {10.1038/s41586-020-2649-2},
+}""",
+    "scipy": """@article{scipy,
+  author = {Virtanen, P. and others},
+  title = {{SciPy} 1.0: fundamental algorithms for scientific computing in {Python}},
+  journal = {Nature Methods},
+  volume = {17},
+  pages = {261--272},
+  year = {2020},
+  doi = {10.1038/s41592-019-0686-2},
+}""",
+}
+
+
+class MethodsParagraph(NamedTuple):
+    r"""
+    A methods paragraph.
+
+    Attributes
+    ----------
+    text : str
+        LaTeX, for amsmath; works are cited by ``\cite``.
+    bibtex : str
+        The works that the text cites.
+    """
+
+    text: str
+    bibtex: str
+
+
+def methods_paragraph(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    measures: str | Callable | Sequence[str | Callable] | None = None,
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    display_names: DisplayNames = None,
+    **keywords: Any,
+) -> MethodsParagraph:
+    r"""
+    Return the methods paragraph of a paper, and the BibTeX of what it cites.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset or DataTree
+        As `bayescm.report` takes it.
+    measures : str, callable or a sequence of these, optional
+        By default those of `bayescm.report`.
+    prob, kind, of, n, model, concentration, positive, draws, random_seed, **keywords
+        See `bayescm.interval`: as the numbers of the paper were asked for.
+    display_names : mapping of str to str, optional
+        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
+        writes them.
+
+    Returns
+    -------
+    MethodsParagraph
+        ``text`` has the design, the measures, the model with its formula, prior and estimand, how
+        intervals were computed, and the software; ``bibtex`` an entry for each work that it cites.
+        What is to be known of the study beside its numbers only the authors can write.
+
+    Raises
+    ------
+    ValueError
+        As `bayescm.report` raises it.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> paragraph = methods_paragraph(counts, ["recall", "f1"])
+    >>> print(paragraph.text.splitlines()[0])
+    The evaluation is of 145 examples of 2 classes: negative (65), positive (80). The positive...
+    >>> paragraph.bibtex.count("@")
+    4
+    """
+    from bayescm.reporting.recipe import recipe_of
+
+    check_prob(prob), check_kind(kind)
+    settings = {"prob": prob, "kind": kind, "rope": 0.0, "random_seed": random_seed}
+    asked = {"n": n, "model": model, "concentration": concentration, "positive": positive}
+    asked |= {"of": None if of == "parameter" else of, "draws": draws}
+    keywords |= {name: value for name, value in asked.items() if value is not None}
+    with displaying(display_names):
+        recipe = recipe_of(evidence, measures, settings, keywords)
+        table, facts = recipe.table, recipe.facts()
+        names = list(dict.fromkeys(table["measure"]))
+        models = _models(str(facts.get("Model", "")))
+        if not models:
+            todo = "describe the model of your own in your own words"
+            raise fail("the model has no description", facts.get("Model"), "a model's name", todo)
+        entries: dict[str, str] = {}
+        parts = [_design(recipe.evaluation().sentences), _of_measures(names)]
+        parts += [_of_model(name, entries, first=name == models[0]) for name in models]
+        parts.append(_of_intervals(facts, prob, facts.get("Intervals", _KINDS[kind]), table))
+        parts.append(_ESTIMANDS.get(of, ""))
+        parts.append(_of_software(random_seed))
+    entries |= {name: entry for name, entry in _SOFTWARE.items() if name in ("numpy", "scipy")}
+    version = importlib.metadata.version("bayescm")
+    entries["bayescm"] = _SOFTWARE["bayescm"].replace("VERSION", version)
+    return MethodsParagraph("\n".join(filter(None, parts)) + "\n", "\n\n".join(entries.values()))
+
+
+def _design(sentences):
+    first, *rest = sentences
+    return " ".join(escape_latex(each) for each in [f"The evaluation is of {first}", *rest])
+
+
+def _of_measures(names):
+    described = []
+    for name in names:
+        try:
+            meaning = (resolve(name).__doc__ or "").strip().split("\n")[0].rstrip(".")
+        except ValueError:  # of one's own
+            meaning = ""
+        meaning = f" ({meaning[:1].lower()}{meaning[1:]})" if meaning else ""
+        described.append(f"{display_name(name)}{meaning}")
+    return escape_latex(f"The measures are {'; '.join(described)}.")
+
+
+# The model: the first line, the formula and the references of its file.
+
+
+def _models(words):
+    """Return the models that are named, in their order; of the correlated t its posterior."""
+    names = re.findall(r"[a-z_]+", words.replace("correlated t", "correlated_t"))
+    return [name for name in dict.fromkeys(names) if _file(name) is not None]
+
+
+def _file(name):
+    for package in ("models", "posteriors"):
+        spec = find_spec(f"bayescm.{package}")
+        for folder in (spec.submodule_search_locations or []) if spec else []:
+            path = Path(folder) / f"{name}.py"
+            if path.is_file() and (package == "models" or name == "correlated_t"):
+                return path
+    return None
+
+
+def _of_model(name, entries, *, first):
+    text = ast.get_docstring(ast.parse(_file(name).read_text(encoding="utf-8"))) or ""
+    head = " ".join(text.split("\n\n")[0].split()).rstrip(".")
+    references = _references(text)
+    entries |= references
+    cited = rf"~\cite{{{','.join(references)}}}" if references else ""
+    subject = "The model is" if first else "Differences of paired members are by another model,"
+    written = escape_latex(name.replace("_", " "))
+    lines = [f"{subject} {written} ({escape_latex(head)}){cited}."]
+    if formula := _formula(text):
+        lines[0] = lines[0].removesuffix(".") + ":"
+        lines += [r"\begin{align*}", formula, r"\end{align*}"]
+    return "\n".join(lines)
+
+
+def _formula(text):
+    """Return the first formula of a docstring, without the indent."""
+    match = re.search(r"\.\. math::\n\n((?:[ ]{4}.*\n|\n)+)", text)
+    if match is None:
+        return ""
+    lines = [line.strip() for line in match[1].strip().splitlines() if line.strip()]
+    return "\n".join(f"  {line}" for line in lines)
+
+
+_WORK = re.compile(r"(?P<authors>.+?) \((?P<year>\d{4})\)\. (?P<title>.+?)\. (?P<rest>.+)")
+_IN_JOURNAL = re.compile(r"(?P<journal>.+?),? (?P<volume>\d+)(?:\(\d+\))?, (?P<pages>\d[\d-]*)\.?$")
+
+
+def _references(text):
+    """Return an entry of BibTeX for each reference of a docstring, by its key."""
+    _, _, listed = text.partition("References\n----------\n")
+    entries = {}
+    for paragraph in filter(str.strip, listed.split("\n\n")):
+        match = _WORK.match(" ".join(paragraph.split()))
+        if match is None:
+            continue
+        rest, _, doi = match["rest"].partition("doi:")
+        surname = re.sub(r"[^a-z]", "", match["authors"].split(",")[0].lower())
+        authors = re.sub(r"(?<=\.)(?:,| &) (?=[A-Z])", " and ", match["authors"])
+        fields = {"author": authors, "title": match["title"], "year": match["year"]}
+        journal = _IN_JOURNAL.match(rest.strip())
+        if journal:
+            fields |= journal.groupdict() | {"pages": journal["pages"].replace("-", "--")}
+        else:
+            fields["note"] = rest.strip().rstrip(".")
+        fields |= {"doi": doi.strip()} if doi else {}
+        kind = "article" if journal else "misc"
+        lines = [f"  {name} = {{{_bibtex(name, value)}}}," for name, value in fields.items()]
+        entries[f"{surname}{match['year']}"] = "\n".join(
+            [f"@{kind}{{{surname}{match['year']},", *lines, "}"]
+        )
+    return entries
+
+
+def _bibtex(field, text):
+    return text if field == "doi" else text.replace("&", r"\&")
+
+
+# What was computed, and by what.
+
+
+def _of_intervals(facts, prob, kind, table):
+    prior = f" The prior is: {facts['Prior']}." if "Prior" in facts else ""
+    draws = f" from {facts['Draws']}" if "Draws" in facts else ""
+    how = ", ".join(dict.fromkeys(str(how).partition(";")[0] for how in table["how"]))
+    mass = f"{100 * prob:.4g}%"
+    return escape_latex(
+        f"We report {mass} {kind} intervals of the posterior distribution of each measure, "
+        f"computed by {how}{draws}.{prior}"
+    )
+
+
+def _of_software(random_seed):
+    numbers = {name: importlib.metadata.version(name) for name in ("bayescm", "numpy", "scipy")}
+    programs = ", ".join(
+        rf"{escape_latex(name)} {escape_latex(number)}~\cite{{{name}}}"
+        for name, number in numbers.items()
+    )
+    return (
+        f"Computations were done in Python {platform.python_version()} with {programs}; the seed "
+        f"of random draws is {random_seed}."
+    )

@@ -1,0 +1,94 @@
+"""The methods paragraph: what is in it, that its LaTeX and BibTeX hold together."""
+
+import re
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm.posteriors.base import Posterior
+from bayescm.reporting import methods_text
+
+COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+FOLD = {"fold": np.arange(80) // 2 % 4}
+
+
+def outcomes(by=None):
+    rng, actual = np.random.default_rng(0), np.arange(80) % 2
+    answers = {name: np.where(rng.random(80) < 0.8, actual, 1 - actual) for name in "ab"}
+    return bcm.from_classifiers(actual, answers, labels=[0, 1], by=by)
+
+
+def cited(text):
+    return {key for keys in re.findall(r"\\cite{([^}]+)}", text) for key in keys.split(",")}
+
+
+@pytest.mark.parametrize("evidence", [COUNTS, outcomes(), outcomes(FOLD)], ids=repr)
+def test_every_work_that_is_cited_is_listed_and_no_other(evidence):
+    text, bibtex = bcm.methods_paragraph(evidence, ["recall", "f1"])
+    assert cited(text) == set(re.findall(r"@\w+{(\w+),", bibtex))
+    assert text.count("{") == text.count("}")
+    assert bibtex.count("{") == bibtex.count("}")
+    prose = re.sub(r"\\begin{align.*?\\end{align\*}", "", text, flags=re.DOTALL)
+    assert not re.search(r"(?<!\\)[_%&#]", prose)
+
+
+def test_design_measures_model_prior_and_software_are_named():
+    text = bcm.methods_paragraph(COUNTS, ["recall", "f1"], prob=0.9, kind="eti").text
+    assert text.startswith("The evaluation is of 145 examples of 2 classes")
+    assert "recall (proportion of positives that are found)" in text
+    assert "F1 (harmonic mean of precision and recall)" in text
+    assert r"\mathrm{Dirichlet}" in text
+    assert r"We report 90\% equal-tailed intervals" in text
+    assert "computed by closed form" in text
+    assert "concentration 0.5 per cell" in text
+    assert r"\cite{bayescm}" in text
+
+
+def test_paired_folds_have_the_models_of_both():
+    text = bcm.methods_paragraph(outcomes(FOLD), "accuracy").text
+    assert "Cross-validation with 4 folds" in text
+    assert "The model is hierarchical folds" in text
+    assert "Differences of paired members are by another model, correlated t" in text
+
+
+def test_display_names():
+    text = bcm.methods_paragraph(COUNTS, "f1", display_names={"f1": "F-measure"}).text
+    assert "F-measure (harmonic mean" in text
+    assert "F1" not in text
+
+
+def test_every_reference_of_a_model_is_read():
+    folder = methods_text._file("dirichlet_multinomial").parent
+    for path in sorted(folder.glob("*.py")):
+        head = path.read_text(encoding="utf-8").split('"""')[1]
+        listed = head.partition("References\n----------\n")[2].strip()
+        entries = methods_text._references(head)
+        works = [work for work in listed.split("\n\n") if work.strip()]
+        assert len(entries) == len(works), path.name
+        text = "".join(entries.values())
+        assert [doi for doi in re.findall(r"doi:(\S+)", listed) if doi not in text] == [], path.name
+
+
+def test_a_reference_becomes_an_entry():
+    text = "Head.\n\nReferences\n----------\nFerguson, T. S. & Rubin, D. B. (1973). A Bayesian"
+    text += " analysis. Annals\nof Statistics 1, 209-230. doi:10.1214/aos/1176342360"
+    assert methods_text._references(text)["ferguson1973"].splitlines() == [
+        "@article{ferguson1973,",
+        "  author = {Ferguson, T. S. and Rubin, D. B.},",
+        "  title = {A Bayesian analysis},",
+        "  year = {1973},",
+        "  journal = {Annals of Statistics},",
+        "  volume = {1},",
+        "  pages = {209--230},",
+        "  doi = {10.1214/aos/1176342360},",
+        "}",
+    ]
+
+
+def test_a_model_of_ones_own_has_no_description_here():
+    def mine(counts) -> Posterior:
+        return bcm.posteriors.dirichlet_multinomial(counts)
+
+    with pytest.raises(ValueError, match="the model has no description"):
+        bcm.methods_paragraph(COUNTS, "f1", model=mine)
