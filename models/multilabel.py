@@ -46,8 +46,8 @@ def multilabel(evidence: xr.Dataset, *, concentration: float = 0.5) -> pm.Model:
     -------
     pymc.Model
         Free variables ``weight`` (pattern) of the examples that have the same labels and
-        predictions, and ``pseudo`` (label, cell), both gamma; ``cells`` (label, cell), the shares
-        of the four cells of each label.
+        predictions, and ``pseudo`` (class, cell), both gamma; ``cells`` (class, cell), the shares
+        of the four cells of each label. (ArviZ's summaries take no dim ``label``.)
 
     Examples
     --------
@@ -72,7 +72,7 @@ def multilabel(evidence: xr.Dataset, *, concentration: float = 0.5) -> pm.Model:
     table = np.stack([*indicators, ~actual & ~predicted], axis=-1).astype(float)
     coords = {
         "pattern": np.arange(len(count)),
-        "label": evidence["label"].values
+        "class": evidence["label"].values
         if "label" in evidence.coords
         else np.arange(len(table[0])),
         "cell": ["tp", "fn", "fp", "tn"],
@@ -80,7 +80,7 @@ def multilabel(evidence: xr.Dataset, *, concentration: float = 0.5) -> pm.Model:
     with pm.Model(coords=coords) as model:
         total = pm.Data("count", count.astype(float), dims="pattern")
         weight = pm.Gamma("weight", alpha=total, beta=1.0, dims="pattern")
-        pseudo = pm.Gamma("pseudo", alpha=float(concentration), beta=1.0, dims=("label", "cell"))
+        pseudo = pm.Gamma("pseudo", alpha=float(concentration), beta=1.0, dims=("class", "cell"))
         sums = (weight[:, None, None] * table).sum(axis=0) + pseudo
-        pm.Deterministic("cells", sums / sums.sum(axis=-1, keepdims=True), dims=("label", "cell"))
+        pm.Deterministic("cells", sums / sums.sum(axis=-1, keepdims=True), dims=("class", "cell"))
     return model

@@ -195,7 +195,7 @@ def _check_marginal(name, model):
         todo = "pass omega=1.0"
         raise fail("a discounted likelihood is no probability", name, "a likelihood as it is", todo)
     if is_improper(model):
-        todo = "take a concentration above 0"
+        todo = "take a concentration above 0, and no flat variable"
         raise fail("an improper prior has no marginal likelihood", name, "a proper prior", todo)
 
 

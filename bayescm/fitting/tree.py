@@ -57,8 +57,8 @@ def build(
     Returns
     -------
     xarray.DataTree
-        The groups of `ORDER`. An improper prior (a concentration of 0) leaves out those of the
-        prior, and fractional counts those of the likelihood.
+        The groups of `ORDER` that have variables. An improper prior (a concentration of 0, a flat
+        variable) leaves out those of the prior, and fractional counts those of the likelihood.
     """
     from pytensor import config
 
@@ -76,8 +76,9 @@ def build(
             groups |= forward.prior(model, n_draws, numbers, prior_seed)
     coords = {name: np.asarray(values) for name, values in model.coords.items()}
     omitted = set() if whole_counts else LIKELIHOOD
-    order = [name for name in ORDER if name in groups and name not in omitted]
-    fitted = {name: _finish(groups[name], coords, scalars) for name in order}
+    # A model whose data are weights of what was seen observes no variable.
+    order = [name for name in ORDER if name in groups and len(groups[name].data_vars)]
+    fitted = {name: _finish(groups[name], coords, scalars) for name in order if name not in omitted}
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=dict(attrs)), **fitted})
 
 
@@ -120,7 +121,11 @@ def is_discounted(model) -> bool:
 
 
 def is_improper(model) -> bool:
-    """Say whether a Dirichlet prior has a parameter of 0."""
+    """Say whether a Dirichlet prior has a parameter of 0, or a variable is flat."""
+    from pymc.distributions.continuous import FlatRV, HalfFlatRV
+
+    if any(isinstance(variable.owner.op, FlatRV | HalfFlatRV) for variable in model.free_RVs):
+        return True
     names = ("concentration", "pseudo_count")
     weights = [variable for variable in model.data_vars if variable.name in names]
     return any(bool((variable.get_value() == 0).any()) for variable in weights)
