@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bayescm.cli.monitor_config import NAME, read_config
 from bayescm.cli.options import (
     BelongsWith,
     Format,
@@ -28,8 +29,18 @@ from bayescm.validate import fail
 
 
 class Store(Options):
-    """The ledger."""
+    """The ledger, and the file of what is asked for every time."""
 
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            is_eager=True,
+            callback=read_config,
+            help=f"TOML file of store, classifier, measures, floor, [notify] ...; {NAME} of the "
+            "working directory if there is one. Options go before it.",
+        ),
+    ] = None
     store: Annotated[
         str,
         typer.Option(
@@ -50,8 +61,8 @@ class Classifier(Store):
     )
 
 
-class Memory(Measures, Prior):
-    """The measures, their prior, and what earlier batches are worth."""
+class Forgetting(Options):
+    """What earlier batches are worth."""
 
     forgetting: Annotated[
         float, typer.Option("--forgetting", help="What earlier evidence is worth after each batch.")
@@ -65,6 +76,10 @@ class Memory(Measures, Prior):
             "--order", help="Order of the batches: at (observed) or recorded_at (arrived)."
         ),
     ] = "at"
+
+
+class Memory(Measures, Prior, Forgetting):
+    """The measures, their prior, and what earlier batches are worth."""
 
 
 class Rules(Options):
@@ -105,7 +120,7 @@ class RulesSince(Rules):
     ] = None
 
 
-def _rules(rules: Rules, names: Iterable[str]) -> dict[str, Any]:
+def rules_of(rules: Rules, names: Iterable[str]) -> dict[str, Any]:
     """Return the rules that were asked for, of those that a monitor has."""
     keywords = rules.keywords(*names)
     for name in keywords.keys() & {"floor", "tolerance"}:
@@ -314,13 +329,15 @@ class AllClassifiers(Store):
 
 
 @command
-def status(source: AllClassifiers, memory: Memory, interval: Interval, output: Output) -> None:
-    """Show what is known now of every classifier in the store."""
+def status(
+    source: AllClassifiers, memory: Memory, rules: Rules, interval: Interval, output: Output
+) -> None:
+    """Show what is known now, since the latest change, of every classifier in the store."""
     import pandas as pd
 
     from bayescm.cli.output import show
     from bayescm.online.ledger import Ledger
-    from bayescm.online.monitor import Monitor, monitor_of
+    from bayescm.online.monitor import Monitor, applicable_rules, monitor_of
 
     with Ledger(source.store, create=False) as ledger:
         names = ledger.classifiers() if source.classifier is None else [source.classifier]
@@ -329,28 +346,44 @@ def status(source: AllClassifiers, memory: Memory, interval: Interval, output: O
         for name in names:
             if source.classifier is None:
                 monitor = monitor_of(ledger, name, settings)
+                limits = applicable_rules(monitor, rules_of(rules, rules.keywords()))
             else:
                 monitor = Monitor(ledger, name, **settings)
-            parts[name] = _now(monitor, interval)
+                limits = rules_of(rules, monitor.rules)
+            parts[name] = _now(monitor, interval, limits)
     cautions = {name: part.attrs.get("caution") for name, part in parts.items()}
     caution = "; ".join(f"{name}: {text}" for name, text in cautions.items() if text)
     table = pd.concat(parts.values(), ignore_index=True) if parts else pd.DataFrame()
     table.attrs = {"caution": caution} if caution else {}
-    show(table, output)
+    closing = "\n".join(line for part in parts.values() for line in part.attrs["lines"])
+    show(table, output, hidden=["open_incident"], closing=closing)
 
 
-def _now(monitor, interval):
-    """Return one row for each measure of a classifier."""
-    last = monitor.ledger.last(monitor.classifier)
-    frame = monitor.summary(**interval.keywords())
+def _now(monitor, interval, rules):
+    """Return one row for each measure of a classifier, and lines about changes and incidents."""
+    name, last = monitor.classifier, monitor.ledger.last(monitor.classifier)
+    frame = monitor.summary(**interval.keywords(), **rules)
+    batches, incidents = monitor.since_change(**rules), monitor.incidents(**rules)
+    number, since = batches.sizes["step"], str(batches["at"].values[0])[:19] + "Z"
+    open_incidents = incidents.loc[incidents["state"] == "open", "sentence"].tolist()
     columns = {
-        "classifier": monitor.classifier,
-        "batches": last.batches,
-        "examples": monitor.n_examples(),
+        "classifier": name,
+        "batches": number,
+        "examples": batches.values.sum().item(),
+        "since": since,
         "latest": last.latest[:19] + "Z",
     }
-    for position, (name, value) in enumerate(columns.items()):
-        frame.insert(position, name, value)
+    for position, (column, value) in enumerate(columns.items()):
+        frame.insert(position, column, value)
+    frame["open_incident"] = "; ".join(open_incidents)
+    lines = [f"{name}: open: {sentence}" for sentence in open_incidents]
+    if number < last.batches:
+        lines.insert(
+            0,
+            f"{name}: the answers have changed; known is what {number} of "
+            f"{last.batches} batches tell, those since {since}",
+        )
+    frame.attrs["lines"] = lines
     return frame.drop(columns=["how", "error", "undefined", "sd"], errors="ignore")
 
 
@@ -385,6 +418,7 @@ class Latest(Options):
 def history(
     source: Classifier,
     memory: Memory,
+    rules: Rules,
     interval: Interval,
     question: BatchEstimand,
     latest: Latest,
@@ -394,10 +428,11 @@ def history(
     from bayescm.cli.output import show
 
     with _monitor(source, memory) as monitor:
-        ends = monitor.history(**interval.keywords(), **question.keywords(), **latest.keywords())
+        asked = interval.keywords() | question.keywords() | latest.keywords()
+        ends = monitor.history(**asked, **rules_of(rules, monitor.rules))
     frame = ends.drop_vars(["positive", "recorded_at"], errors="ignore").to_dataframe()
     frame = frame.reset_index()
-    keys = [name for name in ("batch_id", "at", "n", "class") if name in frame.columns]
+    keys = [name for name in ("batch_id", "at", "since", "n", "class") if name in frame.columns]
     long = frame.melt([*keys, "step", "bound"], list(ends.data_vars), var_name="measure")
     wide = long.pivot(index=["step", *keys, "measure"], columns="bound", values="value")
     table = wide.reset_index().rename_axis(columns=None)
@@ -426,10 +461,23 @@ def alarms(
 
     fails = new.exit_code
     with _monitor(source, memory) as monitor:
-        limits = _rules(rules, monitor.rules)
+        limits = rules_of(rules, monitor.rules)
         table = monitor.alarms(since=rules.since, new=new.new, **limits)
-    show(table, output, f"{len(table)} alarms")
+    shown = ("batch_id", "at", "rule", "sentence", "incident", "on", "acknowledged")
+    hidden = [name for name in table.columns if name not in shown]
+    show(table, output, f"{len(table)} alarms", hidden=hidden)
     return int(fails and not table["acknowledged"].all())
+
+
+@command
+def incidents(source: Classifier, memory: Memory, rules: RulesSince, output: Output) -> None:
+    """List the incidents so far: alarms that belong together, and which are open."""
+    from bayescm.cli.output import show
+
+    with _monitor(source, memory) as monitor:
+        table = monitor.incidents(since=rules.since, **rules_of(rules, monitor.rules))
+    number = (table["state"] == "open").sum()
+    show(table, output, f"{len(table)} incidents, {number} open", hidden=["since"])
 
 
 class Acknowledgement(Options):
@@ -449,7 +497,7 @@ def acknowledge(
     """Acknowledge the alarms of the same rules: they are no longer new."""
     note = acknowledgement.note
     with _monitor(source, memory) as monitor:
-        limits = _rules(rules, monitor.rules)
+        limits = rules_of(rules, monitor.rules)
         table = monitor.alarms(since=rules.since, new=True, **limits)
         if acknowledgement.batch:
             table = table[table["batch_id"].isin(acknowledgement.batch)]
@@ -475,7 +523,7 @@ def plot(
 
     path = picture.out
     with _monitor(source, memory) as monitor:
-        figure = monitor.plot(**interval.keywords(), **_rules(rules, monitor.rules))
+        figure = monitor.plot(**interval.keywords(), **rules_of(rules, monitor.rules))
     picture.refuse_unread()
     save_picture(figure, path)
 
@@ -555,10 +603,12 @@ class Hooks(Options):
 
     command: Annotated[
         list[str] | None,
-        typer.Option("--command", help="Run this for each alarm, which is JSON on its input."),
+        typer.Option(
+            "--command", help="Run this by the shell for each page, which is JSON on its input."
+        ),
     ] = None
     url: Annotated[
-        list[str] | None, typer.Option("--url", help="Post each alarm here, as JSON.")
+        list[str] | None, typer.Option("--url", help="Post each page here, as JSON.")
     ] = None
     secret: Annotated[
         str | None,
@@ -570,14 +620,18 @@ class Hooks(Options):
         ),
         BelongsWith("--url"),
     ] = None
-    log: Annotated[bool, typer.Option("--log", help="Write each alarm to standard error.")] = False
+    log: Annotated[bool, typer.Option("--log", help="Write each page to standard error.")] = False
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what would be handed over; hand over nothing."),
+    ] = False
 
 
 @command
 def notify(
     source: Classifier, memory: Memory, rules: RulesSince, hooks: Hooks, output: Output
 ) -> int:
-    """Hand new alarms over, each at most once; leave with status 1 where that failed."""
+    """Hand over what has opened or closed since; leave with status 1 where that failed."""
     from bayescm.cli.output import show
     from bayescm.online import notify, to_command, to_log, to_url
 
@@ -589,14 +643,16 @@ def notify(
     if not receivers:
         todo = "add --url https://..., --command '...' or --log"
         raise fail("nobody to hand alarms to", ..., "a URL, a command or the log", todo)
-    since = rules.since
+    since, dry_run = rules.since, hooks.dry_run
     with _monitor(source, memory) as monitor:
-        limits = _rules(rules, monitor.rules)
+        limits = rules_of(rules, monitor.rules)
         rules.refuse_unread(later=output)
-        table = notify(monitor, *receivers, since=since, **limits)
+        table = notify(monitor, *receivers, since=since, dry_run=dry_run, **limits)
     failed = table["problem"] != ""
-    shown = table[["batch_id", "at", "rule", "measure", "hook", "problem"]]
-    show(shown, output, f"{len(table)} handed over, {failed.sum()} failed")
+    header = f"{len(table)} handed over, {failed.sum()} failed"
+    if dry_run:
+        header = f"{len(table)} would be handed over"
+    show(table, output, header, hidden=["rule", "measure"])
     return int(failed.any())
 
 
@@ -654,7 +710,7 @@ def serve(
         settings = _settings(memory, ledger, ledger.classifiers())
     rule = promotion.keywords("measure", "margin", "planned")
     settings |= {"challenge": {**rule, "prob": promotion.challenge_prob}}
-    settings |= interval.keywords() | _rules(rules, rules.keywords()) | server.keywords()
+    settings |= interval.keywords() | rules_of(rules, rules.keywords()) | server.keywords()
     server.refuse_unread()
     serve(source.store, **settings)
 
@@ -735,6 +791,6 @@ def export(source: Store, output: Export) -> None:
 
 
 COMMANDS = (
-    *(add, status, history, alarms, acknowledge, plot, challenge, notify, serve),
+    *(add, status, history, alarms, incidents, acknowledge, plot, challenge, notify, serve),
     *(verify, backup, restore, roll_up, export),
 )

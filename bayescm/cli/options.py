@@ -115,9 +115,18 @@ def command(function: Callable[..., int | None]) -> Callable[..., int | None]:
         if isinstance(note, BelongsWith)
     }
 
+    # An eager option has had its effect before the command is called.
+    eager = {
+        name
+        for name, field in all_fields.items()
+        for info in field.type.__metadata__  # type: ignore[union-attr]
+        if isinstance(info, ParameterInfo) and getattr(info, "is_eager", False)
+    }
+
     @functools.wraps(function)
     def run(context: typer.Context, **values: Any) -> int | None:
         names = [name for name in values if _on_command_line(context, name)]
+        names = [name for name in names if name not in eager]
         invocation = Invocation(options, reasons, names)
         arguments = {}
         for parameter, group in groups.items():

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bayescm.cli.monitor import Forgetting, Rules, rules_of
 from bayescm.cli.options import (
     Abstentions,
     BelongsWith,
@@ -85,6 +86,10 @@ class Document(Options):
     ] = 0.0
 
 
+class OfMonitor(Forgetting, Rules):
+    """What the batches of a ledger are worth, and the rules of their alarms."""
+
+
 @command
 def report(
     columns: Columns,
@@ -94,6 +99,7 @@ def report(
     question: Estimand,
     prior: Prior,
     interval: Interval,
+    monitored: OfMonitor,
 ) -> None:
     """Report with tables, sentences and pictures: HTML, Markdown, LaTeX or Word."""
     from bayescm.cli.output import say
@@ -108,7 +114,7 @@ def report(
             todo = "leave --interactive out; bayescm monitor serve has the pictures"
             raise fail("a monitor's report has none to point at", "--interactive", "a file", todo)
         settings = {**interval.keywords(), **document.keywords("title"), **measures.keywords()}
-        settings |= results.keywords("classifier")
+        settings |= _of_monitor(columns.store, results, monitored, prior)
         document.refuse_unread()
         say(f"written to {monitor_report(columns.store, out, **settings)}")
         return
@@ -123,6 +129,21 @@ def report(
     document.refuse_unread()
     path = report(data, out, source=columns.file, progressbar=True, **settings)
     say(f"written to {path}")
+
+
+def _of_monitor(store, results, monitored, prior) -> dict[str, Any]:
+    """Return which classifier of a ledger a report is of, its prior, and the rules that it has."""
+    from bayescm.cli import evidence
+    from bayescm.online import Ledger, Monitor
+    from bayescm.reporting.monitors import only_classifier
+
+    with Ledger(store, create=False) as ledger:
+        name = results.get("classifier") or only_classifier(ledger)
+        settings = {"classifier": name, **monitored.keywords("forgetting", "window", "order")}
+        labels = ledger.empty(name)
+        if "predicted" in labels.dims:
+            settings |= evidence.prior(prior, labels)
+        return settings | rules_of(monitored, Monitor(ledger, name).rules)
 
 
 def _path(out, style):

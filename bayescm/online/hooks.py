@@ -1,7 +1,10 @@
 """
-Alarms are handed to hooks: a command, a URL, the log, a function, each alarm at most once.
+Incidents are handed to hooks: a command, a URL, the log or a function.
 
-`notify` records in the ledger what it is about to hand over, and then does it.
+There is one page as an incident opens and one as it closes. `notify` records in the ledger what it
+is about to hand over, does it, and records what came of it. What has failed is tried again by a
+later call, after a minute, two, four ... and at most an hour, `_MOST_ATTEMPTS` times. What a
+process that died was about to hand over is not: a page may be lost, and none comes twice.
 """
 
 import hmac
@@ -15,13 +18,18 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from signal import SIGKILL
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import pandas as pd
 
 from bayescm.online.chain import digest
 from bayescm.online.encoding import check_name
+from bayescm.online.incidents import ACKNOWLEDGED, CLOSED
+from bayescm.online.ledger import DELIVERED, FAILED
 from bayescm.online.monitor import Monitor
 from bayescm.validate import check_is, check_whole, fail
 
@@ -29,6 +37,12 @@ _LOG = logging.getLogger("bayescm.online")
 _RETRIED = (408, 425, 429)  # with every 5xx: what may go well later
 _SHORTEST_SECRET = 16  # characters of a secret
 _ALARM = ("batch_id", "rule", "measure")  # what an alarm is known by
+_WAIT, _LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)  # before a failed page is retried
+_MOST_ATTEMPTS = 12  # some six hours
+_COLUMNS: tuple[str, ...] = (
+    *("incident", "event", "at", "rule", "measure", "sentence"),
+    *("hook", "attempt", "problem", "next_try"),
+)
 
 
 @dataclass(frozen=True)
@@ -41,9 +55,11 @@ class Hook:
     name : str
         By which the store knows the recipient. Another name is another recipient.
     call : callable
-        Takes an alarm as a dict of what JSON knows: ``id``, ``classifier``, ``batch_id``, ``at``,
-        ``since``, ``rule``, ``measure``, ``value``, ``threshold``. Raises where it could not be
-        delivered.
+        Takes a page as a dict of what JSON knows: ``id``, ``event`` (``"opened"`` or ``"closed"``),
+        ``classifier``, ``incident`` (the batch that opened it), ``sentence``, ``alarms`` (the
+        sentences of all its alarms), ``opened`` and ``closed``; of the alarm that opened it
+        ``batch_id``, ``at``, ``since``, ``rule``, ``measure``, ``estimate``, ``lower``, ``upper``,
+        ``limit``, ``value`` and ``threshold``. Raises where it could not be delivered.
 
     Examples
     --------
@@ -55,14 +71,18 @@ class Hook:
     call: Callable[[dict[str, Any]], None]
 
 
-def notify(monitor: Monitor, *hooks: Hook, since: Any = None, **rules: Any) -> pd.DataFrame:
+def notify(
+    monitor: Monitor, *hooks: Hook, since: Any = None, dry_run: bool = False, **rules: Any
+) -> pd.DataFrame:
     """
-    Hand the alarms that nobody has acknowledged to hooks, each alarm to each hook at most once.
+    Hand incidents to hooks: a page as one opens, and a page as it closes.
 
-    That an alarm is about to be handed over is recorded in the store first. So however often this
-    is called, by however many processes, a hook gets no alarm twice; if it fails for good (after
-    its retries), or the process dies on the way, the alarm is not handed over again, but stays
-    among `Monitor.alarms`.
+    An incident that nobody has acknowledged gives two pages, however many alarms are part of it;
+    one that is over before anybody was told of it gives one. That a page is about to be handed over
+    is recorded in the store first. So however often this is called, by however many processes, a
+    hook gets no page twice. A page that fails is tried again by later calls, after a minute, two,
+    four ... an hour, twelve times in all; if the process dies on the way, it is not handed over
+    again, but the incident stays among `Monitor.incidents`.
 
     Parameters
     ----------
@@ -70,15 +90,18 @@ def notify(monitor: Monitor, *hooks: Hook, since: Any = None, **rules: Any) -> p
     *hooks : Hook
         See `to_url`, `to_command`, `to_log` and `Hook`.
     since : datetime, datetime64 or str, optional
-        Only alarms raised by batches from this moment on.
+        Only of alarms raised by batches from this moment on.
+    dry_run : bool, default False
+        Return what would be handed over now; nothing is, and nothing is recorded.
     **rules
         ``rate``, ``floor``, ``reference``, ``tolerance`` and ``horizon``; see `Monitor.alarms`.
 
     Returns
     -------
     DataFrame
-        What was handed over now: the columns of `Monitor.alarms`, ``hook``, and ``problem``, empty
-        where all went well.
+        What was handed over now: ``incident``, ``event`` (``opened`` or ``closed``), ``at``,
+        ``rule``, ``measure``, ``sentence``, ``hook``, ``attempt``, ``problem`` (empty where all
+        went well) and ``next_try``, when what has failed is tried again.
 
     Raises
     ------
@@ -92,11 +115,11 @@ def notify(monitor: Monitor, *hooks: Hook, since: Any = None, **rules: Any) -> p
     >>> for day, tp in enumerate([45, 44, 46, 45, 20]):
     ...     batch = bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45)
     ...     _ = monitor.add(day, batch, at=f"2026-01-0{day + 1}")
-    >>> printer = Hook("print", lambda alarm: print(alarm["batch_id"], alarm["rule"]))
+    >>> printer = Hook("print", lambda page: print(page["event"], page["sentence"]))
     >>> len(notify(monitor, printer))
-    4 change
-    4 batch
-    2
+    opened the answers have changed: recall 0.402 [0.27, 0.536], 0.898 before (Bayes factor
+    4.6e+07), since 2026-01-05 00:00
+    1
     >>> len(notify(monitor, printer))
     0
     """
@@ -104,35 +127,91 @@ def notify(monitor: Monitor, *hooks: Hook, since: Any = None, **rules: Any) -> p
         todo = "pass bcm.online.to_url(...), to_command(...), to_log() or Hook(name, function)"
         check_is(hook, Hook, "a hook", "an online.Hook", todo)
         check_name(hook.name, "the name of a hook")
-    alarms = monitor.alarms(since=since, new=True, **rules)
-    deliveries = [alarms[:0].assign(hook="", problem="")]
-    for hook in hooks:
-        deliveries += [_deliver(monitor, hook, alarms[i : i + 1]) for i in range(len(alarms))]
-    return pd.concat([table for table in deliveries if len(table)] or deliveries, ignore_index=True)
+    alarms = monitor.alarms(since=since, **rules)
+    incidents = monitor.incidents(since=since, **rules)
+    rows = []
+    for incident in incidents[incidents["state"] != ACKNOWLEDGED].to_dict("records"):
+        members = alarms[alarms["incident"] == incident["incident"]]
+        rows += [_deliver(monitor, hook, incident, members, dry_run) for hook in hooks]
+    return pd.DataFrame([row for row in rows if row is not None], columns=list(_COLUMNS))
 
 
-def _deliver(monitor, hook, alarm):
-    """Hand an alarm over, if nobody has; return it with what went wrong, or nothing."""
-    # Recorded before it is handed over: a process that dies loses an alarm, and doubles none.
-    undelivered = monitor.ledger.record_deliveries(monitor.classifier, alarm, hook.name)
-    rows = undelivered.to_dict("records")
-    problems = [_call(hook, monitor.classifier, row) for row in rows]
-    return undelivered.assign(hook=hook.name, problem=problems)
+def _deliver(monitor, hook, incident, members, dry_run):
+    """Hand a page over, if it is due; return it with what went wrong, or None."""
+    ledger, classifier = monitor.ledger, monitor.classifier
+    deliveries = ledger.deliveries(classifier)
+    deliveries = deliveries[deliveries["hook"] == hook.name]
+    keys: list[tuple] = [tuple(map(str, key)) for key in members[list(_ALARM)].values]
+    handed_over = {tuple(key): row for *key, row in _last_notes(deliveries)}
+    first = next((key for key in keys if key in handed_over), keys[0])
+    if incident["state"] == CLOSED:
+        note = handed_over.get(first)
+        # Alarms that an earlier version has handed over one by one have no incident.
+        if note is not None and pd.isna(note.incident):
+            return None
+        event, key = "closed", (first[0], "closed", first[2])
+    else:
+        event, key = "opened", first
+    page = _page(classifier, incident, members, event, key)
+    row = {name: page.get(name) for name in _COLUMNS} | {"at": incident[event], "hook": hook.name}
+    if dry_run:
+        attempt = ledger.due_attempt(classifier, key, hook.name)
+        return None if attempt is None else row | {"attempt": attempt, "problem": ""}
+    name = incident["incident"]
+    attempt = ledger.begin_delivery(classifier, key, hook.name, incident=name)
+    if attempt is None:
+        return None
+    problem, next_try = _call(hook, page), None
+    if problem and attempt < _MOST_ATTEMPTS:
+        next_try = datetime.now(UTC) + min(_WAIT * 2 ** (attempt - 1), _LONGEST_WAIT)
+    outcome = FAILED if problem else DELIVERED
+    ledger.end_delivery(
+        classifier, key, hook.name, attempt, incident=name, outcome=outcome, next_try=next_try
+    )
+    shown = None if next_try is None else pd.Timestamp(next_try).tz_localize(None)
+    return row | {"attempt": attempt, "problem": problem, "next_try": shown}
 
 
-def _call(hook, classifier, row):
-    key = {name: str(row[name]) for name in _ALARM}
-    alarm = {
-        "id": digest(classifier, *key.values()),
+def _last_notes(deliveries):
+    """Return the last note of each alarm, after what the alarm is known by."""
+    last = {}
+    for row in deliveries.itertuples(index=False):
+        last[row.batch_id, row.rule, row.measure] = row
+    return [(*key, row) for key, row in last.items()]
+
+
+def _page(classifier, incident, members, event, key):
+    """Return what a hook is told of an incident, as JSON knows it."""
+    alarm = members.iloc[0]
+    sentence = incident["sentence"]
+    if event == "closed":
+        since = f"{incident['opened']:%Y-%m-%d %H:%M}"
+        sentence = f"over at {incident['closed']:%Y-%m-%d %H:%M}, opened at {since}: {sentence}"
+    numbers = ("estimate", "lower", "upper", "limit", "value", "threshold")
+    return {
+        "id": digest(classifier, *key),
+        "event": event,
         "classifier": classifier,
-        **key,
-        "at": _time(row["at"]),
-        "since": _time(row["since"]),
-        "value": float(row["value"]),
-        "threshold": float(row["threshold"]),
+        "incident": incident["incident"],
+        "sentence": sentence,
+        "alarms": members["sentence"].tolist(),
+        "opened": _time(incident["opened"]),
+        "closed": _time(incident["closed"]),
+        **{name: str(alarm[name]) for name in _ALARM},
+        "at": _time(alarm["at"]),
+        "since": _time(incident["since"]),
+        **{name: _number(alarm[name]) for name in numbers},
     }
+
+
+def _number(value):
+    return float(value) if np.isfinite(value) else None
+
+
+def _call(hook, page):
+    """Return what went wrong, or nothing."""
     try:
-        hook.call(alarm)
+        hook.call(page)
     except Exception as problem:  # a hook is anybody's, and the others must still be called
         return str(problem) if isinstance(problem, OSError) else repr(problem)
     return ""
@@ -144,7 +223,7 @@ def _time(moment):
 
 def to_log(*, level: int = logging.WARNING) -> Hook:
     """
-    Return a hook that writes alarms to the log of Python, as ``bayescm.online``.
+    Return a hook that writes pages to the log of Python, as ``bayescm.online``.
 
     Parameters
     ----------
@@ -157,7 +236,9 @@ def to_log(*, level: int = logging.WARNING) -> Hook:
     """
 
     def call(alarm):
-        _LOG.log(level, "alarm %s", json.dumps(alarm, ensure_ascii=False))
+        words = ("incident", "event", "sentence")
+        text = "; ".join(str(alarm[name]) for name in words if name in alarm)
+        _LOG.log(level, "%s: %s %s", alarm["classifier"], text, json.dumps(alarm))
 
     return Hook("log", call)
 
@@ -166,17 +247,19 @@ def to_command(
     command: str | Sequence[str], *, timeout: float = 60.0, name: str | None = None
 ) -> Hook:
     """
-    Return a hook that runs a command, once for each alarm.
+    Return a hook that runs a command, once for each page.
 
-    The alarm is JSON on its standard input, and in the environment ``BAYESCM_CLASSIFIER``,
-    ``BAYESCM_BATCH_ID``, ``BAYESCM_RULE`` and ``BAYESCM_MEASURE``. There is no shell in between.
+    The page is JSON on its standard input, and in the environment ``BAYESCM_EVENT``,
+    ``BAYESCM_CLASSIFIER``, ``BAYESCM_INCIDENT``, ``BAYESCM_SENTENCE``, ``BAYESCM_BATCH_ID``,
+    ``BAYESCM_RULE`` and ``BAYESCM_MEASURE``. Nothing of it is put into the command, so that names
+    of classifiers and batches are never run.
 
     Parameters
     ----------
     command : str or sequence of str
-        The program and its arguments; a text is split as a shell would.
+        A text is run by the shell; a sequence is a program and its arguments, without one.
     timeout : float, default 60
-        Seconds after which it is ended.
+        Seconds after which it is ended, with what it has started.
     name : str, optional
         See `Hook`; by default the command.
 
@@ -190,32 +273,38 @@ def to_command(
     >>> to_command("mail -s alarm someone@example.org").name
     'mail -s alarm someone@example.org'
     """
+    text = command if isinstance(command, str) else shlex.join(map(str, command))
     try:
-        words = shlex.split(command) if isinstance(command, str) else [str(w) for w in command]
+        words = shlex.split(text)
     except ValueError:
         words = []
     if not words:
         raise fail("not a command", command, "a program and its arguments", "check the quotes")
 
-    def call(alarm):
-        keys = ("classifier", "batch_id", "rule", "measure")
-        variables = {f"BAYESCM_{key.upper()}": str(alarm[key]) for key in keys}
+    def call(page):
+        names = ("event", "classifier", "incident", "sentence", *_ALARM)
+        variables = {f"BAYESCM_{name.upper()}": str(page[name]) for name in names if name in page}
+        process = subprocess.Popen(
+            text if isinstance(command, str) else words,
+            shell=isinstance(command, str),
+            env=os.environ | variables,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         try:
-            process = subprocess.run(
-                words,
-                env=os.environ | variables,
-                input=json.dumps(alarm),
-                capture_output=True,
-                text=True,
-                timeout=timeout,
-            )
+            _, errors = process.communicate(json.dumps(page), timeout)
         except subprocess.TimeoutExpired:
+            os.killpg(process.pid, SIGKILL)
+            process.communicate()
             raise OSError(f"the command took longer than {timeout:g} s") from None
         if process.returncode:
-            message = " ".join(process.stderr.split())[-300:]
+            message = " ".join(errors.split())[-300:]
             raise OSError(f"the command left with status {process.returncode}: {message}")
 
-    return Hook(name or shlex.join(words), call)
+    return Hook(name or text, call)
 
 
 def to_url(
@@ -228,7 +317,7 @@ def to_url(
     name: str | None = None,
 ) -> Hook:
     """
-    Return a hook that posts each alarm to a URL, as JSON.
+    Return a hook that posts each page to a URL, as JSON.
 
     Where there is no answer, or one that may be another later (5xx, 408, 425, 429), it is tried
     again; each attempt has the same ``id``. Redirects are not followed.

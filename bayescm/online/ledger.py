@@ -65,6 +65,7 @@ delivery_table = _table(
 )
 ORDERS = ("at", "recorded_at")  # of batches: by the time of observation, or of arrival
 _ALARM = ["batch_id", "rule", "measure"]  # what an alarm is known by
+STARTED, DELIVERED, FAILED = "started", "delivered", "failed"  # of an attempt to hand it over
 
 
 class Entries(NamedTuple):
@@ -334,36 +335,79 @@ class Ledger(Database):
         """Return the acknowledgements of alarms, in the order in which they were recorded."""
         return self._notes(acknowledgement_table, classifier)
 
-    def record_deliveries(self, classifier: str, alarms: pd.DataFrame, hook: str) -> pd.DataFrame:
+    def begin_delivery(
+        self, classifier: str, alarm: Sequence[str], hook: str, *, incident: str
+    ) -> int | None:
         """
-        Record that alarms are about to be handed to a hook, before they are.
+        Record that an alarm is about to be handed to a hook, before it is.
 
         Parameters
         ----------
         classifier : str
-        alarms : DataFrame
-            With the columns ``batch_id``, ``rule`` and ``measure``.
+        alarm : sequence of str
+            Its ``batch_id``, ``rule`` and ``measure``.
         hook : str
-            Its name.
+            The name of the hook.
+        incident : str
+            The batch that opened the incident that the alarm is part of.
 
         Returns
         -------
-        DataFrame
-            Those of the alarms that nobody had recorded for this hook: they are the caller's.
+        int or None
+            Which attempt it is, and the caller's; None where nothing is to be done: it was handed
+            over, somebody else is about to, or the time of the next attempt has not come.
         """
-        keys = [tuple(map(str, row)) for row in alarms[_ALARM].values]
-        if _delivered(self.deliveries(classifier).itertuples(), hook).issuperset(keys):
-            return alarms[:0]  # most often, and then nothing is written
+        key = tuple(map(str, alarm))
+        if self.due_attempt(classifier, key, hook) is None:
+            return None  # most often, and then nothing is written
         with self.transaction("record what is handed over", write=True) as connection:
             _lock(connection, classifier)
             description = _existing(connection, classifier)
             rows = read_notes(connection, delivery_table, description)
-            recorded = _delivered(rows, hook)
-            new = [key for key in dict.fromkeys(keys) if key not in recorded]
-            delivery = {"hook": hook, "attempt": 1, "outcome": "started"}
-            fields = [dict(zip(_ALARM, key, strict=True)) | delivery for key in new]
-            _append_notes(connection, delivery_table, description, rows, fields)
-        return alarms[[key in new and key not in keys[:i] for i, key in enumerate(keys)]]
+            attempt = _due_attempt(rows, key, hook)
+            if attempt is not None:
+                note = {"hook": hook, "attempt": attempt, "outcome": STARTED, "incident": incident}
+                fields = [dict(zip(_ALARM, key, strict=True)) | note]
+                _append_notes(connection, delivery_table, description, rows, fields)
+        return attempt
+
+    def due_attempt(self, classifier: str, alarm: Sequence[str], hook: str) -> int | None:
+        """Return which attempt to hand an alarm to a hook is due now; see `begin_delivery`."""
+        key = tuple(map(str, alarm))
+        return _due_attempt(self.deliveries(classifier).itertuples(), key, hook)
+
+    def end_delivery(
+        self,
+        classifier: str,
+        alarm: Sequence[str],
+        hook: str,
+        attempt: int,
+        *,
+        incident: str,
+        outcome: str,
+        next_try: datetime | None = None,
+    ) -> None:
+        """
+        Record what has come of an attempt to hand an alarm to a hook.
+
+        Parameters
+        ----------
+        classifier, alarm, hook, incident
+            See `begin_delivery`.
+        attempt : int
+            What that returned.
+        outcome : {"delivered", "failed"}
+        next_try : datetime, optional
+            After a failure, from when on it is tried again; never if omitted.
+        """
+        note: dict[str, Any] = dict(zip(_ALARM, map(str, alarm), strict=True))
+        note |= {"hook": hook, "attempt": attempt, "outcome": outcome, "incident": incident}
+        note["next_try"] = None if next_try is None else timestamp(next_try)
+        with self.transaction("record what was handed over", write=True) as connection:
+            _lock(connection, classifier)
+            description = _existing(connection, classifier)
+            rows = read_notes(connection, delivery_table, description)
+            _append_notes(connection, delivery_table, description, rows, [note])
 
     def deliveries(self, classifier: str) -> pd.DataFrame:
         """Return which alarms were handed to which hook, in the order in which they were."""
@@ -608,9 +652,18 @@ def _append_notes(connection, table, description, rows, fields):
         connection.execute(table.insert(), values)
 
 
-def _delivered(rows, hook):
-    """Return the alarms that were handed to a hook, or are about to be."""
-    return {(row.batch_id, row.rule, row.measure) for row in rows if row.hook == hook}
+def _due_attempt(rows, alarm, hook):
+    """Return which attempt to hand an alarm to a hook is due now, or None."""
+    last = None
+    for row in rows:
+        if (row.batch_id, row.rule, row.measure) == alarm and row.hook == hook:
+            last = row
+    if last is None:
+        return 1
+    # An attempt without an outcome may have gone well: its process has died, or is at it.
+    if last.outcome != FAILED or not isinstance(last.next_try, str):
+        return None
+    return int(last.attempt) + 1 if last.next_try <= timestamp(datetime.now(UTC)) else None
 
 
 # Those who work on a ledger

@@ -5,11 +5,12 @@ A batch is counts, or probabilities or scores; of which type the batches of a cl
 first one says for good (`encoding`). The ledger holds every batch, and every conclusion is worked
 out from it on request:
 
-    batches  ->  the evidence in force (`discounting`)  ->  its posterior (`updating.posterior_of`)
-             ->  intervals of the measures after every batch, their summary now, alarms (`rules`).
+    batches  ->  parted by changes (`rules.segments`)
+             ->  the evidence in force (`discounting`)  ->  its posterior (`updating.posterior_of`)
+             ->  intervals of the measures after every batch, their summary now, alarms (`rules`),
+                 and what belongs together of these (`incidents`).
 """
 
-import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,11 @@ class Monitor(LedgerClient):
 
     The ledger holds every batch; conclusions are computed from it on request. So the prior, the
     forgetting and the measures can be changed at any time by opening the same store with others.
+
+    **What is known now is known since the latest change.** Once the rule `change` has gone off (see
+    `alarms`), the summary, the posterior and the history are those of the batches since then. As
+    the rules share their rate of false alarms, each of these takes the keywords of the rules. Of
+    probabilities and scores no change is looked for.
 
     Of probabilities and scores the ledger holds how many examples of each class have a forecast in
     each bin; the edges of the bins are those of the first batch for good. Measures are those of the
@@ -277,12 +283,38 @@ class Monitor(LedgerClient):
             return None
         return self.ledger.empty(self.classifier)
 
-    def n_examples(self) -> float:
-        """Return how many examples count now."""
-        total = self.ledger.last(self.classifier).total
-        if total is None:
-            return float(self.batches().sum())
-        return sum(count for row in json.loads(total) for count in row)
+    def since_change(self, **rules: Any) -> xr.DataArray:
+        """
+        Return the batches since the latest change that was noticed, all where none was.
+
+        Parameters
+        ----------
+        **rules
+            See `alarms`: ``rate``, and which rules share it.
+
+        Returns
+        -------
+        DataArray
+            The latest of `batches`; what is known now is known by these.
+        """
+        batches = self.batches()
+        return batches[self._starts(batches, rules)[-1] :]
+
+    def n_examples(self, **rules: Any) -> float:
+        """Return how many examples there are since the latest change; see `since_change`."""
+        return float(self.since_change(**rules).sum())
+
+    def _starts(self, batches, rules):
+        """Return at which batches a change begins that was noticed, after 0 for the first batch."""
+        from bayescm.online.rules import RATE, change_share, evaluate_rules, segments
+        from bayescm.online.updating import prior_cells
+
+        check_keywords(evaluate_rules, rules)
+        if is_binned(batches) or not (prior_cells(self._concentration, batches) > 0).all():
+            return [0]  # a Bayes factor needs a proper prior
+        share = change_share(rules.get("rate", RATE), rules.get("floor"), rules.get("reference"))
+        changes = segments(batches, self._concentration, share)
+        return [0, *(change.first for change in changes)]
 
     def _read(self):
         """Return all entries; only those that came since the last time are read."""
@@ -298,9 +330,14 @@ class Monitor(LedgerClient):
 
     # The evidence in force, and its posterior
 
-    def posterior(self) -> xr.Dataset:
+    def posterior(self, **rules: Any) -> xr.Dataset:
         """
         Return the current posterior.
+
+        Parameters
+        ----------
+        **rules
+            See `since_change`.
 
         Returns
         -------
@@ -311,43 +348,28 @@ class Monitor(LedgerClient):
         """
         from bayescm.online.updating import as_prior
 
-        tables = self._current()
+        tables = self._current(rules)
         prior = as_prior(self._concentration, tables)
         return xr.Dataset({"concentration": prior, "counts": tables})
 
-    def _current(self) -> xr.DataArray:
-        """Return the evidence that counts now: the sum of all, or what is not forgotten."""
-        if self._memory == {"forgetting": 1, "window": None}:
-            total = self.ledger.last(self.classifier).total
-            if total is not None:
-                zeros = self.ledger.empty(self.classifier)
-                return zeros.copy(data=np.array(json.loads(total)))
+    def _current(self, rules):
+        """Return the evidence in force: the batches since a change, or what is not forgotten."""
         from bayescm.online.discounting import discounted
 
-        current = discounted(self.batches(), **self._memory).isel(step=-1)
+        current = discounted(self.since_change(**rules), **self._memory).isel(step=-1)
         return current.drop_vars(["step", "batch_id", "at", "recorded_at"])
 
-    def _current_at_last(self, last, of):
-        """
-        Return the last batches, and the evidence in force after each of them.
-
-        It is summed from the first batch on where the others matter too: where evidence is
-        forgotten little by little, where sums are not exact, and where the next batch is as large
-        as all of them.
-        """
+    def _current_after_each(self, batches, rules):
+        """Return the evidence in force after each batch, and since when each part of it counts."""
         from bayescm.online.discounting import discounted
 
-        batches, window = self.batches(), self._memory["window"]
-        first, earlier = 0, np.zeros((), int)
-        is_exact = batches.dtype.kind != "f"
-        if last is not None:
-            check_whole("last", last, 1, "batches", 200)
-            if self._memory["forgetting"] == 1 and of == "parameter" and is_exact:
-                first = max(0, batches.sizes["step"] - int(last) - (window or 0))
-                if not window:
-                    earlier = batches[:first].values.sum(axis=0)
-        batches = batches[first:]
-        return batches, batches.copy(data=discounted(batches, **self._memory).values + earlier)
+        starts = self._starts(batches, rules)
+        parts = [slice(*ends) for ends in zip(starts, [*starts[1:], None], strict=True)]
+        tables = [discounted(batches[part], **self._memory).values for part in parts]
+        number = np.diff([*starts, batches.sizes["step"]])
+        since = np.repeat(batches["at"].values[starts], number)
+        current = batches.copy(data=np.concatenate(tables))
+        return current.assign_coords(since=("step", since))
 
     def _measures(self, tables):
         """Return the measures that are monitored."""
@@ -367,9 +389,13 @@ class Monitor(LedgerClient):
         of: str = "parameter",
         n: int | None = None,
         last: int | None = None,
+        **rules: Any,
     ) -> xr.Dataset:
         """
         Return the interval of every measure after every batch.
+
+        Where the answers have changed, it begins anew: after each batch it is what the batches
+        tell that lie between the latest change before it and this batch.
 
         Parameters
         ----------
@@ -381,31 +407,38 @@ class Monitor(LedgerClient):
             Examples of the next batch, for ``"predictive"``; by default as many as are in force.
         last : int, optional
             Only after so many of the latest.
+        **rules
+            See `since_change`.
 
         Returns
         -------
         Dataset
-            A variable for each measure, dims (step, [class], bound); coords ``batch_id``, ``at``
-            and ``n``, the examples of each batch. ``attrs["caution"]`` as in `summary`.
+            A variable for each measure, dims (step, [class], bound); coords ``batch_id``, ``at``,
+            ``since`` (the time of the first batch since the latest change) and ``n``, the examples
+            of each batch. ``attrs["caution"]`` as in `summary`.
         """
         from bayescm.online.updating import history_of, posterior_of
 
         if of != "parameter" and self.encoding == FORECASTS:
             what, todo = "forecasts have no predictive distribution", "leave of out"
             raise fail(what, of, "'parameter'", todo)
-        batches, current = self._current_at_last(last, of)
-        measures = self._measures(batches)
+        batches = self.batches()
+        current, measures = self._current_after_each(batches, rules), self._measures(batches)
         if last is not None:
+            check_whole("last", last, 1, "batches", 200)
             batches, current = batches[-last:], current[-last:]
         posterior = posterior_of(current, self._concentration)
         ends = history_of(posterior, batches, measures, prob=prob, kind=kind, of=of, n=n)
+        ends = ends.assign_coords(since=current["since"])
         if cautions := posterior.caveats():
             ends.attrs["caution"] = " ".join(cautions)
         return ends
 
-    def summary(self, *, prob: float = 0.95, kind: str = "hdi") -> pd.DataFrame:
+    def summary(self, *, prob: float = 0.95, kind: str = "hdi", **rules: Any) -> pd.DataFrame:
         """
         Return the table of `bayescm.summary` for the current posterior.
+
+        ``**rules`` are those of `since_change`.
 
         Of forecasts ``attrs["caution"]`` says so where a class has fewer than 20 examples in force
         (intervals of the area are then too short), where bins are too wide to tell the forecasts
@@ -414,7 +447,7 @@ class Monitor(LedgerClient):
         from bayescm.answers.summary import table_of
         from bayescm.online.updating import posterior_of
 
-        tables = self._current()
+        tables = self._current(rules)
         posterior, measures = posterior_of(tables, self._concentration), self._measures(tables)
         return table_of(posterior, measures, check_prob(prob), check_kind(kind))
 
@@ -448,11 +481,18 @@ class Monitor(LedgerClient):
         Returns
         -------
         DataFrame
-            See `online.alarms`, and a column ``acknowledged``. The rules of forecasts are
+            See `online.alarms`, and columns ``acknowledged`` and ``incident`` (see `incidents`).
+            The rules of forecasts are
             ``calibration`` and ``floor``, and both look at the last batch, and the last 2, 4, 8 ...
             512 together, where these have ten examples of each class.
         """
-        from bayescm.online.rules import MonitoredSeries, evaluate_rules, mark_acknowledged
+        table = self._alarms(since, rules).drop(columns="end")
+        return table[~table["acknowledged"]].reset_index(drop=True) if new else table
+
+    def _alarms(self, since, rules):
+        """Return the alarms with their incidents, and how far these reach."""
+        from bayescm.online.incidents import with_incidents
+        from bayescm.online.rules import MonitoredSeries, evaluate_rules
 
         check_keywords(evaluate_rules, rules)
         batches = self.batches()
@@ -465,8 +505,34 @@ class Monitor(LedgerClient):
         table = evaluate_rules(series, self._measures(batches), **rules)
         if earliest is not None:
             table = table[times[table["step"]] >= earliest].reset_index(drop=True)
-        table = mark_acknowledged(table, self.ledger.acknowledgements(self.classifier))
-        return table[~table["acknowledged"]].reset_index(drop=True) if new else table
+        acknowledgements = self.ledger.acknowledgements(self.classifier)
+        return with_incidents(table, acknowledgements, batches["recorded_at"].values)
+
+    def incidents(self, *, since: Any = None, **rules: Any) -> pd.DataFrame:
+        """
+        Return the incidents so far: alarms that belong together.
+
+        An incident begins with an alarm and takes in those that are raised while a rule is on. It
+        is closed once no rule has been on for three batches, and ``acknowledged`` once all its
+        alarms are, so that the next alarm begins another one.
+
+        Parameters
+        ----------
+        since, **rules
+            See `alarms`. Alarms of earlier batches open no incident.
+
+        Returns
+        -------
+        DataFrame
+            One row per incident, in the order of time: ``incident`` (the batch that opened it),
+            ``opened`` and ``closed`` (times; none while it is not), ``state`` (``open``,
+            ``acknowledged`` or ``closed``), ``alarms`` (how many), and ``since``, ``rule``,
+            ``measure`` and ``sentence`` of the alarm that says most about it.
+        """
+        from bayescm.online.incidents import incidents_of
+
+        table = self._alarms(since, rules)
+        return incidents_of(table, self.batches()["at"].values)
 
     def acknowledge(self, alarms: pd.DataFrame | None = None, *, note: str = "") -> int:
         """
@@ -496,7 +562,7 @@ class Monitor(LedgerClient):
         """
         import bayescm as bcm  # plots stand above this room; they are reached by the public face
 
-        history, alarms = self.history(prob=prob, kind=kind), self.alarms(**rules)
+        history, alarms = self.history(prob=prob, kind=kind, **rules), self.alarms(**rules)
         # The counts say which classes' answers have changed; forecasts have no such rule.
         batches = self.observed() if self.encoding == FORECASTS else self.batches()
         floor = rules.get("floor")

@@ -25,14 +25,19 @@ where evidence is forgotten. The share is ``rate`` over the number of rules in u
 `change`, `batch`, and those of `reference` and `floor` that are asked for. Of binned forecasts it
 is ``rate`` over the number of limits, each floor and each tolerance being one, and V is 1.
 
+Once `change` has gone off, everything begins anew at the first batch after the change, at its most
+probable place by then (`segments`): what is in force, what a batch is compared with, and how far
+back recent evidence reaches; and the rule asks anew about the batches after the alarm. A stream in
+which nothing changes has had its false alarm by then, so that the rate holds.
+
 How often a healthy series raises any, and how soon a real drop is noticed, is simulated in
 ``docs/validation/online.py`` and tabulated in the docs.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -54,7 +59,10 @@ from bayescm.validate import check_number, fail
 
 # The rules of counts, in the order of the columns of ``docs/results/run_length_*.csv``.
 RULES = ("batch", "floor", "reference", "change")
-COLUMNS = ("step", "batch_id", "at", "since", "rule", "measure", "value", "threshold")
+COLUMNS: tuple[str, ...] = (
+    *("step", "batch_id", "at", "first", "since", "rule", "measure"),
+    *("estimate", "lower", "upper", "limit", "value", "threshold", "lasted", "on", "sentence"),
+)
 RATE, HORIZON, _HAZARD = 0.05, 1000, 0.01
 # What is recent: the last batch, the last two, four ... of them.
 SPANS = tuple(2**power for power in range(10))
@@ -63,6 +71,9 @@ _AGES = np.unique(np.r_[1:17, np.geomspace(16, max(SPANS), 36).astype(int)])
 # How far a measure may be from what it would be if the forecasts were right, on both sides.
 TOLERANCE = {"calibration_in_the_large": 0.02, "calibration_slope": 0.2}
 _FEWEST = 10  # examples of a class, below which recent forecasts are not judged
+_BLOCK = 512  # batches that are looked through at once for a change
+# Standard normal quantile of .95: beyond it a measure is worse than it was before a change.
+_WORSE = 1.645
 
 
 def alarms(
@@ -104,13 +115,19 @@ def alarms(
     -------
     DataFrame
         One row per alarm, in the order of time: ``step``, ``batch_id`` and ``at`` of the batch that
-        raised it, ``since`` (the time of the first batch of what it is about), ``rule``,
-        ``measure``, ``value`` and ``threshold``. The rules:
+        raised it, ``first`` and ``since`` (step and time of the first batch of what it is about),
+        ``rule``, ``measure``; ``estimate``, ``lower`` and ``upper`` (posterior mean and 95%
+        highest-density interval of the measure by the batches from then on) and ``limit``, what it
+        is to be compared with; ``value`` and ``threshold``, by which the rule goes off; ``lasted``
+        and ``on``, for how many batches, and whether it is on still; and ``sentence``, all that in
+        words. The rules:
 
         ``change``
             the Bayes factor for a change in the answers to the classes exceeds its threshold
             (`change`), which it ever does with at most the rule's share of `rate` if nothing
-            changes.
+            changes. Estimate and limit are those of the measure that has moved furthest, now and
+            before. It is on until the next change, or at once off again where no measure is worse
+            than before. All rules go on with the evidence since the change.
         ``batch``
             a batch is incompatible with those before it, by its predictive tail probability
             (`surprise`).
@@ -127,8 +144,11 @@ def alarms(
     --------
     >>> import bayescm as bcm
     >>> weeks = bcm.from_cells(tp=[45] * 9 + [30] * 3, fn=[5] * 9 + [20] * 3, fp=3, tn=47)
-    >>> alarms(weeks.rename(batch="step"), "recall", floor=0.8)[["step", "rule"]].values.tolist()
-    [[9, 'change'], [9, 'batch'], [10, 'batch']]
+    >>> table = alarms(weeks.rename(batch="step"), "recall", floor=0.8)
+    >>> table[["step", "rule"]].values.tolist()
+    [[9, 'change'], [9, 'batch'], [11, 'floor']]
+    >>> print(table["sentence"][0])
+    the answers have changed: recall 0.598 [0.464, 0.73], 0.899 before (Bayes factor 74)
     """
     counts = as_counts(counts)
     check_single_series(counts)
@@ -182,9 +202,10 @@ def evaluate_rules(
 def _of_counts(series, measures, rate, horizon, floor, reference):
     resolved = kernels(measures, series.tables)
     floors, period = _floors(floor, resolved), _reference_period(series, reference)
-    share = rate / (2 + bool(floors) + (period is not None))
+    share = change_share(rate, floors, reference)
+    series = replace(series, segments=segments(series.tables, series.concentration, share))
     level = share / (horizon * sum(_n_values(measure, series) for measure in resolved))
-    columns = [_change(series, share)]
+    columns = [_change(series, resolved, share)]
     for measure in resolved:
         name = measure.__name__
         columns.append(_batch(series, measure, level))
@@ -231,12 +252,15 @@ class MonitoredSeries:
         ``forgetting`` and ``window``, where the evidence in force is not all there is.
     first : int
         The first of them that is judged.
+    segments : sequence of Segment
+        What the batches are parted into by changes.
     """
 
     tables: xr.DataArray
     concentration: Any = None
     memory: Mapping[str, Any] = field(default_factory=dict)
     first: int = 0
+    segments: "Sequence[Segment]" = ()
 
     @cached_property
     def cells(self) -> np.ndarray:
@@ -260,12 +284,36 @@ class MonitoredSeries:
         return np.arange(max(self.first - 1, 0), len(self.cells))
 
     @cached_property
+    def starts(self) -> np.ndarray:
+        """The first batch since the latest change known before each batch, for every batch."""
+        starts = np.zeros(len(self.cells), int)
+        for segment in self.segments:
+            starts[segment.raised + 1 :] = segment.first
+        return starts
+
+    @cached_property
     def before(self) -> np.ndarray:
         """The evidence in force before each batch that is judged, (n, C, C)."""
         if self.counts_all:
-            return self.sums[self.judged]
-        current = discounted(self.tables, **self.memory).shift(step=1, fill_value=0).values
-        return (current * self.memory.get("forgetting", 1.0))[self.judged]
+            return self.sums[self.judged] - self.sums[self.starts[self.judged]]
+        forgetting = self.memory.get("forgetting", 1.0)
+        current = self._in_force_at(self.judged - 1, self.starts[self.judged])
+        return current * forgetting
+
+    def _in_force_at(self, last, starts):
+        """Return the evidence in force after batches, of which the first that counts is given."""
+        tables = np.zeros((len(last), *self.cells.shape[1:]))
+        for start in np.unique(starts):
+            current = discounted(self.tables[start:], **self.memory).values
+            rows = np.flatnonzero((starts == start) & (last >= start))
+            tables[rows] = current[last[rows] - start]
+        return tables
+
+    def evidence(self, start: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """Return the evidence from some batches to others, (k, C, C), or what is in force of it."""
+        if self.counts_all:
+            return self.sums[last + 1] - self.sums[start]
+        return self._in_force_at(last, start)
 
     @property
     def counts_all(self) -> bool:
@@ -279,14 +327,14 @@ class MonitoredSeries:
 
     def recent(self, first: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield recent evidence, (n, C, C), and the batch it starts at; none before `first`."""
+        earliest = np.maximum(self.starts[self.judged], first)
         if not self.counts_all:
-            later = discounted(self.tables[first:], **self.memory).values
-            current = np.concatenate([np.zeros_like(later[:1]).repeat(first, axis=0), later])
             length = self.memory.get("window") or len(self.cells)
-            yield current[self.judged], np.maximum(self.judged + 1 - length, first)
+            start = np.maximum(self.judged + 1 - length, earliest)
+            yield self._in_force_at(self.judged, earliest), start
             return
         for span in SPANS:
-            start = np.maximum(self.judged + 1 - span, first)
+            start = np.maximum(self.judged + 1 - span, earliest)
             yield self.sums[self.judged + 1] - self.sums[np.minimum(start, self.judged + 1)], start
 
     def posterior(self, cells: np.ndarray) -> Posterior:
@@ -313,23 +361,150 @@ class MonitoredSeries:
         }
 
 
+# Changes: what the batches are parted into
+
+
+class Segment(NamedTuple):
+    """
+    The batches since a change.
+
+    Attributes
+    ----------
+    first : int
+        The most probable first batch after the change, when the alarm was raised.
+    raised : int
+        The batch that raised the alarm.
+    log_bayes_factor : float
+        Of a change against none, by then.
+    """
+
+    first: int
+    raised: int
+    log_bayes_factor: float
+
+
+def change_share(rate: float, floor: Any = None, reference: Any = None) -> float:
+    """Return the share of the rate of false alarms that the rule `change` has."""
+    has_floor = floor is not None and floor != {}
+    return rate / (2 + has_floor + (reference is not None))
+
+
+def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Segment]:
+    """
+    Return the changes of a series, each found by the batches after the alarm of the one before.
+
+    Parameters
+    ----------
+    tables : DataArray, dims (step, actual, predicted) or (step, actual, bin)
+        The batches. Of binned forecasts no change is looked for.
+    concentration : optional
+        Prior pseudo-counts.
+    share : float
+        Of the rate of false alarms: the Bayes factor is compared with one over it.
+    """
+    if is_binned(tables):
+        return []
+    cells = tables.values
+    sums = np.concatenate([np.zeros((1, *cells.shape[1:]), cells.dtype), cells.cumsum(axis=0)])
+    score = score_of(check_proper(prior_cells(concentration, tables)), "answers")
+    changes: list[Segment] = []
+    begin = 0
+    while (change := _first_change(sums[begin:] - sums[begin], score, -np.log(share))) is not None:
+        changes.append(Segment(begin + change.first, begin + change.raised, change[2]))
+        begin = changes[-1].raised + 1
+    return changes
+
+
+def _first_change(sums, score, threshold):
+    """Return the first alarm of a change by sums before every batch and of all, or None."""
+    ages = _AGES[max(len(sums), 2) > _AGES]
+    weights = geometric_prior(np.arange(len(sums)), _HAZARD)
+    for begin in range(1, len(sums), _BLOCK):
+        block = sums[: begin + _BLOCK]
+        log, _, latest = mixture(block, ages, weights, score, begin)
+        if (log >= threshold).any():
+            row = int((log >= threshold).argmax())
+            return Segment(int(latest[row]), begin + row - 1, float(log[row]))
+    return None
+
+
 # The rules
 
 
-def _change(series, share):
-    threshold = -np.log(share)
-    prior = check_proper(series.prior)
-    weights = geometric_prior(np.arange(len(series.sums)), _HAZARD)
-    ages = _AGES[max(len(series.sums), 2) > _AGES]
-    first = series.judged[0] + 1
-    log, _, latest = mixture(series.sums, ages, weights, score_of(prior, "answers"), first)
-    return _rows(series, "change", "answers", log, log >= threshold, threshold, since=latest)
+def _change(series, measures, share):
+    """Return the alarms of changes; each is on until the next while a measure is worse for it."""
+    threshold, last = -np.log(share), len(series.cells) - 1
+    healthy, is_worse, first = None, False, 0
+    rows, lasted, on = [], [], []
+    for index, segment in enumerate(series.segments):
+        before = _moments(series, measures, first, segment.first - 1)
+        after = _moments(series, measures, segment.first, segment.raised)
+        # While a measure is still worse than before an earlier change, it is compared with that.
+        healthy = healthy if is_worse else before
+        is_worse = bool((_worse_by(after, healthy) > _WORSE).any())
+        first, is_latest = segment.first, index == len(series.segments) - 1
+        end = last + 1 if is_latest else series.segments[index + 1].raised
+        lasted.append(end - segment.raised if is_worse else 1)
+        on.append(is_latest and is_worse)
+        rows.append(_furthest(series, measures, segment, before, after))
+    listed = [i for i, segment in enumerate(series.segments) if segment.raised >= series.first]
+    facts = {name: np.array([rows[i][name] for i in listed]) for name in _FACTS}
+    batch = np.array([series.segments[i].raised for i in listed], int)
+    start = np.array([series.segments[i].first for i in listed], int)
+    value = np.array([series.segments[i].log_bayes_factor for i in listed])
+    names = [rows[i]["name"] for i in listed]
+    duration = np.array([lasted[i] for i in listed], int), np.array([on[i] for i in listed], bool)
+    return _columns(
+        series, "change", "answers", names, batch, start, value, threshold, duration, facts
+    )
+
+
+def _moments(series, measures, first, last):
+    """Return mean and sd of every value that is monitored, and whether lower is better, (3, V)."""
+    posterior = series.posterior(series.evidence(np.array([first]), np.array([last])))
+    parts = []
+    for measure in measures:
+        distribution = posterior.distribution(measure)
+        mean, sd = np.ravel(distribution.mean()), np.ravel(distribution.sd())
+        parts.append(np.stack([mean, sd, np.full(len(mean), measure.lower_is_better)]))
+    return np.concatenate(parts, axis=1)
+
+
+def _worse_by(after, before):
+    """Return by how many standard deviations every value is worse."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        higher = (after[0] - before[0]) / np.hypot(after[1], before[1])
+    return np.where(after[2] > 0, higher, -higher)
+
+
+def _furthest(series, measures, segment, before, after):
+    """Return what is known of the value that a change has moved furthest."""
+    moved = np.nan_to_num(np.abs(_worse_by(after, before)), nan=-1.0)
+    index = int(moved.argmax())
+    values = [
+        (measure, column) for measure in measures for column in range(len(_names(series, measure)))
+    ]
+    measure, column = values[index]
+    evidence = series.evidence(np.array([segment.first]), np.array([segment.raised]))
+    estimate, lower, upper = _estimates(series.posterior(evidence), measure, np.array([column]))
+    return {
+        "name": _names(series, measure)[column],
+        "estimate": estimate[0],
+        "lower": lower[0],
+        "upper": upper[0],
+        "limit": before[0, index],
+    }
 
 
 def _batch(series, measure, level):
     weights = series.before + series.prior
     tails = unlikely(measure, series.cells[series.judged], weights, level)
-    return _rows(series, "batch", measure.__name__, tails, tails <= level, level, onset=False)
+
+    def limit(posterior, batch, column):
+        rows = series.before[batch - series.judged[0]]
+        return _pick(series.posterior(rows).distribution(measure).mean(), column)
+
+    return _rows(series, "batch", measure, tails, tails <= level, level, limit, onset=False)
 
 
 def _reference(series, measure, level, first, table):
@@ -344,7 +519,11 @@ def _reference(series, measure, level, first, table):
     def probability(posterior):
         return _prob_worse(_distribution(posterior, measure), reference, measure.lower_is_better)
 
-    return _by_recent(series, "reference", measure, is_beyond, probability, level, first)
+    def limit_of(posterior, batch, column):
+        return np.broadcast_to(np.ravel(limit)[column], len(batch))
+
+    rule = "reference"
+    return _by_recent(series, rule, measure, is_beyond, probability, level, limit_of, first)
 
 
 def _floor(series, measure, floor, level):
@@ -356,7 +535,10 @@ def _floor(series, measure, floor, level):
         reached = _below(_distribution(posterior, measure), floor)
         return 1 - reached if measure.lower_is_better else reached
 
-    return _by_recent(series, "floor", measure, is_beyond, probability, level)
+    def limit(posterior, batch, column):
+        return np.full(len(batch), float(floor))
+
+    return _by_recent(series, "floor", measure, is_beyond, probability, level, limit)
 
 
 def _calibration(series, measure, tolerance, level):
@@ -368,10 +550,15 @@ def _calibration(series, measure, tolerance, level):
         low, high = distribution.cdf(right - tolerance), distribution.sf(right + tolerance)
         return np.fmax(low, high)
 
-    return _by_recent(series, "calibration", measure, is_beyond, probability, level)
+    def limit(posterior, batch, column):
+        right = _pick(posterior.if_right(measure), column)
+        is_above = _pick(posterior.point(measure), column) > right
+        return right + np.where(is_above, tolerance, -tolerance)
+
+    return _by_recent(series, "calibration", measure, is_beyond, probability, level, limit)
 
 
-def _by_recent(series, rule, measure, is_beyond, probability, level, first=0):
+def _by_recent(series, rule, measure, is_beyond, probability, level, limit, first=0):
     """
     Return the alarms of a rule on recent evidence, of whichever span.
 
@@ -382,6 +569,8 @@ def _by_recent(series, rule, measure, is_beyond, probability, level, first=0):
         the probability is not worked out.
     probability : callable
         From the posterior of tables to the probability that the measure is beyond the limit.
+    limit : callable
+        What the estimates of alarms are to be compared with; see `_rows`.
     first : int
         Evidence from before this batch is not recent.
     """
@@ -402,11 +591,15 @@ def _by_recent(series, rule, measure, is_beyond, probability, level, first=0):
         starts = np.broadcast_to(start[rows].reshape(-1, *[1] * (beyond.ndim - 1)), probable.shape)
         since[rows] = np.where(probable > highest[rows], starts, since[rows])
         highest[rows] = np.fmax(probable, highest[rows])
-    name, threshold = measure.__name__, 1 - level
-    return _rows(series, rule, name, highest, highest >= threshold, threshold, since=since)
+    threshold = 1 - level
+    is_on = highest >= threshold
+    return _rows(series, rule, measure, highest, is_on, threshold, limit, since=since)
 
 
-def _rows(series, rule, measure, values, is_on, threshold, *, since=None, onset=True):
+_FACTS = ("estimate", "lower", "upper", "limit")
+
+
+def _rows(series, rule, measure, values, is_on, threshold, limit, *, since=None, onset=True):
     """
     Return the columns of a rule's alarms.
 
@@ -414,31 +607,108 @@ def _rows(series, rule, measure, values, is_on, threshold, *, since=None, onset=
     ----------
     values, is_on : ndarray, shape (n, [C])
         Of each batch that is judged, what is compared with the threshold, and whether that is so.
+    limit : callable
+        From the posterior, the batches and the classes of alarms to what they are compared with.
     since : ndarray of int, shape (n, [C]), optional
         The batch at which what an alarm is about begins; by default the batch itself.
     onset : bool, default True
         Whether only the first of alarms in a row is listed.
     """
+    is_on = is_on.reshape(len(is_on), -1)
+    is_listed = is_on
     if onset:
         was_on = np.concatenate([np.zeros_like(is_on[:1]), is_on[:-1]])
-        is_on = is_on & ~was_on
-    row, column = np.nonzero(is_on.reshape(len(is_on), -1))
-    is_listed = series.judged[row] >= series.first
-    row, column = row[is_listed], column[is_listed]
+        is_listed = is_on & ~was_on
+    # Where each run of batches at which the rule is on ends, looked for from the last one.
+    end = np.where(is_on, len(is_on), np.arange(len(is_on))[:, None])
+    end = np.minimum.accumulate(end[::-1], axis=0)[::-1]
+    row, column = np.nonzero(is_listed & (series.judged >= series.first)[:, None])
     batch = series.judged[row]
     start = batch if since is None else since.reshape(len(since), -1)[row, column]
-    labels = series.tables.indexes["actual"] if is_on.ndim > 1 else [None]
-    names = [measure if label is None else f"{measure}[{label}]" for label in labels]
-    return {
-        "step": series.coords["step"][batch],
+    lasted, on = end[row, column] - row, end[row, column] == len(is_on)
+    facts = {name: np.empty(0) for name in _FACTS}
+    if len(batch):
+        posterior = series.posterior(series.evidence(start, batch))
+        numbers = *_estimates(posterior, measure, column), limit(posterior, batch, column)
+        facts = dict(zip(_FACTS, numbers, strict=True))
+    names = np.array(_names(series, measure), dtype=object)[column]
+    value = values.reshape(len(values), -1)[row, column]
+    return _columns(series, rule, names, names, batch, start, value, threshold, (lasted, on), facts)
+
+
+def _columns(series, rule, measures, names, batch, start, value, threshold, duration, facts):
+    """Return the columns of the alarms of batches about the evidence from others on."""
+    at, step = series.coords["at"], series.coords["step"]
+    columns = {
+        "step": step[batch],
         "batch_id": series.coords["batch_id"][batch],
-        "at": series.coords["at"][batch],
-        "since": series.coords["at"][start],
+        "at": at[batch],
+        "first": step[start],
+        "since": at[start],
         "rule": np.full(len(batch), rule, dtype=object),
-        "measure": np.array(names, dtype=object)[column],
-        "value": values.reshape(len(values), -1)[row, column],
+        "measure": np.full(len(batch), measures, dtype=object),
+        **facts,
+        "value": value,
         "threshold": np.full(len(batch), float(threshold)),
+        "lasted": duration[0],
+        "on": duration[1],
     }
+    rows = zip(names, batch - start + 1, at[start], *facts.values(), value, strict=True)
+    sentences = [_sentence(rule, *row) for row in rows]
+    return columns | {"sentence": np.array(sentences, dtype=object)}
+
+
+def _names(series, measure):
+    """Return the names of the values of a measure: its own, or one for each class."""
+    if series.posterior(series.cells[:1]).classes_of(measure) is None:
+        return [measure.__name__]
+    return [f"{measure.__name__}[{label}]" for label in series.tables.indexes["actual"]]
+
+
+def _pick(values, column):
+    """Return the values (k, [C]) of k alarms, each of its own class."""
+    return np.reshape(values, (len(column), -1))[np.arange(len(column)), column]
+
+
+def _estimates(posterior, measure, column):
+    """Return posterior mean and bounds of the 95% HDI of the measure of each alarm."""
+    distribution = posterior.distribution(measure)
+    ends = np.asarray(distribution.hdi(0.95)).reshape(len(column), -1, 2)
+    lower, upper = ends[np.arange(len(column)), column].T
+    return _pick(distribution.mean(), column), lower, upper
+
+
+_SENTENCES = {
+    "change": "the answers have changed: {measure} {estimate}, {limit} before (Bayes factor "
+    "{value})",
+    "batch": "{measure} of one batch {estimate}, where {limit} was to be expected (chance {value})",
+    "reference": "{measure} of {span} {estimate}, worse than {limit} in the reference "
+    "(probability {value})",
+    "floor": "{measure} of {span} {estimate}, {side} the floor {limit} (probability {value})",
+    "calibration": "{measure} of {span} {estimate}, beyond {limit}, which is tolerated "
+    "(probability {value})",
+}
+
+
+def _sentence(rule, name, number, since, estimate, lower, upper, limit, value):
+    """Return what an alarm says, in words."""
+    if rule == "change":
+        shown = f"{np.exp(min(value, 690)):.2g}"
+    elif rule == "batch":
+        shown = f"{value:.2g}"
+    else:
+        shown = "> 0.9999" if value > 0.9999 else f"{value:.4f}"
+    text = _SENTENCES[rule].format(
+        measure=name,
+        span="the last batch" if number == 1 else f"the last {number} batches",
+        estimate=f"{estimate:.3g} [{lower:.3g}, {upper:.3g}]",
+        limit=f"{limit:.3g}",
+        side="below" if estimate < limit else "above",
+        value=shown,
+    )
+    if rule == "batch" or np.isnat(since):
+        return text
+    return f"{text}, since {since.astype('datetime64[m]').item():%Y-%m-%d %H:%M}"
 
 
 def _table(columns: Sequence[Mapping[str, np.ndarray]]) -> pd.DataFrame:
@@ -448,15 +718,6 @@ def _table(columns: Sequence[Mapping[str, np.ndarray]]) -> pd.DataFrame:
     order = np.argsort(np.concatenate([rule["step"] for rule in columns]), kind="stable")
     every = {name: np.concatenate([rule[name] for rule in columns]) for name in COLUMNS}
     return pd.DataFrame({name: values[order] for name, values in every.items()})
-
-
-def mark_acknowledged(alarms: pd.DataFrame, acknowledgements: pd.DataFrame) -> pd.DataFrame:
-    """Return alarms with a column that says which of them were acknowledged."""
-    names = ["batch_id", "rule", "measure"]
-    acknowledged = set(map(tuple, acknowledgements[names].values.tolist()))
-    keys = map(tuple, alarms[names].astype(str).values.tolist())
-    is_acknowledged = np.array([key in acknowledged for key in keys], dtype=bool)
-    return alarms.assign(acknowledged=is_acknowledged)
 
 
 # The limits, and how often alarms may be false

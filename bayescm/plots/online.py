@@ -10,7 +10,7 @@ import xarray as xr
 from bayescm.measures.catalogue import resolve, same
 from bayescm.measures.display_names import DisplayNames
 from bayescm.measures.labelled import measure
-from bayescm.online import change, log_bayes_factor
+from bayescm.online import log_bayes_factor
 from bayescm.online.rules import RULES
 from bayescm.plots import style
 from bayescm.plots.canvas import band, bare, canvas
@@ -39,7 +39,8 @@ def plot_history(
     ----------
     history : Dataset
         As `online.Monitor.history` returns it: variables with dims (step, [class], bound), the
-        coord ``at`` or else the numbers of the steps on the axis.
+        coord ``at`` or else the numbers of the steps on the axis. Where the coord ``since`` says
+        that it begins anew, a line is drawn.
     batches : DataArray or Dataset, optional
         The counts of each batch, dims (step, actual, predicted), or the values themselves, as
         ``observed`` of a monitor returns them: dots.
@@ -84,7 +85,11 @@ def plot_history(
             ends = history[name].sel(where)
             heights = ends.mean("bound").values
             ends = ends.transpose("step", "bound").sel(bound=["lower", "upper"])
-            band(axes, time, ends, color=style.color(0), edges=True, label="interval")
+            for part in _parts(history):
+                some = ends.isel(step=part)
+                band(axes, time[part], some, color=style.color(0), edges=True, label="interval")
+                if part.start:
+                    axes.axvline(time[part.start], color=style.muted(), lw=1, label="change")
             if batches is not None:
                 values = _draw_batches(axes, time, batches, name, where)
                 heights = np.where(np.isnan(values), heights, values)
@@ -103,6 +108,16 @@ def plot_history(
         number = f"{history.sizes['step']} batches"
         page.heading(interval, style.positive_class(history), number)
     return page.figure
+
+
+def _parts(history):
+    """Return the steps between changes: those whose evidence begins at the same batch."""
+    number = history.sizes["step"]
+    if "since" not in history.coords:
+        return [slice(0, number)]
+    since = history["since"].values
+    starts = [0, *(np.flatnonzero(since[1:] != since[:-1]) + 1).tolist()]
+    return [slice(*ends) for ends in zip(starts, [*starts[1:], number], strict=True)]
 
 
 def _add_legend(page):
@@ -138,17 +153,14 @@ def _changed_classes(batches, alarms):
     """Return for each step with an alarm of a change the classes whose answers have changed."""
     if not isinstance(batches, xr.DataArray) or alarms is None:
         return {}
-    steps = alarms.loc[alarms["measure"] == "answers", "step"]
-    if not len(steps):
-        return {}
-    latest, changed = change(batches)["latest"], {}
-    for step in steps:
-        first = list(batches["step"].values).index(latest.sel(step=step).item())
-        last = list(batches["step"].values).index(step)
-        before, after = batches[:first].sum("step"), batches[first : last + 1].sum("step")
+    steps, begin, changed = batches["step"].values.tolist(), 0, {}
+    for row in alarms[alarms["measure"] == "answers"].itertuples(index=False):
+        first, last = steps.index(row.first), steps.index(row.step)
+        before, after = batches[begin:first].sum("step"), batches[first : last + 1].sum("step")
         unchanged = log_bayes_factor(before, after).isel(part=slice(2, None))
         classes = (unchanged < 0).values
-        changed[step] = classes if classes.any() else np.ones_like(classes)
+        changed[row.step] = classes if classes.any() else np.ones_like(classes)
+        begin = first
     return changed
 
 

@@ -36,6 +36,11 @@ def monitor_report(
     title: str | None = None,
     prob: float = 0.95,
     kind: str = "hdi",
+    concentration: Any = None,
+    forgetting: float = 1.0,
+    window: int | None = None,
+    order: str = "at",
+    **rules: Any,
 ) -> Path:
     """
     Write a report of a monitor's store.
@@ -48,6 +53,11 @@ def monitor_report(
         See `bayescm.report`.
     classifier : str, optional
         Which classifier in the store; optional if there is only one.
+    concentration, forgetting, window, order
+        See `bayescm.online.Monitor`.
+    **rules
+        ``rate``, ``floor``, ``reference``, ``tolerance`` and ``horizon``; see
+        `bayescm.online.Monitor.alarms`.
 
     Returns
     -------
@@ -60,28 +70,37 @@ def monitor_report(
     """
     path = render.check_path(path)
     ledger = Ledger(store, create=False)  # to look for a store must not make it
-    name = classifier or _only_classifier(ledger)
-    with render.own_figures(), Monitor(ledger, name, measures=measures) as monitor:
+    name = classifier or only_classifier(ledger)
+    memory: dict[str, Any] = {"forgetting": forgetting, "window": window, "order": order}
+    memory |= {"measures": measures, "concentration": concentration}
+    with render.own_figures(), Monitor(ledger, name, **memory) as monitor:
         are_forecasts = monitor.encoding == FORECASTS
         recipe = ForecastsMonitorRecipe if are_forecasts else CountsMonitorRecipe
-        parts = recipe(monitor, prob, kind).sections()
+        parts = recipe(monitor, prob, kind, rules, concentration).sections()
         methods.add_paragraph(parts, prob, kind)
         render.write(path, title or f"Online evaluation of {name}", parts)
     return path
 
 
 class CountsMonitorRecipe(Recipe):
-    """Batches of confusion matrices: all together, and over time."""
+    """Batches of confusion matrices: what is known now, and over time."""
 
-    def __init__(self, monitor: Monitor, prob: float, kind: str):
-        self.monitor, self.batches = monitor, monitor.batches()
-        counts = self.batches.sum("step").reset_coords(drop=True)
-        if "positive" in self.batches.coords:
-            counts = counts.assign_coords(positive=self.batches.coords["positive"])
+    def __init__(
+        self,
+        monitor: Monitor,
+        prob: float,
+        kind: str,
+        rules: dict[str, Any],
+        concentration: Any = None,
+    ):
+        self.monitor, self.batches, self.rules = monitor, monitor.batches(), rules
+        self.latest = monitor.since_change(**rules)
+        state = monitor.posterior(**rules)
+        self.prior = state["concentration"].values
         settings = {"prob": prob, "kind": kind, "rope": 0.0, "random_seed": 0}
-        super().__init__(counts, None, settings, {})
+        keywords = {} if concentration is None else {"concentration": state["concentration"]}
+        super().__init__(state["counts"], None, settings, keywords)
         self.measures = self.monitored()
-        self.prior = methods.prior_of(counts, None)
 
     def monitored(self) -> list:
         """Return the measures that are monitored."""
@@ -89,27 +108,40 @@ class CountsMonitorRecipe(Recipe):
 
     @cached_property
     def history(self) -> Section:
-        """The section about the alarms, with the picture of the measures over time."""
-        alarms = self.monitor.alarms()
+        """The section about the incidents, with the picture of the measures over time."""
+        incidents = self.monitor.incidents(**self.rules)
         lines, tables = ["No rule has raised an alarm."], []
-        if len(alarms):
-            last = alarms.iloc[-1]
-            number = f"{len(alarms)} alarms" if len(alarms) > 1 else "One alarm"
-            lines = [f"{number}, the last one at {last['batch_id']} by the rule {last['rule']}."]
-            times = {name: alarms[name].dt.floor("s").astype(str) for name in ("at", "since")}
-            tables = [Table("Alarms", alarms.assign(**times))]
+        if len(incidents):
+            number = len(incidents)
+            still_open = incidents[incidents["state"] == "open"]
+            lines = ["One incident." if number == 1 else f"{number} incidents."]
+            lines += [f"Open: {sentence}." for sentence in still_open["sentence"]]
+            times = {name: _minutes(incidents[name]) for name in ("opened", "closed")}
+            columns = ["opened", "closed", "state", "alarms", "sentence"]
+            tables = [Table("Incidents", incidents.assign(**times)[columns])]
         alt = f"Each measure over time with its {self.mass} interval; dots are single batches."
-        picture = Picture("history", alt, self.monitor.plot(prob=self.prob, kind=self.kind))
-        return Section("Over time", lines, tables, [picture])
+        picture = self.monitor.plot(prob=self.prob, kind=self.kind, **self.rules)
+        return Section("Over time", lines, tables, [Picture("history", alt, picture)])
 
     def evaluation(self) -> Section:
         """Name examples and classes, and how many batches there are."""
         section = sections.evaluation(self.evidence)
-        section.sentences.append(_span(self.batches))
+        section.sentences += self._spans()
         return section
 
+    def _spans(self):
+        """Say how many batches there are, and since when what is known now is known."""
+        lines = [_span(self.batches)]
+        if self.latest.sizes["step"] < self.batches.sizes["step"]:
+            first = _minutes(self.latest["at"].to_series()).iloc[0]
+            lines.append(
+                f"The answers have changed: what is known now is by the batches since {first}, "
+                f"{self.latest.sizes['step']:,} of them."
+            )
+        return lines
+
     def extras(self) -> list[Section]:
-        """Show the measures over time, and the alarms."""
+        """Show the measures over time, and the incidents."""
         return [self.history]
 
     def advice(self) -> list[Section]:
@@ -122,7 +154,7 @@ class CountsMonitorRecipe(Recipe):
 
     def cautions(self) -> Section:
         """List the cautions of counts."""
-        return cautions.of_counts(self.batches, self.table, prior=self.prior)
+        return cautions.of_counts(self.latest, self.table, prior=self.prior)
 
 
 class ForecastsMonitorRecipe(CountsMonitorRecipe):
@@ -135,12 +167,12 @@ class ForecastsMonitorRecipe(CountsMonitorRecipe):
     @cached_property
     def table(self) -> pd.DataFrame:
         """The summary of the measures of the binned forecasts."""
-        return self.monitor.summary(prob=self.prob, kind=self.kind)
+        return self.monitor.summary(prob=self.prob, kind=self.kind, **self.rules)
 
     def evaluation(self) -> Section:
         """Name examples, events and bins, and show what came true."""
         tables = [_calibration_table(self.evidence, self.batches.attrs)]
-        lines = [*_evaluated_forecasts(self.batches), _span(self.batches)]
+        lines = [*_evaluated_forecasts(self.batches), *self._spans()]
         return Section("What was evaluated", lines, tables)
 
     def summary(self) -> Section:
@@ -190,7 +222,7 @@ def _calibration_table(counts, attrs):
         if attrs["chances"]:
             row["mean forecast"] = float((totals[bins] * middle[bins]).sum() / total)
         rows.append(row | {"share of events": float(events / total)})
-    return Table("Forecasts beside what came true, all batches together", pd.DataFrame(rows))
+    return Table("Forecasts beside what came true", pd.DataFrame(rows))
 
 
 def _doubts(table, chances, history):
@@ -208,13 +240,19 @@ def _doubts(table, chances, history):
     return lines
 
 
-def _only_classifier(ledger):
+def only_classifier(ledger: Ledger) -> str:
+    """Return the classifier of a ledger that has one, or raise."""
     names = list(ledger.classifiers())
     if len(names) != 1:
         what = "the store has no batches" if not names else "the store has several classifiers"
         todo = "name one with classifier=" if names else "add a batch first"
         raise fail(what, names, "one classifier", todo)
     return names[0]
+
+
+def _minutes(times):
+    """Return times as text, to the minute; empty where there is none."""
+    return times.dt.strftime("%Y-%m-%d %H:%M").fillna("")
 
 
 def _span(batches):

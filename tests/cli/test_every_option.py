@@ -85,6 +85,7 @@ COMMANDS = {
     "monitor status": ["--store m.db", SPAM, FORECASTS],
     "monitor history": [SPAM, FORECASTS],
     "monitor alarms": [f"{SPAM} {LOW}", f"{FORECASTS} --rate .5 --floor auc=.999"],
+    "monitor incidents": [f"{SPAM} {LOW}", f"{FORECASTS} --rate .5 --floor auc=.999"],
     "monitor acknowledge": [f"{SPAM} {LOW}"],
     "monitor plot": [f"{SPAM} {LOW} -o h.png"],
     "monitor challenge": [
@@ -103,7 +104,8 @@ VALUES = {
     "--abstain": "b", "--above": ".75", "--actual": "b", "--agreement": ".8", "--answer": "said",
     "--assurance": ".7", "--at": "2026-01-03", "--attempt": "n", "--batch": "other", "-k": "1",
     "--budget": "8", "--by": "g", "--challenger": "c", "--champion": "c", "--checklist": "stard",
-    "--classifier": "odds", "--clip": ".2", "--command": "true", "--concentration": "5",
+    "--classifier": "odds", "--config": "m.toml",
+    "--clip": ".2", "--command": "true", "--concentration": "5",
     "--correct": "correct", "--corrects": "2", "--covariate": "year=2000", "--data-set": "data",
     "--delta": ".3", "--difference": ".2", "--edge": ".5", "--expect": ".7", "--false-alarm": "3",
     "--fdr": ".4", "--floor": "recall=.99", "--fn": "3", "--fold": "k", "--forgetting": ".5",
@@ -127,7 +129,7 @@ VALUES = {
     "--secret": "sixteen letters ..", "FILE": "p.csv",
 }  # fmt: skip
 FLAGS = {"--compare", "--corp", "--exit-code", "--interactive", "--log", "--new"}
-FLAGS |= {"--lower-is-better", "--no-positive"}
+FLAGS |= {"--lower-is-better", "--no-positive", "--dry-run"}
 FLAGS |= {"--numeric-labels", "--plan", "--pointwise", "--pool", "--recalibrated", "--safe-csv"}
 OF_COMMANDS = {
     ("compare", "--reference"): "a",
@@ -162,6 +164,8 @@ OF_COMMANDS = {
 UNSEEN: set = {
     "--numeric-labels",
     "--missing",  # where nothing is
+    "--config",  # whose values are those of other options
+    "--dry-run",
     "--range",  # of differences, which matters where all of them are 0
     "--label",
     "--note",
@@ -184,6 +188,8 @@ UNSEEN |= {
     ("monitor challenge", "--prob"),
     ("monitor acknowledge", "--concentration"),
 }
+# Which rules share the rate of false alarms matters to a change that is hardly one.
+UNSEEN |= {("monitor history", f"--{rule}") for rule in ("rate", "floor", "reference", "tolerance")}
 # Intervals of forecasts are equal-tailed whatever is asked for.
 UNSEEN |= {("monitor status", "--kind"), ("monitor history", "--kind")}
 UNSEEN |= {"--planned", "--name", "--order", "--new", "--log", "--interactive", "--at"}
@@ -241,6 +247,7 @@ def files(tmp_path_factory):
     pd.DataFrame(raters | gold | {"y": y}).head(40).to_csv(folder / "r.csv", index=False)
     (folder / "t.csv").write_text("actual,0,1\n0,40,6\n1,5,30\n")
     (folder / "gate.toml").write_text("level = 0.6\n")
+    (folder / "m.toml").write_text('order = "at"\n')
     rows = [(f"set {i}", c, f, v + rng.normal(0, 0.03)) for i in range(4)
             for c, v in dict(a=0.8, b=0.83).items() for f in range(3)]  # fmt: skip
     names = ["data", "classifier", "fold", "accuracy"]

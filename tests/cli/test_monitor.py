@@ -30,7 +30,7 @@ def test_from_a_file_to_what_is_known(run):
     (row,) = json.loads(said.out)
     assert (row["batches"], row["examples"], row["measure"]) == (1, 5, "recall")
     code, said = run("history", "--store", "e.db", "-m", "recall", "--format", "csv")
-    assert said.out.splitlines()[0] == "step,batch_id,at,n,measure,lower,upper"
+    assert said.out.splitlines()[0] == "step,batch_id,at,since,n,measure,lower,upper"
     code, said = run("alarms", "--store", "e.db", "--floor", "recall=0.999", "--exit-code")
     assert code in (0, 1)
     assert "monday" in run("export", "--store", "e.db")[1].out
@@ -125,3 +125,57 @@ def test_predictions_come_on_standard_input(run, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
     code, said = run("add", "--store", "e.db", "--batch", "tuesday")
     assert (code, "standard input.csv cannot be read" in said.err) == (2, True)
+
+
+CONFIG = """
+store = "e.db"
+positive = "sick"
+measures = ["recall", "specificity"]
+forgetting = 0.9
+
+[floor]
+recall = 0.9
+
+[notify]
+command = ["cat >> pages.jsonl"]
+"""
+
+
+def test_what_is_asked_for_every_time_stands_in_a_file(run, tmp_path):
+    (tmp_path / "monitor.toml").write_text(CONFIG)
+    assert run("add", "a.csv", "--batch", "monday")[0] == 0
+    rows = json.loads(run("status", "--format", "json")[1].out)
+    assert [row["measure"] for row in rows] == ["recall", "specificity"]
+    rows = json.loads(run("status", "-m", "recall", "--format", "json")[1].out)
+    assert [row["measure"] for row in rows] == ["recall"]  # the option goes before the file
+    sick = "actual,predicted\n" + "sick,well\n" * 40 + "well,well\n"
+    (tmp_path / "b.csv").write_text(sick)
+    assert run("add", "b.csv", "--batch", "tuesday")[0] == 0
+    code, said = run("notify", "--dry-run", "--format", "json")
+    assert (code, len(json.loads(said.out))) == (0, 1)
+    assert not (tmp_path / "pages.jsonl").exists()
+    assert run("notify")[0] == 0
+    page = json.loads((tmp_path / "pages.jsonl").read_text())
+    assert "below the floor 0.9" in page["sentence"]
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (tmp_path / "monitor.toml").rename(folder / "other.toml")
+    (tmp_path / "e.db").rename(folder / "e.db")
+    assert "recall" in run("status", "--config", "elsewhere/other.toml")[1].out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("stor = 'e.db'", "unknown key in monitor.toml: 'stor'. Did you mean 'store'?"),
+        ("store = ", "monitor.toml cannot be read"),
+        ("floor = 0.8", "floor in monitor.toml: 0.8. Expected a table [floor]"),
+        ("[notify]\nmail = 'x'", "unknown key in monitor.toml: 'mail'"),
+        ("forgetting = 'some'", "forgetting in monitor.toml: 'some'. Expected a number"),
+    ],
+)
+def test_a_configuration_that_cannot_be_understood_is_refused(run, tmp_path, text, message):
+    (tmp_path / "monitor.toml").write_text(text)
+    code, said = run("status", "--store", "e.db")
+    assert (code, message in said.err) == (2, True), said.err
+    assert "no such file" in run("status", "--config", "none.toml")[1].err

@@ -5,6 +5,7 @@ import json
 import logging
 import sys
 import threading
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -12,7 +13,7 @@ from stores_for_tests import STORES, empty_store
 
 import bayescm as bcm
 from bayescm.cli import main
-from bayescm.online import Hook, Monitor, notify, to_command, to_log, to_url, verify
+from bayescm.online import Hook, Monitor, hooks, ledger, notify, to_command, to_log, to_url, verify
 
 FLOOR = {"recall": 0.8}
 SECRET = "a secret that is long"
@@ -55,7 +56,7 @@ def receiver():
 
 
 @pytest.mark.long
-def test_each_alarm_is_handed_over_once_however_many_ask(store):
+def test_an_incident_is_handed_over_once_however_many_ask(store):
     got = []
     hook = Hook("list", got.append)
 
@@ -70,15 +71,84 @@ def test_each_alarm_is_handed_over_once_however_many_ask(store):
         each.join()
     with Monitor(store, "spam filter") as monitor:
         alarms = monitor.alarms(floor=FLOOR)
-        keys = ["batch_id", "rule", "measure"]
-        assert sorted(tuple(each[k] for k in keys) for each in got) == sorted(
-            map(tuple, alarms[keys].values)
-        )
-        assert len({each["id"] for each in got}) == len(alarms) > 1
+        assert len(alarms) > 1
+        assert alarms["incident"].unique().tolist() == ["day 3"]
+        (page,) = got
+        assert (page["event"], page["incident"]) == ("opened", "day 3")
+        assert page["alarms"] == alarms["sentence"].tolist()
         again = notify(monitor, hook, Hook("another", got.append), floor=FLOOR)
-        assert set(again["hook"]) == {"another"}
-        assert len(monitor.ledger.deliveries("spam filter")) == 2 * len(alarms)
+        assert again["hook"].tolist() == ["another"]
+        outcomes = monitor.ledger.deliveries("spam filter")["outcome"].tolist()
+        assert outcomes == ["started", "delivered"] * 2
     assert verify(store)["whole"].all()
+
+
+def test_two_pages_for_one_incident_and_one_for_one_that_is_over():
+    got = []
+    early = Hook("early", lambda page: got.append(page["event"]))
+    with Monitor("sqlite://", "spam filter") as monitor:
+        for day, tp in enumerate([45, 44, 46, 20, 18, 19, 21, 45, 44, 46, 45, 44, 45]):
+            batch = bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45)
+            monitor.add(day, batch, at=f"2026-01-{day + 1:02}")
+            notify(monitor, early, floor=FLOOR)
+        assert got == ["opened", "closed"]
+        (incident,) = monitor.incidents(floor=FLOOR).to_dict("records")
+        assert (incident["state"], incident["incident"]) == ("closed", "3")
+        late = Hook("late", got.append)
+        dry = notify(monitor, late, floor=FLOOR, dry_run=True)
+        assert (len(dry), len(got)) == (1, 2)
+        assert notify(monitor, late, floor=FLOOR)["event"].tolist() == ["closed"]
+        assert got[-1]["sentence"].startswith("over at ")
+        assert notify(monitor, late, floor=FLOOR, dry_run=True).empty
+
+
+def test_an_incident_that_is_acknowledged_gives_no_page_and_takes_no_further_alarm():
+    got = []
+    with Monitor("sqlite://", "spam filter", measures=["recall"]) as monitor:
+        for day, tp in enumerate([45, 44, 46, 30, 31, 29, 32]):
+            monitor.add(day, bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45))
+        assert len(monitor.incidents(floor=FLOOR)) == 1
+        assert monitor.acknowledge(monitor.alarms(floor=FLOOR), note="new camera") > 0
+        assert monitor.incidents(floor=FLOOR)["state"].tolist() == ["acknowledged"]
+        assert notify(monitor, Hook("list", got.append), floor=FLOOR).empty
+        for day, tp in enumerate([5, 6, 4]):
+            monitor.add(f"later {day}", bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45))
+        assert monitor.incidents(floor=FLOOR)["state"].tolist() == ["acknowledged", "open"]
+        notify(monitor, Hook("list", got.append), floor=FLOOR)
+        assert [page["incident"] for page in got] == ["later 0"]
+
+
+def test_what_has_failed_is_tried_again_when_its_time_has_come(monkeypatch):
+    got = []
+
+    def call(page):
+        got.append(page["id"])
+        if len(got) < 3:
+            raise OSError("the pager is off")
+
+    hook = Hook("pager", call)
+    with Monitor("sqlite://", "spam filter", measures=["recall"]) as monitor:
+        for day, tp in enumerate([45, 44, 46, 20, 18]):
+            monitor.add(day, bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45))
+        row = notify(monitor, hook).iloc[0]
+        assert (row["problem"], row["attempt"]) == ("the pager is off", 1)
+        assert notify(monitor, hook).empty  # its time has not come
+        later = datetime.now(UTC)
+        for minutes in (1, 2):
+            later += timedelta(minutes=minutes, seconds=1)
+            monkeypatch.setattr(ledger, "datetime", type("Clock", (datetime,), {"now": now(later)}))
+            monkeypatch.setattr(hooks, "datetime", ledger.datetime)
+            row = notify(monitor, hook).iloc[0]
+        assert (row["problem"], row["attempt"]) == ("", 3)
+        assert len(set(got)) == 1
+        assert notify(monitor, hook).empty
+        assert monitor.ledger.deliveries("spam filter")["outcome"].tolist() == [
+            *["started", "failed"] * 2, "started", "delivered",
+        ]  # fmt: skip
+
+
+def now(moment):
+    return classmethod(lambda cls, zone: moment)
 
 
 @pytest.mark.long
@@ -126,7 +196,17 @@ def test_a_command_gets_it_on_its_input(tmp_path):
     with pytest.raises(OSError, match=r"longer than 0.05 s"):
         to_command("sleep 5", timeout=0.05).call(alarm)
     with pytest.raises(OSError, match="No such file"):
-        to_command("no-such-program").call(alarm)
+        to_command(["no-such-program"]).call(alarm)
+
+
+def test_a_command_in_one_text_is_run_by_the_shell(tmp_path):
+    page = {"classifier": "a; rm -rf b", "sentence": "$(rm -rf c)"}
+    out = tmp_path / "pages.jsonl"
+    for _ in range(2):
+        to_command(f"cat >> {out} && echo >> {out}").call(page)
+    assert [json.loads(line) for line in out.read_text().splitlines()] == [page, page]
+    with pytest.raises(OSError, match=r"left with status 127: .*no-such-program"):
+        to_command("no-such-program").call(page)
 
 
 @pytest.mark.parametrize(

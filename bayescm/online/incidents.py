@@ -1,0 +1,117 @@
+"""
+Incidents: alarms that belong together, from the first to the time at which no rule is on.
+
+An alarm lasts as long as its rule is on, or until it is acknowledged. Alarms whose batches touch,
+or lie no more than `QUIET` batches apart, are one incident, which bears the name of the batch that
+raised the first. It is
+
+============ =======================================================================
+open         where the rule of one of its alarms is on, or was on in the last batches
+acknowledged where a person has acknowledged what would still be on
+closed       where no rule has been on for more than `QUIET` batches
+============ =======================================================================
+
+What has been recorded so far decides, and no later batch moves an alarm to another incident.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+QUIET = 2  # batches without an alarm, after which an incident is closed with the next one
+OPEN, ACKNOWLEDGED, CLOSED = "open", "acknowledged", "closed"
+COLUMNS: tuple[str, ...] = (
+    *("incident", "opened", "closed", "state", "alarms"),
+    *("since", "rule", "measure", "sentence"),
+)
+# Which alarm of an incident says most about it: the first of these rules that has gone off.
+_TELLING = ("floor", "reference", "calibration", "change", "batch")
+
+
+def with_incidents(
+    alarms: pd.DataFrame, acknowledgements: pd.DataFrame, recorded_at: np.ndarray
+) -> pd.DataFrame:
+    """
+    Return alarms with the incident that each belongs to, and how far that reaches.
+
+    Parameters
+    ----------
+    alarms : DataFrame
+        As `online.alarms` returns them, of batches that are numbered from 0.
+    acknowledgements : DataFrame
+        Those of the ledger.
+    recorded_at : ndarray of datetime64
+        When each batch was recorded.
+
+    Returns
+    -------
+    DataFrame
+        With columns ``acknowledged``, ``incident`` and ``end``, the first batch that would begin
+        another incident: infinite while the rule is on.
+    """
+    key = ["batch_id", "rule", "measure"]
+    moments = acknowledgements["recorded_at"].str.removesuffix("Z").to_numpy("<M8[us]")
+    when = dict(zip(map(tuple, acknowledgements[key].values.tolist()), moments, strict=True))
+    incidents, ends, acknowledged = [], [], []
+    reach, incident = -1.0, ""
+    for row in alarms.itertuples(index=False):
+        moment = when.get((str(row.batch_id), row.rule, row.measure))
+        end = np.inf if row.on else float(row.step + row.lasted + QUIET)
+        if moment is not None:
+            # It is on no more for batches that were recorded after the acknowledgement.
+            later = np.flatnonzero(
+                (recorded_at > moment) & (np.arange(len(recorded_at)) > row.step)
+            )
+            end = min(end, float(later[0]) if len(later) else float(len(recorded_at)))
+        if row.step >= reach:
+            incident = str(row.batch_id)
+        reach = max(reach, end)
+        incidents.append(incident)
+        ends.append(end)
+        acknowledged.append(moment is not None)
+    columns = {
+        "acknowledged": np.array(acknowledged, bool),
+        "incident": np.array(incidents, object),
+        "end": np.array(ends, float),
+    }
+    return alarms.assign(**columns)
+
+
+def incidents_of(alarms: pd.DataFrame, at: np.ndarray) -> pd.DataFrame:
+    """
+    Return one row for each incident, in the order of time.
+
+    Parameters
+    ----------
+    alarms : DataFrame
+        As `with_incidents` returns them.
+    at : ndarray of datetime64
+        The time of each batch.
+
+    Returns
+    -------
+    DataFrame
+        ``incident``, ``opened`` and ``closed`` (times; none while it is open), ``state``,
+        ``alarms`` (their number), ``since``, ``rule``, ``measure`` and ``sentence`` of the alarm
+        that says most.
+    """
+    rows = []
+    for incident, group in alarms.groupby("incident", sort=False):
+        end, telling = group["end"].max(), _most_telling(group)
+        if end < len(at) and not group["acknowledged"].all():
+            state, closed = CLOSED, at[int(end)]
+        else:
+            state = ACKNOWLEDGED if group["acknowledged"].all() else OPEN
+            closed = np.datetime64("NaT", "us")
+        opened = group["at"].iloc[0]
+        facts = [incident, opened, closed, state, len(group), group["since"].min()]
+        rows.append([*facts, telling.rule, telling.measure, telling.sentence])
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    times = ("opened", "closed", "since")
+    return table.astype({name: "datetime64[us]" for name in times}) if len(table) else table
+
+
+def _most_telling(alarms: pd.DataFrame) -> Any:
+    order = [_TELLING.index(rule) for rule in alarms["rule"]]
+    return list(alarms.itertuples(index=False))[int(np.argmin(order))]
