@@ -1,5 +1,6 @@
 """The dashboard of a ledger, asked over the network and opened in a real browser."""
 
+import html
 import http.client
 import socket
 import sys
@@ -86,7 +87,10 @@ def test_pages_in_a_browser(port):
                 assert "new challenges old <b>" in text
                 page.get_by_role("link", name=STRANGE[0]).click()
                 page.wait_for_load_state()  # half a page may be wider than it ends up
-                assert page.locator("figure polygon.band").count() == 5
+                assert page.locator("figure").count() == 5
+                assert page.locator("figure line.change").count() == 5
+                assert page.locator("figure").first.locator(".times span").count() == 5
+                assert "The answers have changed" in page.inner_text("body")
                 assert page.locator("circle.mark").count() >= 1
                 assert "week <4>" in page.inner_text("body")
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -95,7 +99,8 @@ def test_pages_in_a_browser(port):
 @pytest.mark.long
 def test_a_page_says_what_the_monitor_does(port, store):
     with bcm.online.Monitor(str(store), "spam filter") as monitor:
-        table, alarms = monitor.summary(), monitor.alarms(floor=FLOOR)
+        table, alarms = monitor.summary(floor=FLOOR), monitor.alarms(floor=FLOOR)
+        (incident,) = monitor.incidents(floor=FLOOR)["sentence"]
         short, whole = monitor.history(last=3), monitor.history()
     status, text, said = ask(port, page_of("spam filter"))
     assert status == 200
@@ -103,6 +108,7 @@ def test_a_page_says_what_the_monitor_does(port, store):
     for row in table.to_dict("records"):
         assert f">{row['lower']:.3f}</td>" in text
     assert text.count('class="new"') == len(alarms) > 0
+    assert f"Open: {html.escape(incident)}" in text
     xr.testing.assert_allclose(short, whole.isel(step=slice(-3, None)))
     assert "&lt;b&gt;" in ask(port, page_of("animals"))[1]
 
@@ -131,6 +137,13 @@ def test_numbers_for_prometheus_and_health(port, store):
     assert batches == dict.fromkeys((*STRANGE, "spam filter"), 7.0) | {"animals": 1.0}
     bounds = [each.labels["bound"] for each in found["bayescm_measure"]]
     assert set(bounds) == {"lower", "mean", "upper"}
+    own = {"classifier": "spam filter"}
+    values = {k: [x.value for x in v if x.labels == own] for k, v in found.items()}
+    assert values["bayescm_batches_since_change"] == [3.0]
+    assert values["bayescm_since_timestamp_seconds"] == [
+        datetime(2026, 1, 5, tzinfo=UTC).timestamp()
+    ]
+    assert values["bayescm_open_incidents"] == [1.0]
     with bcm.online.Challenge(str(store), "A <duel>") as challenge:
         history = challenge.history()
     own = {"challenge": "A <duel>", "champion": "old <b>", "challenger": "new"}

@@ -47,7 +47,8 @@ class _Collector(Collector):
 
     def _measures(self, states):
         mass = f"{100 * self._state.prob:.4g}%"
-        meaning = f"Posterior mean of each measure and the bounds of its {mass} interval."
+        meaning = "Posterior mean of each measure since the latest change, and the bounds of its "
+        meaning += f"{mass} interval."
         labels = ["classifier", "measure", "class", "bound"]
         family = GaugeMetricFamily("bayescm_measure", meaning, labels=labels)
         for state in states:
@@ -100,8 +101,17 @@ def _time(text: str) -> float:
 
 # What is known of a classifier in one number: what it means, and how it is read off.
 _OF_CLASSIFIERS: dict[str, tuple[str, Callable[[ClassifierState], float]]] = {
-    "batches": ("Batches in force.", lambda state: state.batches),
-    "examples": ("Examples in force.", lambda state: state.examples),
+    "batches": ("Batches that count.", lambda state: state.batches),
+    "batches_since_change": (
+        "Batches since the latest change, by which measures are known.",
+        lambda state: state.in_force,
+    ),
+    "examples": ("Examples since the latest change.", lambda state: state.examples),
+    "since_timestamp_seconds": (
+        "Time of the first batch since the latest change.",
+        lambda state: _time(state.since or state.latest),
+    ),
+    "open_incidents": ("Incidents that are open.", lambda state: len(state.open)),
     "alarms": ("Alarms so far.", lambda state: len(state.alarms)),
     "new_alarms": ("Alarms that nobody has acknowledged.", lambda state: len(state.new)),
     "latest_timestamp_seconds": ("Time of the latest batch.", lambda state: _time(state.latest)),

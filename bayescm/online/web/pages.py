@@ -21,6 +21,7 @@ _PER_PAGE = 50  # classifiers; a monitor of more is read page by page
 _MOST_ALARMS = 100  # listed, the latest first
 WIDTH, HEIGHT, _EDGE = 600.0, 150.0, 6.0  # of a picture in units of its own; the page scales it
 _TICK = 0.8  # how wide the tick at the mean is, of 100
+_TICKS = 5  # on the axis of time
 _POLICY = (
     "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
@@ -84,24 +85,33 @@ def classifier(
 ) -> Response:
     """Return the page of one classifier: its history, its alarms, and a form where there is one."""
     current = state.classifier(name)
-    pictures, span = [], ("", "")
+    pictures, times = [], []
     if not current.problem:
         ends, observed = state.history(name)
-        first, last = (str(ends["at"].values[index])[:16] for index in (0, -1))
-        span = (first, last)
+        ends = ends.assign_coords(at=ends[state.settings.get("order") or "at"])
+        times = time_axis(ends["at"].values)
         pictures = panels(ends, observed, current.alarms, state.rules.get("floor"))
     return page(
         "classifier.html.j2",
         classifier=current,
         alarms=current.alarms.iloc[::-1][:_MOST_ALARMS].to_dict("records"),
+        incidents=current.incidents.iloc[::-1][:_MOST_ALARMS].to_dict("records"),
         panels=pictures,
         rows=_rows(current),
         state=state,
-        span=span,
+        times=times,
         shown=min(current.batches, SHOWN),
         may_acknowledge=may_acknowledge,
         message=message,
     )
+
+
+def time_axis(at: np.ndarray) -> list[str]:
+    """Return the times of evenly spaced ticks, from the first batch to the last."""
+    first, last = at.min(), at.max()
+    ticks = first + (last - first) * np.arange(_TICKS) // (_TICKS - 1)
+    unit = "D" if last - first >= np.timedelta64(_TICKS, "D") else "m"
+    return [str(tick.astype(f"<M8[{unit}]")).replace("T", " ") for tick in ticks]
 
 
 @dataclass(frozen=True)
@@ -115,8 +125,10 @@ class Panel:
         The measure, with its class where there are several.
     low, high : float
         Values at the lower and the upper edge.
-    band : str
-        The interval, as the points of a polygon.
+    bands : list of str
+        The interval, as the points of a polygon for each part between changes.
+    changes : list of float
+        Where they are.
     dots, marks : list of tuple
         Places of the single batches; places and sentences of alarms.
     floor : float or None
@@ -128,7 +140,8 @@ class Panel:
     name: str
     low: float
     high: float
-    band: str
+    bands: list[str]
+    changes: list[float]
     dots: list[tuple[float, float]]
     marks: list[tuple[float, float, str]]
     floor: float | None
@@ -176,24 +189,22 @@ def _panel(label, interval, values, alarms, ends, floor):
     shown = np.concatenate([interval.ravel(), values, [] if floor is None else [floor]])
     shown = shown[np.isfinite(shown)]
     low, high = (float(shown.min()), float(shown.max())) if len(shown) else (0.0, 1.0)
-    x = _across(len(interval))
+    x = _across(ends["at"].values)
 
     def y(value):
         return np.round(_EDGE + (HEIGHT - 2 * _EDGE) * (high - value) / ((high - low) or 1.0), 1)
 
-    defined = np.isfinite(interval).all(axis=1)
-    lower, upper = interval[defined].T if defined.any() else np.empty((2, 0))
-    points = [
-        *zip(x[defined], y(lower), strict=True),
-        *zip(x[defined][::-1], y(upper[::-1]), strict=True),
-    ]
+    since = ends["since"].values
+    starts = [0, *(np.flatnonzero(since[1:] != since[:-1]) + 1).tolist()]
+    parts = [slice(*part) for part in zip(starts, [*starts[1:], None], strict=True)]
     dots = [(a, float(y(b))) for a, b in zip(x, values, strict=True) if np.isfinite(b)]
     middle = np.where(np.isfinite(values), values, interval.mean(axis=1))
     return Panel(
         label,
         low,
         high,
-        " ".join(f"{a},{b}" for a, b in points),
+        [_band(x[part], interval[part], y) for part in parts],
+        [float(x[start]) for start in starts[1:]],
         dots,
         _marks(alarms, ends, x, y, middle),
         None if floor is None else float(y(floor)),
@@ -201,10 +212,22 @@ def _panel(label, interval, values, alarms, ends, floor):
     )
 
 
-def _across(number):
-    if number == 1:
-        return np.array([WIDTH / 2])
-    return np.round(np.linspace(_EDGE, WIDTH - _EDGE, number), 1)
+def _band(x, interval, y):
+    """Return the points of the polygon of an interval, of which a single one has a width too."""
+    defined = np.isfinite(interval).all(axis=1)
+    x, (lower, upper) = x[defined], interval[defined].T if defined.any() else np.empty((2, 0))
+    if len(x) == 1:
+        x, lower, upper = x[0] + np.array([-1.5, 1.5]), lower.repeat(2), upper.repeat(2)
+    points = [*zip(x, y(lower), strict=True), *zip(x[::-1], y(upper[::-1]), strict=True)]
+    return " ".join(f"{a},{b}" for a, b in points)
+
+
+def _across(at):
+    """Return the places of times between the first and the last."""
+    seconds = (at - at.min()) / np.timedelta64(1, "s")
+    if not seconds.any():
+        return np.full(len(at), WIDTH / 2)
+    return np.round(_EDGE + (WIDTH - 2 * _EDGE) * seconds / seconds.max(), 1)
 
 
 def _marks(alarms, ends, x, y, middle):
@@ -238,7 +261,9 @@ def bar(row: Any) -> tuple[float, float, float] | None:
 _LOADER = jinja2.PackageLoader("bayescm.online.web", "templates")
 _PAGES = jinja2.Environment(loader=_LOADER, autoescape=True, trim_blocks=True, lstrip_blocks=True)
 _PAGES.globals |= {"width": WIDTH, "height": HEIGHT, "bar": bar}
+_PAGES.globals["ticks"] = np.round(np.linspace(_EDGE, WIDTH - _EDGE, _TICKS), 1).tolist()
 _PAGES.filters |= {
     "three": lambda value: "–" if np.isnan(value) else f"{value:.3f}",
     "link": link,
+    "minute": lambda time: "" if pd.isna(time) else f"{time:%Y-%m-%d %H:%M}",
 }

@@ -23,12 +23,20 @@ _SETTINGS = ("concentration", "forgetting", "window", "measures", "order")
 
 
 class ClassifierState(NamedTuple):
-    """What is known of a classifier now: its size, its measures, its alarms; or what is wrong."""
+    """
+    What is known of a classifier now: its size, its measures, its alarms; or what is wrong.
+
+    Of all its batches, ``in_force`` with so many examples are those since the latest change, of
+    which the first is of the time ``since``.
+    """
 
     classifier: str
     batches: int = 0
+    in_force: int = 0
     examples: float = 0
+    since: str = ""
     latest: str = ""
+    incidents: pd.DataFrame = pd.DataFrame()
     measures: pd.DataFrame = pd.DataFrame()
     alarms: pd.DataFrame = pd.DataFrame()
     problem: str = ""
@@ -37,6 +45,17 @@ class ClassifierState(NamedTuple):
     def caution(self) -> str:
         """What is doubtful about the measures, empty where nothing is."""
         return self.measures.attrs.get("caution", "")
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether what is known now is by the batches since a change."""
+        return self.in_force < self.batches
+
+    @property
+    def open(self) -> pd.DataFrame:
+        """The incidents that are open."""
+        table = self.incidents
+        return table if table.empty else table[table["state"] == "open"]
 
     @property
     def new(self) -> pd.DataFrame:
@@ -126,12 +145,17 @@ class DashboardState:
 
     def _classifier_state(self, name, last):
         monitor = self.monitor(name)
-        state = ClassifierState(name, last.batches, 0, last.latest[:19] + "Z")
+        state = ClassifierState(name, last.batches, latest=last.latest[:19] + "Z")
+        rules = applicable_rules(monitor, self.rules)
         try:
+            batches = monitor.since_change(**rules)
             return state._replace(
-                examples=monitor.n_examples(),
-                measures=monitor.summary(prob=self.prob, kind=self.kind),
-                alarms=monitor.alarms(**applicable_rules(monitor, self.rules)),
+                in_force=batches.sizes["step"],
+                examples=batches.values.sum().item(),
+                since=str(batches["at"].values[0])[:19] + "Z",
+                measures=monitor.summary(prob=self.prob, kind=self.kind, **rules),
+                alarms=monitor.alarms(**rules),
+                incidents=monitor.incidents(**rules),
             )
         except (ValueError, TypeError) as problem:
             return state._replace(problem=str(problem))
@@ -139,7 +163,8 @@ class DashboardState:
     def history(self, classifier: str) -> tuple[xr.Dataset, xr.Dataset]:
         """Return the intervals after each of the latest batches, and what each batch shows."""
         monitor = self.monitor(classifier)
-        ends = monitor.history(prob=self.prob, kind=self.kind, last=SHOWN)
+        rules = applicable_rules(monitor, self.rules)
+        ends = monitor.history(prob=self.prob, kind=self.kind, last=SHOWN, **rules)
         return ends, monitor.observed(last=SHOWN)
 
     def challenges(self) -> list[ChallengeState]:
