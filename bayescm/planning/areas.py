@@ -44,7 +44,7 @@ def plan_auc(
     width : float in (0, 1)
         The largest acceptable width of the interval (DeLong's, on the logit scale).
     prevalence : float in (0, 1), default 0.5
-        Proportion of positives in the test set.
+        Proportion of positives in the population; how many a test set has is left to chance.
     assurance : float in (0, 1), default 0.9
         Probability of reaching the width, over future test sets.
     prob : float, default 0.95
@@ -112,12 +112,15 @@ def plan_auc(
 def _widths(area, prevalence, n, sets, seed, z):
     """Return the widths of the intervals in simulated test sets; 1, the whole scale, for none."""
     rng = np.random.default_rng(check_seed(seed))
-    positives = np.clip(round(n * prevalence), 2, n - 2)
-    actual = (np.arange(n) < positives).astype(int)
-    shift, by_class = np.sqrt(2) * ndtri(area) * actual, [actual == 0, actual == 1]
-    weights, widths = np.ones(n), np.ones(sets)
+    separation, weights, widths = np.sqrt(2) * ndtri(area), np.ones(n), np.ones(sets)
     for index in range(sets):
-        scores = rng.standard_normal((1, n)) + shift
+        # Whoever draws n examples does not choose how many of them are positive.
+        positives = rng.binomial(n, prevalence)
+        if not 2 <= positives <= n - 2:
+            continue
+        is_positive = np.arange(n) < positives
+        by_class = [~is_positive, is_positive]
+        scores = rng.standard_normal((1, n)) + separation * is_positive
         (auc,), ((variance,),) = placement_covariance(scores, weights, by_class)
         if 0 < auc < 1:
             half = z * np.sqrt(variance) / (auc * (1 - auc))

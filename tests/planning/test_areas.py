@@ -49,6 +49,20 @@ def test_small_sets_without_an_interval_count_as_too_wide():
     assert 10 < plan["n"] < 60
 
 
+def test_how_many_are_positive_is_left_to_chance(monkeypatch):
+    positives = []
+
+    def variance(scores, weights, by_class):
+        positives.append(by_class[1].sum() / scores.size)
+        return [0.85], [[9e-4 * 300 / scores.size]]
+
+    monkeypatch.setattr("bayescm.planning.areas.placement_covariance", variance)
+    plan = bcm.planning.plan_auc(expect=0.85, width=0.12, prevalence=0.3).iloc[0]
+    last = np.array(positives[-400:])
+    assert last.mean() == pytest.approx(0.3, abs=5 * np.sqrt(0.21 / plan["n"] / 400))
+    assert last.std() == pytest.approx(np.sqrt(0.21 / plan["n"]), rel=0.2)
+
+
 def test_areas_on_different_examples_are_independent():
     rng = np.random.default_rng(3)
     parts = {}
