@@ -2,8 +2,9 @@
 Several labels for each example as evidence: which of them it has, and which were predicted.
 
 Multilabel evidence is an ``xr.Dataset`` with the booleans ``actual`` (example, label) and
-``predicted`` ([classifier,] example, label). Examples may come in clusters
-and have a slice (`bayescm.evidence.clusters_and_slices`).
+``predicted`` ([classifier,] example, label). The score of each label is ``label_score``, with the
+dims of ``predicted``. Examples may come in clusters and have a slice
+(`bayescm.evidence.clusters_and_slices`).
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from bayescm.evidence.clusters_and_slices import with_clusters, with_slices
 from bayescm.evidence.labels import as_labels
 from bayescm.evidence.tabulate import check_sizes
 from bayescm.evidence.type import EvidenceType, always
-from bayescm.validate import check_row_order, fail, suggest, unmasked
+from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
 
 _RESERVED = ("example", "label", "classifier", "measure", "bound")
 
@@ -30,6 +31,7 @@ def from_multilabel(
     labels: Sequence[Hashable] | None = None,
     group: Any = None,
     by: Mapping[str, Any] | None = None,
+    scores: Any = None,
 ) -> xr.Dataset:
     """
     Return the labels that examples have and those that were predicted, as evidence.
@@ -54,6 +56,10 @@ def from_multilabel(
     by : mapping of str to array_like (n,), optional
         Slices of the examples, ``{"site": site}``, each of which has answers of its own, along the
         dim of this name.
+    scores : array_like or DataFrame, shape (n, L), or mapping of str to these, optional
+        The score or the probability of each label, whose columns are as those of ``actual``; a
+        mapping where ``predicted`` is one. They are for ``auc``, ``average_precision`` and
+        ``label_ranking_average_precision``.
 
     Returns
     -------
@@ -63,7 +69,7 @@ def from_multilabel(
     ------
     ValueError
         If an indicator is missing or neither 0 nor 1, labels or lengths differ, a label occurs
-        twice, or lists of labels could also be indicators.
+        twice, lists of labels could also be indicators, or a score is missing or infinite.
     TypeError
         If what was passed is neither indicators nor sets of labels.
 
@@ -82,7 +88,8 @@ def from_multilabel(
     systems = dict(predicted) if several else {"predicted": predicted}
     if not systems:
         raise fail("no systems", {}, "one or more", 'pass {"a": predicted}')
-    check_row_order({"actual": actual, "predicted": systems, "group": group, "by": by})
+    columns = {"actual": actual, "predicted": systems, "scores": scores, "group": group, "by": by}
+    check_row_order(columns)
     names = [f"predicted by {name}" for name in systems] if several else ["predicted"]
     tables = dict(zip(("actual", *names), (actual, *systems.values()), strict=True))
     matrices, label_names = _matrices(tables, labels)
@@ -96,6 +103,8 @@ def from_multilabel(
         evidence = evidence.assign_coords(classifier=[str(name) for name in systems])
     else:
         evidence = evidence.assign(predicted=(("example", "label"), answers[0]))
+    if scores is not None:
+        evidence = evidence.assign(label_score=_scores(evidence, scores, several))
     evidence = with_clusters(evidence, group, "example")
     taken = _RESERVED if group is None else (*_RESERVED, "group")
     return as_multilabel(with_slices(evidence, by, "example", taken))
@@ -235,6 +244,36 @@ def _distinct(labels):
     return labels
 
 
+def _scores(evidence, scores, several):
+    """Return the scores of the labels, with the dims of the predictions."""
+    predicted = evidence["predicted"]
+    if isinstance(scores, Mapping) != several:
+        todo = "pass one of each, or mappings of both"
+        raise fail("scores and predictions of other systems", ..., "the same systems", todo)
+    tables = {str(name): table for name, table in scores.items()} if several else {"": scores}
+    names = predicted["classifier"].values.tolist() if several else [""]
+    if {*tables} != {*names}:
+        raise fail("scores of other systems", list(tables), names, "give all systems scores")
+    shape, labels = predicted.shape[-2:], evidence["label"].values.tolist()
+    rows = []
+    for name in names:
+        table = tables[name]
+        if isinstance(table, pd.DataFrame):
+            if {*table.columns} != {*labels} or len(table.columns) != len(labels):
+                todo = "give the scores a column for each label"
+                raise fail("scores of other labels", list(table.columns), labels, todo)
+            table = table[labels].to_numpy()
+        values = check_reals(unmasked(table, "a score"), "scores", "pass numbers")
+        if values.shape != shape:
+            todo = "give each example a score of every label"
+            raise fail("scores of another shape", values.shape, f"shape {shape}", todo)
+        if not np.isfinite(values).all():
+            todo = "leave the example out, or give the label its lowest score"
+            raise fail("a score is missing or infinite", ..., "finite numbers", todo)
+        rows.append(values)
+    return predicted.dims, np.stack(rows) if several else rows[0]
+
+
 # The check on entry
 
 
@@ -269,9 +308,16 @@ def as_multilabel(evidence: xr.Dataset) -> xr.Dataset:
         if evidence[name].dtype != bool:
             todo = "use from_multilabel"
             raise fail(f"{name} are no booleans", evidence[name].dtype.name, "booleans", todo)
+    scores: dict[str, Any] = {}
+    if "label_score" in evidence:
+        if {*evidence["label_score"].dims} != {*evidence["predicted"].dims}:
+            todo = "use from_multilabel"
+            raise fail("scores are not of the predictions", ..., "the same dims", todo)
+        scores["label_score"] = evidence["label_score"].transpose(..., "example", "label")
     return evidence.assign(
         actual=evidence["actual"].transpose("example", "label"),
         predicted=evidence["predicted"].transpose(..., "example", "label"),
+        **scores,
     )
 
 

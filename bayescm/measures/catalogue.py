@@ -596,7 +596,8 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
     else:
         allowed, todo = "a name or a function of cells", 'pass e.g. "f1"'
         raise fail("not a measure", measure, allowed, todo, TypeError)
-    if entry.takes == "cells" and "example_cells" in variables and "cells" not in variables:
+    of_examples = "example_cells" in variables and not {"cells", "curve"} & {*variables}
+    if entry.takes in ("cells", "curve") and of_examples:
         entry = example_cells.of_cells(entry)
     if variables and entry.takes not in variables:
         of = [_VARIABLES.get(each, each) for each in (*variables, entry.takes)]

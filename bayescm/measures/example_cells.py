@@ -15,6 +15,21 @@ measure of one class f, such as recall, has a value
 
 ``subset_accuracy`` and ``hamming_loss`` are means over the examples too.
 
+Where examples have a score of each label as well, ``auc`` and ``average_precision`` are those of
+the curve of each label in the weighted sample, ``auc_macro``, ``auc_weighted`` and ``auc_micro``
+those over the labels (micro: of all pairs of example and label), and
+``label_ranking_average_precision`` is the mean over the examples of
+
+.. math::
+
+    \frac{1}{|T_i|} \sum_{l \in T_i}
+    \frac{|\{m \in T_i: s_{im} \ge s_{il}\}|}{|\{m: s_{im} \ge s_{il}\}|}
+
+with the scores s of its labels and :math:`T_i` those that it has; 1 where these are none or all, as
+in scikit-learn. There are no pseudo-examples in a curve. The draws of a label's value are centred
+where the sample's value less its bias is, as above, before they are averaged over labels; labels
+of few positives are warned of.
+
 Averages over few positives. The value v of a label is a ratio: its draws have another mean than the
 sample v has, by a bias of the order of 1 over the number N of examples that it counts, which the
 sample has once more; half a pseudo-example adds to it; and the draws vary by (N - 1) / N of the
@@ -39,12 +54,15 @@ Efron, B. and Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapma
 doi:10.1201/9780429246593
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from bayescm.measures.curves import Curve
 from bayescm.measures.measure import (
     AVERAGES,
     Measure,
@@ -61,6 +79,10 @@ CELL_NAMES = ("tp", "fn", "fp", "tn")
 # The error of a bias estimated by so many draws is 2 % of the standard deviation, and 5 % by the
 # fewer that are made of very many labels.
 _BIAS_DRAWS, _FEWEST_BIAS_DRAWS, _BIAS_VALUES = 2000, 400, 2e6
+# Of five labels of 100 examples, with 20 positives each .96 of the macro areas and .97 of the macro
+# average precisions are covered, and with 6 positives .89 and .73 (without freeing of bias .61), of
+# 120 simulated data sets.
+_FEW_ON_CURVE = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +108,8 @@ class ExampleCells:
         examples.
     concentration : float
         How many pseudo-examples there are in each cell; 0 of a sample.
+    label_score : ndarray, shape (K, n, L), or None
+        The score of every label, where there are any.
     """
 
     tp: np.ndarray
@@ -97,6 +121,7 @@ class ExampleCells:
     prior_cells: np.ndarray
     end_weight: np.ndarray
     concentration: float
+    label_score: np.ndarray | None = None
 
     def of_labels(
         self, formula: Callable, places: Sequence[int] | None = None, *, shared_prior: bool = False
@@ -181,8 +206,56 @@ class ExampleCells:
             raise no_true_negatives(getattr(formula, "__name__", "the measure"))
         return values
 
+    def of_curves(
+        self, formula: Callable, how: str, places: Sequence[int] | None = None
+    ) -> np.ndarray:
+        """
+        Return a formula of the curve of each label, (S, K, L), or an average of it, (S, K).
+
+        A label that no example has or that all have is NaN, and left out of averages.
+        """
+        score, actual = self._scores(formula), self.tp[0] | self.fn[0]
+        if places is not None:
+            score, actual = score[..., places], actual[:, places]
+        weight = self.weight[:, self.unit]
+        if how == "micro":
+            labels = actual.shape[1]
+            weight, actual = np.repeat(weight, labels, axis=1), actual.reshape(-1, 1)
+            score = score.reshape(len(score), -1, 1)
+        values = self._curve_values(formula, score, actual, weight)
+        if how == "micro":
+            return values[..., 0]
+        if self.concentration:
+            _warn_of_few(actual)
+        if how == "each":
+            return values
+        if self.concentration:
+            sample = self._curve_values(formula, score, actual, np.ones_like(weight[:1]))
+            share = 1 - 1 / values.shape[-1]
+            values = np.clip(values - 2 * share * (values.mean(axis=0) - sample), 0, 1)
+        by_label = weight @ actual if how == "weighted" else np.ones((len(weight), 1))
+        return average(values, by_label[:, None])
+
+    def _curve_values(self, formula, score, actual, weight):
+        """Return a formula of the curve of each label, (S, K, L), NaN where there is none."""
+        values = np.full((len(weight), *score.shape[::2]), np.nan)
+        for system, label in np.ndindex(values.shape[1:]):
+            if 0 < actual[:, label].sum() < len(actual):
+                curve = weighted_curve(score[system, :, label], actual[:, label], weight)
+                values[:, system, label] = formula(curve)
+        return values
+
+    def _scores(self, formula):
+        if self.label_score is None:
+            todo = "pass the scores of all labels: from_multilabel(..., scores=)"
+            what = f"{formula.__name__.strip('_')} needs scores of the labels"
+            raise fail(what, ..., "evidence with scores", todo)
+        return self.label_score
+
     def of_examples(self, formula: Callable) -> np.ndarray:
         """Return a formula of tp, fn, fp and tn of each example, over its labels, (K, n)."""
+        if formula is _ranking_precision:
+            return _ranking_precision(self.tp | self.fn, self._scores(_ranking_precision))
         tp, fn, fp = (cells.sum(axis=-1, dtype=float) for cells in (self.tp, self.fn, self.fp))
         tn = np.zeros_like(tp)
         if counts_true_negatives(formula):
@@ -210,6 +283,39 @@ class ExampleCells:
         return sums
 
 
+def _warn_of_few(actual):
+    """Warn where curves are of few positives, which the weights of examples take for all."""
+    few = (positives := actual.sum(axis=0))[(positives > 0) & (positives < _FEW_ON_CURVE)]
+    if few.size:
+        labels = "1 label has" if few.size == 1 else f"{few.size} labels have"
+        warnings.warn(
+            f"{labels} fewer than {_FEW_ON_CURVE} positives (the fewest: {few.min()}): areas are "
+            "less certain than their intervals say, and average precision over labels is too high.",
+            stacklevel=2,
+        )
+
+
+def weighted_curve(score: np.ndarray, actual: np.ndarray, weight: np.ndarray) -> Curve:
+    """
+    Return the ROC curves (S) of examples by their weights, with a step at each distinct score.
+
+    Parameters
+    ----------
+    score, actual : ndarray, shape (n,)
+    weight : ndarray, shape (S, n)
+    """
+    order = np.argsort(-score, kind="stable")
+    starts = np.flatnonzero(np.diff(-score[order], prepend=-np.inf))
+    rates = np.zeros((2, len(weight), len(starts) + 1))
+    for rate, side in zip(rates, (~actual, actual), strict=True):
+        sums = np.add.reduceat(weight[:, order] * side[order], starts, axis=1)
+        np.cumsum(sums, axis=1, out=rate[:, 1:])
+    positives, total = rates[1, :, -1].copy(), rates[:, :, -1].sum(axis=0)
+    rates /= rates[:, :, -1:]
+    half, tied = np.full(len(starts), 0.5), np.ones(len(starts), bool)
+    return Curve(rates[0], rates[1], positives / total, half, tied, np.arange(len(starts) + 1))
+
+
 def no_true_negatives(name: str) -> Exception:
     """Return the error of a measure that needs true negatives which were not counted."""
     todo = "ask for precision, recall, f1, fbeta(2) or jaccard"
@@ -235,6 +341,8 @@ def of_cells(measure: Measure) -> Measure:
         If it is of the whole matrix, which there is only of one label.
     """
     names = measure.class_selection
+    if measure.takes == "curve":
+        return _of_curves(measure)
     base = measure.collapse[1] if names and measure.collapse else measure
     if base.abstentions != "left out":
         todo = "ask for the measure of the answered examples"
@@ -257,6 +365,19 @@ def of_cells(measure: Measure) -> Measure:
         unit=None,
         form=form,
     )
+
+
+def _of_curves(measure):
+    """Return a measure of the curve of one label, or its average, as one of the cells."""
+    if measure.average == "top_label":
+        todo = f"ask for {measure.__name__.removesuffix('_top_label')}_macro"
+        raise fail("an example has no one label that comes true", measure.__name__, "", todo)
+    form = OverLabels(measure.average or "each", measure.class_selection, measure)
+    one_class = not (measure.class_selection or measure.average)
+    compute = partial(_over_labels, form=form, places=None) if not form.labels else _not_bound
+    facts: dict[str, Any] = {"takes": "example_cells", "needs_positive": False, "form": form}
+    facts["collapse"] = None
+    return replace(measure, compute=compute, one_class=one_class, **facts)
 
 
 def _is_over_classes(measure):
@@ -285,7 +406,7 @@ def without_labels(measure: Measure) -> Measure:
     if labels or form.how in ("macro", "weighted"):
         todo = "the sum over the items is f1, their mean f1_samples"
         raise fail(f"{name} is of several labels", ..., "a measure of item counts", todo)
-    if counts_true_negatives(form.measure.formula):
+    if form.measure.takes == "curve" or counts_true_negatives(form.measure.formula):
         raise no_true_negatives(name)
     return replace(measure, compute=partial(_over_labels, form=form, places=[0]), one_class=False)
 
@@ -297,6 +418,9 @@ def _not_bound(cells):
 def _over_labels(cells, form, places):
     """Return a measure of each label, (S, K, L), or of some or averaged over them, (S, K)."""
     formula = form.measure.formula
+    if form.measure.takes == "curve":
+        values = cells.of_curves(formula, form.how, places)
+        return values[..., 0] if form.how == "each" and places is not None else values
     if not (form.measure.one_class or form.how in AVERAGES):  # of the whole matrix of one label
         tp, fn, fp, tn = (cell[..., 0] for cell in cells.of_labels(_every_cell, places))
         table = np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
@@ -365,6 +489,28 @@ def _share_wrong(tp, fn, fp, tn):
     return (fn + fp) / (tp + fn + fp + tn)
 
 
+def _ranking_precision(actual, score):
+    """
+    Return the precision at its labels' ranks of each example, (K, n).
+
+    Parameters
+    ----------
+    actual : ndarray of bool, shape (K, n, L)
+    score : ndarray, shape (K, n, L)
+    """
+    number, precision = actual.sum(axis=-1), np.zeros(actual.shape[:2])
+    for label in range(actual.shape[-1]):
+        as_high = score >= score[..., [label]]
+        share = (as_high & actual).sum(axis=-1) / as_high.sum(axis=-1)
+        precision += actual[..., label] * share / np.maximum(number, 1)
+    return np.where((number == 0) | (number == actual.shape[-1]), 1.0, precision)
+
+
+def _label_ranking_average_precision(cells):
+    """Mean precision at the ranks of the labels that an example has, by its labels' scores."""
+    return cells.mean_over_examples(_RANKING)
+
+
 def _subset_accuracy(cells):
     """Proportion of examples all of whose labels are right."""
     return cells.mean_over_examples(_ALL_RIGHT)
@@ -377,6 +523,7 @@ def _hamming_loss(cells):
 
 _ALL_RIGHT = OverExamples(_all_right, (0.0, 1.0))
 _SHARE_WRONG = OverExamples(_share_wrong, (0.0, None))
+_RANKING = OverExamples(_ranking_precision, (0.0, 1.0))
 
 
 def _entry(formula, form, name, **facts):
@@ -386,3 +533,10 @@ def _entry(formula, form, name, **facts):
 
 subset_accuracy = _entry(_subset_accuracy, _ALL_RIGHT, "subset_accuracy", unit="examples")
 hamming_loss = _entry(_hamming_loss, _SHARE_WRONG, "hamming_loss", lower_is_better=True)
+label_ranking_average_precision = _entry(
+    _label_ranking_average_precision,
+    _RANKING,
+    "label_ranking_average_precision",
+    unit="examples",
+    aliases=("label_ranking_average_precision_score", "lrap"),
+)

@@ -101,7 +101,8 @@ class Multilabel(SlicedItems):
     evidence : Dataset
         Canonical evidence.
     cells : mapping of str to ndarray, shape (K, n, L), or None
-        tp, fn, fp and tn of every system, example and label; None where tn was not counted.
+        tp, fn, fp and tn of every system, example and label, and its score; None where tn was not
+        counted, and where there are no scores.
     labels : ndarray, shape (L,), or None
         None where objects are counted.
     """
@@ -167,8 +168,8 @@ class Multilabel(SlicedItems):
     def _warn_if_alike(self, first, second, names):
         pairs = [
             values[[first, second]].astype(float)
-            for values in self.cells.values()
-            if values is not None
+            for name in CELL_NAMES
+            if (values := self.cells[name]) is not None
         ]
         apart = sum(np.abs(pair[0] - pair[1]) for pair in pairs).sum(axis=-1)
         size, systems = len(apart), f"{names[first]} and {names[second]}"
@@ -253,6 +254,7 @@ class Multilabel(SlicedItems):
         if (
             not isinstance(form, OverLabels)
             or form.how != "each"
+            or form.measure.takes == "curve"
             or self.weights.cluster is not None
             or self.labels is None
         ):
@@ -266,8 +268,8 @@ class Multilabel(SlicedItems):
     def _tables(self, label_index=None):
         """Return the counts (slices, K, [L], 2, 2) of each label, or of one."""
         cells = {
-            name: np.stack([values[:, items].sum(axis=1) for items in self.slices])
-            for name, values in self.cells.items()
+            name: np.stack([self.cells[name][:, items].sum(axis=1) for items in self.slices])
+            for name in CELL_NAMES
         }
         rows = [[cells["tn"], cells["fp"]], [cells["fn"], cells["tp"]]]
         tables = np.moveaxis(np.array(rows), (0, 1), (-2, -1)).astype(float)
@@ -358,7 +360,11 @@ def _cells_of_labels(evidence):
     """Return the cells (K, n, L) of labels, 0 or 1."""
     actual, predicted = evidence["actual"].values, evidence["predicted"].values
     predicted = predicted.reshape(-1, *actual.shape)
+    score = None
+    if "label_score" in evidence:
+        score = evidence["label_score"].values.reshape(predicted.shape)
     return {
+        "label_score": score,
         "tp": actual & predicted,
         "fn": actual & ~predicted,
         "fp": ~actual & predicted,

@@ -1,6 +1,7 @@
 """Several labels for each example: against scikit-learn, tables of one label and own draws."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn import metrics
@@ -185,7 +186,6 @@ def test_mean_of_all_right_is_a_beta():
         (lambda: multilabel(ONE, concentration=0), "concentration"),
         (lambda: bcm.interval(ONE, "accuracy"), "subset_accuracy"),
         (lambda: bcm.interval(ONE, "f1[cow]"), "no such label.*cow"),
-        (lambda: bcm.interval(ONE, "auc"), "several labels"),
         (lambda: bcm.interval(ONE, "accuracy_samples"), "no mean over examples"),
         (lambda: bcm.interval(ONE, "lift_samples"), "without limit"),
         (lambda: bcm.interval(ONE, "f1_micro", of="finite"), "no such estimand"),
@@ -197,4 +197,88 @@ def test_mean_of_all_right_is_a_beta():
 )
 def test_what_is_refused(ask, words):
     with pytest.raises((ValueError, TypeError), match=words):
+        ask()
+
+
+# Scores of the labels
+
+NUMBERS = np.random.default_rng(6).normal(ACTUAL, 1).round(1)  # some of them tied
+OTHERS = np.random.default_rng(7).normal(ACTUAL, 2)
+SCORED = bcm.from_multilabel(ACTUAL, A, labels=LABELS, scores=NUMBERS)
+few = pytest.mark.filterwarnings("ignore:.* fewer than 20 positives")
+
+
+@pytest.mark.parametrize("how", ["macro", "micro", "weighted"])
+@few
+def test_areas_are_those_of_scikit_learn(how):
+    functions = [metrics.roc_auc_score, metrics.average_precision_score]
+    got = points(SCORED, [f"auc_{how}", f"average_precision_{how}"])
+    np.testing.assert_allclose(got, [f(ACTUAL, NUMBERS, average=how) for f in functions])
+
+
+@few
+def test_areas_of_labels_and_ranks_of_examples_are_those_of_scikit_learn():
+    np.testing.assert_allclose(
+        points(SCORED, ["auc"]), metrics.roc_auc_score(ACTUAL, NUMBERS, average=None)
+    )
+    dog = metrics.roc_auc_score(ACTUAL[:, 1], NUMBERS[:, 1])
+    assert points(SCORED, ["auc[dog]"]) == pytest.approx(dog)
+    expected = metrics.label_ranking_average_precision_score(ACTUAL, NUMBERS)
+    assert points(SCORED, ["lrap"]) == pytest.approx(expected)
+
+
+def test_draws_of_areas_follow_weights_of_examples():
+    rng, names = np.random.default_rng(8), ["auc_micro", "auc[cat]"]
+    kernels = [bcm.measures.resolve(name, "example_cells") for name in names]
+    posterior = multilabel(SCORED)
+    weight = rng.standard_gamma(1, (600, 80))
+    every, alone = np.repeat(weight, 4, axis=1), weight
+    expected = [
+        [metrics.roc_auc_score(ACTUAL.ravel(), NUMBERS.ravel(), sample_weight=w) for w in every],
+        [metrics.roc_auc_score(ACTUAL[:, 0], NUMBERS[:, 0], sample_weight=w) for w in alone],
+    ]
+    kernels = [posterior.bound(kernel) for kernel in kernels]
+    for got, values in zip(posterior.draw(kernels, 4000, rng), expected, strict=True):
+        assert stats.ks_2samp(got, values).pvalue > 0.001
+
+
+@few
+def test_scored_systems_are_compared_by_example_and_tables_are_matched_by_name():
+    pair = {"a": NUMBERS, "b": OTHERS}
+    both = bcm.from_multilabel(ACTUAL, {"a": A, "b": B}, labels=LABELS, scores=pair)
+    row = bcm.compare(both, "auc_macro").iloc[0]
+    assert row["p_better"] > 0.95
+    frame = pd.DataFrame(NUMBERS, columns=LABELS)[LABELS[::-1]]
+    turned = bcm.from_multilabel(ACTUAL, A, labels=LABELS, scores=frame)
+    assert turned.identical(SCORED)
+
+
+def test_labels_without_positives_are_left_out_and_few_are_warned_of():
+    none = ACTUAL.copy()
+    none[:, 3] = False
+    evidence = bcm.from_multilabel(none, A, labels=LABELS, scores=NUMBERS)
+    with pytest.warns(UserWarning, match=r"label.* fewer than 20 positives \(the fewest: "):
+        values = points(evidence, ["auc", "auc_macro"])
+    np.testing.assert_allclose(
+        values[:3].mean(), metrics.roc_auc_score(none[:, :3], NUMBERS[:, :3])
+    )
+    assert np.isnan(values[3])
+    assert values[4] == pytest.approx(values[:3].mean())
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: bcm.interval(ONE, "auc_macro"), "auc needs scores of the labels"),
+        (lambda: bcm.interval(ONE, "lrap"), "needs scores of the labels"),
+        (lambda: bcm.interval(SCORED, "auc_top_label"), "no one label that comes true"),
+        (lambda: bcm.from_multilabel(ACTUAL, A, scores=NUMBERS[:9]), "another shape"),
+        (lambda: bcm.from_multilabel(ACTUAL, A, scores={"a": NUMBERS}), "of other systems"),
+        (lambda: bcm.from_multilabel(ACTUAL, {"b": A}, scores={"a": NUMBERS}), "other systems"),
+        (lambda: bcm.from_multilabel(ACTUAL, A, scores=NUMBERS / 0), "missing or infinite"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_what_is_refused_of_scores(ask, words):
+    with pytest.raises(ValueError, match=words):
         ask()
