@@ -261,15 +261,16 @@ def _cell(record, center, digits, mark):
     middle, low, high = (record[name] for name in ("center of the cell", *_NUMBERS))
     if any(map(math.isnan, (middle, low, high))):
         return "--"
-    middle, low, high = (_number(value, digits) for value in (middle, low, high))
+    error = float(record.get("error", math.nan))
+    middle, low, high = (_number(value, error, digits) for value in (middle, low, high))
     middle = rf"\textbf{{{middle}}}" if mark == "best" else middle
     return f"{middle} [{low}, {high}]" + (_MARK if mark == "similar" else "")
 
 
-def _number(value, digits):
+def _number(value, error, digits):
     if math.isinf(value):
         return r"$\infty$" if value > 0 else r"$-\infty$"
-    text = text_of(digits)(value)
+    text = text_of(value, error, digits)
     return f"$-${text[1:]}" if text.startswith("-") else text
 
 

@@ -20,7 +20,7 @@ from bayescm.answers.interval import (
     resolve_measures,
     select_estimand,
 )
-from bayescm.answers.tables import Intervals
+from bayescm.answers.tables import Intervals, decimals
 from bayescm.distributions.batches import precompute_intervals
 from bayescm.distributions.hdi import remark
 from bayescm.evidence.types import is_members, type_of
@@ -39,7 +39,7 @@ from bayescm.validate import check_kind, check_prob, fail
 type Evidence = xr.DataArray | xr.Dataset | xr.DataTree
 COLUMNS = ("point", "mean", "sd", "lower", "upper", "how", "error", "undefined")
 _SITES = {"population": "mean of all", "new": "a new one"}
-_SITE_COLUMNS = ("measure", "group", "classifier", "point", "mean", "lower", "upper")
+_SITE_COLUMNS = ("measure", "group", "classifier", "point", "mean", "lower", "upper", "error")
 
 
 def summary(
@@ -306,9 +306,11 @@ def _sentence(row, dims, prob, display_names):
     name = with_index(display_name(row["measure"], display_names), where)
     if np.isnan(row["lower"]):
         return f"{name} is undefined: 0/0."
+    digits = decimals(row["error"], 3)
+    lower, upper, mean = (f"{row[column]:.{digits}f}" for column in ("lower", "upper", "mean"))
     text = (
-        f"{name} lies between {row['lower']:.3f} and {row['upper']:.3f} with probability "
-        f"{100 * prob:.4g}%; the best single guess is {row['mean']:.3f}"
+        f"{name} lies between {lower} and {upper} with probability {100 * prob:.4g}%; the best "
+        f"single guess is {mean}"
     )
     if row["undefined"] > 0.001:
         text += f", where it is defined (it is undefined in {100 * row['undefined']:.2g}% of cases)"
@@ -340,7 +342,7 @@ def by_site(
     -------
     DataFrame
         For each measure (and classifier) the mean of all the groups there may be, a new group, and
-        each of those at hand: ``point``, ``mean``, ``lower`` and ``upper``.
+        each of those at hand: ``point``, ``mean``, ``lower``, ``upper`` and ``error``.
     """
     options = {"prob": prob, "kind": "eti", "random_seed": random_seed}
     tables = [

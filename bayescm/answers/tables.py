@@ -2,10 +2,12 @@
 Tables of intervals for notebooks, pages and publications: every interval is a bar by its numbers.
 
 `table` returns a Styler of pandas and `great_table` one of Great Tables; `Intervals` is the
-DataFrame that notebooks show like the first of these.
+DataFrame that notebooks show like the first of these. Wherever people read an interval, its digits
+stop where its numerical error begins: `decimals` says after how many.
 """
 
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 160, 14  # of a bar, in pixels
 _LINE, _RANGE, _TICK = "#aab2ba", "#0b62a4", "#1b1f24"
+# Columns that are no more exact than the bounds of their row: of these the error is stated.
+_WITHIN_ERROR = ("point", "mean", "lower", "upper", "inner_lower", "inner_upper")
 _TECHNICAL = ("how", "error", "undefined", "sd", "expected_loss_second", "paired")
 
 
@@ -48,7 +52,8 @@ def table(
         With columns ``lower`` and ``upper``, as `summary`, `compare` and `Monitor.summary`
         return them.
     digits : int, default 3
-        Decimals of the numbers.
+        Decimals of the numbers; of an interval fewer where its numerical error is larger than the
+        last of them, but two at least.
     caption : str, optional
         The heading.
     technical : bool, default False
@@ -79,11 +84,12 @@ def table(
     2
     """
     shown = with_bars(frame, digits, technical, display_names)
+    numbers = list(shown.select_dtypes("number").columns)
+    shown = in_text(shown, partial(text_of, digits=digits), frame)
     plain = [name for name in shown.columns if name != "interval"]
-    style = shown.style.format(text_of(digits), subset=plain, escape="html")
+    style = shown.style.format(subset=plain, escape="html")
     style = style.format_index(escape="html", axis=1).hide(axis="index")
     style = style.set_properties(**{"text-align": "left"})
-    numbers = list(shown.select_dtypes("number").columns)
     style = style.set_properties(subset=numbers, **{"text-align": "right", "white-space": "nowrap"})
     return style if caption is None else style.set_caption(escaped(caption))
 
@@ -105,7 +111,8 @@ def great_table(
         With columns ``lower`` and ``upper``, as `summary`, `compare` and `Monitor.summary`
         return them.
     digits : int, default 3
-        Decimals of the numbers.
+        Decimals of the numbers; of an interval fewer where its numerical error is larger than the
+        last of them, but two at least.
     caption : str, optional
         The heading.
     technical : bool, default False
@@ -150,7 +157,8 @@ def great_table(
         raise fail(what, ..., "the extra tables", todo, ImportError) from None
     shown = with_bars(frame, digits, technical, display_names)
     numbers = list(shown.select_dtypes("number").columns)
-    formatted = GT(shown).fmt(text_of(digits), columns=numbers).sub_missing(missing_text="–")
+    shown = in_text(shown, partial(text_of, digits=digits), frame)
+    formatted = GT(shown).sub_missing(missing_text="–")
     formatted = formatted.fmt_passthrough("interval", escape=False)
     formatted = formatted.cols_align("left").cols_align("right", numbers)
     return formatted if caption is None else formatted.tab_header(caption)
@@ -167,6 +175,14 @@ class Intervals(pd.DataFrame):
     @property
     def _constructor(self):
         return Intervals
+
+    def __repr__(self):
+        if "error" not in self.columns:
+            return super().__repr__()
+        most = pd.get_option("display.precision")
+        if all(decimals(error, most) == most for error in self["error"]):
+            return super().__repr__()
+        return repr(in_text(pd.DataFrame(self), partial(_limited, most=most)))
 
     def _repr_html_(self):
         most: Any = pd.get_option("display.max_rows")
@@ -205,7 +221,7 @@ def with_bars(
     shown = frame if technical else frame.drop(columns=list(_TECHNICAL), errors="ignore")
     shown = shown.reset_index(drop=True)
     shown.insert(
-        list(shown.columns).index("lower"), "interval", _bars(shown), allow_duplicates=True
+        list(shown.columns).index("lower"), "interval", _bars(frame), allow_duplicates=True
     )
     return for_readers(shown, display_names)
 
@@ -241,16 +257,79 @@ def check_digits(digits: Any) -> None:
         raise fail("digits must be a whole number", digits, "0 to 15", "pass digits=3")
 
 
-def text_of(digits: int) -> Callable[[Any], Any]:
-    """Return a function that writes numbers with so many decimals and leaves the rest as it is."""
+def decimals(error: float, most: int) -> int:
+    """
+    Return how many decimals of a number to print: none beyond its numerical error, but two.
 
-    def text(value):
-        if isinstance(value, float | np.floating):
-            small = 0 < abs(float(value)) < 0.5 * 10.0**-digits  # all digits would be 0
-            return "–" if np.isnan(value) else f"{value:.0e}" if small else f"{value:.{digits}f}"
+    Parameters
+    ----------
+    error : float
+        That of the number; NaN or 0 where it has none.
+    most : int
+        How many to print of a number without an error.
+
+    Examples
+    --------
+    >>> [decimals(error, 4) for error in (1e-6, 0.0008, 0.004, 0.03)]
+    [4, 3, 2, 2]
+    """
+    if not error > 0:
+        return most
+    return int(min(max(np.floor(-np.log10(error)), 2), most))
+
+
+def value_and_interval(value: float, ends: Any, error: float) -> str:
+    """
+    Write a number and its interval, by three decimals at most.
+
+    Examples
+    --------
+    >>> value_and_interval(0.8216, (0.7431, 0.8902), 0.004)
+    '0.82 [0.74, 0.89]'
+    """
+    lower, upper = ends
+    digits = decimals(error, 3)
+    return f"{value:.{digits}f} [{lower:.{digits}f}, {upper:.{digits}f}]"
+
+
+def in_text(
+    frame: pd.DataFrame, write: Callable[[Any, float], Any], errors: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """
+    Return a table of text.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    write : callable
+        Function from a value and its numerical error, NaN where it has none, to text.
+    errors : DataFrame, optional
+        The table with the column ``error``, where that is not shown; by default the first.
+    """
+    table = frame if errors is None else errors
+    of_row = table["error"].to_numpy(float) if "error" in table else np.full(len(frame), np.nan)
+    shown = frame.astype(object)
+    for place, name in enumerate(frame.columns):
+        of_value = of_row if name in _WITHIN_ERROR else np.full(len(frame), np.nan)
+        texts = [write(*pair) for pair in zip(frame.iloc[:, place], of_value, strict=True)]
+        shown.isetitem(place, pd.Series(texts, frame.index, object))
+    return shown
+
+
+def _limited(value, error, most):
+    """Write a number that has an error, and leave the rest to pandas."""
+    return f"{value:.{decimals(error, most)}f}" if error > 0 else value
+
+
+def text_of(value: Any, error: float, digits: int) -> Any:
+    """Write a number with so many decimals, none beyond its error; leave the rest as it is."""
+    if not isinstance(value, float | np.floating):
         return value
-
-    return text
+    if np.isnan(value):
+        return "–"
+    most = decimals(error, digits)
+    small = 0 < abs(float(value)) < 0.5 * 10.0**-most  # all digits would be 0
+    return f"{value:.0e}" if small and most == digits else f"{value:.{most}f}"
 
 
 def escaped(text: Any) -> str:
@@ -262,6 +341,7 @@ def escaped(text: Any) -> str:
 
 def _bars(frame):
     ends = frame[["lower", "upper"]].to_numpy(float)
+    errors = frame["error"] if "error" in frame else np.full(len(frame), np.nan)
     middle = frame["mean"].to_numpy(float) if "mean" in frame else ends.mean(axis=1)
     low, high = _scale(ends)
 
@@ -269,7 +349,7 @@ def _bars(frame):
         return round(float((value - low) / (high - low) * _WIDTH), 1)
 
     zero = x(0.0) if low < 0 < high else None
-    return [_bar(x, row, zero) for row in np.column_stack([ends, middle])]
+    return [_bar(x, row, zero) for row in np.column_stack([ends, middle, errors])]
 
 
 def _scale(ends):
@@ -285,7 +365,7 @@ def _scale(ends):
 
 
 def _bar(x, row, zero):
-    lower, upper, middle = row
+    lower, upper, middle, error = row
     if not np.isfinite([lower, upper]).all():
         return ""
     start, width = x(lower), max(x(upper) - x(lower), 1.0)
@@ -295,7 +375,8 @@ def _bar(x, row, zero):
         parts.append(_rect(zero - 0.5, 0, 1, _HEIGHT, _LINE))
     if np.isfinite(middle):
         parts.append(_rect(x(middle) - 1, 1, 2, _HEIGHT - 2, _TICK))
-    text = f"from {lower:.3f} to {upper:.3f}"
+    digits = decimals(error, 3)
+    text = f"from {lower:.{digits}f} to {upper:.{digits}f}"
     size = f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
     return f'<svg {size} role="img" aria-label="{text}">{"".join(parts)}</svg>'
 

@@ -56,7 +56,7 @@ def demo(options: Demo) -> None:
     measures = REPORTED.with_positive
     table = bcm.summary(classifiers, measures)
     table.to_csv(out / "measures.csv", index=False)
-    say_table(table.drop(columns=["error", "undefined"], errors="ignore"))
+    say_table(table, hidden=["error", "undefined"])
 
     title("3. Is one better? (paired: both were tested on the same examples)")
     paired = bcm.from_classifiers(truth, answers, positive="malignant")

@@ -13,6 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from bayescm.answers.tables import decimals, in_text
 from bayescm.cli.options import Format, Output
 
 # People are not shown how much smaller than this a number is.
@@ -35,8 +36,9 @@ def show(
     Print the table of a command and write its picture, the last that a command does.
 
     Options that had no effect are refused before. Programs (``csv``, ``json``) get every digit and
-    no header; people (``table``, ``markdown``) get four significant digits, and no character that
-    would steer their terminal. The table's ``caution`` goes to stderr.
+    no header; people (``table``, ``markdown``) get four significant digits, of an interval none
+    beyond its numerical error, and no character that would steer their terminal. The ``caution`` of
+    the table goes to stderr.
 
     Parameters
     ----------
@@ -79,8 +81,11 @@ def show(
     else:
         if header:
             say(header)
-        frame = frame.drop(columns=list(hidden), errors="ignore").rename(columns=renamed or {})
-        say_table(frame, markdown=output.style == "markdown")
+        say_table(
+            frame.rename(columns=renamed or {}),
+            markdown=output.style == "markdown",
+            hidden=hidden,
+        )
         if closing:
             say(closing)
 
@@ -90,14 +95,15 @@ def say(text: str) -> None:
     console().print(printable(text), highlight=False)
 
 
-def say_table(frame: pd.DataFrame, *, markdown: bool = False) -> None:
-    """Print a table for people."""
+def say_table(frame: pd.DataFrame, *, markdown: bool = False, hidden: Iterable[str] = ()) -> None:
+    """Print a table for people, but for some of its columns."""
     table = Table(box=box.MARKDOWN if markdown else box.SIMPLE_HEAD)
-    for column in frame.columns:
-        numeric = pd.api.types.is_numeric_dtype(frame[column])
+    shown = frame.drop(columns=list(hidden), errors="ignore")
+    for column in shown.columns:
+        numeric = pd.api.types.is_numeric_dtype(shown[column])
         table.add_column(_cell(column), justify="right" if numeric else "left", no_wrap=True)
-    for row in frame.itertuples(index=False):
-        table.add_row(*[_cell(value) for value in row])
+    for row in in_text(shown, _cell, frame).itertuples(index=False):
+        table.add_row(*row)
     console().print(table)
 
 
@@ -143,14 +149,17 @@ def _iso(times):
     return times.dt.strftime("%Y-%m-%dT%H:%M:%SZ").where(times.notna(), None)
 
 
-def _cell(value):
+def _cell(value, error=np.nan):
     if isinstance(value, float | np.floating):
-        return "" if np.isnan(value) else _number(value)
+        return "" if np.isnan(value) else _number(value, error)
     return printable(str(value)).replace("\n", "\\n")
 
 
-def _number(value):
-    """Return four significant digits; what is as good as 0 says so."""
+def _number(value, error):
+    """Return four significant digits, none beyond the error; what is as good as 0 says so."""
+    significant = 3 - int(np.floor(np.log10(abs(value)))) if value and np.isfinite(value) else 3
+    if decimals(error, significant) < significant:
+        return f"{value:.{decimals(error, significant)}f}"
     if value and abs(value) < _NOTHING:
         return f"{'>-' if value < 0 else '<'}{_NOTHING:.0e}".replace("e-0", "e-")
     return f"{value:.4g}"

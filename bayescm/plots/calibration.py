@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.answers.summary import summary
+from bayescm.answers.tables import value_and_interval
 from bayescm.classical.probabilities import corp
 from bayescm.curves import calibration
 from bayescm.curves.calibration import views
@@ -154,7 +155,7 @@ def _labels(evidence, name=None):
     for classifier in evidence["classifier"].values.tolist() if has_classifiers else [name]:
         rows = table[table["classifier"] == classifier] if has_classifiers else table
         numbers = [
-            f"{word} {row.point:.3f} [{row.lower:.3f}, {row.upper:.3f}]"
+            f"{word} {value_and_interval(row.point, (row.lower, row.upper), row.error)}"
             for word, row in zip(["ECE", "slope"], rows.itertuples(), strict=True)
         ]
         lines.append("\n".join([*([] if classifier is None else [str(classifier)]), *numbers]))

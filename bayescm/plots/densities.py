@@ -9,6 +9,7 @@ import xarray as xr
 
 from bayescm.answers.interval import distribution_of, distributions_of
 from bayescm.answers.regions import region
+from bayescm.answers.tables import value_and_interval
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.decision import chance
@@ -134,8 +135,8 @@ def plot_posterior(
             distribution, shape = by_name[panel.name], panel.shape
             value, zone = _of_measure(reference, panel.name), _of_measure(rope, panel.name)
             means = np.broadcast_to(distribution.mean(), shape)
-            ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
-            ends = np.broadcast_to(ends, (*shape, 2))
+            ends, errors = distribution.interval_with_error(prob, kind)
+            ends, errors = (np.broadcast_to(pair, (*shape, 2)) for pair in (ends, errors))
             above = None if value is None else np.broadcast_to(distribution.sf(value), shape)
             inside = None if zone is None else _mass(distribution, zone, shape)
             texts = []
@@ -144,7 +145,8 @@ def plot_posterior(
                 low, high = ends[index]
                 color = style.foreground() if len(panel.members) == 1 else style.color(i)
                 _draw_below(axes, means[index], low, high, row=i, color=color)
-                lines = [f"{means[index]:.3f} [{low:.3f}, {high:.3f}]"]
+                error = errors[index].max()
+                lines = [value_and_interval(float(means[index]), ends[index], error)]
                 if above is not None:
                     lines.append(f"P(> {value:g}) {chance(float(above[index]))}")
                 if inside is not None:

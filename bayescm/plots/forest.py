@@ -10,6 +10,7 @@ import xarray as xr
 
 from bayescm.answers.slices import worst_slices
 from bayescm.answers.summary import COLUMNS, Evidence, nested_summary
+from bayescm.answers.tables import value_and_interval
 from bayescm.measures.display_names import (
     DisplayNames,
     display_label,
@@ -199,7 +200,7 @@ def _draw_members(axes, members, i, shared):
 def _numbers(row):
     if np.isnan(row.lower):
         return "undefined (0/0)"
-    return f"{row.mean:.3f} [{row.lower:.3f}, {row.upper:.3f}]"
+    return value_and_interval(row.mean, (row.lower, row.upper), row.error)
 
 
 def plot_slices(

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.answers.tables import value_and_interval
 from bayescm.plots import style
 
 if TYPE_CHECKING:
@@ -153,5 +154,5 @@ def _text(label):
 
 def _numbers(row):
     where = f", {_text(row['member'])}" if row["color"] >= 0 else ""
-    numbers = f"{row['mean']:.3f} [{row['lower']:.3f}, {row['upper']:.3f}]"
+    numbers = value_and_interval(row["mean"], (row["lower"], row["upper"]), row["error"])
     return f"{_text(row['label'])}{where}<br>{numbers}"

@@ -179,7 +179,7 @@ class ForecastsMonitorRecipe(CountsMonitorRecipe):
         """Say what is known of each measure, which has no value of its own in the sample."""
         section = super().summary()
         caption = section.tables[0].caption.removesuffix(", point is the value in the sample")
-        columns = ["measure", "mean", "lower", "upper", "sd"]
+        columns = ["measure", "mean", "lower", "upper", "sd", "error"]
         section.tables = [Table(caption, self.table[columns])]
         return section
 

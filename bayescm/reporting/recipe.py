@@ -35,6 +35,7 @@ import xarray as xr
 import bayescm as bcm
 from bayescm.answers.interval import ASKED
 from bayescm.answers.summary import by_site
+from bayescm.answers.tables import decimals
 from bayescm.evidence.attempts import reach
 from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
 from bayescm.evidence.counts import CELLS, as_counts, positive
@@ -585,7 +586,7 @@ class ProbabilitiesRecipe(Recipe):
         section = super().summary()
         names = [name for name in ("classifier", "class") if name in self.table]
         columns = ["measure", *names, "point", "mean", "lower", "upper"]
-        rows, contents = self.table[columns], "Discrimination and calibration"
+        rows, contents = self.table[[*columns, "error"]], "Discrimination and calibration"
         if self.has_decisions:
             progress("decisions")
             rows = pd.concat([rows, self.net_benefit()[columns]], ignore_index=True)
@@ -939,7 +940,7 @@ class RatingsRecipe(Recipe):
         parts = [Section("How far they agree", [], [Table(caption, self.agreement)])]
         if self.dependence is not None:
             line = "Examples may be hard for all raters alike. This is how the answers would move."
-            columns = ["dependence", "measure", "classifier", "mean", "lower", "upper"]
+            columns = ["dependence", "measure", "classifier", "mean", "lower", "upper", "error"]
             table = Table("By the correlation of two raters' errors", self.dependence[columns])
             parts.append(Section("If they err together", [line], [table]))
         return parts
@@ -1010,9 +1011,11 @@ class PartlyLabelledRecipe(Recipe):
             section.sentences.append(f"It is no classifier; its answers are: {answers}.")
             return [section]
         names = ["accuracy"] if positive(judge) is None else ["recall", "specificity", "accuracy"]
-        table = bcm.summary(judge, names, **self.asked)[["measure", "mean", "lower", "upper"]]
+        columns = ["measure", "mean", "lower", "upper", "error"]
+        table = bcm.summary(judge, names, **self.asked)[columns]
         for row in table.to_dict("records"):
-            ends = f"{row['lower']:.3f} and {row['upper']:.3f}"
+            digits = decimals(row["error"], 3)
+            ends = f"{row['lower']:.{digits}f} and {row['upper']:.{digits}f}"
             section.sentences.append(
                 f"The judge's {display_name(row['measure'])} lies between {ends} with probability "
                 f"{self.mass}."

@@ -19,7 +19,6 @@ from typing import Any
 
 import jinja2
 import matplotlib
-import numpy as np
 from markupsafe import Markup
 
 from bayescm.answers.latex import escape_latex
@@ -174,7 +173,6 @@ def _environment(**options):
     environment = jinja2.Environment(
         loader=_TEMPLATES, trim_blocks=True, lstrip_blocks=True, **options
     )
-    environment.filters["number"] = number
     environment.globals["numeric_columns"] = numeric_columns
     return environment
 
@@ -224,27 +222,13 @@ def _plotly(picture: Picture) -> Markup | None:
 
 
 def numeric_columns(frame: Any) -> set[int]:
-    """Return the places of the columns that are numbers, which stand to the right."""
+    """Return the places of the columns of text that are numbers, which stand to the right."""
     columns = (frame.iloc[:, index] for index in range(frame.shape[1]))
     return {index for index, column in enumerate(columns) if all(map(_looks_numeric, column))}
 
 
-def _looks_numeric(value):
-    if isinstance(value, str):
-        return bool(re.fullmatch(r"[<>–]?[\d.]*", value))
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
-
-
-def number(value: Any) -> str:
-    """Return a cell as text: three decimals for what lies between 0.001 and 1000."""
-    if isinstance(value, (bool, np.bool_)):
-        return "yes" if value else "no"
-    if isinstance(value, (float, np.floating)):
-        value = float(value)
-        if np.isnan(value):
-            return "–"
-        return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.3g}"
-    return str(value)
+def _looks_numeric(text):
+    return bool(re.fullmatch(r"[<>–-]?(inf|[\d.]*(e[+-]\d+)?)", text))
 
 
 @contextmanager

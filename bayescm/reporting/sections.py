@@ -15,6 +15,7 @@ import xarray as xr
 import bayescm as bcm
 from bayescm.answers.gaps import gap_of
 from bayescm.answers.summary import sentences, summary
+from bayescm.answers.tables import decimals, in_text
 from bayescm.distributions.decision import chance
 from bayescm.evidence.counts import CELLS, abstains, classes, default_measures, positive
 from bayescm.measures.catalogue import resolve
@@ -34,12 +35,35 @@ MANY_GROUPS, _WORST = 12, 10
 _OF_GROUPS = ["examples", "observed", "mean", "lower", "upper", "p_bad", "expected_fdr"]
 
 
+def number(value: Any, error: float = np.nan) -> str:
+    """
+    Return a cell as text: three decimals for what lies between 0.001 and 1000.
+
+    Of a number with a numerical error none beyond that.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (float, np.floating)):
+        value = float(value)
+        if np.isnan(value):
+            return "–"
+        if decimals(error, 3) < 3:
+            return f"{value:.2f}"
+        return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.3g}"
+    return str(value)
+
+
 @dataclass(frozen=True)
 class Table:
-    """A table with a caption; numbers are shown with three significant digits."""
+    """A table with a caption; the digits of intervals stop where the column ``error`` begins."""
 
     caption: str
     frame: pd.DataFrame
+
+    @property
+    def text(self) -> pd.DataFrame:
+        """The cells as they are shown, without the column ``error``."""
+        return in_text(self.frame.drop(columns="error", errors="ignore"), number, self.frame)
 
 
 @dataclass(frozen=True)
@@ -181,7 +205,7 @@ def posterior_summary(
         f"interval, point is the value in the sample"
     )
     lines = shortened(sentences(table, prob=prob), "The table has the other measures.")
-    shown = table[[*index, "mean", "lower", "upper", "sd", "point"]]
+    shown = table[[*index, "mean", "lower", "upper", "sd", "point", "error"]]
     return Section(title, lines, [Table(caption, shown)])
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from bayescm.reporting.render import drawing, number, numeric_columns
+from bayescm.reporting.render import drawing, numeric_columns
 from bayescm.reporting.sections import Section
 
 _WIDEST = 6.3  # inches of a page between its margins
@@ -28,7 +28,7 @@ def document(title: str, sections: Sequence[Section]) -> bytes:
         for table in section.tables:
             caption = file.add_paragraph(_plain(table.caption), "Caption")
             caption.paragraph_format.keep_with_next = True
-            _add_table(file, table.frame)
+            _add_table(file, table.text)
         for picture in section.pictures:
             _add_picture(file, picture)
     buffer = io.BytesIO()
@@ -48,7 +48,7 @@ def _add_table(file, frame):
     right = numeric_columns(frame)
     rows = [
         list(frame.columns),
-        *([number(v) for v in row] for row in frame.itertuples(index=False)),
+        *frame.itertuples(index=False),
     ]
     for column, width in zip(grid.columns, _widths(rows), strict=True):
         column.width = Inches(width)  # LibreOffice takes this, Word that of the cells

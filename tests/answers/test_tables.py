@@ -9,6 +9,8 @@ import pytest
 from browsers import STRANGE, opened_browser, quiet_page
 
 import bayescm as bcm
+from bayescm.answers.summary import sentences
+from bayescm.answers.tables import decimals
 
 
 def pairs():
@@ -88,3 +90,33 @@ def test_small_numbers_are_not_shown_as_nothing():
     frame = pd.DataFrame({"lower": [0.0], "upper": [0.5], "p": [3e-9], "q": [0.0], "r": [0.0006]})
     text = bcm.table(frame).to_html()
     assert all(f">{shown}<" in text for shown in ("3e-09", "0.000", "0.001"))
+
+
+def test_digits_stop_where_the_error_begins():
+    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    exact, drawn = (bcm.summary(counts, "f1", draws=draws) for draws in (None, 2000))
+    assert exact["error"].max() < 1e-6 < 0.001 < drawn["error"].max() < 0.02
+    for table, digits in ((exact, 3), (drawn, 2)):
+        row = table.iloc[0]
+        lower, upper = (f"{row[end]:.{digits}f}" for end in ("lower", "upper"))
+        html = bcm.table(table).to_html()
+        assert f">{lower}<" in html
+        assert f"from {lower} to {upper}" in html
+        assert f"between {lower} and {upper} with" in sentences(table)[0]
+        assert f">{lower}<" in bcm.answers.great_table(table).as_raw_html()
+        assert (
+            f"[{lower}, {upper}]"
+            in bcm.plot_forest(counts, "f1", draws=None if table is exact else 2000)
+            .axes[0]
+            .texts[0]
+            .get_text()
+        )
+    assert f" {drawn['lower'].iloc[0]:.2f} " in str(drawn)
+    assert f"{drawn['sd'].iloc[0]:.6f}" in str(drawn)
+
+
+def test_of_a_large_number_no_more_decimals_are_left_out_than_all_but_two():
+    assert [decimals(error, 6) for error in (0.0, np.nan, 1e-9, 0.004, 30.0, np.inf)] == [
+        6, 6, 6, 2, 2, 2
+    ]  # fmt: skip
+    assert decimals(30.0, 1) == 1
