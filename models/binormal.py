@@ -89,9 +89,9 @@ def binormal(
     return model
 
 
-def _prevalence(given):
-    if callable(given):
-        return given("prevalence")
-    if given is None or isinstance(given, tuple):
-        return pm.Beta("prevalence", *(given or (0.5, 0.5)))
-    return pm.Data("prevalence", float(given))
+def _prevalence(prevalence):
+    if callable(prevalence):
+        return prevalence("prevalence")
+    if prevalence is None or isinstance(prevalence, tuple):
+        return pm.Beta("prevalence", *(prevalence or (0.5, 0.5)))
+    return pm.Data("prevalence", float(prevalence))

@@ -107,11 +107,11 @@ def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None)
             mode = 2 if spread is None else spread
             scale = pm.Weibull("spread", alpha=2, beta=np.sqrt(2) * mode)  # Rayleigh's
         step = pm.Normal("step", 0, 1, dims="bend")
-        place = pm.Data("place", (odds - odds.mean()) / odds.std(), dims="example")
+        standardised = pm.Data("place", (odds - odds.mean()) / odds.std(), dims="example")
         bends = pm.Data("bends", walk, dims=("example", "bend"))
-        own = pm.Data("log_odds", odds, dims="example")
+        log_odds = pm.Data("log_odds", odds, dims="example")
         shift = pm.Data("shift", _shift(evidence, actual, weight))
-        eta = own + level + slope * place + scale * bends @ step
+        eta = log_odds + level + slope * standardised + scale * bends @ step
         pm.Deterministic("curve", pm.math.invlogit(eta + shift), dims="example")
         stands_for, hits = pm.Data("weight", weight, dims="example"), actual * weight
         pm.Binomial("outcome", n=stands_for, logit_p=eta, observed=hits, dims="example")
@@ -140,10 +140,12 @@ def _shift(evidence, actual, weight):
 
 def _between(odds, knots):
     """Return the weights of the knots on both sides of each forecast."""
-    place = np.clip(np.searchsorted(knots, odds) - 1, 0, len(knots) - 2)
-    share = np.clip((odds - knots[place]) / (knots[place + 1] - knots[place]), 0, 1)[:, None]
+    interval = np.clip(np.searchsorted(knots, odds) - 1, 0, len(knots) - 2)
+    share = np.clip((odds - knots[interval]) / (knots[interval + 1] - knots[interval]), 0, 1)[
+        :, None
+    ]
     rows = np.eye(len(knots))
-    return rows[place] * (1 - share) + rows[place + 1] * share
+    return rows[interval] * (1 - share) + rows[interval + 1] * share
 
 
 def _walk(knots):

@@ -204,9 +204,9 @@ def _at_prevalence(logits, prevalence):
     shares = np.array(prevalence, float)
     if shares.ndim == 0:
         shares = np.array([1 - shares, shares])
-    known = np.log(shares[1:] / np.cumsum(shares)[:-1])[::-1]
+    log_odds = np.log(shares[1:] / np.cumsum(shares)[:-1])[::-1]
     return pm.math.concatenate(
-        [logits[..., : len(known)] * 0 + known, logits[..., len(known) :]], -1
+        [logits[..., : len(log_odds)] * 0 + log_odds, logits[..., len(log_odds) :]], -1
     )
 
 

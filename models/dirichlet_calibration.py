@@ -78,13 +78,15 @@ def dirichlet_calibration(
             f"evidence.sel(classifier={many[0]!r}), or ask bcm.summary, which answers all of them."
         )
     labels = evidence["class"].values
-    own = _logs(np.asarray(evidence["score"].transpose("example", "class"), float))
+    log_forecast = _logs(np.asarray(evidence["score"].transpose("example", "class"), float))
     actual = (evidence["actual"].values[:, None] == labels).astype(float)
-    weight = np.asarray(evidence["weight"] if "weight" in evidence else np.ones(len(own)), float)
-    place = own - own.mean(axis=1, keepdims=True)
-    place = place - place.mean(axis=0)
-    place = place / (place.std() if place.std() > 1e-9 else 1)  # forecasts may be all alike
-    coords = {"example": np.arange(len(own)), "class": labels, "of": labels}
+    weight = np.asarray(
+        evidence["weight"] if "weight" in evidence else np.ones(len(log_forecast)), float
+    )
+    centred = log_forecast - log_forecast.mean(axis=1, keepdims=True)
+    centred = centred - centred.mean(axis=0)
+    centred = centred / (centred.std() if centred.std() > 1e-9 else 1)  # forecasts may be all alike
+    coords = {"example": np.arange(len(log_forecast)), "class": labels, "of": labels}
     with pm.Model(coords=coords) as model:
         level = pm.Normal("level", 0, 2, dims="class")
         slope = pm.Normal("slope", 0, 2)
@@ -93,14 +95,14 @@ def dirichlet_calibration(
         else:
             scale = pm.HalfNormal("spread", 1 if spread is None else spread)
         step = pm.Normal("step", 0, 1, dims=("class", "of"))
-        at = pm.Data("place", place, dims=("example", "class"))
-        logs = pm.Data("logs", own, dims=("example", "class"))
+        deviation = pm.Data("place", centred, dims=("example", "class"))
+        log_forecasts = pm.Data("logs", log_forecast, dims=("example", "class"))
         shift = pm.Data("shift", _shift(evidence, actual, weight), dims="class")
-        eta = logs + level + slope * at + scale * at @ step.T
+        eta = log_forecasts + level + slope * deviation + scale * deviation @ step.T
         pm.Deterministic("curve", pm.math.softmax(eta + shift, axis=1), dims=("example", "class"))
-        hits, each = actual * weight[:, None], pm.Data("weight", weight, dims="example")
+        hits, stands_for = actual * weight[:, None], pm.Data("weight", weight, dims="example")
         chance = pm.math.softmax(eta, axis=1)
-        pm.Multinomial("outcome", n=each, p=chance, observed=hits, dims=("example", "class"))
+        pm.Multinomial("outcome", n=stands_for, p=chance, observed=hits, dims=("example", "class"))
     return model
 
 

@@ -104,12 +104,12 @@ def hierarchical_calibration(
             scale = pm.HalfNormal("spread", widths, dims="effect")
         site = pm.Normal("site", 0, 1, dims=("group", "effect"))
         new = pm.Normal("site_new", 0, 1, dims="effect")
-        own = pm.Data("log_odds", odds, dims="example")
-        place = pm.Data("place", (odds - odds.mean()) / unit, dims="example")
-        moved = center + scale * site
-        pm.Deterministic("calibration_slope", 1 + moved[:, 1] / unit, dims="group")
+        log_odds = pm.Data("log_odds", odds, dims="example")
+        standardised = pm.Data("place", (odds - odds.mean()) / unit, dims="example")
+        of_site = center + scale * site
+        pm.Deterministic("calibration_slope", 1 + of_site[:, 1] / unit, dims="group")
         pm.Deterministic("calibration_slope_new", 1 + (center + scale * new)[1] / unit)
-        eta = own + moved[code, 0] + moved[code, 1] * place
+        eta = log_odds + of_site[code, 0] + of_site[code, 1] * standardised
         pm.Deterministic("curve", pm.math.invlogit(eta), dims="example")
         stands_for, hits = pm.Data("weight", weight, dims="example"), actual * weight
         pm.Binomial("outcome", n=stands_for, logit_p=eta, observed=hits, dims="example")

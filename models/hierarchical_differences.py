@@ -72,19 +72,25 @@ def hierarchical_differences(results: xr.Dataset, *, scale: float | None = None)
     names = names or list(range(table.sizes["classifier"]))
     pairs = list(combinations(range(len(names)), 2))
     rows = [
-        _rows(table.values[:, one] - table.values[:, two], results, scale) for one, two in pairs
+        _rows(table.values[:, first] - table.values[:, second], results, scale)
+        for first, second in pairs
     ]
-    mean, error, freedom, size = (np.concatenate(each) for each in zip(*rows, strict=True))
-    which = np.repeat(np.arange(len(pairs)), [len(each[0]) for each in rows])
-    size = np.array([each[3][0] for each in rows])
-    labels = [f"{names[one]} - {names[two]}" for one, two in pairs]
+    mean, error, freedom, _ = (np.concatenate(column) for column in zip(*rows, strict=True))
+    pair_index = np.repeat(np.arange(len(pairs)), [len(means) for means, *_ in rows])
+    size = np.array([sizes[0] for *_, sizes in rows])
+    labels = [f"{names[first]} - {names[second]}" for first, second in pairs]
     with pm.Model(coords={"pair": labels, "comparison": np.arange(len(mean))}) as model:
-        pair = pm.Data("pair_of_comparison", which, dims="comparison")
+        pair = pm.Data("pair_of_comparison", pair_index, dims="comparison")
         location = pm.Normal("location", 0, 10 * size, dims="pair")
         spread = pm.HalfCauchy("spread", size, dims="pair")
         excess = pm.Gamma("excess", 2, 0.1, dims="pair")
-        own = {"nu": 2 + excess[pair], "mu": location[pair], "sigma": spread[pair]}
-        difference = pm.StudentT("difference", **own, dims="comparison")
+        difference = pm.StudentT(
+            "difference",
+            nu=2 + excess[pair],
+            mu=location[pair],
+            sigma=spread[pair],
+            dims="comparison",
+        )
         pm.StudentT(
             "mean", nu=freedom, mu=difference, sigma=error, observed=mean, dims="comparison"
         )

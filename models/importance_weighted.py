@@ -80,9 +80,11 @@ def importance_weighted(
         pm.Data("counts", counts.values.astype(float), dims=counts.dims)
         pm.Data("is_positive", _is_positive(counts), dims="actual")
         data = pm.Data("effective", effective, dims=counts.dims)[..., :rows, :].reshape(flat)
-        weight = pm.Data("concentration", _pseudo_counts(concentration, counts), dims=counts.dims)
-        worth = pm.Data("weight", _mean_weights(counts.values, effective), dims=counts.dims)
-        prior = weight[..., :rows, :].reshape(flat)
+        pseudo_counts = pm.Data(
+            "concentration", _pseudo_counts(concentration, counts), dims=counts.dims
+        )
+        mean_weight = pm.Data("weight", _mean_weights(counts.values, effective), dims=counts.dims)
+        prior = pseudo_counts[..., :rows, :].reshape(flat)
         phi = pm.Dirichlet("theta_cell", prior, dims=(*batch, "cell"))
         pm.CustomDist(
             "cell_counts",
@@ -95,7 +97,7 @@ def importance_weighted(
             observed=data,
             dims=(*batch, "cell"),
         )
-        table = phi.reshape((*counts.shape[:-2], rows, len(labels))) * worth[..., :rows, :]
+        table = phi.reshape((*counts.shape[:-2], rows, len(labels))) * mean_weight[..., :rows, :]
         if rows < len(labels):
             table = pt.concatenate([table, 0 * table[..., :1, :]], axis=-2)
         theta = table / table.sum(axis=(-2, -1), keepdims=True)
@@ -115,9 +117,9 @@ def _multinomial(n, p, size=None):
 
 def _mean_weights(counts, effective):
     """Return the mean weight of the examples of each cell; of an empty one, that of its row."""
-    total, size = (each.sum((-2, -1), keepdims=True) for each in (counts, effective))
+    total, size = (table.sum((-2, -1), keepdims=True) for table in (counts, effective))
     whole = np.broadcast_to(total / size, counts.shape)
-    total, size = (each.sum(-1, keepdims=True) for each in (counts, effective))
+    total, size = (table.sum(-1, keepdims=True) for table in (counts, effective))
     row = np.divide(total, size, out=whole[..., :1].copy(), where=size > 0)
     row = np.broadcast_to(row, counts.shape).copy()
     return np.divide(counts, effective, out=row, where=effective > 0)

@@ -68,12 +68,15 @@ def item_score_slices(
             "The model takes the slices of one system along one dim. Ask the direct draws "
             "(bayescm.gap, worst_slices), or select one system."
         )
-    score, place = evidence["item_score"].values.astype(float), evidence[dims[0]].values
+    score, slice_index = evidence["item_score"].values.astype(float), evidence[dims[0]].values
     bounded = "lowest" in evidence.coords
     ends = np.array([float(evidence[k].item()) for k in ("lowest", "highest")] if bounded else [])
     scale = float(np.ptp(ends)) if bounded else 2 * float(score.std())
     mean, sd = np.array(
-        [_dirichlet_mean(score[place == j], ends, concentration) for j in range(place.max() + 1)]
+        [
+            _dirichlet_mean(score[slice_index == j], ends, concentration)
+            for j in range(slice_index.max() + 1)
+        ]
     ).T
     with pm.Model(coords={"slice": np.arange(len(mean))}) as model:
         center = pm.Flat("mean")

@@ -82,9 +82,9 @@ def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> pm.Model
         ends = [evidence["lowest"].item(), evidence["highest"].item()]
         score = np.concatenate([score, ends])
         weight = np.concatenate([weight, np.full(2, float(concentration))])
-    values, place = np.unique(score, return_inverse=True)
+    values, value_index = np.unique(score, return_inverse=True)
     with pm.Model(coords={"score": values}) as model:
-        total = pm.Data("weight", np.bincount(place, weight), dims="score")
+        total = pm.Data("weight", np.bincount(value_index, weight), dims="score")
         share = pm.Dirichlet("share", total, dims="score")
         pm.Deterministic("mean", (share * values).sum())
     return model

@@ -97,7 +97,7 @@ def noisy_labels(
         pm.Data("is_positive", _is_positive(evidence), dims="actual")
         dims = ("classifier", "actual", "predicted")
         counts = pm.Data("counts", evidence["counts"].values.astype(float), dims="pattern")
-        known = pm.Data("possible", possible.astype(float), dims=("pattern", "actual"))
+        possible_data = pm.Data("possible", possible.astype(float), dims=("pattern", "actual"))
         votes = evidence["votes"].values
         several = "group" in evidence
         group = evidence["group"].values.astype(int) if several else np.zeros(len(gold), int)
@@ -113,7 +113,7 @@ def noisy_labels(
             pt.as_tensor(shared),
             votes.sum(-1),
             counts,
-            known,
+            possible_data,
             logp=partial(_summed_out, named=_named(evidence)),
             dist=_rated,
             signature="(p,c),(r,c,c),(),(r,p),(p),(p,c)->(r,p,c)",
@@ -130,16 +130,16 @@ def noisy_labels(
 def _named(evidence):
     """Say whether gold labels tell which class is which."""
     gold, counts = evidence["gold"].values, evidence["counts"].values
-    seen = np.bincount(gold[gold >= 0], counts[gold >= 0], evidence.sizes["actual"])
-    return bool(seen.sum() >= 5 and (seen > 0).sum() >= len(seen) - 1)
+    gold_counts = np.bincount(gold[gold >= 0], counts[gold >= 0], evidence.sizes["actual"])
+    return bool(gold_counts.sum() >= 5 and (gold_counts > 0).sum() >= len(gold_counts) - 1)
 
 
 def _learned(evidence):
     """Return the prior of dependence where the ratings can tell of it, else 0."""
     raters = (evidence["votes"].sum("predicted") > 0).sum("classifier").values
     most = 2 * evidence["counts"].values[raters >= 4].sum() > evidence["counts"].values.sum()
-    told = most or (evidence["gold"] >= 0).any()
-    return (1.0, 9.0) if told and evidence.sizes["actual"] == 2 else 0.0
+    identified = most or (evidence["gold"] >= 0).any()
+    return (1.0, 9.0) if identified and evidence.sizes["actual"] == 2 else 0.0
 
 
 def _shared(dependence):
@@ -152,10 +152,10 @@ def _shared(dependence):
 def _summed_out(votes, prevalence, rates, shared, totals, counts, possible, *, named):
     """Return the log probability of all ratings, the true class of each pattern summed out."""
     if isinstance(shared, pt.TensorConstant) and not shared.data:
-        given = pt.tensordot(votes, pt.log(rates), axes=[[0, 2], [0, 2]])  # (pattern, actual)
+        log_rating = pt.tensordot(votes, pt.log(rates), axes=[[0, 2], [0, 2]])  # (pattern, actual)
     else:
-        given = _hard_or_easy(votes, rates, shared)
-    terms = pt.switch(possible > 0, pt.log(prevalence) + given, -np.inf)
+        log_rating = _hard_or_easy(votes, rates, shared)
+    terms = pt.switch(possible > 0, pt.log(prevalence) + log_rating, -np.inf)
     whole = (counts * pt.logsumexp(terms, axis=-1)).sum()
     if named:
         return whole
@@ -169,9 +169,9 @@ def _hard_or_easy(votes, rates, shared):
     right = pt.diagonal(rates, axis1=-2, axis2=-1)  # (rater, actual)
     normal = -np.sqrt(2) * pt.erfcinv(2 * right)
     level = (normal[..., None] + pt.sqrt(shared) * nodes) / pt.sqrt(1 - shared)
-    yes, no = (pt.log(0.5 * pt.erfc(sign * level / np.sqrt(2))) for sign in (-1, 1))
-    each = votes[..., None] * yes[:, None] + votes[:, :, ::-1, None] * no[:, None]
-    return pt.logsumexp(each.sum(0) + np.log(weights / weights.sum()), axis=-1)
+    log_right, log_wrong = (pt.log(0.5 * pt.erfc(sign * level / np.sqrt(2))) for sign in (-1, 1))
+    terms = votes[..., None] * log_right[:, None] + votes[:, :, ::-1, None] * log_wrong[:, None]
+    return pt.logsumexp(terms.sum(0) + np.log(weights / weights.sum()), axis=-1)
 
 
 def _rated(prevalence, rates, shared, totals, counts, possible, size=None):

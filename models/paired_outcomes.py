@@ -72,13 +72,13 @@ def paired_outcomes(outcomes: xr.Dataset, *, concentration: ArrayLike | None = N
     counts = _all_cells(outcomes, labels, cells.shape[1])
     weight = _joint_prior(concentration, cells, classes, rows)
     # belongs[j, actual, predicted, cell]: the cells that make up each classifier's matrix.
-    place = np.arange(classes)
-    truth = cells[0] == place[:, None]
-    belongs = truth[None, :, None] & (cells[1:, None, None] == place[:, None])
+    class_indices = np.arange(classes)
+    truth = cells[0] == class_indices[:, None]
+    belongs = truth[None, :, None] & (cells[1:, None, None] == class_indices[:, None])
 
     coords = {dim: outcomes[dim].values for dim in batch if dim in outcomes.coords}
     coords |= {"classifier": names, "actual": labels, "predicted": labels}
-    coords["cell"] = ["->".join(str(labels[place]) for place in cell) for cell in cells.T]
+    coords["cell"] = ["->".join(str(labels[index]) for index in cell) for cell in cells.T]
     with pm.Model(coords=coords) as model:
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
         data = pm.Data("counts", counts, dims=(*batch, "cell"))
@@ -88,34 +88,36 @@ def paired_outcomes(outcomes: xr.Dataset, *, concentration: ArrayLike | None = N
         total = data.sum(-1).astype("int64")
         pm.Multinomial("outcome_counts", n=total, p=theta, observed=data, dims=(*batch, "cell"))
         flat = theta @ belongs.reshape(-1, belongs.shape[-1]).T.astype(float)
-        own = (*counts.shape[:-1], judges, classes, classes)
+        shape = (*counts.shape[:-1], judges, classes, classes)
         dims = (*batch, "classifier", "actual", "predicted")
-        pm.Deterministic("theta", flat.reshape(own), dims=dims)
+        pm.Deterministic("theta", flat.reshape(shape), dims=dims)
     return model
 
 
 def _all_cells(outcomes, labels, number):
     """Return counts of every joint cell, in the order of truth, first answer, second answer ..."""
-    place = {label: index for index, label in enumerate(labels.tolist())}
+    class_index = {label: index for index, label in enumerate(labels.tolist())}
     answers = outcomes["predicted"].transpose("classifier", "outcome").values.tolist()
     cell = np.zeros(outcomes.sizes["outcome"], int)
     for column in [outcomes["actual"].values.tolist(), *answers]:
-        cell = cell * len(labels) + [place[label] for label in column]
-    seen = outcomes["counts"].transpose(..., "outcome").values
-    counts = np.zeros((*seen.shape[:-1], number))
-    for index, each in enumerate(cell):  # a cell may come more than once
-        counts[..., each] += seen[..., index]
+        cell = cell * len(labels) + [class_index[label] for label in column]
+    table = outcomes["counts"].transpose(..., "outcome").values
+    counts = np.zeros((*table.shape[:-1], number))
+    for index, cell_index in enumerate(cell):  # a cell may come more than once
+        counts[..., cell_index] += table[..., index]
     return counts
 
 
 def _joint_prior(concentration, cells, classes, rows):
     """Spread the classifiers' own pseudo-counts over the joint cells."""
-    own = 2 / rows**2 if concentration is None else concentration
-    own = np.broadcast_to(np.asarray(own, float), (len(cells) - 1, classes, classes))
-    sums = own[0].sum(-1)
+    pseudo_counts = 2 / rows**2 if concentration is None else concentration
+    pseudo_counts = np.broadcast_to(
+        np.asarray(pseudo_counts, float), (len(cells) - 1, classes, classes)
+    )
+    sums = pseudo_counts[0].sum(-1)
     weight = sums[cells[0]]
-    for each, answers in zip(own, cells[1:], strict=True):
-        weight = weight * each[cells[0], answers] / sums[cells[0]]
+    for of_classifier, answers in zip(pseudo_counts, cells[1:], strict=True):
+        weight = weight * of_classifier[cells[0], answers] / sums[cells[0]]
     return weight
 
 

@@ -77,19 +77,19 @@ def partly_labelled(
     labels = evidence["label" if several else "actual"].values
     real = len(labels) - ("abstain" in evidence.coords)  # nothing truly is one
     read = _of_outcomes if several else _of_counts
-    batch, labelled, others, said, names = read(evidence, labels)
+    batch, labelled, others, answers, names = read(evidence, labels)
     labelled, strata = labelled[..., :real], len(names)
-    agree = (said == said[0]).all(axis=0)
+    agree = (answers == answers[0]).all(axis=0)
     whole = 2 if strata <= real else 3
     weight = np.where(agree, whole / max(1, agree.sum()), 1.0) / real
     weight = weight if concentration is None else np.full(strata, float(concentration))
     # belongs[j, predicted, stratum]: the strata that make up each column of a matrix.
-    belongs = (said[:, None] == np.arange(len(labels))[:, None]).astype(float)
+    belongs = (answers[:, None] == np.arange(len(labels))[:, None]).astype(float)
 
     coords = {dim: evidence[dim].values for dim in batch if dim in evidence.coords}
     coords |= {"stratum": names, "actual": labels, "predicted": labels, "true_class": labels[:real]}
-    own = ("classifier",) if several else ()
-    coords |= {dim: np.atleast_1d(evidence[dim].values) for dim in own}
+    classifier_dim = ("classifier",) if several else ()
+    coords |= {dim: np.atleast_1d(evidence[dim].values) for dim in classifier_dim}
     lead, dims = labelled.shape[:-2], (*batch, "stratum", "true_class")
     with pm.Model(coords=coords) as model:
         pm.Data("is_positive", _is_positive(evidence, labels), dims="actual")
@@ -110,7 +110,7 @@ def partly_labelled(
         if real < len(labels):
             theta = pt.concatenate([theta, pt.zeros_like(theta[..., :1, :])], axis=-2)
         theta = theta if several else theta[..., 0, :, :]
-        pm.Deterministic("theta", theta, dims=(*batch, *own, "actual", "predicted"))
+        pm.Deterministic("theta", theta, dims=(*batch, *classifier_dim, "actual", "predicted"))
     return model
 
 
@@ -129,27 +129,30 @@ def _of_counts(counts, labels):
 def _of_outcomes(outcomes, labels):
     """Return the same of several classifiers: the strata that hold examples."""
     batch = [dim for dim in outcomes["counts"].dims if dim not in ("judge", "outcome")]
-    place = {label: index for index, label in enumerate(labels.tolist())}
-    seen = np.atleast_2d(outcomes["predicted"].transpose("classifier", ...).values).T.tolist()
-    rest = np.atleast_2d(outcomes["answered"].transpose("classifier", ...).values).T.tolist()
-    said = sorted({tuple(place[each] for each in row) for row in seen + rest})
-    truth = [place[each] for each in outcomes["actual"].values.tolist()]
+    class_index = {label: index for index, label in enumerate(labels.tolist())}
+
+    def patterns_of(name):
+        columns = np.atleast_2d(outcomes[name].transpose("classifier", ...).values)
+        return [tuple(class_index[label] for label in row) for row in columns.T.tolist()]
+
+    of_labelled, of_others = patterns_of("predicted"), patterns_of("answered")
+    patterns = sorted({*of_labelled, *of_others})
+    truth = [class_index[label] for label in outcomes["actual"].values.tolist()]
     counts = outcomes["counts"].transpose(*batch, "judge", "outcome").values
-    given = outcomes["unlabelled"].transpose(*batch, "judge", "answers").values
-    labelled = np.zeros((*counts.shape[:-1], len(said), len(labels)))
+    unlabelled = outcomes["unlabelled"].transpose(*batch, "judge", "answers").values
+    labelled = np.zeros((*counts.shape[:-1], len(patterns), len(labels)))
     others = np.zeros(labelled.shape[:-1])
-    for index, row in enumerate(seen):
-        at = said.index(tuple(place[each] for each in row))
-        labelled[..., at, truth[index]] += counts[..., index]
-    for index, row in enumerate(rest):
-        others[..., said.index(tuple(place[each] for each in row))] += given[..., index]
+    for index, pattern in enumerate(of_labelled):
+        labelled[..., patterns.index(pattern), truth[index]] += counts[..., index]
+    for index, pattern in enumerate(of_others):
+        others[..., patterns.index(pattern)] += unlabelled[..., index]
     lead, judges = counts.shape[:-2], outcomes["judge"].values
     labelled, others = labelled.reshape(*lead, -1, len(labels)), others.reshape(*lead, -1)
-    kept = (labelled.sum(-1) + others).reshape(-1, others.shape[-1]).any(axis=0)
-    names = [f"{judge}:{'|'.join(str(labels[p]) for p in row)}" for judge in judges for row in said]
-    answers = np.tile(np.array(said).T, len(judges))[:, kept]
-    names = [name for name, keep in zip(names, kept, strict=True) if keep]
-    return batch, labelled[..., kept, :], others[..., kept], answers, names
+    words = ["|".join(str(labels[index]) for index in pattern) for pattern in patterns]
+    names = np.array([f"{judge}:{word}" for judge in judges for word in words])
+    occurs = (labelled.sum(-1) + others).reshape(-1, others.shape[-1]).any(axis=0)
+    answers = np.tile(np.array(patterns).T, len(judges))[:, occurs]
+    return batch, labelled[..., occurs, :], others[..., occurs], answers, names[occurs].tolist()
 
 
 def _is_positive(evidence, labels):

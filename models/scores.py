@@ -148,7 +148,7 @@ def _cells(slots, of_class, weight, side):
     example, at = example[order].astype(int), at[order]
     last = np.append(np.diff(example) > 0, True)
     length = np.where(last, weight[example], np.append(at[1:], 0)) - at
-    example, at, length = (each[length > 1e-9] for each in (example, at, length))
+    example, at, length = (column[length > 1e-9] for column in (example, at, length))
     slot = np.stack(
         [
             np.searchsorted(ends[side], start[example] + at + length / 2, side="right")

@@ -71,7 +71,7 @@ def transferred_errors(evidence: xr.DataArray, *, concentration: float | None = 
     labelled = table.values.astype(float).reshape(*lead, len(labels), -1)
     others = evidence["unlabelled"].transpose(*batch, "judge", "predicted").values.astype(float)
     others = others.reshape(*lead, -1)
-    names = [f"{judge}:{said}" for judge in evidence["judge"].values for said in labels]
+    names = [f"{judge}:{answer}" for judge in evidence["judge"].values for answer in labels]
     weight = 1 / len(names) if concentration is None else float(concentration)
     coords = {dim: evidence[dim].values for dim in batch}
     coords |= {"stratum": names, "actual": labels, "predicted": labels, "true_class": labels}
@@ -79,18 +79,20 @@ def transferred_errors(evidence: xr.DataArray, *, concentration: float | None = 
     with pm.Model(coords=coords) as model:
         pm.Data("is_positive", _is_positive(evidence, labels), dims="actual")
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
-        known = pm.Data("labelled", labelled, dims=dims)
-        rest = pm.Data("unlabelled", others, dims=(*batch, "stratum"))
+        labelled_data = pm.Data("labelled", labelled, dims=dims)
+        unlabelled_data = pm.Data("unlabelled", others, dims=(*batch, "stratum"))
         prior = pm.Data("concentration", np.full(labelled.shape, weight), dims=dims)
         rates = pm.Dirichlet("rates", prior, dims=dims)
         flat = np.ones((*lead, len(labels)))
         prevalence = pm.Dirichlet("prevalence", flat, dims=(*batch, "true_class"))
-        size = known.sum(-1).astype("int64")
-        pm.Multinomial("labelled_counts", n=size, p=rates, observed=known, dims=dims)
+        size = labelled_data.sum(-1).astype("int64")
+        pm.Multinomial("labelled_counts", n=size, p=rates, observed=labelled_data, dims=dims)
         cells = prevalence[..., None] * rates
-        size = rest.sum(-1).astype("int64")
+        size = unlabelled_data.sum(-1).astype("int64")
         dims = (*batch, "stratum")
-        pm.Multinomial("unlabelled_counts", n=size, p=cells.sum(-2), observed=rest, dims=dims)
+        pm.Multinomial(
+            "unlabelled_counts", n=size, p=cells.sum(-2), observed=unlabelled_data, dims=dims
+        )
         apart = cells.reshape((*lead, len(labels), -1, len(labels)))
         pm.Deterministic("theta", pt.sum(apart, axis=-2), dims=(*batch, "actual", "predicted"))
     return model
