@@ -365,7 +365,10 @@ def _now(monitor, interval, rules):
     frame = monitor.summary(**interval.keywords(), **rules)
     batches, incidents = monitor.since_change(**rules), monitor.incidents(**rules)
     number, since = batches.sizes["step"], str(batches["at"].values[0])[:19] + "Z"
-    open_incidents = incidents.loc[incidents["state"] == "open", "sentence"].tolist()
+    still_open = incidents[incidents["state"] == "open"]
+    open_incidents = [
+        f"open since {row.opened:%Y-%m-%d %H:%M}: {row.sentence}" for row in still_open.itertuples()
+    ]
     columns = {
         "classifier": name,
         "batches": number,
@@ -376,7 +379,7 @@ def _now(monitor, interval, rules):
     for position, (column, value) in enumerate(columns.items()):
         frame.insert(position, column, value)
     frame["open_incident"] = "; ".join(open_incidents)
-    lines = [f"{name}: open: {sentence}" for sentence in open_incidents]
+    lines = [f"{name}: {incident}" for incident in open_incidents]
     if number < last.batches:
         lines.insert(
             0,
@@ -476,8 +479,9 @@ def incidents(source: Classifier, memory: Memory, rules: RulesSince, output: Out
 
     with _monitor(source, memory) as monitor:
         table = monitor.incidents(since=rules.since, **rules_of(rules, monitor.rules))
-    number = (table["state"] == "open").sum()
-    show(table, output, f"{len(table)} incidents, {number} open", hidden=["since"])
+    number = "one incident" if len(table) == 1 else f"{len(table)} incidents"
+    header = f"{number}, {(table['state'] == 'open').sum()} open"
+    show(table, output, header, hidden=["since", "rule", "measure"])
 
 
 class Acknowledgement(Options):

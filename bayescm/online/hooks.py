@@ -133,7 +133,8 @@ def notify(
     for incident in incidents[incidents["state"] != ACKNOWLEDGED].to_dict("records"):
         members = alarms[alarms["incident"] == incident["incident"]]
         rows += [_deliver(monitor, hook, incident, members, dry_run) for hook in hooks]
-    return pd.DataFrame([row for row in rows if row is not None], columns=list(_COLUMNS))
+    table = pd.DataFrame([row for row in rows if row is not None], columns=list(_COLUMNS))
+    return table.astype({"at": "datetime64[us]", "next_try": "datetime64[us]"})
 
 
 def _deliver(monitor, hook, incident, members, dry_run):

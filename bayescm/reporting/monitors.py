@@ -115,7 +115,10 @@ class CountsMonitorRecipe(Recipe):
             number = len(incidents)
             still_open = incidents[incidents["state"] == "open"]
             lines = ["One incident." if number == 1 else f"{number} incidents."]
-            lines += [f"Open: {sentence}." for sentence in still_open["sentence"]]
+            lines += [
+                f"Open since {row.opened:%Y-%m-%d %H:%M}: {row.sentence}."
+                for row in still_open.itertuples()
+            ]
             times = {name: _minutes(incidents[name]) for name in ("opened", "closed")}
             columns = ["opened", "closed", "state", "alarms", "sentence"]
             tables = [Table("Incidents", incidents.assign(**times)[columns])]

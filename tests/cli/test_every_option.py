@@ -190,6 +190,10 @@ UNSEEN |= {
 }
 # Which rules share the rate of false alarms matters to a change that is hardly one.
 UNSEEN |= {("monitor history", f"--{rule}") for rule in ("rate", "floor", "reference", "tolerance")}
+# Whether an incident opens does not hang on these, where nothing or everything is wrong.
+UNSEEN |= {("monitor status", "--tolerance"), ("monitor status", "--rate")}
+UNSEEN |= {("monitor incidents", name) for name in ("--forgetting", "--window", "--tolerance")}
+UNSEEN |= {("monitor notify", "--reference")}
 # Intervals of forecasts are equal-tailed whatever is asked for.
 UNSEEN |= {("monitor status", "--kind"), ("monitor history", "--kind")}
 UNSEEN |= {"--planned", "--name", "--order", "--new", "--log", "--interactive", "--at"}

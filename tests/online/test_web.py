@@ -108,7 +108,7 @@ def test_a_page_says_what_the_monitor_does(port, store):
     for row in table.to_dict("records"):
         assert f">{row['lower']:.3f}</td>" in text
     assert text.count('class="new"') == len(alarms) > 0
-    assert f"Open: {html.escape(incident)}" in text
+    assert f"Open since 2026-01-05 00:00: {html.escape(incident)}" in text
     xr.testing.assert_allclose(short, whole.isel(step=slice(-3, None)))
     assert "&lt;b&gt;" in ask(port, page_of("animals"))[1]
 
