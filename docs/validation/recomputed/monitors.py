@@ -1,0 +1,361 @@
+r"""
+Monitors: Bayes factors, predictive tails and alarm rules from their formulas, batch by batch.
+
+With B(x, y) the log beta-binomial (of rows of more classes Dirichlet-multinomial) marginal
+likelihood of batches x to y - 1, the Bayes factor of a change by batch t is
+
+    sum_j h (1 - h)^(j - 1) exp(B(0, j) + B(j, t) - B(0, t)) + (1 - h)^(t - 1),
+
+summed over the batches j = 1 ... t - 1 that may be the first after it. Tails of a batch are those
+of scipy's beta-binomial distribution, the floor's and the reference's probabilities a beta cdf and
+an integral of one over logits, at the largest of ten spans of recent evidence. Levels are those of
+the documentation. False alarms are counted on streams whose table is drawn from the prior; what is
+compared is by how much they exceed the rate that is allowed. A challenger's probability of being
+better at accuracy is that of a beta distribution of the examples on which only one of two is right.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.special import betaln, expit, gammaln, log_expit, logsumexp, ndtr, ndtri
+
+import bayescm as bcm
+from bayescm.simulation import Repeated, Replications
+from validation.recomputed import Figure, rows, summarised
+
+online = bcm.online
+CASES = dict(
+    enumerate(
+        [
+            (name,)
+            for name in (
+                "change, two classes",
+                "change, four classes",
+                "batches",
+                "probabilities",
+                "alarms",
+                "alarms with forgetting",
+                "challengers",
+                "false alarms",
+            )
+        ],
+        start=1,
+    )
+)
+HAZARD, PRIOR = 0.01, 0.5
+SPANS = 2 ** np.arange(10)
+CHALLENGE_DRAWS = 4000
+# The trapezoidal rule in the logit of a share: exact to rounding for smooth densities.
+STEP = 0.02
+LOGITS = np.arange(-80, 80, STEP)
+FALSE = {"rate": 0.3, "horizon": 25, "floor": 0.7, "reference": 5, "examples": 40}
+
+
+def stream_of(rng: np.random.Generator, batches: int, classes: int = 2) -> np.ndarray:
+    """Return batches (T, C, C), the answers to class 0 worse from two thirds on."""
+    rates = np.full((batches, classes, classes), 0.2 / (classes - 1))
+    rates[:, np.arange(classes), np.arange(classes)] = 0.8
+    rates[2 * batches // 3 :, 0] = 1 / classes
+    totals = rng.poisson(15, (batches, classes))
+    return rng.multinomial(totals, rates)
+
+
+def steps(cells: np.ndarray) -> Any:
+    """Return batches as the package takes them, the last class positive."""
+    labels = list(range(cells.shape[1]))
+    positive = {"positive": 0} if len(labels) == 2 else {}
+    return bcm.from_matrix(cells, dims=("step",), labels=labels, **positive)
+
+
+def log_marginal(cells: np.ndarray, prior: float) -> float:
+    """Return the log marginal likelihood of the answers to every class, rows of a table (C, C)."""
+    classes = cells.shape[-1]
+    rows_of = gammaln(cells + prior).sum(-1) - classes * gammaln(prior)
+    rows_of += gammaln(classes * prior) - gammaln(cells.sum(-1) + classes * prior)
+    return float(rows_of.sum())
+
+
+def changes(cells: np.ndarray, prior: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the log Bayes factor of a change by each batch, and its probability."""
+    factors, chances = [], []
+    for t in range(1, len(cells) + 1):
+        terms = [
+            log_marginal(cells[:j].sum(0), prior)
+            + log_marginal(cells[j:t].sum(0), prior)
+            - log_marginal(cells[:t].sum(0), prior)
+            + np.log(HAZARD * (1 - HAZARD) ** (j - 1))
+            for j in range(1, t)
+        ]
+        whole = logsumexp([*terms, (t - 1) * np.log1p(-HAZARD)])
+        factors.append(whole)
+        chances.append(np.exp(logsumexp(terms) - whole) if terms else 0.0)
+    return np.array(factors), np.array(chances)
+
+
+def compared(question: str, package: Any, recomputed: Any, error: float = 0.0) -> Iterator[Any]:
+    """Yield a row for every number of two arrays."""
+    own, theirs = np.ravel(recomputed), np.ravel(package)
+    if own.shape != theirs.shape:
+        raise ValueError(f"{question}: {theirs.shape} beside {own.shape}")
+    for number, (value, other) in enumerate(zip(theirs, own, strict=True)):
+        # Sums of many terms are rounded in units of their size.
+        tolerance = max(error, 1e-10 * abs(other))
+        key = str(number)
+        yield from rows(question, {key: Figure(value)}, {key: Figure(other, tolerance)})
+
+
+def of_changes(rng: np.random.Generator, classes: int) -> Iterator[Any]:
+    """Yield figures of `change` and `log_bayes_factor`."""
+    cells = stream_of(rng, 45, classes)
+    prior = 2 / classes**2
+    answer = online.change(steps(cells))
+    factors, chances = changes(cells, prior)
+    yield from compared("log Bayes factor of a change", answer["log_bayes_factor"], factors)
+    yield from compared("probability of a change", answer["probability"], chances)
+    before, after = cells[:30].sum(0), cells[30:].sum(0)
+    package = online.log_bayes_factor(steps(cells[:30]).sum("step"), steps(cells[30:]).sum("step"))
+    parts = [
+        log_marginal((before + after)[[row]], prior)
+        - log_marginal(before[[row]], prior)
+        - log_marginal(after[[row]], prior)
+        for row in range(classes)
+    ]
+    totals = [each.sum(-1)[None] for each in (before, after)]
+    whole = classes * prior
+    of_totals = log_marginal(sum(totals), whole) - sum(log_marginal(each, whole) for each in totals)
+    recomputed = [of_totals + sum(parts), of_totals, *parts]
+    package = package.sel(part=["all", "totals", *map(str, range(classes))])
+    yield from compared("log Bayes factor of two periods", package, recomputed)
+
+
+# Measures of two classes, class 0 positive, as shares of pooled cells: how many count and how many
+# do not, and what F1 is of the share tp / (tp + fp + fn).
+SHARES: dict[str, Callable] = {
+    "recall": lambda c: (c[..., 0, 0], c[..., 0, 1]),
+    "specificity": lambda c: (c[..., 1, 1], c[..., 1, 0]),
+    "precision": lambda c: (c[..., 0, 0], c[..., 1, 0]),
+    "npv": lambda c: (c[..., 1, 1], c[..., 0, 1]),
+    "accuracy": lambda c: (c[..., 0, 0] + c[..., 1, 1], c[..., 0, 1] + c[..., 1, 0]),
+    "f1": lambda c: (c[..., 0, 0], c[..., 0, 1] + c[..., 1, 0]),
+}
+
+
+def law_of(cells: np.ndarray, measure: str) -> Any:
+    """Return the posterior of a share: a beta distribution with half an example in each cell."""
+    return stats.beta(*SHARES[measure](cells + PRIOR))
+
+
+def share_at(measure: str, value: Any) -> Any:
+    """Return the share at which a measure has a value: F1 is 2 s / (1 + s)."""
+    return value / (2 - value) if measure == "f1" else value
+
+
+def tail(batch: np.ndarray, before: np.ndarray, measure: str) -> float:
+    """Return the two-sided predictive tail probability of a batch."""
+    hits, misses = SHARES[measure](batch)
+    if hits + misses == 0:
+        return np.nan
+    law = stats.betabinom(hits + misses, *SHARES[measure](before + PRIOR))
+    return min(1.0, 2 * min(law.cdf(hits), law.sf(hits - 1)))
+
+
+def worse(recent: np.ndarray, reference: np.ndarray, measure: str) -> float:
+    """Return the probability that a share is lower by recent cells than by those of a reference."""
+    hits, misses = SHARES[measure](reference + PRIOR)
+    density = hits * log_expit(LOGITS) + misses * log_expit(-LOGITS) - betaln(hits, misses)
+    return float(np.exp(density) @ law_of(recent, measure).cdf(expit(LOGITS))) * STEP
+
+
+def of_batches(rng: np.random.Generator) -> Iterator[Any]:
+    """Yield figures of `surprise` and of the intervals of `history`."""
+    cells = stream_of(rng, 40)
+    before = cells.cumsum(0) - cells
+    for measure in SHARES:
+        package = online.surprise(steps(cells), measure)
+        recomputed = [tail(batch, past, measure) for batch, past in zip(cells, before, strict=True)]
+        yield from compared(f"predictive tails of {measure}", package, recomputed)
+    for keywords in ({"forgetting": 0.9}, {"window": 6}):
+        in_force = remembered(cells, **keywords)
+        for measure in SHARES:
+            intervals = online.history(steps(cells), measure, kind="eti", **keywords)[measure]
+            limits = np.array([law_of(each, measure).ppf([0.025, 0.975]) for each in in_force])
+            if measure == "f1":
+                limits = 2 * limits / (1 + limits)
+            yield from compared(f"history of {measure}, {keywords}", intervals, limits)
+
+
+def remembered(cells: np.ndarray, forgetting: float = 1.0, window: int | None = None) -> np.ndarray:
+    """Return the evidence in force after every batch."""
+    result = []
+    for t in range(1, len(cells) + 1):
+        age = np.arange(t)[::-1]
+        weight = forgetting**age * (age < (window or t))
+        result.append(np.einsum("t,tij->ij", weight, cells[:t]))
+    return np.array(result)
+
+
+def of_probabilities(rng: np.random.Generator) -> Iterator[Any]:
+    """Yield figures of `prob_below` and `prob_worse`."""
+    for _ in range(6):
+        first, second = (stream_of(rng, 3)[number] for number in (0, 2))
+        tables = [steps(each[None])[0] for each in (first, second)]
+        for measure in SHARES:
+            floor = float(rng.uniform(0.6, 0.9))
+            package = online.prob_below(tables[0], measure, floor)
+            own = law_of(first, measure).cdf(share_at(measure, floor))
+            yield from compared(f"P({measure} below a floor)", package, own)
+            package = online.prob_worse(tables[1], tables[0], measure)
+            own = worse(second, first, measure)
+            yield from compared(f"P({measure} worse than a reference)", package, own, 1e-9)
+
+
+def onsets(values: np.ndarray, is_on: np.ndarray) -> list[tuple[int, float]]:
+    """Return steps and values of the first of every run of alarms."""
+    was_on = np.r_[False, is_on[:-1]]
+    return [(int(step), float(values[step])) for step in np.flatnonzero(is_on & ~was_on)]
+
+
+def alarms_of(
+    cells: np.ndarray,
+    measures: tuple[str, ...],
+    rate: float,
+    horizon: int,
+    floor: float,
+    reference: int,
+    forgetting: float = 1.0,
+) -> dict[tuple[str, str], list[tuple[int, float]]]:
+    """Return steps and values of the alarms of each rule and measure but `change`."""
+    spans = SPANS if forgetting == 1 else SPANS[:1]
+    level = rate / 4 / (horizon * len(measures))
+    before = remembered(cells, forgetting) - cells
+    period = cells[:reference].sum(0)
+    result = {}
+    for measure in measures:
+        tails = np.array(
+            [tail(batch, past, measure) for batch, past in zip(cells, before, strict=True)]
+        )
+        result["batch", measure] = [
+            (int(step), float(tails[step])) for step in np.flatnonzero(tails <= level)
+        ]
+        below, less = np.zeros(len(cells)), np.zeros(len(cells))
+        later = remembered(cells[reference:], forgetting)
+        for t in range(len(cells)):
+            for span in spans[spans < 2 * len(cells)]:
+                recent = cells[max(0, t + 1 - span) : t + 1].sum(0)
+                since = cells[max(reference, t + 1 - span) : t + 1].sum(0)
+                if forgetting < 1:
+                    recent = remembered(cells[: t + 1], forgetting)[-1]
+                    since = later[t - reference] if t >= reference else np.zeros((2, 2))
+                below[t] = max(below[t], law_of(recent, measure).cdf(share_at(measure, floor)))
+                if since.any():
+                    less[t] = max(less[t], worse(since, period, measure))
+        threshold = 1 - level / len(spans)
+        result["floor", measure] = onsets(below, below >= threshold)
+        result["reference", measure] = onsets(less, less >= threshold)
+    return result
+
+
+def of_alarms(rng: np.random.Generator, forgetting: float = 1.0) -> Iterator[Any]:
+    """Yield the steps and values of alarms."""
+    measures = ("recall", "f1")
+    settings = {"rate": 0.2, "horizon": 50, "floor": 0.75, "reference": 6}
+    for _ in range(3):
+        cells = stream_of(rng, 18)
+        package = online.alarms(steps(cells), list(measures), **settings, forgetting=forgetting)
+        found = alarms_of(cells, measures, forgetting=forgetting, **settings)
+        # Of streams this short the rule looks for a change at every batch.
+        factors = changes(cells, PRIOR)[0]
+        found["change", "answers"] = onsets(factors, factors >= -np.log(settings["rate"] / 4))
+        for (rule, measure), own in found.items():
+            listed = package[(package["rule"] == rule) & (package["measure"] == measure)]
+            question = f"alarms, {rule}"
+            yield from compared(f"{question}: how many", len(listed), len(own))
+            if len(listed) == len(own) and own:
+                yield from compared(f"{question}: steps", listed["step"], [at for at, _ in own])
+                values = [value for _, value in own]
+                yield from compared(f"{question}: values", listed["value"], values, 1e-9)
+
+
+def of_challengers(rng: np.random.Generator) -> Iterator[Any]:
+    """Yield the history of challengers that are compared by their accuracy."""
+    for planned, margin in ((None, 0.0), (2000, 0.0)):
+        with online.Challenge("sqlite://", "new", prob=0.99, planned=planned) as challenge:
+            wins = losses = total = 0
+            recomputed: dict[str, list[float]] = {"p_better": [], "p_promote": []}
+            for day in range(8):
+                actual = rng.integers(2, size=100)
+                right = rng.random((2, 100)) < [[0.8], [0.84]]
+                answers = np.where(right, actual, 1 - actual)
+                named = dict(zip(("old", "new"), answers, strict=True))
+                challenge.add(f"day {day}", bcm.from_classifiers(actual, named))
+                wins += int((right[1] & ~right[0]).sum())
+                losses += int((right[0] & ~right[1]).sum())
+                total += 100
+                # Two of the eight outcomes of a prior of two examples.
+                a, b, rest = wins + 0.5, losses + 0.5, total - wins - losses + 1.0
+                recomputed["p_better"].append(stats.beta.sf(0.5, a, b))
+                whole = a + b + rest
+                mean = (a - b) / whole
+                sd = np.sqrt(((a + b) / whole - mean**2) / (whole + 1))
+                share = total / (planned or np.inf)
+                ahead = (mean - margin) / sd - ndtri(0.99) * np.sqrt(share)
+                recomputed["p_promote"].append(ndtr(ahead / np.sqrt(1 - share)))
+            history = challenge.history()
+        better = np.array(recomputed["p_better"])
+        error = np.sqrt(better * (1 - better) / CHALLENGE_DRAWS).max()
+        yield from compared("P(challenger better)", history["p_better"], better, error)
+        if planned:
+            # By the mean and spread of draws: a hundredth of a standard deviation each.
+            promote = recomputed["p_promote"]
+            yield from compared("P(promotion)", history["p_promote"], promote, 0.015)
+
+
+def of_false_alarms(rng: np.random.Generator, number: int) -> Iterator[Any]:
+    """Yield how much more often streams that do not change raise alarms than is allowed."""
+    rules = ("change", "batch", "reference", "floor")
+    raised = np.zeros((number, len(rules)), bool)
+    options = {key: FALSE[key] for key in ("rate", "horizon", "floor", "reference")}
+    for stream in range(number):
+        theta = rng.dirichlet(np.full(4, PRIOR))
+        shape = (int(FALSE["horizon"]), 2, 2)
+        cells = rng.multinomial(int(FALSE["examples"]), theta, shape[0]).reshape(shape)
+        rates = {"recall": theta[0] / theta[:2].sum(), "specificity": theta[3] / theta[2:].sum()}
+        table = online.alarms(steps(cells), list(rates), **options)
+        for rule, measure in zip(table["rule"], table["measure"], strict=True):
+            # An alarm of a floor that is not met is right.
+            is_false = rule != "floor" or rates[measure] >= FALSE["floor"]
+            raised[stream, rules.index(rule)] |= is_false
+    allowed = dict.fromkeys(rules, FALSE["rate"] / len(rules)) | {"any rule": FALSE["rate"]}
+    shares = dict(zip(rules, raised.mean(0), strict=True)) | {"any rule": raised.any(1).mean()}
+    for rule, limit in allowed.items():
+        error = np.sqrt(limit * (1 - limit) / number)
+        question = f"false alarms, {rule}: {shares[rule]:.3f} of {number}, {limit:.3f} allowed"
+        excess = {"excess": Figure(max(0.0, shares[rule] - limit), error)}
+        yield from rows(question, {"excess": Figure(0.0)}, excess)
+
+
+def figures(replications: Replications, question: str) -> Iterator[Mapping[str, Any]]:
+    """Yield a row for every figure."""
+    rng = replications.generator()
+    if question.startswith("change"):
+        yield from of_changes(rng, 4 if "four" in question else 2)
+    elif question == "batches":
+        yield from of_batches(rng)
+    elif question == "probabilities":
+        yield from of_probabilities(rng)
+    elif question.startswith("alarms"):
+        yield from of_alarms(rng, 0.9 if "forgetting" in question else 1.0)
+    elif question == "challengers":
+        yield from of_challengers(rng)
+    else:
+        yield from of_false_alarms(rng, replications.number)
+
+
+def table_rows(replications: Replications, evidence: str) -> Iterator[Mapping[str, Any]]:
+    """Yield a row for every question of a case."""
+    yield from summarised(figures(replications, evidence))
+
+
+EXPERIMENTS = [Repeated("recomputed", CASES, table_rows, columns=["evidence"], table="monitors")]
