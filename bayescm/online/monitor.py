@@ -20,6 +20,9 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import WATCHED, as_counts, default_measures, positive
+from bayescm.evidence.item_counts import ITEM_COUNTS
+from bayescm.evidence.item_scores import ITEM_SCORES
+from bayescm.evidence.multilabel import MULTILABEL
 from bayescm.evidence.scores import SCORES
 from bayescm.measures.catalogue import resolve
 from bayescm.online.discounting import check_forgetting, check_window
@@ -575,7 +578,23 @@ class Monitor(LedgerClient):
         return ("rate", "floor", further, "horizon")
 
 
+def _refuse_items(evidence):
+    """Raise where a number, or several labels, of each item would have to be kept."""
+    todo = {
+        ITEM_SCORES: "count the items above a mark, or compare the batches that there are: "
+        'from_item_scores(scores, by={"batch": batch})',
+        MULTILABEL: "monitor the counts of each label by itself, or compare the batches that there "
+        'are: from_multilabel(actual, predicted, by={"batch": batch})',
+        ITEM_COUNTS: "monitor one answer to each item, right or wrong",
+    }
+    for entry, advice in todo.items():
+        if entry.matches(evidence):
+            allowed = "counts, probabilities or scores"
+            raise fail(f"a monitor keeps no {entry.name}", ..., allowed, advice, TypeError)
+
+
 def _as_single_table(evidence, may_be_empty):
+    _refuse_items(evidence)
     counts = as_counts(evidence)
     if counts.ndim != 2:
         todo = "sum over the other dims, or add each table by itself"

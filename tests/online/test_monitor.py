@@ -199,3 +199,19 @@ def test_the_picture(tmp_path):
         assert len(figure.axes) == 2
         assert [axis.get_ylabel() for axis in figure.axes] == ["recall", "f1"]
         figure.savefig(tmp_path / "history.png")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "words"),
+    [
+        (bcm.from_item_scores([0.2, 0.9], range=(0, 1)), "keeps no item scores.*above a mark"),
+        (bcm.from_multilabel(np.eye(2), np.eye(2)), "keeps no multilabel.*by=.*batch"),
+        (bcm.from_item_counts(tp=[1, 2], fp=[0, 1], fn=[2, 0]), "keeps no item counts.*right or"),
+    ],
+)
+def test_numbers_and_labels_of_items_are_refused_with_what_can_be_done(tmp_path, evidence, words):
+    with (
+        online.Monitor(str(tmp_path / "m.db"), "spam") as monitor,
+        pytest.raises(TypeError, match=words),
+    ):
+        monitor.add("monday", evidence)
