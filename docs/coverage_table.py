@@ -1,4 +1,9 @@
-"""The directive ``coverage``: part of a committed table of results, as a table of the page."""
+"""
+Directives of committed tables of results.
+
+``coverage`` shows a part of one as a table of the page, ``simulated-tables`` lists them all: the
+file that makes each, the call with its seed, and the pages on which it stands.
+"""
 
 from pathlib import Path
 from typing import ClassVar
@@ -78,7 +83,58 @@ def _text(table):
     return shown.to_csv(index=False)
 
 
+# Tables that are made by other files than those of docs/validation.
+_OTHER_FILES = {
+    "averages_by_moments.csv": "tests/benchmarks/moments.py",
+    "averages_by_moments_held_out.csv": "tests/benchmarks/moments.py",
+    "comparison_speed.csv": "tests/benchmarks/test_comparisons.py",
+    "growth.csv": "tests/benchmarks/growth.py",
+    "ledger_growth.csv": "tests/support/ledger_growth.py",
+    "scale.csv": "tests/benchmarks/scale.py",
+}
+
+
+class SimulatedTables(SphinxDirective):
+    """List every table of docs/results with its file, its call and its pages."""
+
+    def run(self):
+        """Return the nodes of the list."""
+        rows = ["table,made by,call,pages"]
+        rows += [",".join(f'"{text}"' for text in row) for row in simulated_tables()]
+        lines = [".. csv-table::", "   :header-rows: 1", ""]
+        lines += [f"   {row}" for row in rows]
+        holder = nodes.container(classes=["coverage"])
+        self.state.nested_parse(StringList(lines, source="results"), 0, holder)
+        return holder.children
+
+
+def simulated_tables() -> list[tuple[str, str, str, str]]:
+    """Return the name of each table, the file that makes it, the call and the pages."""
+    from validation import files
+
+    docs = RESULTS.parent
+    pages = {
+        path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8")
+        for folder in ("", "background", "howto", "models", "papers")
+        for suffix in ("md", "rst")
+        for path in sorted((docs / folder).glob(f"*.{suffix}"))
+    }
+    makers = files() | _OTHER_FILES
+    table = []
+    for path in sorted(RESULTS.glob("*.csv")):
+        with path.open() as file:
+            first = file.readline().strip()
+        call = first.removeprefix("#").strip() if first.startswith("#") else "seed in a column"
+        command = " ".join(call.split()[:3])  # of pages that show the call, not the table
+        signs = (path.name, f'"{path.stem}"', command)
+        places = [page for page, text in pages.items() if any(sign in text for sign in signs)]
+        maker = makers.get(path.name) or ("bayescm/papers" if " paper " in call else "")
+        table.append((path.name, maker, call.replace('"', "'"), "; ".join(places)))
+    return table
+
+
 def setup(app):
-    """Register the directive."""
+    """Register the directives."""
     app.add_directive("coverage", Coverage)
+    app.add_directive("simulated-tables", SimulatedTables)
     return {"parallel_read_safe": True}

@@ -84,7 +84,7 @@ def hierarchical_groups(
         ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``.
     prevalence : float, optional
         Share of the positive class in the population, where it is known and two classes; it takes
-        the place of the groups' own in ``theta``, ``theta_typical`` and ``theta_new``.
+        the place of the groups' own in ``theta`` and all its like.
     covariates : xarray.DataArray, dims (group, covariate), optional
         Numbers that the logits of the groups may depend on, two classes; 0 is the typical group.
     slope : float, default 2
@@ -165,8 +165,10 @@ def _two_classes(data, weight, spread, shift, prevalence, lead):
     logits_new = middle + spread * _correlated(new, rho)
     pm.Deterministic("theta_new", _table(logits_new, prevalence), dims=dims)
     logits = middle[..., None, :] + spread[..., None, :] * _correlated(effect, rho[..., None])
-    theta = _table(logits if shift is None else logits + shift, None)
-    pm.Deterministic("theta_group", theta, dims=(*lead, "group", "actual", "predicted"))
+    logits = logits if shift is None else logits + shift
+    dims = (*lead, "group", "actual", "predicted")
+    pm.Deterministic("theta_group", _table(logits, prevalence), dims=dims)
+    theta = _table(logits, None)  # the examples of a group show its own prevalence
     shape = data.shape
     cells = data.reshape((*shape[:-2], 4))
     pm.Multinomial(

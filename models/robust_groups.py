@@ -72,7 +72,7 @@ def robust_groups(
         How far a group that deviates lies, up or down, on the logit scale; half of it more or less.
     prevalence : float, optional
         Share of the positive class in the population, where it is known; it takes the place of the
-        groups' own in ``theta``, ``theta_typical`` and ``theta_new``.
+        groups' own in ``theta`` and all its like.
 
     Returns
     -------
@@ -117,8 +117,9 @@ def robust_groups(
         pm.Deterministic("theta", average, dims=dims)
         pm.Deterministic("theta_typical", _table(middle, prevalence), dims=dims)
         pm.Deterministic("theta_new", _table(middle + spread * new, prevalence), dims=dims)
-        theta = _table(middle[..., None, :] + spread[..., None, :] * effect, None)
-        pm.Deterministic("theta_group", theta, dims=counts.dims)
+        logits = middle[..., None, :] + spread[..., None, :] * effect
+        pm.Deterministic("theta_group", _table(logits, prevalence), dims=counts.dims)
+        theta = _table(logits, None)  # the examples of a group show its own prevalence
         cells = data.reshape((*counts.shape[:-2], 4))
         pm.Multinomial(
             "cell_counts",

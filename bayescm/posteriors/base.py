@@ -606,9 +606,13 @@ class CountsPosterior(Posterior):
         """Return the mean of a measure over the members of the dims that are pooled over."""
         pooled = [dim for dim in self.pooled_dims if dim in self.counts.dims]
         tables = self.counts.transpose(*pooled, *self.batch.dims, *CELLS).values
-        values = measure(tables)
+        values = self.of_members(measure)(tables)
         values = values.reshape(-1, *values.shape[len(pooled) :])
         return average(np.moveaxis(values, 0, -1))
+
+    def of_members(self, measure: Callable) -> Callable:
+        """Return a measure of the counts of one member, such as one group."""
+        return measure
 
     def draw(
         self,
@@ -681,6 +685,10 @@ class PerMember(CountsPosterior):
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return those of the whole posterior, which knows its members by the name of the dim."""
         return self.posterior.draws_by_default(of if of == "finite" else self.dim, joint=joint)
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the plug-in estimate of each member, (..., [C])."""
+        return super().point(self.posterior.of_members(measure), of)
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., C, C) of the cells of each member."""

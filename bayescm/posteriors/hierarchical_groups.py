@@ -362,6 +362,13 @@ class HierarchicalGroups(CountsPosterior):
             theta = with_shares(theta, np.array([1 - self.prevalence, self.prevalence]))
         return measure(theta)
 
+    def of_members(self, measure: Callable) -> Callable:
+        """Return a measure of the counts of one group, at the prevalence where that is known."""
+        if self.prevalence is None:
+            return measure
+        shares = np.array([1 - self.prevalence, self.prevalence])
+        return lambda counts: measure(with_shares(counts, shares))
+
 
 # Two classes.
 
@@ -457,7 +464,7 @@ class BivariateLogitNormal:
                 self.rates.logits(rate_parameters, rate_effects),
             ]
             drawn["effect"] = np.concatenate([share_effects, rate_effects], axis=-1)
-            drawn["theta_group"] = cells_of_logits(np.concatenate(logits, axis=-1))
+            drawn["theta_group"] = cells_of_logits(np.concatenate(logits, axis=-1), self.prevalence)
         return drawn
 
     def log_likelihood(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:

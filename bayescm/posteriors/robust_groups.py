@@ -193,7 +193,7 @@ class IndependentRates:
         if groups:
             logits = np.stack([drawn_rate["logits"] for drawn_rate in drawn], axis=-1)
             variables["effect"] = (logits - middle[:, None]) / spread[:, None]
-            variables["theta_group"] = cells_of_logits(logits)
+            variables["theta_group"] = cells_of_logits(logits, self.prevalence)
         return variables
 
     def log_likelihood(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -57,6 +57,15 @@ def result_name(experiment: Experiment | Repeated) -> str:
     return "_".join(filter(None, [experiment.name, experiment.table]))
 
 
+def files() -> dict[str, str]:
+    """Return the file of this folder that makes each table, by the name of the table's file."""
+    return {
+        f"{result_name(experiment)}.csv": f"docs/validation/{theme.replace('.', '/')}.py"
+        for theme in (*THEMES, *RECOMPUTED)
+        for experiment in import_module(f"validation.{theme}").EXPERIMENTS
+    }
+
+
 def data_folder() -> str | None:
     """Return the folder of data files (``--data``), for the cases of real data."""
     # An environment variable reaches the worker processes too.

@@ -137,6 +137,20 @@ def test_weights_stay_even_for_two_classes():
         assert posteriors.hierarchical_groups(cells).effective_draws > 600
 
 
+@pytest.mark.parametrize("model", ["hierarchical_groups", "robust_groups"])
+@pytest.mark.parametrize("of", ["group", "finite"])
+def test_a_known_prevalence_is_that_of_each_group_too(model, of):
+    sites = bcm.from_matrix(SITES[:3], dims=("group",), positive=1)
+    rare = bcm.at_prevalence(sites, 0.01)
+    options = {"of": of, "model": model, "draws": 4000}
+    table = bcm.summary(rare, ["prevalence", "precision", "recall"], **options)
+    table = table.set_index("measure")
+    np.testing.assert_allclose(table.loc["prevalence", ["mean", "point"]].astype(float), 0.01)
+    assert (table.loc["precision", ["mean", "point"]].astype(float) < 0.2).all(axis=None)
+    own = bcm.summary(sites, "recall", **options)
+    np.testing.assert_allclose(table.loc["recall", "mean"], own["mean"].squeeze())
+
+
 def test_a_known_prevalence_moves_what_depends_on_it():
     posterior = posteriors.hierarchical_groups(SITES, prevalence=0.01)
     rng = np.random.default_rng(0)
