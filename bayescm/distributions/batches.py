@@ -41,8 +41,8 @@ def precompute_intervals(
 ) -> None:
     """Ask single numbers that are alike for their intervals at once; they remember them."""
     alike = defaultdict(list)
-    for each in distributions:
-        alike[type(each)].append(each)
+    for distribution in distributions:
+        alike[type(distribution)].append(distribution)
     for kin, members in alike.items():
         if len(members) > 1:
             kin.precompute(members, prob, kind, moments)
@@ -63,11 +63,13 @@ class Stack(InTurn):
 
     @property
     def how(self) -> str:  # type: ignore[override]
-        return "; ".join(dict.fromkeys(each.how for each in self.distributions.flat))
+        return "; ".join(
+            dict.fromkeys(distribution.how for distribution in self.distributions.flat)
+        )
 
     @property
     def undefined(self) -> np.ndarray:
-        fractions = [np.asarray(each.undefined) for each in self.distributions.flat]
+        fractions = [np.asarray(distribution.undefined) for distribution in self.distributions.flat]
         return np.reshape(fractions, self.shape)
 
     @property
@@ -76,7 +78,7 @@ class Stack(InTurn):
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        ends = np.array([each.support for each in self.distributions.flat])
+        ends = np.array([distribution.support for distribution in self.distributions.flat])
         return ends[:, 0].reshape(self.shape), ends[:, 1].reshape(self.shape)
 
     def take(self, index: Any) -> Distribution:
@@ -85,11 +87,15 @@ class Stack(InTurn):
 
     def with_tolerance(self, accuracy: float) -> "Stack":
         members = np.empty(self.shape, object)
-        members.ravel()[:] = [each.with_tolerance(accuracy) for each in self.distributions.flat]
+        members.ravel()[:] = [
+            distribution.with_tolerance(accuracy) for distribution in self.distributions.flat
+        ]
         return Stack(members)
 
     def interval_with_error(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        pairs = [each.interval_with_error(prob, kind) for each in self.distributions.flat]
+        pairs = [
+            distribution.interval_with_error(prob, kind) for distribution in self.distributions.flat
+        ]
         ends, errors = np.swapaxes(pairs, 0, 1).reshape(2, *self.shape, 2)
         return ends, errors
 
@@ -164,7 +170,7 @@ def together(distributions: Sequence[LazyDraws], question: Callable) -> list[np.
     """
     first = distributions[0]
     batch = first.posterior.batch.shape
-    kernels = [each.kernel for each in distributions]
+    kernels = [distribution.kernel for distribution in distributions]
     answers: list[list[np.ndarray]] = [[] for _ in distributions]
     for number, part in enumerate(_in_parts(first, np.arange(int(np.prod(batch))).reshape(batch))):
         rng = np.random.default_rng(np.random.SeedSequence(first.seed, spawn_key=(number,)))
@@ -172,7 +178,7 @@ def together(distributions: Sequence[LazyDraws], question: Callable) -> list[np.
         for answer, draws in zip(answers, values, strict=True):
             answer.append(question(Empirical(draws)))
     joined = [np.concatenate(answer) for answer in answers]
-    return [each.reshape((*batch, *each.shape[1:])) for each in joined]
+    return [array.reshape((*batch, *array.shape[1:])) for array in joined]
 
 
 def _in_parts(distribution, values):

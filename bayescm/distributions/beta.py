@@ -52,7 +52,7 @@ class _OfABeta(Distribution):
 
     @classmethod
     def concatenate(cls, members: Sequence) -> Self:
-        return cls(*np.array([(float(each.a), float(each.b)) for each in members]).T)
+        return cls(*np.array([(float(member.a), float(member.b)) for member in members]).T)
 
     @classmethod
     def precompute(cls, members: Sequence, prob: float, kind: str, moments: bool) -> None:
@@ -202,7 +202,7 @@ class F1(_OfABeta):
         for start in range(0, a.size, _CHUNK):
             part = slice(start, start + _CHUNK)
             moments[:, part] = _moments_of_f1(a.flat[part], b.flat[part])
-        return [each.reshape(a.shape)[()] for each in moments]
+        return [moment.reshape(a.shape)[()] for moment in moments]
 
     def mode(self) -> np.ndarray:
         a, b = np.asarray(self.a, float), np.asarray(self.b, float)
@@ -288,22 +288,32 @@ def _jaccard(f1):
 
 
 def _moments_of_f1(a, b):
+    """
+    Return the mean, the variance and the third central moment of F1 = 2 u / (1 + u).
+
+    With u ~ Beta(a, b), c = 1 - u, n = a + b, and m = 2 a / (n + a), which is F1 at the mean of u,
+
+        F1 - m = n / (n + a) (u - a / n) sum_j (c / 2)**j.
+
+    Its square and cube have the same series with the coefficients j + 1 and (j + 1) (j + 2) / 2,
+    and E c**j g(u) is E c**j times the mean of g(u) for u ~ Beta(a, b + j).
+    """
     n, weight = a + b, 0 * a + 1  # of a term: the mean of (c / 2)**j
     first, second, third = 0 * a, 0 * a, 0 * a
-    share = one = 1 / n
-    two = 1 / (n + 1)
+    inverse_n = inverse = 1 / n
+    next_inverse = 1 / (n + 1)
     for j in range(_TERMS):
-        three = 1 / (n + (j + 2))
-        hits, missed = a * one, (b + j) * one
-        shift = hits * j * share  # of the mean of c
-        spread = hits * missed * two
-        lean = 2 * spread * (hits - missed) * three
+        after_next = 1 / (n + (j + 2))
+        mean_u, mean_c = a * inverse, (b + j) * inverse
+        shift = mean_u * j * inverse_n  # of the mean of c
+        variance = mean_u * mean_c * next_inverse
+        third_of_c = 2 * variance * (mean_u - mean_c) * after_next
         first -= weight * shift
-        term = (j + 1) * weight * (spread + shift**2)
+        term = (j + 1) * weight * (variance + shift**2)
         second += term
-        third -= (j + 1) * (j + 2) / 2 * weight * (lean + shift * (3 * spread + shift**2))
-        weight = weight * missed / 2
-        one, two = two, three
+        third -= (j + 1) * (j + 2) / 2 * weight * (third_of_c + shift * (3 * variance + shift**2))
+        weight = weight * mean_c / 2
+        inverse, next_inverse = next_inverse, after_next
         if np.all(term <= 1e-17 * second):
             break
     scale = n / (2 * a + b)

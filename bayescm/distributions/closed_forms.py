@@ -126,7 +126,7 @@ def _of_every_class(form, weights):
     fn, fp = (np.einsum(f"...ij,ij->...{axis}", weights, other) for axis in "ij")
     by_name = {"tp": tp, "fn": fn, "fp": fp}
     if isinstance(form.form, Proportion) and set(form.form) in ({"tp", "fn"}, {"tp", "fp"}):
-        return Beta(*(by_name[each] for each in form.form)), False
+        return Beta(*(by_name[cell] for cell in form.form)), False
     kinds = {Overlap(0.5, 0.5): F1, Overlap(1, 1): Beta}
     return (kinds[form.form](tp, fn + fp) if form.form in kinds else None), True
 
@@ -143,7 +143,7 @@ def is_proper(measure, weights):
         sides = form
     else:
         return False
-    return all((_sum(weights, each) > 0).all() for each in sides)
+    return all((_sum(weights, side) > 0).all() for side in sides)
 
 
 def is_of_a_row(measure):
@@ -176,7 +176,7 @@ def distribution_at_prevalence(measure, weights, prevalence):
     if odds_of is odds.lift and isinstance(prevalence, PointMass):
         # It ends at 1 / p, so it is the precision in another unit.
         odds_of, support = odds.proportion("tp", "fp"), (0.0, 1 / prevalence.at)
-    shares = prevalence, *(_beta(weights, each) for each in _SHARES["rates"])
+    shares = prevalence, *(_beta(weights, cells) for cells in _SHARES["rates"])
     function = partial(_log_odds, odds=odds_of, made=_of_rates)
     outer = None if _is_monotone(measure.form) else 0
     return FunctionOfShares(shares, function, support, outer=outer)
@@ -221,7 +221,7 @@ def _function(measure, weights):
     kind = form.shares if isinstance(form, FunctionOfCells) else "positives"
     if odds_of is odds.cohen_kappa and (_sum(weights, "tp+tn") < _FEW_AGREEMENTS).any():
         kind = "agreements"
-    shares = tuple(_beta(weights, each) for each in _SHARES[kind])
+    shares = tuple(_beta(weights, cells) for cells in _SHARES[kind])
     return FunctionOfShares(
         shares,
         partial(_log_odds, odds=odds_of, made=_MADE[kind]),
@@ -241,8 +241,8 @@ def _of_cost(measure, weights):
         return PointMass(np.full(weights.shape[:-2], matrix[0][0]))
     costs = {cell: matrix[row][column] for cell, (row, column) in _CELLS.items()}
     alike = [
-        [cell for cell in _CELLS if costs[cell] == each]
-        for each in sorted(set(costs.values()), reverse=True)
+        [cell for cell in _CELLS if costs[cell] == cost]
+        for cost in sorted(set(costs.values()), reverse=True)
     ]
     shares = []
     for index, cells in enumerate(alike[:-1]):

@@ -44,8 +44,8 @@ def independent(first: Distribution, second: Distribution) -> "Independent | Non
 def independent_tails(first: Distribution, second: Distribution) -> "Independent | None":
     """Return the distribution of A - B for probabilities alone, where these are quick to have."""
     pair = first, second
-    discrete = all(isinstance(each, Discrete) for each in pair)
-    quick = all(isinstance(each, FunctionOfShares) or each.how == "closed form" for each in pair)
+    discrete = all(isinstance(side, Discrete) for side in pair)
+    quick = all(isinstance(side, FunctionOfShares) or side.how == "closed form" for side in pair)
     return Independent(*pair) if discrete or quick else None
 
 
@@ -111,7 +111,7 @@ class Independent(Distribution):
 
     @classmethod
     def concatenate(cls, members: Sequence) -> "Independent | None":
-        sides = [[each.first for each in members], [each.second for each in members]]
+        sides = [[member.first for member in members], [member.second for member in members]]
         first, second = (concatenate(side) for side in sides)
         return None if first is None or second is None else cls(first, second)
 
@@ -124,7 +124,7 @@ class Independent(Distribution):
     @property
     def is_exact(self) -> bool:
         """Whether intervals are known to many digits: of closed forms and functions of shares."""
-        closed = all(each.how == "closed form" for each in (self.first, self.second))
+        closed = all(side.how == "closed form" for side in (self.first, self.second))
         return closed or self._lines is not None
 
     def take(self, index: Any) -> "Independent":
@@ -135,7 +135,7 @@ class Independent(Distribution):
         """The points at which the second distribution is taken, and weights that sum to 1."""
         if isinstance(self.second, Discrete):
             return self.second.values, self.second.weights
-        if not any(isinstance(each, FunctionOfShares) for each in (self.first, self.second)):
+        if not any(isinstance(side, FunctionOfShares) for side in (self.first, self.second)):
             mass = MASS.reshape(-1, *[1] * len(self.shape))
             return np.asarray(self.second.quantile(mass), float), WEIGHTS
         # Few points, since each is an integral of its own.
@@ -218,7 +218,7 @@ class Independent(Distribution):
 
     def _integral_below_zero(self):
         """Return E max(0, -x): the integral of the distribution function below 0, by asinh(x)."""
-        nodes, weights = (each.reshape(-1, *[1] * len(self.shape)) for each in _GAUSS)
+        nodes, weights = (rule.reshape(-1, *[1] * len(self.shape)) for rule in _GAUSS)
         low = np.arcsinh(np.minimum(self._lines.quantile(1e-10), 0))
         at = low / 2 * (1 - nodes)
         return (weights * -low / 2 * self._lines.cdf(np.sinh(at)) * np.cosh(at)).sum(0)
@@ -227,8 +227,8 @@ class Independent(Distribution):
 def _crossed(first, second):
     """Return E max(0, B - A): the integral of the chance that x lies between them."""
     tails = np.array([1e-13, 1 - 1e-13]).reshape(2, *[1] * len(first.shape))
-    ends = np.sort(np.concatenate([each.quantile(tails) for each in (first, second)]), axis=0)
-    nodes, weights = (each.reshape(-1, *[1] * ends.ndim) for each in _GAUSS)
+    ends = np.sort(np.concatenate([side.quantile(tails) for side in (first, second)]), axis=0)
+    nodes, weights = (rule.reshape(-1, *[1] * ends.ndim) for rule in _GAUSS)
     half = np.diff(ends, axis=0) / 2
     at = ends[:-1] + half * (1 + nodes)
     return (weights * half * first.cdf(at) * second.sf(at)).sum(axis=(0, 1))

@@ -204,11 +204,12 @@ class Empirical(Distribution):
     def concatenate(cls, members: Sequence) -> "Empirical | None":
         first = members[0]
         alike = {
-            (each.draws.shape, each.chains, each.how, each.effective_draws) for each in members
+            (member.draws.shape, member.chains, member.how, member.effective_draws)
+            for member in members
         }
         if len(alike) > 1 or first.shape:
             return None
-        return replace(first, draws=np.stack([each.draws for each in members], axis=1))
+        return replace(first, draws=np.stack([member.draws for member in members], axis=1))
 
     def take(self, index: np.ndarray) -> "Empirical":
         return replace(self, draws=self.draws.reshape(len(self.draws), -1)[:, index])

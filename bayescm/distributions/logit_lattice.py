@@ -55,12 +55,12 @@ class LogitLattice(Distribution):
 
     def take(self, index: Any) -> "LogitLattice":
         size = self.masses.shape[-1]
-        flat = (each.reshape(-1, size)[index] for each in (self.logits, self.masses))
+        flat = (array.reshape(-1, size)[index] for array in (self.logits, self.masses))
         return LogitLattice(*flat)
 
     def reshaped(self, shape: tuple[int, ...]) -> "LogitLattice":
         """Return the same members as a batch of another shape."""
-        return LogitLattice(*(each.reshape(*shape, -1) for each in (self.logits, self.masses)))
+        return LogitLattice(*(array.reshape(*shape, -1) for array in (self.logits, self.masses)))
 
     def complement(self) -> "LogitLattice":
         """Return the distributions of 1 minus the rates."""
@@ -74,7 +74,7 @@ class LogitLattice(Distribution):
         counts = rng.multinomial(size, masses / masses.sum(axis=-1, keepdims=True))
         index = np.stack([np.repeat(np.arange(points), number) for number in counts])
         index = rng.permuted(index, axis=1, out=index)
-        start, spacing = (each.reshape(-1, 1) for each in (self.logits[..., 0], self._spacing))
+        start, spacing = (array.reshape(-1, 1) for array in (self.logits[..., 0], self._spacing))
         logit = start + spacing * (index + rng.random(index.shape) - 0.5)
         return special.expit(logit).T.reshape(size, *self.shape)
 
@@ -97,7 +97,7 @@ class LogitLattice(Distribution):
         below /= total
         np.maximum.accumulate(below, axis=-1, out=below)
         slope /= 12 * total
-        return tuple(each.reshape(-1, each.shape[-1]) for each in (below, slope))
+        return tuple(array.reshape(-1, array.shape[-1]) for array in (below, slope))
 
     def _cells(self, x):
         """Return which cell points are in, and how far into it, both of shape (..., members)."""
@@ -202,8 +202,8 @@ def concatenate(parts: list[LogitLattice]) -> LogitLattice:
     masses, logits, end = np.zeros(shape), np.empty(shape), 0
     while parts:  # each is let go as soon as it is copied
         part = parts.pop(0)
-        here, end = slice(end, end + len(part.masses)), end + len(part.masses)
-        masses[here, : part.masses.shape[-1]] = part.masses
-        logits[here] = part.logits[:, :1] + part._spacing[:, None] * np.arange(widest)
+        rows, end = slice(end, end + len(part.masses)), end + len(part.masses)
+        masses[rows, : part.masses.shape[-1]] = part.masses
+        logits[rows] = part.logits[:, :1] + part._spacing[:, None] * np.arange(widest)
         del part
     return LogitLattice(logits, masses)

@@ -143,21 +143,29 @@ def _moments_of_mcc(cells):
     order in 1 / n: the variance is sum a f_i**2 and a term of f_ij, the third cumulant
     sum 2 a f_i**3 + 3 a_i a_j f_i f_j f_ij, and the fourth likewise.
     """
-    here = MccDerivatives(cells)
-    slope, along = here.slope, cells * here.slope
+    derivatives = MccDerivatives(cells)
+    slope, along = derivatives.slope, cells * derivatives.slope
     size = _STEP / np.abs(slope).max((1, 2), keepdims=True)
     up, down = MccDerivatives(cells + size * along), MccDerivatives(cells - size * along)
     turn = (up.slope - down.slope) / (2 * size)
     bend = _total(along * (up.slope - 2 * slope + down.slope) / size**2)
     drift = _total(cells * (up.second - down.second) / (2 * size))
-    first = _total(along * slope)
-    more = 2 * _total(along * here.second) + here.squared_hessian() / 2 + drift
+    first_order = _total(along * slope)
+    second_order = (
+        2 * _total(along * derivatives.second) + derivatives.squared_hessian() / 2 + drift
+    )
     third = _total(2 * along * slope**2 + 3 * along * turn)
     fourth = _total(6 * along * slope**3 + 24 * along * slope * turn + 12 * cells * turn**2)
-    sd = np.sqrt(np.maximum(first + more, first / 4))
-    mean = here.value[:, 0, 0] + _total(cells * here.second) / 2
+    sd = np.sqrt(np.maximum(first_order + second_order, first_order / 4))
+    mean = derivatives.value[:, 0, 0] + _total(cells * derivatives.second) / 2
     return np.stack(
-        [mean, sd, third / first**1.5, (fourth + 4 * bend) / first**2, (more / first) ** 2]
+        [
+            mean,
+            sd,
+            third / first_order**1.5,
+            (fourth + 4 * bend) / first_order**2,
+            (second_order / first_order) ** 2,
+        ]
     )
 
 
@@ -169,22 +177,22 @@ class MccDerivatives:
     """
 
     def __init__(self, cells):
-        self.cells, self.same = cells, np.eye(cells.shape[-1])
+        self.cells, self.diagonal = cells, np.eye(cells.shape[-1])
         self.actual, self.predicted = cells.sum(2, keepdims=True), cells.sum(1, keepdims=True)
         self.total = self.actual.sum(1, keepdims=True)
-        self.apart = self.total**2 - np.stack(
+        self.denominators = self.total**2 - np.stack(
             [_sum(margin**2) for margin in (self.predicted, self.actual)]
         )
-        self.root = 1 / np.sqrt(self.apart[0] * self.apart[1])
-        agreed = _sum(cells * self.same)
+        self.root = 1 / np.sqrt(self.denominators[0] * self.denominators[1])
+        right = _sum(cells * self.diagonal)
         chance = _sum(self.actual * _transposed(self.predicted))
-        self.value = self.root * (agreed * self.total - chance)
+        self.value = self.root * (right * self.total - chance)
         # What a cell adds to the numerator and, in parts of them, to both denominators.
-        by_cell = self.total * self.same + agreed
+        by_cell = self.total * self.diagonal + right
         by_cell = by_cell - _transposed(self.predicted) - _transposed(self.actual)
         self.top = self.root * by_cell
-        self.p = 2 * (self.total - self.predicted) / self.apart[0]
-        self.t = 2 * (self.total - self.actual) / self.apart[1]
+        self.p = 2 * (self.total - self.predicted) / self.denominators[0]
+        self.t = 2 * (self.total - self.actual) / self.denominators[1]
 
     @cached_property
     def slope(self):
@@ -204,7 +212,7 @@ class MccDerivatives:
         The Hessian is a quadratic form in five arrays, and a term for cells that have a row or a
         column in common.
         """
-        arrays = (self.same, np.ones(1), self.top, self.p, self.t)
+        arrays = (self.diagonal, np.ones(1), self.top, self.p, self.t)
         basis = np.stack([np.broadcast_to(array, self.cells.shape) for array in arrays], 1)
         weighted, form = self.cells[:, None] * basis, self._form()
         flat = (*basis.shape[:2], -1)
@@ -229,7 +237,7 @@ class MccDerivatives:
     @property
     def _apart(self):
         """R_K in parts of both denominators, (2, m)."""
-        return (self.value / self.apart)[..., 0, 0]
+        return (self.value / self.denominators)[..., 0, 0]
 
     def _shared(self, arrays):
         """Return what cells with a row or a column in common add, of arrays (m, K, C, C)."""
@@ -240,7 +248,7 @@ class MccDerivatives:
 
     def _shared_twice(self):
         t, p, (by_p, by_t) = self.actual, self.predicted, self._apart
-        root, right = self.root[:, 0, 0], self.cells * self.same
+        root, right = self.root[:, 0, 0], self.cells * self.diagonal
         either = _total(t * _transposed(p)) + _total(self.cells * _transposed(self.cells))
         total = 2 * root**2 * either + by_p**2 * _total(p**2) + by_t**2 * _total(t**2)
         total -= 4 * root * (by_p * _total(right * p) + by_t * _total(right * t))

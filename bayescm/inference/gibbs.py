@@ -122,8 +122,8 @@ def mixture_weights(
         return np.moveaxis(dirichlet.draw(parameters, 1, rng)[0], -1, 0)
 
     weights = np.repeat(first[..., None], chains, axis=-1)  # (M, data sets, chains)
-    kept = list(_thinned(sweep, weights, burn, thin, -(-size // chains)))
-    draws = np.stack(kept, axis=-1).reshape(*weights.shape[:-1], -1).T
+    states = list(_thinned(sweep, weights, burn, thin, -(-size // chains)))
+    draws = np.stack(states, axis=-1).reshape(*weights.shape[:-1], -1).T
     return draws[:size].reshape(size, *lead, components)
 
 
@@ -142,8 +142,10 @@ def allocations(
     """
     lead = counts.shape[:-1]
     flat = weights.reshape(len(weights), -1, weights.shape[-1]).T
-    drawn = _allocate(flat, _scaled(likelihood, lead), counts.reshape(-1, counts.shape[-1]), rng)
-    return drawn.T.reshape(weights.shape)
+    allocated = _allocate(
+        flat, _scaled(likelihood, lead), counts.reshape(-1, counts.shape[-1]), rng
+    )
+    return allocated.T.reshape(weights.shape)
 
 
 def latent_class(
@@ -206,7 +208,7 @@ def latent_class(
         rates = dirichlet.draw(prior, chains, rng)
         prevalence = dirichlet.draw(np.ones((member.shape[1], prior.shape[-2])), chains, rng)
     else:
-        prevalence, rates = (np.repeat(each[None], chains, axis=0) for each in start)
+        prevalence, rates = (np.repeat(array[None], chains, axis=0) for array in start)
 
     def sweep(state):
         prevalence, rates = state
@@ -222,12 +224,12 @@ def latent_class(
 
     halfway = burn // 2
     (middle,) = _thinned(sweep, (prevalence, rates), halfway, 1, 1)
-    kept = list(_thinned(sweep, middle, max(burn - halfway - 1, 0), thin, -(-size // chains)))
-    pairs = zip(middle[0].T.reshape(-1, chains), kept[0][0].T.reshape(-1, chains), strict=True)
-    autocorrelation = max(np.corrcoef(*each)[0, 1] for each in pairs)
+    states = list(_thinned(sweep, middle, max(burn - halfway - 1, 0), thin, -(-size // chains)))
+    pairs = zip(middle[0].T.reshape(-1, chains), states[0][0].T.reshape(-1, chains), strict=True)
+    autocorrelation = max(np.corrcoef(*pair)[0, 1] for pair in pairs)
     prevalence, rates = (
         np.stack(draws, axis=1).reshape(-1, *draws[0].shape[1:])[:size]
-        for draws in zip(*kept, strict=True)
+        for draws in zip(*states, strict=True)
     )
     return prevalence, rates, float(autocorrelation)
 
@@ -283,15 +285,15 @@ def _allocate(weights, likelihood, counts, rng):
     total = np.zeros(weights.shape)
     data, chain = np.ogrid[: weights.shape[1], : weights.shape[2]]
     for row, number in zip(likelihood.swapaxes(0, 1), counts.T, strict=True):  # of one kind
-        some = np.flatnonzero((row > _NEGLIGIBLE).any(0))
-        mass = single[some] * row.T[some, :, None].astype(np.float32)
+        likely = np.flatnonzero((row > _NEGLIGIBLE).any(0))
+        mass = single[likely] * row.T[likely, :, None].astype(np.float32)
         if number.max() > _FEW:
-            total[some] += _multinomial(number, mass.astype(float), rng)
+            total[likely] += _multinomial(number, mass.astype(float), rng)
             continue
         _cumulate(mass)
-        for place in range(number.max()):
-            component = _inverted(mass, rng).clip(max=len(some) - 1)
-            total[some[component], data, chain] += (place < number)[:, None]
+        for observation in range(number.max()):
+            component = _inverted(mass, rng).clip(max=len(likely) - 1)
+            total[likely[component], data, chain] += (observation < number)[:, None]
     return total
 
 
@@ -300,8 +302,8 @@ def _multinomial(number, mass, rng):
     # The likeliest component first: few observations are then left for the others.
     order = np.argsort(-mass.mean(-1), axis=0)[..., None]
     mass = np.take_along_axis(mass, order, axis=0)
-    drawn = rng.multinomial(number[:, None], np.moveaxis(mass / mass.sum(0), 0, -1))
-    return np.take_along_axis(np.moveaxis(drawn, -1, 0), np.argsort(order, axis=0), axis=0)
+    numbers = rng.multinomial(number[:, None], np.moveaxis(mass / mass.sum(0), 0, -1))
+    return np.take_along_axis(np.moveaxis(numbers, -1, 0), np.argsort(order, axis=0), axis=0)
 
 
 def _categorical(mass, rng):

@@ -130,16 +130,16 @@ def draw(
         The effective share of the draws before they were resampled by their weights.
     """
     modes, factors, weights = approximation
-    place = rng.choice(len(scales), size=size, p=np.exp(weights))
+    scale_index = rng.choice(len(scales), size=size, p=np.exp(weights))
     noise = rng.standard_normal((size, modes.shape[1]))
     coefficients = np.empty_like(noise)
-    for index in np.unique(place):
-        rows = place == index
+    for index in np.unique(scale_index):
+        rows = scale_index == index
         coefficients[rows] = modes[index] + noise[rows] @ factors[index].T
-    scale = scales[place]
-    proposed = weights[place] - (noise**2).sum(axis=1) / 2
+    scale = scales[scale_index]
+    proposed = weights[scale_index] - (noise**2).sum(axis=1) / 2
     diagonal = np.diagonal(factors, axis1=1, axis2=2)
-    proposed -= np.log(np.abs(diagonal)).sum(axis=1)[place]
+    proposed -= np.log(np.abs(diagonal)).sum(axis=1)[scale_index]
     logs = log_density(coefficients, scale) + np.log(scale) - proposed
-    kept, efficiency = importance.resample(logs, size, rng)
-    return coefficients[kept], scale[kept], efficiency
+    resampled, efficiency = importance.resample(logs, size, rng)
+    return coefficients[resampled], scale[resampled], efficiency

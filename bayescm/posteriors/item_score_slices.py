@@ -206,8 +206,8 @@ class ItemScoreSlices(Posterior):
             todo = "select one system: evidence.sel(classifier=...)"
             raise fail("the PyMC model is of one system and one dim of slices", ..., "one", todo)
         moments = [
-            self.apart.moments(self.apart.score[0, places], self.apart.weight[places])[2:4]
-            for places in self.apart.slices
+            self.apart.moments(self.apart.score[0, items], self.apart.weight[items])[2:4]
+            for items in self.apart.slices
         ]
         mean, sd = np.array(moments).T
         return mean, sd

@@ -504,8 +504,8 @@ class ItemScores(SlicedItems):
         if self.bounded and self.concentration:
             score = np.concatenate([score, self.ends])
             weight = np.concatenate([weight, np.full(2, self.concentration)])
-        values, place = np.unique(score, return_inverse=True)
-        return values, np.bincount(place, weight)
+        values, value_index = np.unique(score, return_inverse=True)
+        return values, np.bincount(value_index, weight)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""

@@ -379,7 +379,7 @@ class DirichletCurves:
                 rng.standard_gamma(parameters, out=mass)
             return [masses]
         concentration, keys = self._cells(bounds)
-        masses_of_curves = [np.zeros((2, size, len(each) - 1)) for each in bounds]
+        masses_of_curves = [np.zeros((2, size, len(edges) - 1)) for edges in bounds]
         step = max(1, int(_GAMMAS_AT_ONCE / len(concentration)))
         for first in range(0, size, step):
             rows = slice(first, min(first + step, size))
@@ -403,7 +403,7 @@ class DirichletCurves:
 
     def concentration(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the Dirichlet parameters of the negatives' and the positives' cells."""
-        concentration, keys = self._cells([np.arange(len(each.tied) + 1) for each in self.slots])
+        concentration, keys = self._cells([np.arange(len(slots.tied) + 1) for slots in self.slots])
         positive = keys[0] >= len(self.slots[0].tied)
         return concentration[~positive], concentration[positive]
 
@@ -431,7 +431,7 @@ def _concordance(concentration, bounds):
     negative, positive = concentration
     above = np.cumsum(positive) - positive / 2
     start = np.concatenate([[0.0], np.cumsum(positive)])[bounds[:-1]]
-    negatives, positives = (np.add.reduceat(each, bounds[:-1]) for each in (negative, positive))
+    negatives, positives = (np.add.reduceat(mass, bounds[:-1]) for mass in (negative, positive))
     concordant = np.add.reduceat(negative * above, bounds[:-1]) - negatives * start
     pairs = negatives * positives
     return np.divide(concordant, pairs, out=np.full(len(pairs), 0.5), where=pairs > 0)

@@ -147,7 +147,7 @@ class CurvePosterior(Posterior):
         """Return the value in the sample."""
         self.resolve_estimand(of)
         curves = [each for sample in samples(self.evidence) for each in empirical_curves(sample)]
-        values = np.stack([measure(each)[0] for each in curves])
+        values = np.stack([measure(curve)[0] for curve in curves])
         return values.reshape((*self.template.shape, *values.shape[1:]))
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
@@ -204,12 +204,12 @@ class CurvePosterior(Posterior):
         """Draw several measures of the curves, (size, ..., [C])."""
         self.resolve_estimand(of)
         pairs_areas = "classifier" in self.evidence.dims and not self.classes
-        areas = [each for each in measures if pairs_areas and each.canonical == "auc"]
-        others = [each for each in measures if each not in areas]
+        areas = [measure for measure in measures if pairs_areas and measure.canonical == "auc"]
+        others = [measure for measure in measures if measure not in areas]
         values = {area: self._draw_paired_areas(area, size, rng) for area in areas}
         if others:
             values |= dict(zip(others, self._draw_measures(others, size, rng), strict=True))
-        return [values[each] for each in measures]
+        return [values[measure] for measure in measures]
 
     def _draw_measures(self, measures, size, rng):
         """Draw measures of the same curves, (size, ..., [C])."""
@@ -256,13 +256,13 @@ class CurvePosterior(Posterior):
 
 def _draw_sample(sample, measures, size, rng):
     """Draw measures of the curves of one sample, (size, K, [C])."""
-    areas_alone = all(each.formula is auc.formula for each in measures)
+    areas_alone = all(measure.formula is auc.formula for measure in measures)
     blocks = _BLOCKS_OF_AREAS if areas_alone else _BLOCKS
     parts = []
     for first in range(0, size, _DRAWS_AT_ONCE):
         number = min(_DRAWS_AT_ONCE, size - first)
         curves = _draw_curves(sample, number, rng, blocks)
-        parts.append([np.stack([each(one) for one in curves], axis=1) for each in measures])
+        parts.append([np.stack([measure(one) for one in curves], axis=1) for measure in measures])
     return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
 

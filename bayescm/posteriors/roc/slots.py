@@ -102,15 +102,15 @@ def slots_of(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> S
     weights : ndarray, shape (n,)
         How many examples each one stands for, > 0.
     """
-    values, place = np.unique(-scores, return_inverse=True)
+    values, rank = np.unique(-scores, return_inverse=True)
     size = len(values)
-    weight = np.bincount(place + size * positive, weights, 2 * size).reshape(2, size)
+    weight = np.bincount(rank + size * positive, weights, 2 * size).reshape(2, size)
     concentration = np.stack([_class_weights(*weight), _class_weights(*weight[::-1])])
     is_slot = np.ones(2 * size + 1, bool)
     is_slot[1::2] = (concentration[:, 1::2] > 0).any(0)
     # Negatives first, each class from the top, those that tie as they come: one sort of numbers.
     count = len(scores)
-    order = np.sort((place + size * positive) * count + np.arange(count)) % count
+    order = np.sort((rank + size * positive) * count + np.arange(count)) % count
     start = np.empty(len(scores))
     start[order] = np.cumsum(weights[order]) - weights[order]
     start -= np.where(positive, weight[0].sum(), 0.0)
