@@ -291,12 +291,14 @@ def _one_comparison(comparison, frame, rows, levels):
         what = "the comparisons are of no column of the summary"
         raise fail(what, [*comparison], str(allowed), todo)
     tables = {name: _checked(table) for name, table in comparison.items()}
-    masses = {_prob(table) for table in tables.values()}
-    if len(masses) > 1:
-        raise fail("the comparisons have different prob", masses, "one", "compare with one prob")
+    facts = {(_prob(table), _rope(table)) for table in tables.values()}
+    if len(facts) > 1:
+        todo = "compare all of them with one prob and one rope"
+        raise fail("the comparisons have different prob or rope", sorted(facts), "the same", todo)
+    prob, rope = facts.pop()
     parts = [pd.DataFrame(table).assign(**{columns[0]: name}) for name, table in tables.items()]
     joined = pd.concat(parts, ignore_index=True)
-    joined.attrs = {"prob": masses.pop()}
+    joined.attrs = {"prob": prob, "rope": rope}
     return joined
 
 
@@ -344,6 +346,10 @@ def _prob(comparison):
     return comparison.attrs.get("prob", 0.95)
 
 
+def _rope(comparison):
+    return tuple(comparison.attrs.get("rope", (0.0, 0.0)))
+
+
 # What the caption says of cells and marks.
 
 
@@ -358,7 +364,9 @@ def _meaning(frame, center):
 
 def _meaning_of_marks(comparison):
     mass = rf"{100 * _prob(comparison):.4g}\%"
+    rope = max(map(abs, _rope(comparison)))
+    margin = f" by more than {rope:g}" if rope else ""
     return (
         "Bold: the best by its expected rank. "
-        rf"{_MARK}: worse than the best with a probability below {mass}."
+        rf"{_MARK}: worse than the best{margin} with a probability below {mass}."
     )

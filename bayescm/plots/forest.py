@@ -20,6 +20,7 @@ from bayescm.measures.display_names import (
 )
 from bayescm.plots import interactive, style
 from bayescm.plots.canvas import canvas, name_rows, rows, write_beside
+from bayescm.plots.paper import letters_of_a_label
 from bayescm.validate import fail
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def _arranged(table: pd.DataFrame, display_names: DisplayNames) -> pd.DataFrame:
         for name in members
     ]
     table["block"] = pd.factorize(pd.Series(labels))[0]
-    table["label"] = [style.wrapped(text) for text in labels]
+    table["label"] = [style.wrapped(text, letters_of_a_label(30)) for text in labels]
     table = table.sort_values("block", kind="stable", ignore_index=True)
     table["y"] = table.index + (table["block"] if shared else 0)
     table["tick"] = table.groupby("block")["y"].transform("mean")

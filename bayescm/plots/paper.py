@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from bayescm.validate import fail
 
 if TYPE_CHECKING:
@@ -96,8 +98,14 @@ def fitted(size: tuple[float, float], number: int, columns: int) -> tuple[float,
     return paper.width, height, beside, paper.scale
 
 
+def letters_of_a_label(usual: int) -> int:
+    """Return after how many letters a label at the side of a figure is broken into lines."""
+    paper = _paper.get()
+    return usual if paper is None else min(usual, max(12, int(4 * paper.width / paper.scale)))
+
+
 def scale_letters(figure: "Figure", scale: float) -> None:
-    """Scale all the text of a figure."""
+    """Scale all the text of a figure, its lines and its markers."""
     from matplotlib.text import Text
 
     if scale == 1.0:
@@ -114,3 +122,9 @@ def scale_letters(figure: "Figure", scale: float) -> None:
     for text in figure.findobj(Text):
         if text not in ticks:
             text.set_fontsize(float(text.get_fontsize()) * scale)
+    for axes in figure.axes:
+        for line in axes.lines:
+            line.set_markersize(line.get_markersize() * scale)
+            line.set_linewidth(line.get_linewidth() * scale)
+        for lines in axes.collections:
+            lines.set_linewidth([width * scale for width in np.atleast_1d(lines.get_linewidth())])

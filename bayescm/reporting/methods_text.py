@@ -29,6 +29,7 @@ _ESTIMANDS = {
     "typical": "The intervals are of a typical member.",
     "new": "The intervals are of a member not seen yet.",
 }
+_PERSONS = ("Matthews", "Cohen", "Youden", "Jaccard", "Brier", "Hamming")
 _SOFTWARE = {
     "bayescm": r"""@software{bayescm,
   title = {bayescm: the posterior distribution of any performance measure of a classifier},
@@ -164,9 +165,16 @@ def _of_measures(names):
             meaning = (resolve(name).__doc__ or "").strip().split("\n")[0].rstrip(".")
         except ValueError:  # of one's own
             meaning = ""
-        meaning = f" ({meaning[:1].lower()}{meaning[1:]})" if meaning else ""
+        meaning = f" ({_inside(meaning)})" if meaning else ""
         described.append(f"{display_name(name)}{meaning}")
     return escape_latex(f"The measures are {'; '.join(described)}.")
+
+
+def _inside(sentence):
+    """Return a sentence as it stands inside of another: in lower case, but for names."""
+    first = sentence.partition(" ")[0]
+    is_name = first.startswith(_PERSONS) or first[1:] != first[1:].lower()
+    return sentence if is_name else sentence[:1].lower() + sentence[1:]
 
 
 # The model: the first line, the formula and the references of its file.
@@ -196,7 +204,7 @@ def _of_model(name, entries, *, first):
     cited = rf"~\cite{{{','.join(references)}}}" if references else ""
     subject = "The model is" if first else "Differences of paired members are by another model,"
     written = escape_latex(name.replace("_", " "))
-    lines = [f"{subject} {written} ({escape_latex(head)}){cited}."]
+    lines = [f"{subject} {written} ({escape_latex(_inside(head))}){cited}."]
     if formula := _formula(text):
         lines[0] = lines[0].removesuffix(".") + ":"
         lines += [r"\begin{align*}", formula, r"\end{align*}"]

@@ -533,7 +533,7 @@ def _class_totals(scores):
 
 
 def _classifiers(evidence):
-    names = ", ".join(str(name) for name in evidence["classifier"].values)
+    names = ", ".join(display_label(name) for name in evidence["classifier"].values)
     return f"{evidence.sizes['classifier']} classifiers on the same examples: {names}."
 
 
@@ -672,7 +672,7 @@ class AttemptsRecipe(Recipe):
         for dim in slice_dims(evidence):
             lines.append(f"{evidence.sizes[dim]:,} slices by {dim}, each by itself.")
         if "classifier" in evidence.dims:
-            names = ", ".join(str(name) for name in evidence["classifier"].values)
+            names = ", ".join(display_label(name) for name in evidence["classifier"].values)
             lines.append(f"{evidence.sizes['classifier']} systems on the same items: {names}.")
         return Section("What was evaluated", lines)
 
@@ -701,7 +701,7 @@ class ItemScoresRecipe(Recipe):
         evidence = self.evidence
         lines = [f"{evidence.sizes['item']:,} items."]
         if "classifier" in evidence.dims:
-            names = ", ".join(str(name) for name in evidence["classifier"].values)
+            names = ", ".join(display_label(name) for name in evidence["classifier"].values)
             lines.append(f"{evidence.sizes['classifier']} systems on the same items: {names}.")
         if "lowest" in evidence.coords:
             low, high = evidence["lowest"].item(), evidence["highest"].item()
@@ -850,7 +850,7 @@ class ResultsRecipe(Recipe):
     def evaluation(self) -> Section:
         """Name classifiers, data sets, runs, and what was measured."""
         sizes, measured = self.evidence.sizes, self.evidence["result"].notnull().any("run")
-        names = ", ".join(str(name) for name in self.evidence["classifier"].values)
+        names = ", ".join(display_label(name) for name in self.evidence["classifier"].values)
         lines = [
             f"{sizes['classifier']} classifiers on {sizes['data_set']} data sets, "
             f"{sizes['run']} runs on each: {names}.",
@@ -927,7 +927,7 @@ class RatingsRecipe(Recipe):
     def evaluation(self) -> Section:
         """Name examples, raters, and how many truths are known."""
         counts, has_truth = self.evidence["counts"], self.evidence["gold"] >= 0
-        names = ", ".join(str(name) for name in self.evidence["classifier"].values)
+        names = ", ".join(display_label(name) for name in self.evidence["classifier"].values)
         number = f"{int(counts.sum()):,} examples"
         lines = [f"{number}; {self.evidence.sizes['classifier']} raters: {names}."]
         if n_gold := counts.where(has_truth).sum():

@@ -106,7 +106,9 @@ def evaluation(counts: xr.DataArray, *, paired: bool = False, pooled: bool = Tru
     if "classifier" in counts.dims and not paired:
         sizes = counts.sum([dim for dim in counts.dims if dim != "classifier"])
         pairs = zip(counts["classifier"].values, sizes.values, strict=True)
-        lines = [f"Examples: {', '.join(f'{_amount(n)} of {name}' for name, n in pairs)}."]
+        lines = [
+            f"Examples: {', '.join(f'{_amount(n)} of {display_label(name)}' for name, n in pairs)}."
+        ]
         lines.append(f"{len(labels)} classes.")
     else:
         examples = "1 example" if totals.sum() == 1 else f"{_amount(totals.sum())} examples"
@@ -145,7 +147,7 @@ def _class_sizes(totals):
 def _design(counts, paired, pooled):
     lines = []
     if "classifier" in counts.dims:
-        names = ", ".join(str(name) for name in counts["classifier"].values)
+        names = ", ".join(display_label(name) for name in counts["classifier"].values)
         on = "the same examples" if paired else "different examples"
         lines.append(f"{counts.sizes['classifier']} classifiers on {on}: {names}.")
     if "fold" in counts.dims:
@@ -174,7 +176,7 @@ def _matrices(counts):
     matrices = {"": pooled}
     if "classifier" in counts.dims:
         names = pooled["classifier"].values
-        matrices = {f" of {name}": pooled.sel(classifier=name) for name in names}
+        matrices = {f" of {display_label(name)}": pooled.sel(classifier=name) for name in names}
     layout = "rows are actual classes, columns predictions"
     return [
         Table(f"Confusion matrix{of}{over}; {layout}", _matrix(matrix))

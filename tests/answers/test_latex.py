@@ -95,6 +95,12 @@ def test_the_caption_says_what_cells_bold_and_marks_mean(summary, comparisons):
     assert "\\label{tab:all}" in text
     assert "Bold" not in text
     assert "Bold: the best" in bcm.latex_table(summary, comparison=comparisons)
+    both = SETS["wdbc"]
+    near = bcm.compare(both, MEASURES, rope=0.02, prob=0.9)
+    text = bcm.latex_table(bcm.summary(both, MEASURES), comparison=near)
+    assert "worse than the best by more than 0.02 with a probability below 90\\%." in text
+    with pytest.raises(ValueError, match="different prob or rope"):
+        bcm.latex_table(summary, comparison=comparisons | {"wdbc": near})
     lost = pd.DataFrame(summary.to_dict("list"))
     assert "Posterior mean and posterior interval." in bcm.latex_table(lost)
 

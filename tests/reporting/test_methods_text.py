@@ -53,9 +53,12 @@ def test_paired_folds_have_the_models_of_both():
 
 
 def test_display_names():
-    text = bcm.methods_paragraph(COUNTS, "f1", display_names={"f1": "F-measure"}).text
+    text = bcm.methods_paragraph(COUNTS, ["f1", "mcc"], display_names={"f1": "F-measure"}).text
     assert "F-measure (harmonic mean" in text
+    assert "MCC (Matthews correlation" in text
     assert "F1" not in text
+    text = bcm.methods_paragraph(outcomes(), "accuracy", display_names={"a": "the first"}).text
+    assert "2 classifiers on the same examples: the first, b." in text
 
 
 def test_every_reference_of_a_model_is_read():
