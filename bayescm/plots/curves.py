@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm import curves
+from bayescm.answers.tables import decimals, value_and_interval
 from bayescm.curves.roc import interval_of, observed_curves
 from bayescm.distributions.empirical import Empirical
 from bayescm.measures.display_names import DisplayNames, display_label, display_name
@@ -147,6 +148,7 @@ def _square(axes, across, up):
 def _draw_curves(axes, evidence, rates, bands, draws, area, areas, display_names):
     """Draw bands, draws and the examples' own curves, labelled with their areas; return them."""
     dim, shown = bands.dims[-2], []
+    digits = decimals(areas.attrs.get("error", np.nan), 3)
     observed = observed_curves(evidence)
     for i, where in enumerate(_members(bands, (dim, "bound"))):
         color, x, ends = style.color(i), bands[dim].values, bands.sel(where).values
@@ -155,7 +157,7 @@ def _draw_curves(axes, evidence, rates, bands, draws, area, areas, display_names
             axes.plot(x, curve, color=color, alpha=0.15, linewidth=0.6)
         points = _points(observed.curves[i])
         low, high = areas.sel(where).values
-        label = f"{area} [{low:.3f}, {high:.3f}]"
+        label = f"{area} [{low:.{digits}f}, {high:.{digits}f}]"
         if where:
             labels = [display_label(value, display_names) for value in where.values()]
             name = style.wrapped(", ".join(labels), 36)
@@ -249,11 +251,13 @@ def plot_curve_numbers(
         axes = page.axes
         for i, where in enumerate(members):
             color, draws = style.color(i), values.sel(where).values
-            x, y = density(Empirical(draws), (0, 1))
+            distribution = Empirical(draws)
+            x, y = density(distribution, (0, 1))
             low, high = intervals.sel(where).values
             center = np.nanmean(draws)
             name = style.wrapped(style.label(values.name, where, display_names), 40)
-            label = f"{name} {center:.3f} [{low:.3f}, {high:.3f}]"
+            error = float(distribution.interval_with_error(prob, kind)[1].max())
+            label = f"{name} {value_and_interval(center, (low, high), error)}"
             axes.plot(x, y, style.LINES[i % 4], color=color, label=label)
             inside = (x >= low) & (x <= high)
             axes.fill_between(x[inside], y[inside], color=color, alpha=0.2, linewidth=0)
