@@ -16,7 +16,8 @@ _SAME = 1e-12  # atoms that differ by rounding only are one
 # Standard errors that both ends of an interval are within in 95 % of samples of draws: the normal
 # quantile of 1 - .05 / 4 is 2.24, and a standard error that is estimated is itself off by a tenth.
 _CONFIDENCE = 2.4
-# The same of as many evenly spread nodes, which is at most 1.36 of 40 intervals of five folds.
+# The same of evenly spread nodes, in standard errors of as many independent draws: .95 of 80
+# intervals of five folds are within (docs/results/recomputed_stated_errors.csv).
 _CONFIDENCE_OF_NODES = 1.5
 _BATCHES = 16
 # Chains from which on their own variance tells how many draws are effective, to a tenth; fewer are
