@@ -20,8 +20,8 @@ specificity; the separation adds to both. On this scale training sets move a smo
 something of the order of :math:`u`, where :math:`u^2 = 1/n_1 + 1/n_0` is the variance of a log
 ratio of class totals (where training sets are smaller than all but one fold, of what would be the
 totals then), and a learner that makes hard choices, such as a tree its splits, by the
-order of :math:`u^{2/3}` (cube-root asymptotics). Hence the default priors, with constants measured
-over many learners and data sets (see the documentation): a half-Student-t at :math:`u^{2/3}` for
+order of :math:`u^{2/3}` (cube-root asymptotics). Hence the default priors, with constants of which
+some are measured and some tuned on coverage (each says which, below): a half-Student-t at :math:`u^{2/3}` for
 the spread of the thresholds, of which the folds show their own part, and a known spread of the
 separation, one u, of which they show next to nothing.
 
@@ -111,7 +111,8 @@ HALF_NOISE = 3.0
 # Tuned on coverage, as one compromise over the 27 cases of Wang and Li and 19 others
 # (docs/background/hierarchical-folds.md, "The model"; docs/results/folds.csv). Scale of the spread
 # of the thresholds, in units of u**(2/3), and the share of their variance that all the folds have
-# in common.
+# in common. The two degrees of freedom of its half-Student-t were chosen on the same cases, against
+# four of a larger scale.
 SPREAD = 0.3
 THRESHOLD_RHO = 0.4
 # Tuned with a look at further cases set aside for it (same page, "The model"). Variance of the

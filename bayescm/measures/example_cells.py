@@ -156,7 +156,10 @@ class ExampleCells:
         """
         Return the mean over the labels of a formula of their cells, (S, K), without bias.
 
-        Labels of which the sample has no value are left out.
+        Labels of which the sample has no value are left out. In the symbols of
+        `bayescm.posteriors.multilabel`, v0 is ``sample``, the mean of v ``center`` and that of u
+        ``without``. The correction depends on the data: of several labels the draws are not quite
+        those of a posterior.
         """
         values = formula(*self.of_labels(formula, places))
         counts = self._sample(formula, places)

@@ -8,7 +8,9 @@ in all, the posterior of every mean :math:`\int f \, dF` is
 .. math:: \frac{\sum_i g_i f(s_i)}{\sum_i g_i}, \qquad g_i \sim \mathrm{Gamma}(w_i),
 
 the Bayesian bootstrap (`bayescm.inference.bayesian_bootstrap`) with the pseudo-items among the
-items. The share of items above a mark is thus a beta variable. The mean score has the central
+items. They stand for the scores that were not seen: of twenty items with nineteen equal ones, the
+mean would be far too certain without them. e is one half, which of scores of 0 and 1 is Jeffreys'
+prior. The share of items above a mark is thus a beta variable. The mean score has the central
 moments, with :math:`\mu_k` those of the items and pseudo-items (Yamato 1984),
 
 .. math::
@@ -19,7 +21,8 @@ moments, with :math:`\mu_k` those of the items and pseudo-items (Yamato 1984),
 and where these say enough of it (`bayescm.distributions.moments`) nothing is drawn.
 
 Systems that answered the same items share the weights of items and pseudo-items. The difference of
-two means is the mean of the differences between the items. Items that come in clusters are weighed
+two means is the mean of the differences between the items, with pseudo-items at plus and minus the
+largest difference that was seen: those at the ends of the range would double its length. Items that come in clusters are weighed
 by whole clusters, with gamma variates of such a shape that the mean of C clusters varies as a t
 distribution with C - 1 degrees of freedom does. For the clusters at hand (``of="finite"``) items
 are weighed inside each cluster, whose share of the items stays. Importance weights multiply the

@@ -15,6 +15,7 @@ method        section
 curves        those of scores of the same examples, where these stand beside other evidence
 `computation` How it was computed, by the `facts`
 `cautions`    Cautions
+checklist     items of STARD or TRIPOD, which `bayescm.report` adds where it is asked for
 ============= =============================================================================
 
 `Recipe` itself answers for a type that says nothing of its own: it has the sections that follow

@@ -1,4 +1,7 @@
-"""What a report is made of: sections of sentences, tables and pictures, whatever the format.
+"""
+What a report is made of: sections of sentences, tables and pictures, whatever the format.
+
+Which sections a report has, and in which order, is decided in `bayescm.reporting.recipe`.
 
 First the sections that most types of evidence share, in the order of a report: what was evaluated,
 what is known, which classifier is better, how far groups are apart, how the numbers were computed.
