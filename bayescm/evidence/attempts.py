@@ -22,7 +22,7 @@ from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, facto
 from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import check_row_order, fail, no_numbers, suggest, unmasked
 
-_TAKEN = ("item", "attempt", "classifier", "group", "measure", "bound")
+_RESERVED = ("item", "attempt", "classifier", "group", "measure", "bound")
 
 
 def from_attempts(
@@ -112,7 +112,7 @@ def from_attempts(
     if by is not None and not isinstance(by, Mapping):
         todo = 'pass e.g. by={"language": language}'
         raise fail("by must name the dims", by, "a mapping from names to values", todo, TypeError)
-    if reserved := [name for name in by or () if name in _TAKEN]:
+    if reserved := [name for name in by or () if name in _RESERVED]:
         raise fail("a reserved name for a dim", reserved[0], "a name of your own", "rename it")
     settings = {"item": item, "attempt": attempt, "group": group, "passing": passing}
     settings |= {"by": by or {}, "truth": truth}
@@ -177,7 +177,7 @@ def _with_slices(evidence):
             todo = "give the items of all systems the same slices"
             raise fail(f"systems disagree on the {dim} of items", ..., "one for each item", todo)
         labels = evidence[name].values
-        evidence = with_slices(evidence.drop_vars(name), {dim: labels}, "item", _TAKEN)
+        evidence = with_slices(evidence.drop_vars(name), {dim: labels}, "item", _RESERVED)
     return evidence
 
 

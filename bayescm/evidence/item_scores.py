@@ -29,7 +29,7 @@ from bayescm.evidence.type import DefaultModel, EvidenceType
 from bayescm.validate import check_choice, check_reals, check_row_order, fail, suggest, unmasked
 
 _MISSING = ("drop pairs", "worst")
-_TAKEN = ("item", "classifier", "measure", "bound")
+_RESERVED = ("item", "classifier", "measure", "bound")
 
 
 def from_item_scores(
@@ -146,10 +146,10 @@ def _from_wide(scores, item, columns):
         scores = scores.to_pandas() if scores.ndim <= 2 else scores.values
     if isinstance(scores, pd.DataFrame):
         if isinstance(item, str):
-            scores = scores.set_index(_named(scores, item))
+            scores = scores.set_index(_check_column(scores, item))
             item = None
         names = {key: name for key, name in columns.items() if _names_columns(key, name)}
-        columns = columns | {key: _taken(scores, name) for key, name in names.items()}
+        columns = columns | {key: _columns_named(scores, name) for key, name in names.items()}
         used = [label for name in names.values() for label in _labels_of(name)]
         scores = {str(name): scores[name] for name in scores.columns if name not in used}
     if not isinstance(scores, Mapping):
@@ -165,7 +165,7 @@ def _from_wide(scores, item, columns):
     moved = any(not first.index.equals(other.index) for other in others)
     beside = {key: column for key, column in _flat(columns).items() if column is not None}
     if beside:  # columns go by the order of the rows, which must then be one
-        check_row_order({f"scores of {name}": each for name, each in scores.items()} | beside)
+        check_row_order({f"scores of {name}": values for name, values in scores.items()} | beside)
     if moved and beside:
         todo = "give all systems the same items, or pass a DataFrame with a row for each score"
         raise fail("the systems have other items, or in other orders", ..., "one order", todo)
@@ -185,12 +185,12 @@ def _from_long(frame, item, system, score, columns):
     if not isinstance(frame, pd.DataFrame):
         todo = 'pass the table, and item="q", system="model", score="s"'
         raise fail("score and system name columns", type(frame).__name__, "a DataFrame", todo)
-    for name, given in (("item", item), ("score", score)):
-        if not isinstance(given, str):
+    for name, argument in (("item", item), ("score", score)):
+        if not isinstance(argument, str):
             todo = f"pass {name}= with the name of the column"
-            raise fail(f"no column of the {name}", given, "a name", todo)
+            raise fail(f"no column of the {name}", argument, "a name", todo)
     for name in (item, score, *([] if system is None else [system])):
-        _named(frame, name)
+        _check_column(frame, name)
     codes, items = factorize("item", column("item", frame[item]))
     check_no_missing_text(items, "an item", "leave these rows out, or rename the item")
     rows, names = (
@@ -198,14 +198,16 @@ def _from_long(frame, item, system, score, columns):
         if system is None
         else factorize("system", column("system", frame[system]))
     )
-    twice = pd.DataFrame({"item": codes, "system": rows}).duplicated().to_numpy()
-    if twice.any():
-        at = int(np.argmax(twice))
-        whose = "" if system is None else f" of {names[rows[at]]}"
+    repeated = pd.DataFrame({"item": codes, "system": rows}).duplicated().to_numpy()
+    if repeated.any():
+        first = int(np.argmax(repeated))
+        of_system = "" if system is None else f" of {names[rows[first]]}"
         todo = "average them first, or use from_attempts for repeated right and wrong answers"
         if system is None:
             todo = 'name the column of the system: system="model"; or average them first'
-        raise fail(f"item {items[codes[at]]}{whose} has several scores", ..., "one score", todo)
+        raise fail(
+            f"item {items[codes[first]]}{of_system} has several scores", ..., "one score", todo
+        )
     values = np.full((len(names), len(items)), np.nan)
     values[rows, codes] = _numbers(frame[score])
     coords = {"item": items}
@@ -216,14 +218,14 @@ def _from_long(frame, item, system, score, columns):
         if name is not None and not _names_columns(key, name):
             todo = f"pass {key}= with the name of a column"
             raise fail(f"{key} is not a column of the table", ..., "a name", todo)
-        by_item[key] = None if name is None else _by_item(_taken(frame, name), codes, items)
+        by_item[key] = None if name is None else _by_item(_columns_named(frame, name), codes, items)
     return table, by_item
 
 
 def _by_item(values, codes, items):
     """Return a column with a value for each item of one with a row for each score."""
     if isinstance(values, Mapping):
-        return {dim: _by_item(each, codes, items) for dim, each in values.items()}
+        return {dim: _by_item(of_dim, codes, items) for dim, of_dim in values.items()}
     pairs = pd.DataFrame({"item": codes, "value": values.to_numpy()}).drop_duplicates()
     if (twice := pairs["item"].duplicated(keep=False)).any():
         code = pairs["item"][twice].iloc[0]
@@ -238,9 +240,9 @@ def _names_columns(key, name):
     if key != "by":
         return isinstance(name, str)
     if isinstance(name, Mapping):
-        return all(isinstance(each, str) for each in name.values())
+        return all(isinstance(column_name, str) for column_name in name.values())
     return isinstance(name, str) or (
-        isinstance(name, Sequence) and all(isinstance(each, str) for each in name)
+        isinstance(name, Sequence) and all(isinstance(column_name, str) for column_name in name)
     )
 
 
@@ -248,15 +250,15 @@ def _labels_of(name):
     return [name] if isinstance(name, str) else list(getattr(name, "values", lambda: name)())
 
 
-def _taken(frame, name):
+def _columns_named(frame, name):
     """Return a column, or of several names a mapping from dims to columns."""
     if isinstance(name, str):
-        return frame[_named(frame, name)]
-    names = name if isinstance(name, Mapping) else {each: each for each in name}
-    return {dim: frame[_named(frame, each)] for dim, each in names.items()}
+        return frame[_check_column(frame, name)]
+    names = name if isinstance(name, Mapping) else {dim: dim for dim in name}
+    return {dim: frame[_check_column(frame, of_dim)] for dim, of_dim in names.items()}
 
 
-def _named(frame, name):
+def _check_column(frame, name):
     if name not in frame.columns:
         names = list(frame.columns)
         raise fail("no such column", name, names, suggest(name, map(str, names)))
@@ -271,17 +273,17 @@ def _flat(columns):
 
 def _item_labels(scores, item):
     if item is not None:
-        return _once(column("item", item))
+        return _distinct(column("item", item))
     if isinstance(scores, pd.Series):
-        return _once(scores.index.to_numpy())
+        return _distinct(scores.index.to_numpy())
     return np.arange(len(scores) if hasattr(scores, "__len__") else 0)
 
 
-def _once(labels):
-    twice = pd.Index(labels).duplicated()
-    if twice.any():
+def _distinct(labels):
+    repeated = pd.Index(labels).duplicated()
+    if repeated.any():
         todo = "average its scores first, or give repetitions labels of their own"
-        raise fail("an item has several scores", labels[int(np.argmax(twice))], "one each", todo)
+        raise fail("an item has several scores", labels[int(np.argmax(repeated))], "one each", todo)
     return np.asarray(labels)
 
 
@@ -300,13 +302,13 @@ def _numbers(values):
     if absent.ndim != 1:
         todo = "pass one number for each item, or {'a': scores, 'b': scores} for several systems"
         raise fail("scores have several axes", absent.shape, "shape (n,)", todo)
-    kept = np.asarray(array, dtype=object)[~absent] if absent.any() else array
+    present = np.asarray(array, dtype=object)[~absent] if absent.any() else array
     todo = "pass numbers; right and wrong answers are for from_predictions or from_attempts"
     numbers = np.full(absent.shape, np.nan)
-    numbers[~absent] = check_reals(kept.tolist() if absent.any() else kept, "scores", todo)
+    numbers[~absent] = check_reals(present.tolist() if absent.any() else present, "scores", todo)
     if np.isinf(numbers).any():
-        at = int(np.argmax(np.isinf(numbers)))
-        raise fail("a score is infinite", numbers[at], "finite numbers", "leave the item out")
+        first = int(np.argmax(np.isinf(numbers)))
+        raise fail("a score is infinite", numbers[first], "finite numbers", "leave the item out")
     return numbers
 
 
@@ -356,7 +358,7 @@ def _judged(evidence, scores, judge, item, system, missing):
         if not isinstance(scores, pd.DataFrame):
             raise fail("judge names no column", judge, "scores", "pass scores, or a DataFrame")
         if system is None and not isinstance(item, str):
-            judge = scores[_named(scores, judge)]
+            judge = scores[_check_column(scores, judge)]
         else:
             table = from_item_scores(scores, item=item, system=system, score=judge)
             judge = table["item_score"]
@@ -389,7 +391,7 @@ def _with_columns(evidence, *, group, by, weights, weights_are):
     elif weights_are is not None:
         raise fail("weights_are without weights", weights_are, "both", "pass weights=...")
     evidence = with_clusters(evidence, group, "item")
-    return with_slices(evidence, by, "item", _TAKEN if group is None else (*_TAKEN, "group"))
+    return with_slices(evidence, by, "item", _RESERVED if group is None else (*_RESERVED, "group"))
 
 
 # The check on entry
@@ -439,8 +441,8 @@ def _check_judged(evidence):
     if clusters_of(evidence) is not None or "weight" in evidence:
         todo = "leave them out, or leave out the judge"
         raise fail("a judge beside clusters or weights of items", ..., "one of them", todo)
-    for places in items_of_slices(evidence):
-        scored = evidence["item_score"].isel(item=places).notnull().sum("item")
+    for items in items_of_slices(evidence):
+        scored = evidence["item_score"].isel(item=items).notnull().sum("item")
         if int(scored.min()) < _FEWEST_SCORED:
             todo = "have people score more of them, or leave out the judge"
             raise fail("too few items scored", int(scored.min()), f"{_FEWEST_SCORED} or more", todo)
