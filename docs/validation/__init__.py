@@ -32,6 +32,7 @@ THEMES = (
     "raters",
     "selection",
     "sites",
+    "small_evidence",
     "small_samples",
 )
 FOLDER = Path(__file__).parent
