@@ -172,8 +172,8 @@ class Mislabelled(Strata):
 
     @property
     def chains(self) -> int:  # type: ignore[override]
-        """The number of chains of Gibbs sampling."""
-        return _CHAINS if self.sampling_method == "gibbs" else 1
+        """The number of chains of Gibbs sampling, or of uncertain rates with several draws each."""
+        return {"gibbs": _CHAINS, "importance": _RATES}.get(self.sampling_method, 1)
 
     @cached_property
     def batch(self) -> xr.DataArray:
@@ -221,10 +221,8 @@ class Mislabelled(Strata):
         matrices = self.errors.matrix(self.errors.filled(rates))
         per_rate = -(-size // number)
         drawn = Shares(counts, prior, matrices).draw(matrices, per_rate, rng)
-        drawn = drawn.reshape(-1, len(counts))
-        order = rng.permutation(len(drawn))[:size]
-        positive = drawn[order]
-        return np.stack([1 - positive, positive], -1), np.repeat(rates, per_rate, axis=0)[order]
+        positive = drawn.reshape(-1, len(counts))[:size]
+        return np.stack([1 - positive, positive], -1), np.repeat(rates, per_rate, axis=0)[:size]
 
     def _draw_rates(self, counts, size, rng):
         """Return draws (size, U) of the rates of errors."""

@@ -1,5 +1,7 @@
 """Labels that are wrong at some rate: the truth behind them, against brute force."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pymc.model.transform.conditioning import remove_value_transforms
@@ -154,3 +156,12 @@ def test_matrices_of_classifiers_are_a_batch():
     np.testing.assert_allclose(found, alone, atol=0.02)
     bare = bcm.interval(cells[0], "recall", model="mislabelled", label_error=0.1)
     np.testing.assert_allclose(bare, alone[0], atol=1e-6)
+
+
+def test_draws_at_the_same_uncertain_rates_do_not_count_as_independent():
+    counts = bcm.from_cells(tp=650, fn=150, fp=350, tn=300)
+    recall = bcm.measures.resolve("recall")
+    drawn = posteriors.mislabelled(counts, label_error=(2, 18)).distribution(recall)
+    alone = replace(drawn, chains=1)
+    errors = [each.interval_with_error(0.95, "eti")[1].max() for each in (drawn, alone)]
+    assert errors[0] > 1.5 * errors[1]
