@@ -129,6 +129,9 @@ def notify(
         check_name(hook.name, "the name of a hook")
     alarms = monitor.alarms(since=since, **rules)
     incidents = monitor.incidents(since=since, **rules)
+    # A batch that is corrected is not told of again.
+    originals = monitor.original_ids()
+    alarms = alarms.assign(original=[originals[batch_id] for batch_id in alarms["batch_id"]])
     rows = []
     for incident in incidents[incidents["state"] != ACKNOWLEDGED].to_dict("records"):
         members = alarms[alarms["incident"] == incident["incident"]]
@@ -142,7 +145,8 @@ def _deliver(monitor, hook, incident, members, dry_run):
     ledger, classifier = monitor.ledger, monitor.classifier
     deliveries = ledger.deliveries(classifier)
     deliveries = deliveries[deliveries["hook"] == hook.name]
-    keys: list[tuple] = [tuple(map(str, key)) for key in members[list(_ALARM)].values]
+    names = ["original", *_ALARM[1:]]
+    keys: list[tuple] = [tuple(map(str, key)) for key in members[names].values]
     handed_over = {tuple(key): row for *key, row in _last_notes(deliveries)}
     first = next((key for key in keys if key in handed_over), keys[0])
     if incident["state"] == CLOSED:

@@ -280,6 +280,14 @@ class Monitor(LedgerClient):
         batches = xr.DataArray(entries.cells[index], coords, dims, "counts", zeros.attrs)
         return batches if last is None else batches.isel(step=slice(-last, None))
 
+    def original_ids(self) -> dict[str, str]:
+        """Return for every batch the name of the one that it corrects in the end, or its own."""
+        entries = self._read()
+        originals: dict[str, str] = {}
+        for batch_id, old in zip(entries.batch_id, entries.supersedes, strict=True):
+            originals[batch_id] = originals.get(old, batch_id)
+        return originals
+
     def labels(self) -> xr.DataArray | None:
         """Return zero counts with the labels of the classifier, or None where it has no batch."""
         if self.classifier not in self.ledger.classifiers():

@@ -118,6 +118,20 @@ def test_an_incident_that_is_acknowledged_gives_no_page_and_takes_no_further_ala
         assert [page["incident"] for page in got] == ["later 0"]
 
 
+def test_an_incident_whose_batch_is_corrected_gives_no_second_page():
+    got = []
+    hook = Hook("list", got.append)
+    with Monitor("sqlite://", "spam filter") as monitor:
+        for day, tp in enumerate([45, 44, 46, 20]):
+            monitor.add(day, bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45))
+        notify(monitor, hook, floor=FLOOR)
+        late = bcm.from_cells(tp=19, fn=33, fp=5, tn=45)  # two labels have come late
+        monitor.add("3 complete", late, corrects="3")
+        assert monitor.incidents(floor=FLOOR)["incident"].tolist() == ["3 complete"]
+        assert notify(monitor, hook, floor=FLOOR).empty
+        assert len(got) == 1
+
+
 def test_what_has_failed_is_tried_again_when_its_time_has_come(monkeypatch):
     got = []
 
