@@ -22,9 +22,9 @@ and where these say enough of it (`bayescm.distributions.moments`) nothing is dr
 
 Systems that answered the same items share the weights of items and pseudo-items. The difference of
 two means is the mean of the differences between the items, with pseudo-items at plus and minus the
-largest difference that was seen: those at the ends of the range would double its length. Items that come in clusters are weighed
-by whole clusters, with gamma variates of such a shape that the mean of C clusters varies as a t
-distribution with C - 1 degrees of freedom does. For the clusters at hand (``of="finite"``) items
+largest difference that was seen: those at the ends of the range would double its length. Items that
+come in clusters are weighed by whole clusters, with gamma variates of such a shape that the mean of
+C clusters varies as a t distribution with C - 1 degrees of freedom does. For the clusters at hand (``of="finite"``) items
 are weighed inside each cluster, whose share of the items stays. Importance weights multiply the
 gamma variates.
 
