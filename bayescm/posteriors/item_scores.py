@@ -24,9 +24,9 @@ Systems that answered the same items share the weights of items and pseudo-items
 two means is the mean of the differences between the items, with pseudo-items at plus and minus the
 largest difference that was seen: those at the ends of the range would double its length. Items that
 come in clusters are weighed by whole clusters, with gamma variates of such a shape that the mean of
-C clusters varies as a t distribution with C - 1 degrees of freedom does. For the clusters at hand (``of="finite"``) items
-are weighed inside each cluster, whose share of the items stays. Importance weights multiply the
-gamma variates.
+C clusters varies as a t distribution with C - 1 degrees of freedom does. For the clusters at hand
+(``of="finite"``) items are weighed inside each cluster, whose share of the items stays. Importance
+weights multiply the gamma variates.
 
 Where a judge has scored all N items and people n of them, chosen at random, the mean is that of the
 regression estimator in every draw of the weights, with h and j the scores of people and judge, L
