@@ -22,8 +22,8 @@ ratio of class totals (where training sets are smaller than all but one fold, of
 totals then), and a learner that makes hard choices, such as a tree its splits, by the
 order of :math:`u^{2/3}` (cube-root asymptotics). Hence the default priors, with constants of which
 some are measured and some tuned on coverage (each says which, below): a half-Student-t at
-:math:`u^{2/3}` for the spread of the thresholds, of which the folds show their own part, and a known
-spread of the separation, one u, of which they show next to nothing.
+:math:`u^{2/3}` for the spread of the thresholds, of which the folds show their own part, and a
+known spread of the separation, one u, of which they show next to nothing.
 
 Of more than two classes u is that of the class of median size, so that a class of a few examples
 does not lengthen what hardly depends on it.
