@@ -142,8 +142,11 @@ def _highest(draws, grids, prob):
         (grid[0] - step / 2, grid[-1] + step / 2) for grid, step in zip(grids, steps, strict=True)
     ]
     counts, _, _ = np.histogram2d(draws[0], draws[1], bins=_GRID, range=spans)
-    # Scott's rule, with the draws' own correlation, so that thin regions stay thin.
-    bandwidth = np.cov(draws) * draws.shape[1] ** (-1 / 3)
+    # Scott's rule, with the draws' own correlation, so that thin regions stay thin; by Kish's
+    # number where draws are repeated, as those of importance sampling are: else the region is wavy.
+    _, repeats = np.unique(draws, axis=1, return_counts=True)
+    effective = draws.shape[1] ** 2 / (repeats.astype(float) ** 2).sum()
+    bandwidth = np.cov(draws) * effective ** (-1 / 3)
     bandwidth += np.diag([(step / 2) ** 2 for step in steps])
     density = _smooth(counts, np.linalg.inv(bandwidth), steps)
     density /= density.sum() * np.prod(steps)

@@ -5,6 +5,7 @@ import pytest
 from reference_cases import cases
 
 import bayescm as bcm
+from bayescm.answers import regions
 from bayescm.answers.compare import draw_measures
 
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
@@ -104,3 +105,12 @@ def test_nothing_is_compared_and_so_nothing_warned_of():
     )
     with pytest.warns(UserWarning, match="same class totals"):
         bcm.compare(both, "recall", draws=200)
+
+
+def test_repeated_draws_are_smoothed_as_the_different_ones_among_them():
+    draws = np.random.default_rng(0).normal([[0.5], [0.6]], 0.05, (2, 500))
+    grids = [regions._grid(each, (0, 1)) for each in draws]
+    density, level = regions._highest(draws, grids, 0.9)
+    repeated, same_level = regions._highest(np.repeat(draws, 30, axis=1), grids, 0.9)
+    np.testing.assert_allclose(repeated, density, atol=0.005 * density.max())
+    assert same_level == pytest.approx(level, rel=0.01)
