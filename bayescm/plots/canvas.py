@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayescm.plots import style
-from bayescm.plots.paper import fitted, scale_letters
+from bayescm.plots.paper import NARROWEST, fitted, scale_letters
 from bayescm.validate import fail
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def canvas(
     ax: "Axes | None" = None,
     number: int = 1,
     columns: int = 1,
+    narrowest: float = NARROWEST,
     **shared: Any,
 ) -> Iterator[Canvas]:
     """
@@ -88,6 +89,8 @@ def canvas(
         The user's own axes.
     number, columns : int
         Panels in all, and beside each other.
+    narrowest : float
+        Inches of a panel that still reads, where a figure is fitted to the columns of a journal.
     **shared
         ``sharex``, ``sharey``.
     """
@@ -100,7 +103,7 @@ def canvas(
         yield Canvas(figure, [ax], False)
         show_once(figure)
         return
-    width, height, columns, scale = fitted(size, number, columns)
+    width, height, columns, scale = fitted(size, number, columns, narrowest)
     figure, grid = plt.subplots(
         -(-number // columns),
         columns,

@@ -27,6 +27,7 @@ from bayescm.measures.display_names import (
 from bayescm.measures.labelled import measure, several
 from bayescm.plots import style
 from bayescm.plots.canvas import bare, canvas
+from bayescm.plots.paper import NARROWEST
 from bayescm.validate import check_kind, check_prob, fail
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 _WIDTH, _HEIGHT, _COLUMNS, _MOST = 3.3, 2.4, 3, 24
 # Share of a panel's height between the intervals of two members below it, and lines of a member.
 _BELOW, _LINES_OF_A_MEMBER = 0.06, 3
+# Inches of a panel that has the numbers of several members above it, at letters of 8 points.
+_WITH_NUMBERS = 2.8
+# Inches of a figure in which a legend stands below the axes, and not beside them.
+_NARROW = 5.0
 # Points of a density, and the mass beyond either end of what is drawn.
 _POINTS, _TAIL = 400, 1e-4
 
@@ -249,7 +254,8 @@ def _panel_canvas(number, ax, members=1):
     columns = min(_COLUMNS, number)
     height = _HEIGHT + (0.25 * members if members > 1 else 0)
     size = (max(_WIDTH * columns, 4.5), height * -(-number // columns) + 0.4)
-    return canvas(size, ax=ax, number=number, columns=columns)
+    narrowest = NARROWEST if members == 1 else _WITH_NUMBERS
+    return canvas(size, ax=ax, number=number, columns=columns, narrowest=narrowest)
 
 
 def _check_defined(distribution, name):
@@ -590,8 +596,11 @@ def plot_region(
         kernels = [resolve(name, variable) for name in measures]
         _frame(page.axes, kernels, np.array(ends), display_names)
         if len(members) > 1:
-            # Beside the axes: "best" does not see the regions, and would hide one.
-            page.axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+            # Outside the axes: "best" does not see the regions, and would hide one.
+            place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
+            if page.is_new and page.figure.get_figwidth() < _NARROW:
+                place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)}
+            page.axes.legend(fontsize=9, frameon=False, **place)
         levels = f"dot: mean; 50% and {100 * prob:g}% highest-density region"
         page.heading(levels, style.positive_class(evidence, positive))
     return page.figure

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NATURAL = 10.0  # points of the letters that figures are laid out for
-_NARROWEST = 1.5  # inches of a panel that still reads, at letters of 8 points
+NARROWEST = 1.5  # inches of a panel that still reads, at letters of 8 points
 
 
 class Paper(NamedTuple):
@@ -76,7 +76,9 @@ def paper_columns(
         _paper.reset(token)
 
 
-def fitted(size: tuple[float, float], number: int, columns: int) -> tuple[float, float, int, float]:
+def fitted(
+    size: tuple[float, float], number: int, columns: int, narrowest: float = NARROWEST
+) -> tuple[float, float, int, float]:
     """
     Return width, height and panels beside each other of a figure, and the scale of its letters.
 
@@ -86,11 +88,13 @@ def fitted(size: tuple[float, float], number: int, columns: int) -> tuple[float,
         The inches of the figure on a screen.
     number, columns : int
         Panels in all, and beside each other on a screen.
+    narrowest : float
+        Inches of a panel that still reads, at letters of 8 points.
     """
     paper = _paper.get()
     if paper is None:
         return *size, columns, 1.0
-    most = max(1, int(paper.width / (_NARROWEST * paper.scale / 0.8)))
+    most = max(1, int(paper.width / (narrowest * paper.scale / 0.8)))
     beside = min(columns, most)
     height = size[1] * paper.scale * -(-number // beside) / -(-number // columns)
     if size[0] == size[1]:  # of one aspect
@@ -110,18 +114,18 @@ def scale_letters(figure: "Figure", scale: float) -> None:
 
     if scale == 1.0:
         return
-    ticks = set()
+    texts = figure.findobj(Text)
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             labels = axis.get_ticklabels(which="both")
-            ticks |= set(labels)
             if labels:
-                axis.set_tick_params(
-                    which="both", labelsize=float(labels[0].get_fontsize()) * scale
-                )
-    for text in figure.findobj(Text):
-        if text not in ticks:
-            text.set_fontsize(float(text.get_fontsize()) * scale)
+                size = float(labels[0].get_fontsize()) * scale
+                axis.set_tick_params(which="both", labelsize=size)
+            # Ticks come and go with the limits: the axis knows the size of their labels.
+            of_ticks = {*axis.findobj(Text)} - {axis.label, axis.get_offset_text()}
+            texts = [text for text in texts if text not in of_ticks]
+    for text in texts:
+        text.set_fontsize(float(text.get_fontsize()) * scale)
     for axes in figure.axes:
         for line in axes.lines:
             line.set_markersize(line.get_markersize() * scale)

@@ -140,7 +140,9 @@ def test_figures_of_a_paper_have_its_width_and_its_letters(two):
         narrow = bcm.plot_posterior(two, ["precision", "recall", "f1"])
     assert narrow.get_figwidth() == 3.3
     assert narrow.axes[0].title.get_fontsize() == pytest.approx(0.7 * 9)
-    assert narrow.axes[0].get_xticklabels()[0].get_fontsize() == pytest.approx(7, abs=0.01)
+    narrow.canvas.draw()
+    labels = [label for axes in narrow.axes for label in axes.get_xticklabels()]
+    assert [label.get_fontsize() for label in labels] == pytest.approx([7] * len(labels), abs=0.01)
     assert wide.axes[0].title.get_fontsize() == 9
     assert bcm.plot_posterior(two, "f1").get_figwidth() > 4
     with bcm.plots.paper_columns(2):
