@@ -95,9 +95,10 @@ def posterior_of(
     sampler: dict[str, Any] = {k: keywords[k] for k in ("tune", "chains") if k in keywords}
     of_model = {name: value for name, value in keywords.items() if name not in sampler}
     sampler |= {"random_seed": random_seed} | ({} if draws is None else {"draws": draws})
-    if _is_for_pymc_alone(form, of_model) or _returns(form) == "Model":
+    returns = _returns(form) if form is model else "Posterior"
+    if _is_for_pymc_alone(form, of_model) or returns == "Model":
         return _sampled(evidence, model, of_model, sampler)
-    annotated = form is not model or _returns(form) == "Posterior"
+    annotated = returns == "Posterior"
     check_keywords(form, keywords if annotated else of_model)
     if annotated:
         answer = form(evidence, **keywords)
@@ -123,7 +124,7 @@ def _sampled(evidence, model, keywords, sampler):
 
 def _is_for_pymc_alone(form, keywords) -> bool:
     """Say whether keywords are a PyMC model's and not its direct posterior's."""
-    if form in _WITHOUT_MODEL.values():
+    if not keywords or form in _WITHOUT_MODEL.values():
         return False
     if any(map(callable, keywords.values())):  # priors of another family
         return True
