@@ -272,8 +272,9 @@ def roll_up(
     """
     Make a new ledger in which early batches are summed, one for each day, month or year.
 
-    The posterior of all batches is the same to the last digit. The old ledger is not touched: keep
-    it, or a backup of it, as long as somebody may ask for a single batch.
+    The sum of all batches is the same to the last digit, and so is what is known where nothing has
+    changed; a change within a period that is summed can no longer be found there. The old ledger is
+    not touched: keep it, or a backup of it, as long as somebody may ask for a single batch.
 
     Parameters
     ----------

@@ -11,7 +11,8 @@ RNG = np.random.default_rng(5)
 
 
 def counts():
-    tp, fn, fp, tn = RNG.integers(1, 50, 4)
+    """Return counts that differ by no more than chance: nothing changes."""
+    tp, fn, fp, tn = np.array([40, 10, 12, 45]) + RNG.integers(0, 4, 4)
     return bcm.from_cells(tp=tp, fn=fn, fp=fp, tn=tn)
 
 
