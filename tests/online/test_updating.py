@@ -166,3 +166,16 @@ def test_sequential_intervals_cover_what_they_say():
     ends = bcm.interval(in_force[:, 0], "recall", concentration=wrong, prob=0.95)
     truth = theta.reshape(runs, 2, 2)[:, 1, 1] / theta.reshape(runs, 2, 2)[:, 1].sum(-1)
     assert ((ends[:, 0] < truth) & (truth < ends[:, 1])).mean() < 0.9
+
+
+@pytest.mark.parametrize("model", ["dirichlet_multinomial", "fixed_totals"])
+def test_the_posterior_of_one_batch_is_the_prior_of_the_next(model):
+    """By any conjugate model of one table; prevalences of fixed totals are those of the sample."""
+    first, second = (WEEKS.isel(step=index, drop=True) for index in (0, 1))
+    prior, names = priors.default(WEEKS), ["recall", "specificity"]
+    later = bcm.interval(second, names, model=model, concentration=prior + first)
+    at_once = bcm.interval(first + second, names, model=model, concentration=prior)
+    np.testing.assert_allclose(later, at_once, rtol=1e-9)
+    state = online.update(online.update(prior, first), second)
+    updated = online.intervals(state, names)
+    np.testing.assert_allclose([updated[name] for name in names], at_once, rtol=1e-9)
