@@ -56,9 +56,11 @@ from bayescm.validate import fail
 
 _DRAWS = 1000
 _AT_ONCE = 2e6  # numbers in memory at once, 16 MB of each array
-# Fewer groups of items are refused, and fewer items without groups are cautioned of: beside four
-# items or fewer the prior, which counts as one, is a fifth or more of what all items are known by.
-_FEWEST = 5
+# Fewer groups of items are refused: beside four or fewer the prior, which counts as one, is a fifth
+# or more of what all items are known by. Fewer items without groups are cautioned of than six: of
+# five that are always right or always wrong pass@4 of all is held in .80 (docs/results/
+# small_evidence.csv).
+_FEWEST, _FEW_ITEMS = 5, 6
 
 # The sorts of items: rates, and ways in which wrong answers are shared (one wrong answer, a common
 # one among others, some alike, and hardly ever the same twice).
@@ -199,14 +201,14 @@ class RepeatedItems(Posterior):
     def caveats(self, of: str = "parameter") -> list[str]:
         """Say that few items tell little of others."""
         items = self.n_right.shape[1]
-        if self.estimands[of] == "share_item" or items >= _FEWEST:
+        if self.estimands[of] == "share_item" or items >= _FEW_ITEMS:
             return []
         others = "a new item" if self.estimands[of] == "share_new" else "all items like these"
         number = "1 item is" if items == 1 else f"{items} items are"
         prior = f"{self.concentration:g} item{'s' if self.concentration != 1 else ''}"
         return [
             f"{number} few: what is said of {others} depends on the prior, which counts as {prior} "
-            'more. Ask about the items at hand with of="finite", or answer five items or more.'
+            'more. Ask about the items at hand with of="finite", or answer six items or more.'
         ]
 
     @property

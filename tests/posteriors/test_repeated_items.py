@@ -186,11 +186,11 @@ def test_the_point_is_about_the_items_that_were_asked_about():
 @pytest.mark.parametrize(
     ("of", "about"), [("population", "all items like these"), ("new", "a new")]
 )
-def test_fewer_than_five_items_are_cautioned_of(of, about):
-    few, enough = (bcm.from_attempts(table([(1, 3)] * number)) for number in (4, 5))
+def test_fewer_than_six_items_are_cautioned_of(of, about):
+    few, enough = (bcm.from_attempts(table([(1, 3)] * number)) for number in (5, 6))
     asked = {"of": of, "draws": 200}
     said = bcm.interval(few, "mean", **asked).attrs["caution"]
-    assert said.startswith(f"4 items are few: what is said of {about}")
+    assert said.startswith(f"5 items are few: what is said of {about}")
     assert bcm.summary(few, ["mean"], **asked).attrs["caution"] == said
     assert "caution" not in bcm.interval(enough, "mean", **asked).attrs
     assert "caution" not in bcm.interval(few, "mean", of="finite", draws=200).attrs
