@@ -211,6 +211,15 @@ def header_of_counts(evidence: Any, prob: float, kind: str) -> str:
     labels = [label for label in counts["actual"].values.tolist() if label != none]
     shown = ", ".join(repr(label) for label in labels[:20]) + (", ..." if len(labels) > 20 else "")
     positive = f", positive {counts['positive'].item()}" if "positive" in counts.coords else ""
+    if positive and counts.ndim == 2 and none is None:
+        rest, label = counts["actual"].values.tolist(), counts["positive"].item()
+        rest.remove(label)
+        pairs = {"TP": (label, label), "FN": (label, *rest), "FP": (*rest, label), "TN": rest * 2}
+        cells = (
+            f"{name} {float(counts.sel(actual=actual, predicted=predicted)):.15g}"
+            for name, (actual, predicted) in pairs.items()
+        )
+        positive += f" ({', '.join(cells)})"
     positive += f", no answer {none!r}" if none is not None else ""
     number = f"{float(counts.sum()):.15g} examples"
     if type_of(evidence) is PARTLY_LABELLED:

@@ -240,6 +240,11 @@ def test_every_command_takes_the_same_options_and_says_what_it_read(capsys, site
     assert (code, "not a whole number: 'x'" in err) == (2, True)
 
 
+def test_a_matrix_of_two_classes_says_which_cell_is_which(capsys):
+    _, out, _ = run(capsys, "interval", "--matrix", "65,15;35,30", "-m", "f1")
+    assert "positive 1 (TP 30, FN 35, FP 15, TN 65)" in out
+
+
 def test_a_matrix_of_several_classes(capsys):
     matrix = ["--matrix", "50,2,1;3,40,7;0,5,45", "--label", "a", "--label", "b", "--label", "c"]
     _, out, _ = run(capsys, "interval", *matrix, "-m", "f1", "--format", "json")
