@@ -30,7 +30,7 @@ def test_counts_with_two_dims(two):
 def test_chains(chains):
     figure = bcm.plots.plot_diagnostics(chains, ["f1", "mcc"])
     titles = [axes.get_title() for axes in figure.axes]
-    assert titles[::2] == ["f1", "mcc"]
+    assert titles[::2] == ["F1", "MCC"]
     assert all(each.startswith("r-hat 1.0") for each in titles[1::2])
     assert figure.get_suptitle() == "4 chains, 0 divergences · positive class: sick"
     assert len(bcm.plots.plot_diagnostics(chains).axes) == 8

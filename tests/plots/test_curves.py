@@ -50,7 +50,7 @@ def test_numbers_and_thresholds():
     axes = bcm.plots.plot_curve_numbers(TWO, "average_precision").axes[0]
     assert axes.get_xlabel() == "average precision"
     axes = bcm.plots.plot_threshold(ONE, ["f1", "recall"]).axes[0]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["f1", "recall"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["F1", "recall"]
 
 
 def test_a_measure_of_several_classifiers_is_a_line_each():
