@@ -30,6 +30,7 @@ type DisplayNames = Mapping[Any, str] | None
 _CAPITALS = "f0.5 f1 f2 mcc auc roc ap ppv npv tpr tnr fpr fnr fdr dor ece ici sd"
 _WORDS = {word: word.upper() for word in _CAPITALS.split()}
 _WORDS |= {"brier": "Brier", "cohen": "Cohen's", "tversky": "Tversky", "hamming": "Hamming"}
+_WORDS |= {"fleiss": "Fleiss'", "krippendorff": "Krippendorff's", "gwet": "Gwet's", "ac1": "AC1"}
 _SUFFIXES = {
     "macro": "macro",
     "micro": "micro",

@@ -44,7 +44,7 @@ def test_report_of_probabilities_says_how_they_drifted(tmp_path):
     for said in ("2,400 examples with probabilities", f"{events:,} events", "6 batches from"):
         assert said in text
     ends = known.loc["brier", ["lower", "upper"]]
-    assert "brier lies between {:.3f} and {:.3f}".format(*ends) in text
+    assert "Brier score lies between {:.3f} and {:.3f}".format(*ends) in text
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| 0.")]
     assert sum(int(row[3]) for row in rows) == 2400
     assert sum(int(row[4]) for row in rows) == events

@@ -233,7 +233,7 @@ def test_raters_have_a_report(tmp_path):
     with pytest.warns(UserWarning, match="Three raters"):
         evidence = bcm.from_raters(said, positive="good")
     text = bcm.report(evidence, tmp_path / "raters.md").read_text().replace("\\_", "_")
-    for part in ("90 examples; 3 raters: a, b, c", "krippendorff_alpha", "If they err together"):
+    for part in ("90 examples; 3 raters: a, b, c", "Krippendorff's alpha", "If they err together"):
         assert part in text
     assert "cannot be seen" in text
 

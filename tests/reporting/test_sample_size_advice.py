@@ -23,7 +23,7 @@ def test_least_certain_measure_and_its_plan():
     first, second = uncertain(counts, table, wanted, 0.95, "hdi").sentences
     width = float((table["upper"] - table["lower"])[1])
     plan = bcm.plan("specificity", width=width / 2, pilot=counts).iloc[0]
-    assert f"tnr: its interval is {width:.3f} wide" in first
+    assert f"TNR: its interval is {width:.3f} wide" in first
     assert f"{plan['n']:,} negatives" in second
 
 
