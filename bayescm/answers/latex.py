@@ -151,12 +151,18 @@ def latex_table(
     marks: dict[tuple, str] = {}
     pairs = None
     if comparison is not None:
-        pairs = _one_comparison(comparison, frame, rows, levels)
-        for column in columns:
-            present = [member for member in members if (member, column) in cells]
-            where = {name: cells[present[0], column][name] for name in index if name != rows}
-            best, similar = _verdict(pairs, where, present, _prob(pairs))
-            marks |= {(best, column): "best"} | {(one, column): "similar" for one in similar}
+        pairs = _one_comparison(comparison, frame, index)
+        compared = _compared(pairs, frame, rows, index)
+        others = [name for name in index if name != compared]
+        alternatives: dict[tuple, dict] = {}
+        for place, record in cells.items():
+            where = tuple(record[name] for name in others)
+            alternatives.setdefault(where, {})[record[compared]] = place
+        for where, present in alternatives.items():
+            labels = dict(zip(others, where, strict=True))
+            best, similar = _verdict(pairs, labels, list(present), _prob(pairs))
+            marks[present[best]] = "best"
+            marks |= {present[one]: "similar" for one in similar}
     written = distinct_display_names(frame["measure"], stated)
 
     def text(name: Hashable, value: Any) -> str:
@@ -173,10 +179,12 @@ def latex_table(
         " & ".join([text(rows, member), *(cell(member, column) for column in columns)]) + r" \\"
         for member in members
     ]
-    notes = [escape_latex(caption) if caption else "", _meaning(frame, center)]
+    stop = "" if caption is None or caption.rstrip().endswith((".", "!", "?")) else "."
+    notes = [escape_latex(caption) + stop if caption else "", _meaning(frame, center)]
     notes += [] if pairs is None else [_meaning_of_marks(pairs)]
     if levels != ["measure"] and frame["measure"].nunique() == 1:
-        notes.insert(1, f"{escape_latex(written[frame['measure'].iloc[0]])}.")
+        name = escape_latex(written[frame["measure"].iloc[0]])
+        notes[1:1] = [] if name in notes[0] else [f"{name}."]
     lines = [
         r"\begin{table}",
         r"  \centering",
@@ -277,16 +285,16 @@ def _number(value, error, digits):
 # The comparison: which member of a column is the best, and who is not told apart from it.
 
 
-def _one_comparison(comparison, frame, rows, levels):
+def _one_comparison(comparison, frame, index):
     """Return a comparison, or those of the members of a mapping below each other."""
-    if rows == "measure":
+    if index == ["measure"]:
         what = "measures are not compared with each other"
         raise fail(what, ..., "a summary of several members", "leave comparison out")
     if not isinstance(comparison, Mapping):
         return _checked(comparison)
-    columns = [name for name in levels if name != "measure" and set(frame[name]) <= {*comparison}]
+    columns = [name for name in index if name != "measure" and set(frame[name]) <= {*comparison}]
     if len(columns) != 1:
-        allowed = {name: list(dict.fromkeys(frame[name])) for name in levels if name != "measure"}
+        allowed = {name: list(dict.fromkeys(frame[name])) for name in index if name != "measure"}
         todo = "pass a comparison for each label of one of these columns"
         what = "the comparisons are of no column of the summary"
         raise fail(what, [*comparison], str(allowed), todo)
@@ -300,6 +308,13 @@ def _one_comparison(comparison, frame, rows, levels):
     joined = pd.concat(parts, ignore_index=True)
     joined.attrs = {"prob": prob, "rope": rope}
     return joined
+
+
+def _compared(pairs, frame, rows, index):
+    """Return the column of the summary whose values are compared."""
+    labels = {*pairs["first"], *pairs["second"]}
+    names = [name for name in index if name != "measure" and set(frame[name]) <= labels]
+    return names[0] if len(names) == 1 and rows not in names else rows
 
 
 def _checked(comparison):

@@ -47,13 +47,21 @@ def interval(
     """Posterior interval of any measure from the counts of a confusion matrix."""
     from bayescm.answers.summary import summary
     from bayescm.cli import evidence
-    from bayescm.cli.output import default_measures, facts_of_counts, header_of_counts, show
+    from bayescm.cli.output import (
+        default_measures,
+        facts_of_counts,
+        header_of_counts,
+        show,
+        two_by_two,
+    )
 
     counts = evidence.at_target(target, evidence.from_matrix_options(matrix))
     header = header_of_counts(counts, interval.prob, interval.kind)
     if matrix.matrix is None:
         cells = f"tp={matrix.tp} fn={matrix.fn} fp={matrix.fp} tn={matrix.tn}"
         header = f"{cells}, {interval.prob:.4g} {interval.kind}"
+    elif counts.shape == (2, 2) and "positive" in counts.coords:
+        header += f" ({two_by_two(counts)})"
     keywords = {**interval.keywords(), **question.keywords(), **evidence.prior(prior, counts)}
     frame = summary(counts, measures.measures or default_measures(counts), **keywords)
     show(frame, output, header, facts=facts_of_counts(counts, **keywords))

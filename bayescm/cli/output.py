@@ -201,6 +201,18 @@ def bounds(interval: xr.DataArray) -> dict[str, xr.DataArray]:
     return {end: interval.sel(bound=end, drop=True) for end in ("lower", "upper")}
 
 
+def two_by_two(counts: Any) -> str:
+    """Return which cell of a table of two classes is which, as clinicians write them."""
+    one, two = counts["actual"].values.tolist()
+    yes = counts["positive"].item()
+    no = two if one == yes else one
+    cells = {"TP": (yes, yes), "FN": (yes, no), "FP": (no, yes), "TN": (no, no)}
+    return ", ".join(
+        f"{name} {float(counts.sel(actual=actual, predicted=predicted)):.15g}"
+        for name, (actual, predicted) in cells.items()
+    )
+
+
 def header_of_counts(evidence: Any, prob: float, kind: str) -> str:
     """Return one line that says what was evaluated: text labels in quotes, numbers without."""
     from bayescm.evidence.partly_labelled import PARTLY_LABELLED
@@ -211,15 +223,6 @@ def header_of_counts(evidence: Any, prob: float, kind: str) -> str:
     labels = [label for label in counts["actual"].values.tolist() if label != none]
     shown = ", ".join(repr(label) for label in labels[:20]) + (", ..." if len(labels) > 20 else "")
     positive = f", positive {counts['positive'].item()}" if "positive" in counts.coords else ""
-    if positive and counts.ndim == 2 and none is None:
-        rest, label = counts["actual"].values.tolist(), counts["positive"].item()
-        rest.remove(label)
-        pairs = {"TP": (label, label), "FN": (label, *rest), "FP": (*rest, label), "TN": rest * 2}
-        cells = (
-            f"{name} {float(counts.sel(actual=actual, predicted=predicted)):.15g}"
-            for name, (actual, predicted) in pairs.items()
-        )
-        positive += f" ({', '.join(cells)})"
     positive += f", no answer {none!r}" if none is not None else ""
     number = f"{float(counts.sum()):.15g} examples"
     if type_of(evidence) is PARTLY_LABELLED:

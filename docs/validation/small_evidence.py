@@ -235,7 +235,7 @@ def intervals(
     posterior, answers = posterior_of(evidence), {}
     for of in estimands:
         asked, estimand = select_estimand(posterior, of)
-        kernels, estimand = resolve_measures(asked, names, estimand)
+        kernels = resolve_measures(asked, names)
         distributions = labelled_distributions(asked, kernels, of=estimand, draws=draws)
         for name, (distribution, _) in zip(names, distributions, strict=True):
             value = name if len(estimands) == 1 else f"{name} {of}"

@@ -123,7 +123,7 @@ def random_cells(classes, seed=0):
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", [name for name in names() if not name.startswith("number_needed")])
 def test_gradients_are_right_for_every_measure(classes, name):
     table = random_cells(classes) / random_cells(classes).sum()
     labels = list(range(classes))

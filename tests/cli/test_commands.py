@@ -242,7 +242,7 @@ def test_every_command_takes_the_same_options_and_says_what_it_read(capsys, site
 
 def test_a_matrix_of_two_classes_says_which_cell_is_which(capsys):
     _, out, _ = run(capsys, "interval", "--matrix", "65,15;35,30", "-m", "f1")
-    assert "positive 1 (TP 30, FN 35, FP 15, TN 65)" in out
+    assert "positive 1; 0.95 hdi (TP 30, FN 35, FP 15, TN 65)" in out
 
 
 def test_a_matrix_of_several_classes(capsys):

@@ -1,5 +1,6 @@
 """Groups of options: what is given and not read is refused; errors speak in options."""
 
+import csv
 from typing import Annotated
 
 import numpy as np
@@ -177,8 +178,9 @@ def test_four_pseudo_counts_are_a_prior_of_monitors_too(capsys, folder):
             main(line.split())
         said = capsys.readouterr()
         assert stopped.value.code == 0, said.err
-        lower.append(said.out.splitlines()[-1].split(","))
-    assert float(lower[1][-2]) == pytest.approx(float(lower[2][4]), abs=1e-9)
+        (row,) = list(csv.DictReader(said.out.splitlines()))[-1:]
+        lower.append(row.get("lower"))
+    assert float(lower[1]) == pytest.approx(float(lower[2]), abs=1e-9)
     message = fails(capsys, "monitor status --store s.db --concentration 1,2")
     assert "write --concentration 0.5, or --concentration 24,13,16,19" in message
 

@@ -86,7 +86,6 @@ def test_a_fit_is_told_from_evidence():
     ("wrong", "words"),
     [
         ([[65, 15], [35, 30]], "not evidence: 'list'.*pass a bare matrix through from_matrix"),
-        ({"a": SICK}, r"not evidence: 'dict'.*combine\("),
         (xr.Dataset({"x": 1}), r"a Dataset of: 'x'.*counts \(from_predictions.*fit \(fit\)"),
     ],
 )

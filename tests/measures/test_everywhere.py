@@ -29,7 +29,8 @@ def same_tables(one, other, alias, name):
     if isinstance(one, xr.Dataset):
         assert list(one) == [alias]
         xr.testing.assert_identical(one.rename({alias: name}), other)
-    else:
+    else:  # but for sentences, which write each name in its own way
+        one, other = (table.drop(columns="sentence", errors="ignore") for table in (one, other))
         renamed = one.map(lambda each: each.replace(alias, name) if isinstance(each, str) else each)
         assert renamed.astype(str).equals(other.astype(str))
 

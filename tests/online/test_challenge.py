@@ -141,7 +141,7 @@ def test_the_command_adds_and_says(tmp_path, capsys):
             main(["monitor", "challenge", "--store", str(tmp_path / "e.db"), *arguments])
         return left.value.code, capsys.readouterr()
 
-    columns = ("--champion", "old", "--challenger", "new")
+    columns = ("--champion", "old", "--challenger", "new", "--positive", "a")
     code, said = run(str(tmp_path / "day.csv"), "--batch", "monday", *columns)
     assert (code, "challenge: promote" in said.out) == (0, True)
     assert "monday" in run("--format", "csv")[1].out

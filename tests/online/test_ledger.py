@@ -5,7 +5,6 @@ import traceback
 from datetime import datetime, timedelta, timezone
 
 import numpy as np
-import pandas as pd
 import pytest
 import sqlalchemy as sa
 from stores_for_tests import POSTGRES, STORES, empty_store
@@ -211,15 +210,15 @@ def test_every_entry_says_how_its_evidence_is_written(ledger, store):
 
 def test_a_delivery_is_the_first_attempt_and_there_is_no_next(ledger, store):
     ledger.record("spam", 1, MONDAY)
-    alarms = pd.DataFrame([{"batch_id": "1", "rule": "floor", "measure": "recall"}])
-    assert len(ledger.record_deliveries("spam", alarms, "log")) == 1
-    assert len(ledger.record_deliveries("spam", alarms, "log")) == 0
+    alarm = ("1", "floor", "recall")
+    assert ledger.begin_delivery("spam", alarm, "log", incident="1") == 1
+    assert ledger.begin_delivery("spam", alarm, "log", incident="1") is None
     (row,) = rows(store, "deliveries")
     assert (row["attempt"], row["outcome"], row["next_try"], row["incident"]) == (
         1,
         "started",
         None,
-        None,
+        "1",
     )
 
 

@@ -197,7 +197,7 @@ def test_the_picture(tmp_path):
     with filled(f"sqlite:///{tmp_path}/eval.db", measures=["recall", "f1"]) as monitor:
         figure = monitor.plot(floor={"recall": 0.5}, rate=0.05)
         assert len(figure.axes) == 2
-        assert [axis.get_ylabel() for axis in figure.axes] == ["recall", "f1"]
+        assert [axis.get_ylabel() for axis in figure.axes] == ["recall", "F1"]
         figure.savefig(tmp_path / "history.png")
 
 
