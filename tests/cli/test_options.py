@@ -178,8 +178,8 @@ def test_four_pseudo_counts_are_a_prior_of_monitors_too(capsys, folder):
             main(line.split())
         said = capsys.readouterr()
         assert stopped.value.code == 0, said.err
-        (row,) = list(csv.DictReader(said.out.splitlines()))[-1:]
-        lower.append(row.get("lower"))
+        rows = list(csv.DictReader(said.out.splitlines()))
+        lower.append(rows[-1]["lower"] if rows else None)
     assert float(lower[1]) == pytest.approx(float(lower[2]), abs=1e-9)
     message = fails(capsys, "monitor status --store s.db --concentration 1,2")
     assert "write --concentration 0.5, or --concentration 24,13,16,19" in message

@@ -48,7 +48,7 @@ def test_report_of_probabilities_says_how_they_drifted(tmp_path):
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| 0.")]
     assert sum(int(row[3]) for row in rows) == 2400
     assert sum(int(row[4]) for row in rows) == events
-    assert "by the rule calibration" in text
+    assert "beyond 0.02, which is tolerated" in text
     assert "There were alarms" in text
     assert (tmp_path / "r_files" / "history.png").exists()
     with pytest.raises(ValueError, match="f1"):
