@@ -26,13 +26,16 @@ from bayescm.validate import fail
 class Goal(Options):
     """What the test set is to show: a width, a requirement or a difference."""
 
-    measure: Annotated[str, typer.Option("--measure", "-m", help="The measure.")] = "accuracy"
+    measure: Annotated[
+        list[str] | None,
+        typer.Option("--measure", "-m", help="The measure, accuracy by default; two for --above."),
+    ] = None
     width: Annotated[
         float | None, typer.Option("--width", help="Largest acceptable width of the interval.")
     ] = None
     above: Annotated[
-        float | None,
-        typer.Option("--above", help="Show that the measure is larger than this."),
+        list[float] | None,
+        typer.Option("--above", help="Show that the measure is larger than this; one for each."),
     ] = None
     difference: Annotated[
         float | None,
@@ -47,8 +50,8 @@ class Expected(Options):
     """What is expected of the classifiers."""
 
     expect: Annotated[
-        float | None,
-        typer.Option("--expect", help="Its plausible value, for a proportion."),
+        list[float] | None,
+        typer.Option("--expect", help="Its plausible value, for a proportion; one for each."),
         BelongsWith("--width or --above"),
     ] = None
     pilot: Annotated[
@@ -106,29 +109,43 @@ def plan(goal: Goal, expected: Expected, certainty: Certainty, output: TablePlan
         allowed = "--width, --above or --difference"
         raise fail("only one goal at a time", goals, allowed, "choose one")
     keywords: dict[str, Any] = goal.keywords("assurance", *[name[2:] for name in goals])
+    if goal.difference is None:
+        keywords |= expected.keywords("expect")
+    measures = goal.measure or ["accuracy"]
+    if goal.above is None and (len(measures) > 1 or len(keywords.get("expect", [])) > 1):
+        todo = "plan each on its own"
+        raise fail("several measures", measures, "one, or two with --above", todo)
+    # Of one measure numbers, of two lists of them.
+    if len(measures) == 1:
+        keywords |= {
+            name: keywords[name][0]
+            for name in ("above", "expect")
+            if name in keywords and len(keywords[name]) == 1
+        }
+    measure = measures[0]
     picture = None
     if goal.above is not None:
-        keywords |= expected.keywords("expect", "prevalence") | certainty.keywords("level")
+        keywords |= expected.keywords("prevalence") | certainty.keywords("level")
         if "expect" not in keywords:
             raise fail("--above needs --expect", ..., "a plausible value", "pass --expect 0.9")
-        frame = planning.plan_above(goal.measure, **keywords)
+        frame = planning.plan_above(measure if len(measures) == 1 else measures, **keywords)
     elif goal.difference is not None:
         keywords |= expected.keywords("agreement") | certainty.keywords("margin", "p_better")
-        frame = planning.plan_comparison(goal.measure, **keywords)
-    elif goal.measure == "auc":
-        keywords |= expected.keywords("expect", "prevalence") | certainty.keywords("prob")
+        frame = planning.plan_comparison(measure, **keywords)
+    elif measure == "auc":
+        keywords |= expected.keywords("prevalence") | certainty.keywords("prob")
         frame = planning.plan_auc(**{"expect": 0.5, **keywords})
     else:
         pilot = {} if expected.pilot is None else {"pilot": _pilot(expected.pilot)}
-        keywords |= expected.keywords("expect") | pilot | certainty.keywords("prob", "kind")
-        frame = planning.plan(goal.measure, **keywords, **expected.keywords("prevalence"))
+        keywords |= pilot | certainty.keywords("prob", "kind")
+        frame = planning.plan(measure, **keywords, **expected.keywords("prevalence"))
 
         def picture():
             from bayescm.plots import plot_plan
 
             # The curve is over what the measure is a proportion of, not over patients.
             size = frame["needed" if "needed" in frame else "n"].iloc[0]
-            return plot_plan(goal.measure, n=int(size), **keywords)
+            return plot_plan(measure, n=int(size), **keywords)
 
     show(frame, output, picture=picture)
 

@@ -455,3 +455,13 @@ def test_several_labels_are_read_from_fields_and_compared(capsys, tmp_path):
     code, _, err = run(capsys, "multilabel", path)
     assert code == 2
     assert "a label is empty" in err
+
+
+def test_a_plan_of_two_measures_is_of_both_at_once(capsys):
+    both = ["-m", "sensitivity", "-m", "specificity", "--above", ".8", "--above", ".7"]
+    line = [*both, "--expect", ".9", "--expect", ".85", "--prevalence", ".2", "--format", "json"]
+    _, out, _ = run(capsys, "plan", *line)
+    (row,) = json.loads(out)
+    assert (row["measure"], row["n"]) == ("sensitivity and specificity", 542)
+    code, _, err = run(capsys, "plan", *both[:4], "--width", ".1", "--expect", ".9")
+    assert (code, "several measures" in err) == (2, True)
