@@ -264,7 +264,11 @@ def _with_diagonal(right, wrong, classes):
 
 def _spread(spread, dims):
     if callable(spread):
-        return spread("spread")
+        prior = spread("spread")
+        if not prior.ndim:
+            needed = f"the prior of spread needs the dim {dims[-1]!r}: one spread for each"
+            raise ValueError(f"{needed}. Pass dims={dims[-1]!r} to its distribution.")
+        return prior
     return pm.HalfNormal("spread", pm.Data("spread_scale", float(spread)), dims=dims)
 
 

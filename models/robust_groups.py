@@ -173,7 +173,11 @@ def _cells(rates, complements, prevalence):
 
 def _spread(spread, dims):
     if callable(spread):
-        return spread("spread")
+        prior = spread("spread")
+        if not prior.ndim:
+            needed = f"the prior of spread needs the dim {dims[-1]!r}: one spread for each"
+            raise ValueError(f"{needed}. Pass dims={dims[-1]!r} to its distribution.")
+        return prior
     scale = pm.Data("spread_scale", float(spread))
     alike, apart = pm.HalfNormal.dist(scale / 25), pm.HalfNormal.dist(scale)
     return pm.Mixture("spread", w=[0.5, 0.5], comp_dists=[alike, apart], dims=dims)

@@ -156,7 +156,7 @@ def _outcome(probability, level):
 
 # The language of requirements: ``f1 - f1[classifier=old] > -0.01 @ 0.9``.
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_TERM = r"\s*(LR[+-]|\w+(?:\([^()]*\))?)\s*(?:\[([^\[\]]*)\])?\s*"
+_TERM = r"\s*(LR[+-]|\w+[@^]\d+|\w+(?:\([^()]*\))?)\s*(?:\[([^\[\]]*)\])?\s*"
 _LEVEL = rf"(?:@\s*({_NUMBER})\s*(%?)\s*)?"
 _WHOLE = re.compile(rf"{_TERM}(?:-{_TERM})?(>=|<=|>|<)\s*({_NUMBER})\s*(%?)\s*{_LEVEL}")
 _EXAMPLE = 'write e.g. "recall > 0.9 @ 0.95" or "f1 - f1[classifier=old] > -0.01"'

@@ -13,6 +13,7 @@ COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
         ("recall>0.9", ("recall", {}, True, 0.9, 0.95)),
         (" fbeta(0.5) <= 12% @ 90% ", ("fbeta(0.5)", {}, False, 0.12, 0.9)),
         ("LR+ > 3", ("LR+", {}, True, 3, 0.95)),
+        ("pass@4 > .6 @ .9", ("pass@4", {}, True, 0.6, 0.9)),
         ("f1_macro[a, b] > .5", ("f1_macro[a, b]", {}, True, 0.5, 0.95)),
         (
             "f1[site=B, classifier=new] >= -.5",

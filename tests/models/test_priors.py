@@ -165,3 +165,9 @@ def test_a_signature_says_which_priors_may_be_of_another_family(name):
         is_open = unnamed or "Callable" in str(parameter.annotation)
         described = re.search(rf"^\s*{parameter.name} : .*callable", model.__doc__, re.MULTILINE)
         assert is_open == bool(described), parameter.name
+
+
+@pytest.mark.parametrize("name", ["hierarchical_groups", "robust_groups"])
+def test_a_prior_of_all_rates_at_once_is_refused(name):
+    with pytest.raises(ValueError, match=r"needs the dim 'rate'.*Pass dims='rate'"):
+        getattr(models, name)(GROUPS, spread=partial(pm.HalfCauchy, beta=0.3))
