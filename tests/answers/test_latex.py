@@ -147,7 +147,6 @@ def test_classes_have_columns():
     [
         (lambda s, c: {"comparison": c["wdbc"].query("first == 'good'")}, "lacks a pair"),
         (lambda s, c: {"comparison": {"iris": c["wdbc"]}}, "of no column of the summary"),
-        (lambda s, c: {"comparison": c, "rows": "measure"}, "measures are not compared"),
         (lambda s, c: {"rows": "site"}, "no such column"),
         (lambda s, c: {"center": "median"}, "unknown center"),
         (lambda s, c: {"digits": -1}, "digits"),
@@ -181,3 +180,23 @@ def test_pdflatex_sets_it(tmp_path, summary, comparisons):
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-2000:]
     assert (tmp_path / "paper.pdf").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("rows", ["data_set", "measure"])
+def test_a_table_that_is_turned_marks_the_same_cells(rows):
+    rng, sets = np.random.default_rng(3), {}
+    for name in ("wdbc", "wine"):
+        actual = rng.integers(0, 2, 150)
+        answers = {
+            label: np.where(rng.random(150) < right, actual, 1 - actual)
+            for label, right in (("good", 0.9), ("bad", 0.7))
+        }
+        sets[name] = bcm.from_classifiers(actual, answers, positive=1)
+    table = bcm.summary(sets, "f1", dim="data_set")
+    comparison = {name: bcm.compare(both, "f1") for name, both in sets.items()}
+    texts = [
+        bcm.latex_table(table, comparison=comparison, rows=name) for name in ("classifier", rows)
+    ]
+    bold = [sorted(re.findall(r"\\textbf\{([^}]*)\}", text)) for text in texts]
+    assert bold[0] == bold[1]
+    assert len(bold[0]) == 2
