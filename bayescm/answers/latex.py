@@ -217,7 +217,8 @@ def _summary(frame, center):
     numbers = [name for name in ("point", "mean", *_NUMBERS) if name in frame]
     first = min(frame.columns.get_loc(name) for name in numbers)
     index = list(frame.columns[:first])
-    plain = pd.DataFrame(frame)[[*index, *_NUMBERS]].astype(dict.fromkeys(index, object))
+    columns = [*index, *_NUMBERS, *(["error"] if "error" in frame else [])]
+    plain = pd.DataFrame(frame)[columns].astype(dict.fromkeys(index, object))
     plain = plain.assign(**{"center of the cell": frame[center]})
     plain[index] = plain[index].where(plain[index].notna(), None)
     plain.attrs = dict(frame.attrs)

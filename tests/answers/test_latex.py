@@ -200,3 +200,11 @@ def test_a_table_that_is_turned_marks_the_same_cells(rows):
     bold = [sorted(re.findall(r"\\textbf\{([^}]*)\}", text)) for text in texts]
     assert bold[0] == bold[1]
     assert len(bold[0]) == 2
+
+
+def test_digits_stop_where_the_error_of_an_interval_begins():
+    table = bcm.summary(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), ["recall", "f1"])
+    table.loc[0, "error"] = 0.004
+    (_, recall, f1) = cells(bcm.latex_table(table, digits=4))
+    assert recall[-1] == "0.81 [0.72, 0.89]"
+    assert f1[-1] == "0.7187 [0.6440, 0.7910]"
