@@ -170,10 +170,10 @@ class ExampleCells:
         if not self.concentration or not bounded or not defined.any():
             return average(values)
         size = int(np.clip(_BIAS_VALUES / sample.size, _FEWEST_BIAS_DRAWS, _BIAS_DRAWS))
-        drawn = [
+        gammas = [
             self._gammas([row[system] for row in counts], size) for system in range(len(sample))
         ]
-        draws, prior = (np.stack(parts, axis=2) for parts in zip(*drawn, strict=True))
+        draws, prior = (np.stack(parts, axis=2) for parts in zip(*gammas, strict=True))
         without = np.nanmean(np.where(defined, formula(*draws), 0), axis=0)
         center = formula(*(draw + pseudo for draw, pseudo in zip(draws, prior, strict=True)))
         center = center.mean(axis=0)

@@ -212,13 +212,14 @@ def _name_panel(axes, name, texts):
     labels = [
         ", ".join([f"{style.wrapped(label, 24)} {lines[0]}", *lines[1:]]) for label, lines in texts
     ]
-    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1), "frameon": False}
+    legend_position: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
     axes.legend(
         axes.lines[: _LINES_OF_A_MEMBER * len(texts) : _LINES_OF_A_MEMBER],
         labels,
         title=name,
         fontsize=8,
-        **place,
+        frameon=False,
+        **legend_position,
     )
 
 
@@ -597,10 +598,10 @@ def plot_region(
         _frame(page.axes, kernels, np.array(ends), display_names)
         if len(members) > 1:
             # Outside the axes: "best" does not see the regions, and would hide one.
-            place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
+            legend_position: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
             if page.is_new and page.figure.get_figwidth() < _NARROW:
-                place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)}
-            page.axes.legend(fontsize=9, frameon=False, **place)
+                legend_position = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)}
+            page.axes.legend(fontsize=9, frameon=False, **legend_position)
         levels = f"dot: mean; 50% and {100 * prob:g}% highest-density region"
         page.heading(levels, style.positive_class(evidence, positive))
     return page.figure
