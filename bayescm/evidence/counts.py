@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.default_models import model_of_counts
 from bayescm.evidence.labels import (
     as_labels,
     find_label,
@@ -23,7 +24,7 @@ from bayescm.evidence.labels import (
     sides_of,
 )
 from bayescm.evidence.tabulate import RESERVED
-from bayescm.evidence.type import DefaultModel, EvidenceType, model_of_keyword
+from bayescm.evidence.type import EvidenceType
 from bayescm.validate import check_counts, check_row_order, fail, suggest
 
 CELLS = ("actual", "predicted")
@@ -661,63 +662,13 @@ def default_measures(counts: xr.DataArray, defaults: Defaults = REPORTED) -> lis
     return [*first, *measures, *(["coverage"] if abstains(counts) else [])]
 
 
-# The type: which model answers which design
-
-
-# The default model where the evidence has a dim; folds come before the groups they are of.
-DEFAULT_MODEL_OF_DIM = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
-# Of two groups chosen beforehand nothing is known of how groups differ: each stands by itself.
-ENOUGH_GROUPS = 3
-
-
-def default_model(
-    counts: xr.DataArray,
-    keywords: Mapping[str, Any],
-    of: str | None = "parameter",
-    compared: str | None = None,
-) -> DefaultModel:
-    """
-    Return the default model of counts, by their design; parameters as of `EvidenceType`.
-
-    Folds and groups are pooled. Where the groups themselves are asked for, of two classes, a few
-    may be unlike all others. Compared are three or more groups after pooling, what was tested on
-    the same folds by the correlated t, and other members as they stand by themselves.
-    """
-    if (model := model_of_keyword(keywords)) is not None:
-        return DefaultModel(model, counts)
-    dim = "group" if compare_pooled(counts, compared) else of
-    if dim in DEFAULT_MODEL_OF_DIM:
-        robust = dim == "group" and counts.sizes.get("actual") == 2
-        return DefaultModel("robust_groups" if robust else DEFAULT_MODEL_OF_DIM[dim], counts)
-    if compared not in counts.dims:
-        pooled = next(
-            (model for dim, model in DEFAULT_MODEL_OF_DIM.items() if dim in counts.dims), None
-        )
-        return DefaultModel(pooled or _unpooled(counts), counts)
-    if "fold" in counts.dims and compared != "fold":
-        return DefaultModel("correlated_t", as_counts(counts), {"dim": compared})
-    return DefaultModel(_unpooled(counts), counts)
-
-
-def compare_pooled(evidence: Any, compared: str | None) -> bool:
-    """Say whether the members compared are groups, and so many that they are pooled first."""
-    return compared == "group" and evidence.sizes.get("group", 0) >= ENOUGH_GROUPS
-
-
-def _unpooled(counts):
-    """Return the model of tables each of which stands by itself."""
-    if "effective" in counts.coords:
-        return "importance_weighted"
-    return "fixed_totals" if "prevalence" in counts.coords else "dirichlet_multinomial"
-
-
 COUNTS = EvidenceType(
     name="counts",
     made_by="from_predictions, from_cells, from_matrix",
     unit="examples",
     matches=lambda evidence: isinstance(evidence, xr.DataArray),
     canonical=as_counts,
-    default_model=default_model,
+    default_model=model_of_counts,
     default_measures=lambda counts: default_measures(counts, TABULATED),
     size=lambda counts: float(counts.sum()),
     values=lambda counts: counts,

@@ -9,7 +9,7 @@ where they are known, and ``lower_is_better`` says whether the scores are errors
 ``item_score`` is then NaN where people have not scored.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,13 @@ import xarray as xr
 from bayescm.evidence.clusters_and_slices import (
     clusters_of,
     items_of_slices,
-    slice_dims,
     with_clusters,
     with_slices,
 )
+from bayescm.evidence.default_models import model_of_item_scores
 from bayescm.evidence.labels import check_no_missing_text
 from bayescm.evidence.tabulate import check_sizes, check_weights, column, factorize
-from bayescm.evidence.type import DefaultModel, EvidenceType
+from bayescm.evidence.type import EvidenceType
 from bayescm.validate import check_choice, check_reals, check_row_order, fail, suggest, unmasked
 
 _MISSING = ("drop pairs", "worst")
@@ -448,24 +448,13 @@ def _check_judged(evidence):
             raise fail("too few items scored", int(scored.min()), f"{_FEWEST_SCORED} or more", todo)
 
 
-def _default_model(
-    evidence: xr.Dataset,
-    keywords: Mapping[str, Any],
-    of: str | None = "parameter",
-    compared: Hashable | None = None,
-) -> DefaultModel:
-    """Return the model of slices that are partially pooled where these are asked for."""
-    pooled = of in slice_dims(evidence)
-    return DefaultModel("item_score_slices" if pooled else "item_scores", evidence)
-
-
 ITEM_SCORES = EvidenceType(
     name="item scores",
     made_by="from_item_scores",
     unit="items",
     matches=is_item_scores,
     canonical=as_item_scores,
-    default_model=_default_model,
+    default_model=model_of_item_scores,
     default_measures=lambda evidence: ["mean", "sd"],
     size=lambda evidence: evidence.sizes["item"],
     values=lambda evidence: evidence["item_score"],

@@ -14,10 +14,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import (
-    DEFAULT_MODEL_OF_DIM,
     TABULATED,
-    as_counts,
-    compare_pooled,
     concat_along,
     default_measures,
     is_outcomes,
@@ -25,10 +22,10 @@ from bayescm.evidence.counts import (
     same_scalars,
     with_design,
 )
-from bayescm.evidence.counts import default_model as default_model_of_counts
+from bayescm.evidence.default_models import model_of_outcomes
 from bayescm.evidence.labels import as_labels, default_labels, obvious_positive
 from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
-from bayescm.evidence.type import DefaultModel, EvidenceType, model_of_keyword
+from bayescm.evidence.type import EvidenceType
 from bayescm.validate import check_counts, check_row_order, fail, suggest, unmasked
 
 
@@ -442,42 +439,6 @@ def masked_sums(weights: np.ndarray, masks: np.ndarray) -> np.ndarray:
     return (weights @ distinct.T.astype(weights.dtype))[..., positions]
 
 
-# The type: which model answers which design
-
-
-def default_model(
-    outcomes: xr.Dataset,
-    keywords: Mapping[str, Any],
-    of: str | None = "parameter",
-    compared: str | None = None,
-) -> DefaultModel:
-    """
-    Return the default model of outcomes, by their design; parameters as of `EvidenceType`.
-
-    Classifiers are paired, and those compared in a cross-validation fold by fold. Where nothing
-    is compared folds and groups are pooled, each classifier by its own tables: pairs are pooled
-    by name only.
-    """
-    if (model := model_of_keyword(keywords)) is not None:
-        return DefaultModel(model, outcomes)
-    dim = "group" if compare_pooled(outcomes, compared) else of
-    if dim in DEFAULT_MODEL_OF_DIM:
-        return DefaultModel(DEFAULT_MODEL_OF_DIM[dim], outcomes)
-    if compared in outcomes.dims and "fold" in outcomes.dims and compared != "fold":
-        if "halves" in outcomes:
-            return DefaultModel("paired_folds", outcomes)
-        return DefaultModel("correlated_t", as_counts(counts_of(outcomes)), {"dim": compared})
-    if (
-        of is None
-        or compared in outcomes.dims
-        or not set(DEFAULT_MODEL_OF_DIM) & set(outcomes.dims)
-    ):
-        return DefaultModel("paired_outcomes", outcomes)
-    counts = counts_of(outcomes)
-    halves = {"halves": halves_of(outcomes)} if "halves" in outcomes else {}
-    return DefaultModel(default_model_of_counts(counts, keywords).model, counts, halves)
-
-
 def _sum_over(outcomes, dims):
     return outcomes.assign(counts=outcomes["counts"].sum(dims)).drop_dims(dims)
 
@@ -488,7 +449,7 @@ OUTCOMES = EvidenceType(
     unit="examples",
     matches=is_outcomes,
     canonical=as_outcomes,
-    default_model=default_model,
+    default_model=model_of_outcomes,
     default_measures=lambda outcomes: default_measures(counts_of(outcomes), TABULATED),
     size=lambda outcomes: float(outcomes["counts"].sum()),
     values=lambda outcomes: outcomes["counts"],

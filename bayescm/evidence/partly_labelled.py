@@ -27,6 +27,7 @@ from bayescm.evidence.counts import (
     default_measures,
     make_counts,
 )
+from bayescm.evidence.default_models import model_of_partly_labelled
 from bayescm.evidence.labels import (
     as_labels,
     check_exact,
@@ -45,7 +46,7 @@ from bayescm.evidence.tabulate import (
     factorize,
     tabulate,
 )
-from bayescm.evidence.type import DefaultModel, EvidenceType, model_of_keyword
+from bayescm.evidence.type import EvidenceType
 from bayescm.validate import check_choice, check_counts, check_row_order, fail
 
 
@@ -750,9 +751,6 @@ def judge_as_classifier(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray | N
     return swapped.assign_coords(unlabelled=(rest.dims, rest.values))
 
 
-# The type: which model answers which design
-
-
 def is_partly_labelled(evidence: Any) -> bool:
     """Say whether evidence has examples that nobody labelled."""
     return isinstance(evidence, xr.DataArray | xr.Dataset) and "unlabelled" in evidence.coords
@@ -761,17 +759,6 @@ def is_partly_labelled(evidence: Any) -> bool:
 def has_strata(evidence: Any) -> bool:
     """Say whether evidence is partly labelled, stratum by stratum of a judge."""
     return is_partly_labelled(evidence) and "judge" in evidence.dims
-
-
-def default_model(
-    evidence: xr.DataArray | xr.Dataset,
-    keywords: Mapping[str, Any],
-    of: str | None = "parameter",
-    compared: str | None = None,
-) -> DefaultModel:
-    """Return the default model; slices stand by themselves, whatever is asked of them."""
-    usual = "transferred_errors" if "transfer" in evidence.coords else "partly_labelled"
-    return DefaultModel(model_of_keyword(keywords) or usual, evidence)
 
 
 def _labelled_counts(evidence):
@@ -784,7 +771,7 @@ PARTLY_LABELLED = EvidenceType(
     unit="examples",
     matches=is_partly_labelled,
     canonical=lambda evidence: (as_outcomes if is_outcomes(evidence) else as_counts)(evidence),
-    default_model=default_model,
+    default_model=model_of_partly_labelled,
     default_measures=lambda evidence: default_measures(matrices_of(evidence), TABULATED),
     size=lambda evidence: float(_labelled_counts(evidence).sum() + evidence["unlabelled"].sum()),
     values=_labelled_counts,

@@ -18,6 +18,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import abstains, as_counts, is_outcomes, positive
+from bayescm.evidence.default_models import model_of_probabilities
 from bayescm.evidence.frames import columns_by_name, count_combinations
 from bayescm.evidence.labels import (
     as_labels,
@@ -31,7 +32,7 @@ from bayescm.evidence.labels import (
 from bayescm.evidence.predictions import column_of
 from bayescm.evidence.slices import check_classes, check_one_sample, slice_name, slices_of
 from bayescm.evidence.tabulate import check_weights
-from bayescm.evidence.type import DefaultModel, EvidenceType, always
+from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
 
 # Scores
@@ -896,24 +897,6 @@ def _mid_ranks(values, axis):
     return (rankdata(values, axis=axis) - 0.5) / values.shape[axis]
 
 
-# The types: which model answers which design
-
-
-def _model_of_probabilities(
-    evidence: xr.Dataset,
-    keywords: Mapping[str, Any],
-    of: str | None = "parameter",
-    compared: str | None = None,
-) -> DefaultModel:
-    """Return the default model of probabilities; folds are averaged, which is no model of them."""
-    if "fold" in evidence and of is not None:
-        return DefaultModel("fold_forecasts", evidence)
-    if "group" in evidence:
-        return DefaultModel("hierarchical_calibration", evidence)
-    several = "class" in evidence.dims
-    return DefaultModel("dirichlet_calibration" if several else "calibration", evidence)
-
-
 # Of two classes and of more; the last ones are of a curve, which needs one sample.
 _CALIBRATION = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
 _OF_TWO, _CURVE_OF_TWO = ("auc", *_CALIBRATION, "brier", "brier_skill"), ("ece",)
@@ -944,7 +927,7 @@ PROBABILITIES = EvidenceType(
         isinstance(evidence, xr.Dataset) and "probabilities" in evidence.coords
     ),
     canonical=as_scores,
-    default_model=_model_of_probabilities,
+    default_model=model_of_probabilities,
     default_measures=_measures_of_probabilities,
     size=_number_of_examples,
     values=lambda evidence: evidence["score"],

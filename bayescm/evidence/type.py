@@ -4,9 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-# Keywords of one model alone, which name it wherever they are passed.
-_MODEL_OF_KEYWORD = {"label_error": "mislabelled"}
-
 
 class DefaultModel(NamedTuple):
     """
@@ -33,8 +30,9 @@ class EvidenceType:
     """
     A type of evidence.
 
-    Designs of one type, such as the folds, groups and steps of counts, are not types of their own:
-    `default_model` tells them apart, and nothing else needs to.
+    Designs of one type, such as the folds and groups of counts, are not types of their own:
+    `default_model` tells them apart, and nothing else needs to. Those of this package are all in
+    `evidence/default_models.py`.
 
     Attributes
     ----------
@@ -49,9 +47,10 @@ class EvidenceType:
     canonical : callable
         Checks the evidence, and returns it with its dims and labels in order.
     default_model : callable
-        From (evidence, keywords, of, compared) to a `DefaultModel`. ``of`` is ``"parameter"``, the
-        dim whose members are asked for, partially pooled, or None: a tree, which is of the
-        evidence as it is. ``compared`` is the dim whose members are compared, or None.
+        From (evidence, keywords, members, compared, for_fit) to a `DefaultModel`. ``members`` is
+        the dim whose members are asked for, partially pooled, and ``compared`` the dim whose
+        members are compared, each None where there is none. ``for_fit`` says that the model is for
+        a tree of draws, and so must be one of PyMC, of the evidence as it is.
     default_measures : callable
         From the evidence to the names of the measures worth a row where none is asked for; empty
         where none is usual.
@@ -89,12 +88,7 @@ class EvidenceType:
 def always(model: str | Callable) -> Callable[..., DefaultModel]:
     """Return the `default_model` of a type that has one model, whatever is asked of it."""
 
-    def default_model(evidence, keywords, of="parameter", compared=None):
+    def default_model(evidence, keywords, members=None, compared=None, for_fit=False):
         return DefaultModel(model, evidence)
 
     return default_model
-
-
-def model_of_keyword(keywords: Mapping[str, Any]) -> str | None:
-    """Return the model that a keyword names, being of this model alone, or None."""
-    return next((model for name, model in _MODEL_OF_KEYWORD.items() if name in keywords), None)

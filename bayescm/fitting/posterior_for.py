@@ -34,7 +34,7 @@ def posterior_of(
     evidence: Any,
     model: str | Callable | None = None,
     *,
-    of: str | None = "parameter",
+    members: str | None = None,
     compared: str | None = None,
     concentration: Any = None,
     positive: Any = None,
@@ -54,7 +54,7 @@ def posterior_of(
         evidence to a ``pymc.Model`` with a variable ``theta``, which is sampled by NUTS. A function
         that is annotated ``-> Posterior`` is called without loading PyMC. By default the model of
         `EvidenceType.default_model`.
-    of, compared : str, optional
+    members, compared : str, optional
         The dim whose members are asked for, partially pooled, and the dim whose members are
         compared: a default model may depend on them.
     concentration : float, array_like, DataArray or callable, optional
@@ -81,7 +81,7 @@ def posterior_of(
         raise fail("a fit has its model and prior", got, "no keywords of a model", todo)
     if model is None:
         default_model = type_of(evidence).default_model
-        model, evidence, design = default_model(evidence, keywords, of, compared)
+        model, evidence, design = default_model(evidence, keywords, members, compared)
         keywords = {**design, **keywords}
     elif model == "correlated_t" and compared is not None:
         keywords = {"dim": compared, **keywords}
@@ -180,7 +180,7 @@ def members_of(
         todo = "name the column of groups: from_predictions(..., by={'group': site})"
         dims = [*getattr(evidence, "sizes", ())] or "a dim of groups"
         raise fail("no such dim", dim, dims, todo)
-    return posterior_of(evidence, model, of=dim, **keywords).by(dim)
+    return posterior_of(evidence, model, members=dim, **keywords).by(dim)
 
 
 def prepare(
@@ -190,7 +190,8 @@ def prepare(
     import bayescm.models as models
 
     canonical = entry.canonical(evidence)
-    model = entry.default_model(canonical, keywords, None).model if model is None else model
+    if model is None:
+        model = entry.default_model(canonical, keywords, for_fit=True).model
     if isinstance(model, str):
         if model not in models.__all__:
             todo = suggest(model, models.__all__)

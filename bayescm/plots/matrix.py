@@ -15,7 +15,8 @@ from bayescm.answers.interval import (
 )
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.empirical import Empirical
-from bayescm.evidence.counts import CELLS, as_counts, default_model, in_order
+from bayescm.evidence.counts import CELLS, as_counts, in_order
+from bayescm.evidence.default_models import model_of_counts
 from bayescm.evidence.trees import (
     attribute_dims,
     cells_of,
@@ -237,7 +238,7 @@ def has_model(counts: xr.DataArray, keywords: dict[str, Any]) -> bool:
         return True
     if keywords.get("of", "parameter") != "parameter":
         return True
-    return default_model(as_counts(counts), {}).model != "dirichlet_multinomial"
+    return model_of_counts(as_counts(counts), {}).model != "dirichlet_multinomial"
 
 
 def _of_counts(evidence, per, *, of="parameter", concentration=0.5, **unused):

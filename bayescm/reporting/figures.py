@@ -2,7 +2,8 @@
 
 import bayescm as bcm
 from bayescm.answers.interval import ASKED, select_estimand
-from bayescm.evidence.counts import classes, default_model, positive
+from bayescm.evidence.counts import classes, positive
+from bayescm.evidence.default_models import model_of_counts
 from bayescm.evidence.trees import with_positive_class
 from bayescm.measures.display_names import display_name
 from bayescm.plots.matrix import has_model
@@ -135,5 +136,7 @@ def _of_matrix(counts, keywords):
     """Return the keywords of a matrix: without a model it is of proportions, and needs none."""
     of_model = {name: value for name, value in keywords.items() if name not in ASKED}
     if of_model:
-        return keywords | {"model": of_model.get("model") or default_model(counts, of_model).model}
+        return keywords | {
+            "model": of_model.get("model") or model_of_counts(counts, of_model).model
+        }
     return keywords if has_model(counts, keywords) else {}

@@ -62,7 +62,7 @@ def test_the_entry_describes_its_evidence(name):
     }.get(name, 6)
     assert entry.values(canonical).size > 1
     assert entry.is_whole(canonical)
-    model = entry.default_model(canonical, {}, "parameter", None)
+    model = entry.default_model(canonical, {})
     assert model.evidence is canonical
     assert model.model in bcm.models.__all__
     assert all(bcm.interval(evidence, measure).notnull().all() for measure in usual(entry, name))
@@ -103,31 +103,32 @@ OF_FOLDS = OUTCOMES.assign(counts=OUTCOMES["counts"].expand_dims(fold=5))
 OF_GROUPS = OUTCOMES.assign(counts=OUTCOMES["counts"].expand_dims(group=3))
 IN_FOLDS = EVERY_TYPE["probabilities"].assign(fold=("example", [0, 1, 2] * 2))
 DESIGNS = [
-    (FOLDS, "parameter", None, "hierarchical_folds"),
-    (FOLDS.expand_dims(classifier=2), "parameter", "classifier", "correlated_t"),
-    (FOLDS, "parameter", "fold", "dirichlet_multinomial"),
-    (GROUPS, "parameter", None, "hierarchical_groups"),
+    (FOLDS, None, None, "hierarchical_folds"),
+    (FOLDS.expand_dims(classifier=2), None, "classifier", "correlated_t"),
+    (FOLDS, None, "fold", "dirichlet_multinomial"),
+    (GROUPS, None, None, "hierarchical_groups"),
     (GROUPS, "group", None, "robust_groups"),
-    (GROUPS, "parameter", "group", "robust_groups"),
-    (GROUPS.isel(group=[0, 1]), "parameter", "group", "dirichlet_multinomial"),
+    (GROUPS, None, "group", "robust_groups"),
+    (GROUPS.isel(group=[0, 1]), None, "group", "dirichlet_multinomial"),
     (bcm.from_matrix(np.eye(3)).expand_dims(group=3), "group", None, "hierarchical_groups"),
-    (bcm.at_prevalence(SICK, 0.1), "parameter", None, "fixed_totals"),
-    (OUTCOMES, "parameter", "classifier", "paired_outcomes"),
-    (OF_FOLDS, "parameter", None, "hierarchical_folds"),
-    (OF_FOLDS, None, None, "paired_outcomes"),
-    (OF_FOLDS, "parameter", "classifier", "correlated_t"),
-    (OF_FOLDS, "parameter", "fold", "paired_outcomes"),
-    (OF_GROUPS, "parameter", "classifier", "paired_outcomes"),
-    (OF_GROUPS, "parameter", "group", "hierarchical_groups"),
+    (bcm.at_prevalence(SICK, 0.1), None, None, "fixed_totals"),
+    (OUTCOMES, None, "classifier", "paired_outcomes"),
+    (OF_FOLDS, None, None, "hierarchical_folds"),
+    (OF_FOLDS, "fit", None, "paired_outcomes"),
+    (OF_FOLDS, None, "classifier", "correlated_t"),
+    (OF_FOLDS, None, "fold", "paired_outcomes"),
+    (OF_GROUPS, None, "classifier", "paired_outcomes"),
+    (OF_GROUPS, None, "group", "hierarchical_groups"),
     (PARTLY, "group", None, "partly_labelled"),
-    (IN_FOLDS, "parameter", None, "fold_forecasts"),
-    (IN_FOLDS, None, None, "calibration"),
+    (IN_FOLDS, None, None, "fold_forecasts"),
+    (IN_FOLDS, "fit", None, "calibration"),
 ]
 
 
-@pytest.mark.parametrize(("evidence", "of", "compared", "model"), DESIGNS)
-def test_the_default_model_of_a_design(evidence, of, compared, model):
-    assert type_of(evidence).default_model(evidence, {}, of, compared).model == model
+@pytest.mark.parametrize(("evidence", "members", "compared", "model"), DESIGNS)
+def test_the_default_model_of_a_design(evidence, members, compared, model):
+    asked = {"for_fit": True} if members == "fit" else {"members": members, "compared": compared}
+    assert type_of(evidence).default_model(evidence, {}, **asked).model == model
 
 
 @pytest.mark.parametrize("evidence", [SICK, OUTCOMES, PARTLY, FOLDS])
