@@ -47,6 +47,7 @@ def check(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
     requirements: str | Sequence[str],
     *,
+    classifier: Any = None,
     by: str | None = None,
     level: float = 0.95,
     of: str = "parameter",
@@ -65,10 +66,13 @@ def check(
     ----------
     evidence : DataArray, Dataset or DataTree
         Counts, outcomes of several classifiers, a fit, or any other evidence that
-        `bayescm.prob_above` takes; a measure without ``[classifier=...]`` is that of the first one.
+        `bayescm.prob_above` takes.
     requirements : str or sequence of str
         ``"recall > 0.9 @ 0.95"``, ``"f1 - f1[classifier=old] > -0.01 @ 0.9"``,
         ``"recall[site=B] > 0.8"``; see `bayescm.answers.check.parse`.
+    classifier : optional
+        Of several classifiers or systems, the one that a measure without ``[classifier=...]`` is
+        of; needed where there is such a measure, unless ``by="classifier"`` asks of each.
     by : str, optional
         A dim of the evidence: each requirement is asked of each of its members, but for those that
         name one.
@@ -84,18 +88,18 @@ def check(
     Returns
     -------
     DataFrame
-        ``requirement``, the member of ``by``, ``mean``, ``lower`` and ``upper`` (the posterior mean
-        of the measure or the difference, and its 95% highest-density interval), ``probability``
-        (posterior, that the requirement holds), ``level``, ``outcome`` (``"met"`` from the level
-        on, ``"failed"`` up to one minus the level, else ``"not yet known"``) and ``needed``: about
-        how much more evidence would decide it, if it went on as before (only of counts and
-        outcomes).
+        ``requirement``, ``classifier`` where one is passed, the member of ``by``, ``mean``,
+        ``lower`` and ``upper`` (the posterior mean of the measure or the difference, and its 95%
+        highest-density interval), ``probability`` (posterior, that the requirement holds),
+        ``level``, ``outcome`` (``"met"`` from the level on, ``"failed"`` up to one minus the level,
+        else ``"not yet known"``) and ``needed``: about how much more evidence would decide it, if
+        it went on as before (only of counts and outcomes).
 
     Raises
     ------
     ValueError, TypeError
-        If a requirement cannot be read, names a part that the evidence does not have, or there is
-        no evidence.
+        If a requirement cannot be read, names a part that the evidence does not have or leaves open
+        which of several classifiers it is of, or there is no evidence.
 
     Examples
     --------
@@ -112,10 +116,16 @@ def check(
     check_prob(level), check_seed(random_seed)
     parsed = [parse(text, level) for text in texts]
     type_of(evidence).canonical(evidence)  # says what is wrong with it
+    if by == "classifier" and classifier is not None:
+        todo = "leave one of them out"
+        raise fail("each classifier, and one of them", classifier, "by or classifier", todo)
     members: list[dict] = [{}] if by is None else [{by: label} for label in _labels(evidence, by)]
+    named = None if classifier is None else "classifier"
+    classifiers: list[dict] = [{}] if classifier is None else [{"classifier": classifier}]
     questions = [
-        (requirement, member)
+        (requirement, of_classifier | member)
         for requirement in parsed
+        for of_classifier in requirement.members(named) or classifiers
         for member in requirement.members(by) or members
     ]
     keywords |= {"of": of, "n": n, "model": model, "concentration": concentration}
@@ -314,13 +324,14 @@ def _of_posterior(keywords):
 
 
 def _value_of_term(values, term, part):
-    """Return the number that a term stands for: of the part that it names, or the first one."""
+    """Return the number that a term stands for, of the part that it names."""
     where = {k: v for k, v in term.where.items() if k in _OF_ANSWERS or not _adds_up(part)}
     for dim in [name for name in values.dims if name != "draw"]:
-        if dim not in where and dim != "classifier":
-            label = values[dim].values.tolist()[0]
-            todo = f'write e.g. "{term.measure}[{dim}={label}] > 0.8"'
-            raise fail(f"{term.measure} has a value for each {dim}", ..., f"one {dim}", todo)
+        if dim not in where and (dim != "classifier" or values.sizes[dim] > 1):
+            labels = values[dim].values.tolist()
+            todo = f'write e.g. "{term.measure}[{dim}={labels[0]}] > 0.8"'
+            todo += f", or by={dim!r} for each of them" if dim == "classifier" else ""
+            raise fail(f"{term.measure} has a value for each {dim}", labels, f"one {dim}", todo)
         values = values.isel({dim: _index_of_label(values, dim, where)}, drop=True)
         where.pop(dim, None)
     for dim in where:
@@ -354,7 +365,7 @@ def _part(evidence, where):
 
 
 def _index_of_label(evidence, dim, where):
-    """Return the place of the label that a term names; of classifiers by default the first."""
+    """Return the place of the label that a term names, or of the only one."""
     labels = [str(label) for label in _labels(evidence, dim)]
     label = where.get(dim, labels[0])
     if str(label) not in labels:

@@ -65,6 +65,8 @@ def check(
         "level": 0.95 if required.level is None else required.level,
         "by": required.by,
     }
+    if columns.predicted and len(columns.predicted) > 1:
+        keywords["classifier"] = columns.predicted[0]
     keywords |= model.keywords() | evidence.prior(prior, data)
     table = check(data, required.require, **keywords)
     facts, path = facts_of_counts(data, **model.keywords()), required.junit

@@ -57,7 +57,9 @@ def test_what_is_judged_stands_beside_the_outcome():
     both = bcm.from_classifiers(
         [1, 0] * 60, {"new": [1, 0] * 60, "old": [1, 1, 1, 0] * 30}, positive=1
     )
-    table = bcm.check(both, ["recall > 0.7", "fpr - fpr[classifier=old] < 0"])
+    required = ["recall > 0.7", "fpr - fpr[classifier=old] < 0"]
+    table = bcm.check(both, required, classifier="new")
+    assert table["classifier"].tolist() == ["new", "new"]
     recall = bcm.interval(both, "recall").sel(classifier="new")
     assert table.loc[0, ["lower", "upper"]].tolist() == pytest.approx(recall.values, abs=1e-9)
     assert table.loc[0, "mean"] == pytest.approx(bcm.distribution(both, "recall").mean()[0])
@@ -84,7 +86,9 @@ def test_what_a_difference_needs_would_decide(by):
         part = "classifier=1" if by is None else "site=1"
         first = "accuracy" if by is None else "accuracy[site=0]"
         both = both.assign_coords({dims[0]: [0, 1]})
-        return bcm.check(both, f"{first} - accuracy[{part}] > -0.02").iloc[0]
+        classifier = 0 if by is None else None
+        requirement = f"{first} - accuracy[{part}] > -0.02"
+        return bcm.check(both, requirement, classifier=classifier).iloc[0]
 
     row = asked(1)
     number, unit = row["needed"].split(" more ")
@@ -101,13 +105,15 @@ def test_parts_and_differences():
         for name, share in (("new", 0.9), ("old", 0.8))
     }
     both = bcm.from_classifiers(truth, answers, positive=1, by={"site": site})
-    table = bcm.check(both, ["accuracy - accuracy[classifier=old] > 0.05", "recall[site=B] > 0.8"])
+    required = ["accuracy - accuracy[classifier=old] > 0.05", "recall[site=B] > 0.8"]
+    table = bcm.check(both, required, classifier="new")
     whole = bcm.from_classifiers(truth, answers, positive=1)
     better = bcm.compare(whole, "accuracy", rope=0.05)["p_better"][0]
     assert table["probability"][0] == pytest.approx(better, abs=0.01)
     alone = bcm.from_predictions(truth[site == "B"], answers["new"][site == "B"])
     assert table["probability"][1] == pytest.approx(float(bcm.prob_above(alone, "recall", 0.8)))
-    by_site = bcm.check(both, ["recall > 0.8", "recall[site=B] > 0.5"], by="site")
+    required = ["recall > 0.8", "recall[site=B] > 0.5"]
+    by_site = bcm.check(both, required, by="site", classifier="new")
     assert by_site["site"].tolist() == ["A", "B", "B"]
     assert by_site["probability"][1] == pytest.approx(table["probability"][1])
     three = bcm.from_matrix([[5, 1, 0], [0, 5, 1], [1, 0, 9]], labels=["a", "b", "c"])
@@ -121,6 +127,7 @@ def test_parts_and_differences():
         (twice, "recall[site=A] > 0.8", "several sites have one name: 'A'"),
         (three, "recall > 0.5", "a value for each class"),
         (three, "recall[d] > 0.5", "no such class"),
+        (both, "recall > 0.8", r"a value for each classifier: \['new', 'old'\]"),
     ):
         with pytest.raises(ValueError, match=said):
             bcm.check(evidence, text)
@@ -141,10 +148,11 @@ def test_what_cannot_be_added_up_is_asked_as_a_whole():
         (bcm.fit(COUNTS, draws=500), "f1", 0.7),
     ):
         above = bcm.prob_above(evidence, measure, threshold).values.ravel()
-        table = bcm.check(evidence, f"{measure} > {threshold} @ 0.99")
+        name = evidence["classifier"][0].item() if "classifier" in evidence.dims else None
+        table = bcm.check(evidence, f"{measure} > {threshold} @ 0.99", classifier=name)
         assert table["probability"][0] == pytest.approx(above[0])
         assert table["needed"][0] == ""
-    named = bcm.check(forecasts, "brier - brier[classifier=b] > 0")
+    named = bcm.check(forecasts, "brier[classifier=a] - brier[classifier=b] > 0")
     paired = bcm.compare(forecasts, "brier")
     assert named["probability"][0] == pytest.approx(1 - paired["p_better"][0], abs=0.02)
     with pytest.raises(ValueError, match="no such part: 'judge'"):

@@ -345,7 +345,8 @@ PLAIN = {
 ALONE = {
     "heterogeneity": bcm.meta.heterogeneity,
     "check": lambda data: bcm.check(data, ["recall > 0.5 @ 0.9", "f1 > 0.9"]),
-    "check of parts": lambda data: bcm.check(data, ["f1 - f1[classifier=one] > -0.1"]),
+    "check of classifiers": lambda data: bcm.check(data, "recall > 0.5", by="classifier"),
+    "check of parts": lambda data: bcm.check(data, ["f1[classifier=two] - f1[classifier=one] > 0"]),
     "evidence_for": bcm.priors.evidence_for,
     "latex_table": lambda data: bcm.latex_table(bcm.summary(data)),
     "as_metrics": lambda data: bcm.answers.as_metrics(data),
