@@ -20,6 +20,7 @@ from bayescm.answers.dask import is_lazy, lazily
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, precompute_intervals, together
 from bayescm.distributions.hdi import remark
+from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.labelled import kernels, of_variable, several
 from bayescm.posteriors.base import LabelTemplate, Posterior
@@ -35,7 +36,7 @@ _LARGE_ERROR, _SMALL_ERROR = 0.8, 0.02
 
 def interval(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
-    measure: str | Callable | Sequence[str | Callable],
+    measure: str | Callable | Sequence[str | Callable] | None = None,
     *,
     prob: float = 0.95,
     kind: str = "hdi",
@@ -57,9 +58,9 @@ def interval(
     evidence : DataArray, Dataset or DataTree
         Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit. Of counts
         that are an array of Dask the answer is one too, computed block by block when asked for.
-    measure : str, callable or sequence of these
-        A name, or a function of cells (..., C, C). Those of a sequence that have no direct
-        distribution all come from the same draws.
+    measure : str, callable or sequence of these, optional
+        A name, or a function of cells (..., C, C); by default those of `bayescm.summary`. Those of
+        a sequence that have no direct distribution all come from the same draws.
     prob : float in (0, 1), default 0.95
         Mass of the interval.
     kind : {"hdi", "eti"}
@@ -126,6 +127,7 @@ def interval(
     array([0.644 , 0.1356])
     """
     check_prob(prob), check_kind(kind)
+    measure = usual_measures(evidence) if measure is None else measure
     options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
     options |= {"accuracy": accuracy, "model": model, "concentration": concentration}
     options |= {"positive": positive, **keywords}
@@ -136,7 +138,7 @@ def interval(
 
 def distribution(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
-    measure: str | Callable | Sequence[str | Callable],
+    measure: str | Callable | Sequence[str | Callable] | None = None,
     *,
     of: str = "parameter",
     n: int | None = None,
@@ -155,9 +157,9 @@ def distribution(
     ----------
     evidence : DataArray, Dataset or DataTree
         Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
-    measure : str, callable or sequence of these
-        A name, or a function of cells (..., C, C); a sequence has a dim ``measure`` in every
-        answer.
+    measure : str, callable or sequence of these, optional
+        A name, or a function of cells (..., C, C); by default those of `bayescm.summary`. A
+        sequence has a dim ``measure`` in every answer.
     of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `interval`.
 
@@ -182,6 +184,7 @@ def distribution(
     >>> round(float(f1.mean()), 4)
     0.7187
     """
+    measure = usual_measures(evidence) if measure is None else measure
     pairs = distributions_of(
         evidence,
         measure,
@@ -657,6 +660,15 @@ def labelled_distributions(
 
 
 # What is asked: the estimand, measures, labels.
+
+
+def usual_measures(evidence: Any) -> list[str]:
+    """Return the usual measures of evidence of its type, or raise where there are none."""
+    measures = type_of(evidence).default_measures(evidence)
+    if not measures:
+        what, todo = "no measures are usual here", "use compare(results) or ranks(results)"
+        raise fail(what, type(evidence).__name__, "evidence of a classifier's own measures", todo)
+    return measures
 
 
 def select_estimand(posterior: Posterior, of: str) -> tuple[Posterior, str]:

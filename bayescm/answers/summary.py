@@ -19,11 +19,12 @@ from bayescm.answers.interval import (
     labelled_distributions,
     resolve_measures,
     select_estimand,
+    usual_measures,
 )
 from bayescm.answers.tables import Intervals, decimals
 from bayescm.distributions.batches import precompute_intervals
 from bayescm.distributions.hdi import remark
-from bayescm.evidence.types import is_members, type_of
+from bayescm.evidence.types import is_members
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.fitting.sampled import several_fits
 from bayescm.measures.display_names import (
@@ -69,7 +70,7 @@ def summary(
         by block. A mapping ``{"a": counts, "b": counts}`` holds several, each by itself.
     measures : str, callable or a sequence of these, optional
         The measures, one row each; by default the usual ones of the type of evidence. Results
-        and fits have none.
+        have none.
     dim : str, default "classifier"
         The column that says which member of a mapping a row is of, such as ``"data_set"``.
     prob, kind, of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
@@ -133,7 +134,7 @@ def nested_summary(
         of_member |= {"draws": draws, "random_seed": random_seed, "accuracy": accuracy}
         return _of_members(evidence, dim, partial(nested_summary, measures=measures, **of_member))
     if measures is None:
-        measures = _default_measures(evidence)
+        measures = usual_measures(evidence)
     sampler: dict[str, Any] = {"draws": check_draws(draws), "random_seed": random_seed}
     options: dict[str, Any] = {"inner": inner, "n": n, "accuracy": accuracy, **sampler}
     if is_lazy(evidence):
@@ -203,14 +204,6 @@ def table_of(
     if caution := answers[0][1].attrs.get("caution"):
         table.attrs["caution"] = caution
     return table
-
-
-def _default_measures(evidence):
-    measures = type_of(evidence).default_measures(evidence)
-    if not measures:
-        todo = 'pass e.g. ["f1", "mcc"] of a fit'
-        raise fail("no measures are usual here", type(evidence).__name__, "measures by name", todo)
-    return measures
 
 
 # The rows of one measure, and the columns of all.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.interval import distribution_of, distributions_of
+from bayescm.answers.interval import distribution_of, distributions_of, usual_measures
 from bayescm.answers.regions import region
 from bayescm.answers.tables import value_and_interval
 from bayescm.distributions.base import Distribution
@@ -48,7 +48,7 @@ _POINTS, _TAIL = 400, 1e-4
 
 def plot_posterior(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
-    measures: str | Callable | Sequence[str | Callable],
+    measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
     dim: str = "classifier",
     prob: float = 0.95,
@@ -78,8 +78,9 @@ def plot_posterior(
     ----------
     evidence : DataArray, Dataset or DataTree
         Counts, outcomes of several classifiers, or a fit.
-    measures : str, callable or a sequence of these
-        One panel each, and one for every index of any other dims.
+    measures : str, callable or a sequence of these, optional
+        One panel each, and one for every index of any other dims; by default those of
+        `bayescm.summary`.
     dim : str, default "classifier"
         The dim whose members are compared: up to seven share a panel, in a colour each.
     prob : float in (0, 1), default 0.95
@@ -116,6 +117,7 @@ def plot_posterior(
     2
     """
     check_prob(prob), check_kind(kind)
+    measures = usual_measures(evidence) if measures is None else measures
     variable = type_of(evidence).measured_variable
     resolved = [resolve(name, variable) for name in several(measures)]
     asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}

@@ -102,9 +102,18 @@ def test_the_estimand_has_a_column_where_it_has_a_name():
 
 
 def test_without_measures_counts_have_the_usual_ones():
-    assert "mcc" in bcm.summary(COUNTS)["measure"].tolist()
-    with pytest.raises(ValueError, match="no measures are usual here: 'DataTree'"):
-        bcm.summary(bcm.fit(COUNTS, draws=20))
+    usual = bcm.summary(COUNTS)["measure"].tolist()
+    assert "mcc" in usual
+    assert bcm.summary(bcm.fit(COUNTS, draws=20))["measure"].tolist() == usual
+    assert bcm.interval(COUNTS)["measure"].values.tolist() == usual
+    assert bcm.distribution(COUNTS).mean()["measure"].values.tolist() == usual
+
+
+def test_results_have_no_usual_measures_and_are_compared():
+    rows = [(d, c, f, 0.7 + 0.1 * f) for d in ("x", "y") for c in "ab" for f in (0, 1)]
+    table = pd.DataFrame(rows, columns=["data_set", "classifier", "fold", "accuracy"])
+    with pytest.raises(ValueError, match=r"no measures are usual here.*use compare\(results\)"):
+        bcm.summary(bcm.from_results(table))
 
 
 @pytest.mark.parametrize("kind", ["eti", "hdi"])
