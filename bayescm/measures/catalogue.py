@@ -564,8 +564,9 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
         one of chosen classes (``"f1[a]"``, ``"mcc[a]"`` against the rest, ``"f1_macro[a,b]"``),
         a measure with parameters (``"fbeta(0.5)"``, ``"tversky(0.3,0.7)"``,
         ``"cost([[0,1],[5,0]])"``; ``"pass@4"`` is ``"pass_at(4)"``), or a function from cells
-        (..., C, C) to values (...). A function gets the cells in label order, with the positive one
-        of two classes last; higher is taken to be better. Pass it through `measure` to say
+        (..., C, C) to values (...). ``"F1"`` and ``"MCC"`` are ``"f1"`` and ``"mcc"``; labels of
+        classes are taken as they stand. A function gets the cells in label order, with the positive
+        one of two classes last; higher is taken to be better. Pass it through `measure` to say
         otherwise.
     variable : str or tuple of str, optional
         The variable of a posterior that it must be a measure of, or several; any by default. A bare
@@ -591,8 +592,10 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
     if callable(measure):
         entry = own(measure, variables[0] if variables else "cells")
     elif isinstance(measure, str):
-        named = (_NAMED_OF.get((variable, measure)) for variable in variables)
-        entry = next(filter(None, named), None) or _NAMED.get(measure) or _read(measure)
+        name = _in_catalogue_case(measure)
+        named = (_NAMED_OF.get((variable, name)) for variable in variables)
+        entry = next(filter(None, named), None) or _NAMED.get(name) or _read(name)
+        entry = entry if name == measure else entry.called(measure)
     else:
         allowed, todo = "a name or a function of cells", 'pass e.g. "f1"'
         raise fail("not a measure", measure, allowed, todo, TypeError)
@@ -612,6 +615,14 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
         allowed = [name for each in variables for name in names(each)]
         raise fail(what, entry.__name__, allowed, todo)
     return entry
+
+
+def _in_catalogue_case(name):
+    """Return a name with the capitals of the catalogue; classes and parameters as they stand."""
+    base = re.split(r"[\[(]", name, maxsplit=1)[0]
+    if base == base.lower() or base in _NAMED or base.rpartition("_")[0] in _NAMED:
+        return name
+    return base.lower() + name[len(base) :]
 
 
 @lru_cache(maxsize=1024)

@@ -451,10 +451,20 @@ def from_averages(point):
 
 
 @pytest.mark.parametrize(
+    "name", ["F1", "MCC", "AUC", "PPV", "F1_macro", "Fbeta(0.5)", "Recall[B]", "LR+", "Brier"]
+)
+def test_a_name_may_have_capitals_and_keeps_them(name):
+    entry = measures.resolve(name)
+    base = name if name.startswith("LR") else name.partition("[")[0].lower()
+    same = measures.resolve(base + ("[B]" if "[" in name else ""))
+    assert entry.same_as(same)
+    assert entry.__name__ == name
+
+
+@pytest.mark.parametrize(
     ("bad", "said"),
     [
         ("recal", "Did you mean 'recall'"),
-        ("F1", "Did you mean 'f1'"),
         ("f1_makro", "f1_macro"),
         ("G-score", "g_score"),
         ("accuracy_macro", "this measure has no average over classes"),
