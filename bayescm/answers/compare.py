@@ -81,7 +81,7 @@ def compare(
         evidence, from different examples. Fits are accepted in place of any of these.
     measures : name, function, or sequence of these, optional
         By default the usual ones of the type of evidence; of results on several data sets
-        (:func:`bayescm.from_results`) those that they hold. Fits have none.
+        (:func:`bayescm.from_results`) those that they hold.
     dim : str, default "classifier"
         What to compare: ``"group"`` gives the gaps between groups, of which three or more are
         partially pooled; the members of other dims stand by themselves.

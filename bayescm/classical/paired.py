@@ -22,7 +22,10 @@ from bayescm.validate import check_choice, check_counts, check_prob, fail
 
 def mcnemar(evidence: Any, *, method: str = "mid-p") -> pd.DataFrame:
     """
-    Test whether two classifiers are right equally often, by the examples where one of them is.
+    Test whether two classifiers have the same accuracy, by the examples where one alone is right.
+
+    It is a test of no other measure. Of a class's recall, such as sensitivity, it is a test where
+    `bayescm.from_classifiers` is given the examples of that class alone.
 
     Parameters
     ----------
@@ -38,8 +41,9 @@ def mcnemar(evidence: Any, *, method: str = "mid-p") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``first``, ``second``, ``only_first``, ``only_second`` (how often it alone is right),
-        ``statistic`` (the smaller of both, or chi-square) and the two-sided ``p_value``.
+        ``measure`` (accuracy), ``first``, ``second``, ``only_first``, ``only_second`` (how often it
+        alone is right), ``statistic`` (the smaller of both, or chi-square) and the two-sided
+        ``p_value``.
 
     Raises
     ------
@@ -109,7 +113,8 @@ def paired_difference(evidence: Any, *, method: str = "tango", prob: float = 0.9
     Returns
     -------
     DataFrame
-        ``first``, ``second``, ``difference`` (first minus second), ``lower``, ``upper``.
+        ``measure`` (accuracy), ``first``, ``second``, ``difference`` (first minus second),
+        ``lower``, ``upper``.
 
     Raises
     ------
@@ -217,7 +222,7 @@ _INTERVALS: dict[str, Callable] = {
 
 def cochran_q(evidence: xr.Dataset) -> pd.DataFrame:
     """
-    Test whether several classifiers are right equally often on the same examples.
+    Test whether several classifiers have the same accuracy on the same examples.
 
     Parameters
     ----------
@@ -228,7 +233,7 @@ def cochran_q(evidence: xr.Dataset) -> pd.DataFrame:
     Returns
     -------
     DataFrame, one row
-        ``classifiers``, ``statistic``, ``df`` and ``p_value``.
+        ``measure`` (accuracy), ``classifiers``, ``statistic``, ``df`` and ``p_value``.
 
     References
     ----------
@@ -240,7 +245,7 @@ def cochran_q(evidence: xr.Dataset) -> pd.DataFrame:
     >>> import bayescm as bcm
     >>> answers = {"a": [1, 1, 1, 0], "b": [1, 0, 0, 0], "c": [0, 1, 0, 0]}
     >>> cochran_q(bcm.from_classifiers([1, 1, 1, 0], answers)).round(3).values.tolist()
-    [[3.0, 2.667, 2.0, 0.264]]
+    [['accuracy', 3, 2.667, 2, 0.264]]
     """
     names, right, counts = _right(evidence)
     k, by_classifier, by_outcome = len(names), right @ counts, right.sum(axis=0)
@@ -248,18 +253,19 @@ def cochran_q(evidence: xr.Dataset) -> pd.DataFrame:
     numerator = (k - 1) * k * ((by_classifier - by_classifier.mean()) ** 2).sum()
     q = float(numerator / denominator) if denominator else 0.0
     p = float(chdtrc(k - 1, q))
-    return pd.DataFrame([{"classifiers": k, "statistic": q, "df": k - 1, "p_value": p}])
+    row = {"measure": "accuracy", "classifiers": k, "statistic": q, "df": k - 1, "p_value": p}
+    return pd.DataFrame([row])
 
 
 def _tables(evidence):
-    """Yield the names of every two classifiers, and how often both, one or none is right."""
+    """Yield the labels of every two classifiers, and how often both, one or none is right."""
     if not isinstance(evidence, xr.Dataset):
         table = check_counts(evidence, fractional=True).astype(float)
         if table.shape != (2, 2) or not table.sum():
             allowed = "outcomes, or [[both right, only first], [only second, both wrong]]"
             todo = "use from_classifiers"
             raise fail("not pairs of answers", np.shape(evidence), allowed, todo)
-        yield {"first": "first", "second": "second"}, table
+        yield {"measure": "accuracy", "first": "first", "second": "second"}, table
         return
     names, right, counts = _right(evidence)
     for i, j in combinations(range(len(names)), 2):
@@ -267,7 +273,8 @@ def _tables(evidence):
             [counts[first & second].sum() for second in (right[j], ~right[j])]
             for first in (right[i], ~right[i])
         ]
-        yield {"first": names[i], "second": names[j]}, np.array(cells, float)
+        labels = {"measure": "accuracy", "first": names[i], "second": names[j]}
+        yield labels, np.array(cells, float)
 
 
 def _right(evidence):

@@ -60,6 +60,8 @@ def test_classifiers_are_compared_by_their_answers():
     right = np.array([answers[name] == truth for name in "abc"])
     table = paired_difference(evidence)
     assert table[["first", "second"]].values.tolist() == [["a", "b"], ["a", "c"], ["b", "c"]]
+    for answer in (table, mcnemar(evidence), cochran_q(evidence)):
+        assert set(answer["measure"]) == {"accuracy"}
     gaps = [right[i].mean() - right[j].mean() for i, j in ((0, 1), (0, 2), (1, 2))]
     assert table["difference"].tolist() == pytest.approx(gaps)
     theirs = peers.cochrans_q(right.T.astype(int))
