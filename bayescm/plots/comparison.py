@@ -16,7 +16,7 @@ from bayescm.measures.display_names import (
 )
 from bayescm.plots import style
 from bayescm.plots.canvas import bare, canvas, name_rows, rows, write_beside
-from bayescm.validate import check_is, fail
+from bayescm.validate import check_is, fail, suggest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 def plot_differences(
     table: pd.DataFrame,
     *,
+    dim: str | None = None,
     rope: Any = None,
     prob: float | None = None,
     kind: str | None = None,
@@ -40,6 +41,9 @@ def plot_differences(
     ----------
     table : DataFrame
         As `bayescm.compare` returns it.
+    dim : str, optional
+        The column whose values share the rows of a measure and a pair and have a colour each, such
+        as ``"data_set"``; by default every difference has a row with a name of its own.
     rope : float or (float, float), optional
         Differences smaller than this, or inside it, count as equivalent: drawn as a grey band.
     prob : float, optional
@@ -62,7 +66,8 @@ def plot_differences(
     Raises
     ------
     ValueError
-        If one of them is another than that by which the numbers of the table were computed.
+        If one of them is another than that by which the numbers of the table were computed, or the
+        table has no such column.
 
     Examples
     --------
@@ -78,19 +83,33 @@ def plot_differences(
         raise fail(f"not {allowed}", list(table.columns), f"with a column {missing[0]}", todo)
     stated = {"rope": rope, "prob": prob, "kind": kind, "contrast": contrast}
     rope, prob, kind, contrast = _facts(table, stated)
-    labels = _labels(table, "/" if contrast == "ratio" else "−", display_names)
-    tall = 0.19 * max(text.count("\n") + 1 for text in labels) + 0.12
-    size = (6.4 + 0.075 * style.longest_line(labels), 1.3 + max(tall, 0.42) * len(table))
+    table = _arranged(table, dim, "/" if contrast == "ratio" else "−", display_names)
+    named, y = table.drop_duplicates("block"), table["y"]
+    lines = named["label"].str.count("\n").max() + 1
+    a_row = 0.42 if dim is None else 0.3
+    height = 1.3 + max(a_row * (y.max() + 1), (0.19 * lines + 0.12) * len(named))
     none = 1.0 if contrast == "ratio" else 0.0
     low, high = check_rope(rope)
-    with canvas(size, ax=ax) as page:
-        axes, y = page.axes, np.arange(len(table))
-        name_rows(axes, y, labels)
+    with canvas((6.4 + 0.075 * style.longest_line(named["label"]), height), ax=ax) as page:
+        axes = page.axes
+        name_rows(axes, named["tick"], named["label"], last=y.max())
         axes.axvline(none, color=style.muted(), lw=0.8)
         if low < high:
             axes.axvspan(none + low, none + high, color=style.muted(0.12), zorder=0)
-        ends, line = table[["lower", "upper"]], {"color": style.color(0), "filled": False}
-        rows(axes, y, ends, table["mean"], size=6.0, **line)
+        for number, (member, part) in enumerate(table.groupby("member", sort=False)):
+            rows(
+                axes,
+                part["y"],
+                part[["lower", "upper"]],
+                part["mean"],
+                color=style.color(number),
+                marker=style.MARKERS[number],
+                size=6.0,
+                filled=False,
+                label=member or None,
+            )
+        if dim is not None:
+            style.legend_above(axes, table["member"])
         write_beside(axes, y, [f"P(better) {chance(value)}" for value in table["p_better"]])
         axes.set_xlabel(contrast)
         paired = "same examples" if table["paired"].all() else "independent test sets"
@@ -112,9 +131,30 @@ def _facts(table, stated):
     return facts.values()
 
 
-def _labels(table, sign, display_names):
+def _arranged(table, dim, sign, display_names):
+    """Add to each row its member of the dim, its label, and its height from the top."""
+    index = list(table.columns[: table.columns.get_loc("measure")])
+    if dim is not None and dim not in index:
+        todo = suggest(dim, index) or "leave dim out"
+        raise fail("the comparison has no such column", dim, index or "none", todo)
+    table = table.copy()
+    members = [""] * len(table)
+    if dim is not None:
+        style.check_few(table[dim].unique(), "members")
+        members = [" ".join(style.index_words({dim: x}, display_names)) for x in table[dim]]
+    table["member"] = [style.wrapped(text, 40) for text in members]
+    table["label"] = _labels(table, [x for x in index if x != dim], sign, display_names)
+    keys = [*(name for name in index if name != dim), "measure", "first", "second"]
+    by_pair = table.groupby(keys, sort=False, dropna=False)
+    table["block"] = table.index if dim is None else by_pair.ngroup()
+    table = table.sort_values("block", kind="stable", ignore_index=True)
+    table["y"] = table.index + (0 if dim is None else table["block"])
+    table["tick"] = table.groupby("block")["y"].transform("mean")
+    return table
+
+
+def _labels(table, index, sign, display_names):
     """Return what each row is about: the index of the batch, the measure and the pair."""
-    index = table.columns[: table.columns.get_loc("measure")]
     written = distinct_display_names(table["measure"], display_names)
     labels = []
     for _, row in table.iterrows():

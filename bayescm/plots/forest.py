@@ -57,8 +57,9 @@ def plot_forest(
     """
     Draw the intervals of measures one below the other, on a common scale.
 
-    One row per measure and index of the other dims. Where there are several measures of a few
-    classifiers, classes or groups, these share the rows of a measure and have a colour each.
+    One row per measure and index of the dims. A few classifiers, or else members of another dim,
+    have a colour each and share the rows of a measure, or of an index of the other dims: of several
+    data sets those of each data set.
 
     Parameters
     ----------
@@ -123,10 +124,7 @@ def plot_forest(
         if rope is not None:
             axes.axvspan(*rope, color=style.color(4), alpha=0.25, linewidth=0, zorder=0)
         if shared:
-            # Above the panel, in as many columns as the names leave room for.
-            room = max(1, 90 // (style.longest_line(table["member"]) + 6))
-            location: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
-            axes.legend(**location, ncols=min(4, room), frameon=False, fontsize=9)
+            style.legend_above(axes, table["member"])
         observed = ""
         if of in table.columns and not isinstance(evidence, xr.DataTree):
             # Each member of a pooled dim, beside what was seen of it alone.
@@ -174,11 +172,12 @@ def _arranged(table: pd.DataFrame, display_names: DisplayNames) -> pd.DataFrame:
 
 
 def _shared_dim(table, dims):
-    """Return the dim whose members share the rows of a measure, or None."""
-    if table["measure"].nunique() < 2:
-        return None
+    """Return the dim whose members share the rows of what else there is, or None."""
+    several = [name for name in ("measure", *dims) if table[name].nunique() > 1]
     few = [name for name in dims if 1 < table[name].nunique() < style.MOST_COLORS]
-    return few[0] if few else None
+    if len(several) < 2 or not few:
+        return None
+    return "classifier" if "classifier" in few else few[0]
 
 
 def _draw_members(axes, members, i, shared):

@@ -123,6 +123,13 @@ def longest_line(labels: Sequence[str]) -> int:
     return max((len(line) for text in labels for line in str(text).split("\n")), default=0)
 
 
+def legend_above(axes: Any, names: Sequence[str]) -> None:
+    """Write the legend above the panel, in as many columns as the names leave room for."""
+    columns = min(4, max(1, 90 // (longest_line(names) + 6)))
+    location: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+    axes.legend(**location, ncols=columns, frameon=False, fontsize=9)
+
+
 def positive_class(evidence: Any, positive: Any = None) -> str:
     """Say which class is the positive one, or nothing where there is none."""
     if is_members(evidence):

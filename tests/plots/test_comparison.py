@@ -56,3 +56,16 @@ def test_differences_are_drawn_by_what_the_table_was_computed_with():
             bcm.plot_differences(table, **other)
     with pytest.raises(ValueError, match="computed by another rope"):
         bcm.plot_differences(bcm.compare(both, "f1"), rope=0.01)
+
+
+def test_data_sets_share_the_rows_of_a_pair():
+    both = {"a": [1, 1, 0, 0] * 9, "b": [1, 0, 0, 0] * 9}
+    sets = {name: bcm.from_classifiers([1, 1, 0, 0] * 9, both) for name in ("iris", "wine")}
+    table = bcm.compare(bcm.combine(sets, dim="data_set"), ["accuracy", "f1_macro"])
+    axes = bcm.plot_differences(table, dim="data_set").axes[0]
+    labels = [text.get_text() for text in axes.get_yticklabels()]
+    assert labels == ["accuracy: a − b", "F1 (macro): a − b"]
+    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert legend == ["data set iris", "data set wine"]
+    with pytest.raises(ValueError, match="no such column: 'dataset'. Did you mean 'data_set'"):
+        bcm.plot_differences(table, dim="dataset")

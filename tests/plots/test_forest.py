@@ -91,7 +91,7 @@ def test_pooled_groups_stand_beside_what_was_observed():
 def test_a_mapping_has_a_row_for_each_member(two):
     sets = {"first": two, "second_set": two + 9}
     names = {"second_set": "the second", "f1": "F-measure"}
-    figure = bcm.plot_forest(sets, "f1", dim="data_set", display_names=names)
+    figure = bcm.bcm.plot_forest(sets, "f1", dim="data_set", display_names=names)
     (axes,) = figure.axes
     assert rows(axes) == ["first", "the second"]
     assert axes.get_xlabel() == "F-measure"
@@ -101,3 +101,14 @@ def test_a_mapping_has_a_row_for_each_member(two):
 def test_measures_written_alike_do_not_share_rows(two):
     with pytest.raises(ValueError, match="displayed alike"):
         bcm.plot_forest(two, ["f1", "mcc"], display_names={"f1": "score", "mcc": "score"})
+
+
+def test_classifiers_on_several_data_sets_have_a_colour_each_in_one_measure_too():
+    both = {"a": [1, 1, 0, 0] * 9, "b": [1, 0, 0, 0] * 9}
+    sets = {name: bcm.from_classifiers([1, 1, 0, 0] * 9, both) for name in ("iris", "wine")}
+    axes = bcm.plot_forest(sets, "accuracy", dim="data_set").axes[0]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["iris", "wine"]
+    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert legend == ["classifier a", "classifier b"]
+    alone = bcm.plot_forest(sets["iris"], "accuracy").axes[0]
+    assert alone.get_legend() is None
