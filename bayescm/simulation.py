@@ -380,11 +380,11 @@ def _score(group):
     size, length = len(group), upper - lower
     defined = np.isfinite(length)
     error = group["truth_se"].to_numpy(float) if "truth_se" in group else 0.0
-    inside, *beside = (
-        np.sum(defined & (lower <= each) & (each <= upper))
-        for each in (truth, truth - error, truth + error)
+    inside, *inside_of_moved = (
+        np.sum(defined & (lower <= value) & (value <= upper))
+        for value in (truth, truth - error, truth + error)
     )
-    moved = max(abs(each - inside) for each in beside) / size
+    moved = max(abs(number - inside) for number in inside_of_moved) / size
     smooth = (inside + 0.5) / (size + 1)
     length, middle = length[defined], ((lower + upper) / 2)[defined]
     return {
@@ -459,7 +459,7 @@ def _replicate(name, draw, methods, seed, index, record):
 def _pack(evidence):
     """Return small counts, or a mapping of them, as JSON takes it, else None."""
     if isinstance(evidence, Mapping):
-        packed = {name: _pack(each) for name, each in evidence.items()}
+        packed = {name: _pack(member) for name, member in evidence.items()}
         return {"mapping": packed} if all(packed.values()) else None
     small = isinstance(evidence, xr.DataArray) and evidence.size <= CELLS_IN_JOURNAL
     return json.loads(json.dumps(evidence.to_dict(), default=_plain)) if small else None
@@ -467,7 +467,7 @@ def _pack(evidence):
 
 def _unpack(packed):
     if "mapping" in packed:
-        return {name: _unpack(each) for name, each in packed["mapping"].items()}
+        return {name: _unpack(member) for name, member in packed["mapping"].items()}
     return xr.DataArray.from_dict(packed)
 
 

@@ -196,7 +196,7 @@ def numbers(counts, truth, events, prior):
         Variance of the numbers, and covariance of two classifiers', summed over the events.
     covariance : ndarray, shape (J, L, J, L)
         Of the numbers in one test set, for classifiers that do not move.
-    worth : float
+    degrees : float
         Degrees of freedom of one event.
     """
     repeats, folds, _ = counts.shape
@@ -210,8 +210,8 @@ def numbers(counts, truth, events, prior):
     cell_share, size = cell_share / cell_share.sum(-1, keepdims=True), totals.mean((0, 1))
     mean = cell_share @ kinds.T
     covariance = (kinds * (size @ cell_share)) @ kinds.T - (mean.T * size) @ mean
-    worth = repeats * (folds - 1) / (1 + (repeats - 1) / HALF_REPEATS)
-    return variance, covariance.reshape(*events.shape[:2], *events.shape[:2]), worth
+    degrees = repeats * (folds - 1) / (1 + (repeats - 1) / HALF_REPEATS)
+    return variance, covariance.reshape(*events.shape[:2], *events.shape[:2]), degrees
 
 
 def luck(covariance):
@@ -226,19 +226,19 @@ def luck(covariance):
 
 def _observe_right(of_halves, apart, unit):
     """Add what the variance of the numbers right between halves says of the separations."""
-    variance, covariance, worth = of_halves
+    variance, covariance, degrees = of_halves
     alone = covariance[:, 0, :, 0].diagonal()
     mean = alone / (1 + unit**2 * alone) + SEPARATION_HALF_RATE * (apart * alone) ** 2
     observed = np.maximum(variance.diagonal(), LEAST_VARIANCE * alone)
-    pm.Gamma("half_right", worth / 2, worth / (2 * mean), observed=observed, dims="classifier")
+    pm.Gamma("half_right", degrees / 2, degrees / (2 * mean), observed=observed, dims="classifier")
 
 
 def _observe_variance(name, of_sets, moved):
     """Add what the variance of the numbers predicted says about how far thresholds go."""
-    variance, covariance, worth = of_sets
+    variance, covariance, degrees = of_sets
     of_events = np.stack([covariance[j, :, j] for j in range(len(variance))])
     trace, squares = np.trace(of_events, axis1=-2, axis2=-1), (of_events**2).sum(-2)
-    shape = worth * trace**2 / squares.sum(-1) / 2
+    shape = degrees * trace**2 / squares.sum(-1) / 2
     mean = trace + (moved * squares).sum(-1)
     observed = np.maximum(variance.diagonal(), LEAST_VARIANCE * trace)
     pm.Gamma(name, shape, shape / mean, observed=observed, dims="classifier")
@@ -246,7 +246,7 @@ def _observe_variance(name, of_sets, moved):
 
 def _observe_differences(of_sets, moved, correlation):
     """Add what the variance of the differences of two classifiers' numbers says."""
-    variance, covariance, worth = of_sets
+    variance, covariance, degrees = of_sets
     observed, alone, mean, shape = [], [], 0.0, []
     pairs = list(combinations(range(len(variance)), 2))
     for j, k in pairs:
@@ -254,7 +254,7 @@ def _observe_differences(of_sets, moved, correlation):
         apart = first + second - covariance[j, :, k] - covariance[k, :, j]
         observed.append(variance[j, j] + variance[k, k] - 2 * variance[j, k])
         alone.append(np.trace(apart))
-        shape.append(worth * alone[-1] ** 2 / (apart**2).sum() / 2)
+        shape.append(degrees * alone[-1] ** 2 / (apart**2).sum() / 2)
         variances = moved[j] * (first**2).sum(0) + moved[k] * (second**2).sum(0)
         common = pm.math.sqrt(moved[j] * moved[k]) * (first * second).sum(0)
         mean = mean + (variances - 2 * correlation * common).sum()

@@ -329,8 +329,8 @@ def views(evidence: xr.Dataset, top_label: bool = False) -> list[View]:
     if top_label:
         if "classifier" not in evidence.dims:
             return [({}, highest(evidence))]
-        each = evidence["classifier"].values.tolist()
-        return [({"classifier": k}, highest(evidence.sel(classifier=k))) for k in each]
+        names = evidence["classifier"].values.tolist()
+        return [({"classifier": k}, highest(evidence.sel(classifier=k))) for k in names]
     if "class" not in evidence.dims:
         return [({}, evidence)]
     return [({"class": k}, one_vs_rest(evidence, k)) for k in evidence["class"].values.tolist()]
@@ -348,6 +348,6 @@ def in_views(every: list[View], ask: Callable[[xr.Dataset], xr.Dataset]) -> xr.D
         cautions += [f"Of {dim} {labels[dim]}: {caution}"] if caution else []
         parts.append(answer.drop_vars(dim, errors="ignore").expand_dims({dim: [labels[dim]]}))
     joined = xr.concat(parts, dim, join="exact", combine_attrs="drop")
-    leading = [each for each in ("classifier", "class") if each in joined.dims]
+    leading = [dim for dim in ("classifier", "class") if dim in joined.dims]
     joined = joined.transpose(*leading, ...)
     return joined.assign_attrs({"caution": " ".join(cautions)} if cautions else {})

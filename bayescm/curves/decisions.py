@@ -183,7 +183,7 @@ def _ends(values, prob, simultaneous):
     """Return the band, or the pointwise intervals, (..., T, 2), of draws of curves (S, ..., T)."""
     if not simultaneous:
         return Empirical(values).eti(prob)
-    dims = ("draw", *(f"dim_{each}" for each in range(1, values.ndim)))
+    dims = ("draw", *(f"dim_{axis}" for axis in range(1, values.ndim)))
     return band(xr.DataArray(values, dims=dims), prob=prob).values
 
 

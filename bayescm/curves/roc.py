@@ -361,8 +361,8 @@ def band(
     """
     check_prob(prob)
     dim = str(draws.dims[-1]) if dim is None else dim
-    for each in ("draw", dim):
-        if each not in draws.dims:
+    for needed in ("draw", dim):
+        if needed not in draws.dims:
             raise fail(
                 "the draws lack a dim",
                 draws.dims,
@@ -412,7 +412,7 @@ def _global_envelope(curves, low, prob):
     edge = min(size // 2, max(8, int(np.ceil((1 - prob) * size))))
     order = np.stack([_edge(points, edge), _edge(-points, edge)])
     values = np.take_along_axis(points[None], order, axis=2)
-    draws, ranks = order[..., :edge], np.stack([_edge_ranks(each) for each in values])
+    draws, ranks = order[..., :edge], np.stack([_edge_ranks(side) for side in values])
     extreme = _extreme_rank_lengths(draws.ravel(), ranks.ravel(), size)
     deepest_first = np.lexsort(extreme.T[::-1])[::-1]
     kept = deepest_first[: int(np.ceil(prob * size))]
@@ -531,12 +531,12 @@ def draw_curves(
     rng = np.random.default_rng(check_seed(random_seed))
     if normal:
         posterior = binormal(evidence)
-        curves = [each for sample in posterior.samples for each in sample.curves(draws, rng)]
+        curves = [curve for sample in posterior.samples for curve in sample.curves(draws, rng)]
         return DrawnCurves(curves, [], *_labels(posterior))
     posterior = scores(evidence)
     curves, slots = [], []
     for sample in posterior.samples:
-        uncut = None if thresholds is None else [each.above(thresholds) for each in sample.slots]
+        uncut = None if thresholds is None else [slots.above(thresholds) for slots in sample.slots]
         curves += sample.curves(draws, rng, resolution=resolution, uncut=uncut)
         slots += sample.slots
     return DrawnCurves(curves, slots, *_labels(posterior))
@@ -547,8 +547,8 @@ def observed_curves(evidence: xr.Dataset) -> DrawnCurves:
     posterior = scores(evidence)
     curves: list[Curve] = []
     for sample in samples(posterior.evidence):
-        for each in empirical_curves(sample):
-            curves += each.one_vs_rest() if isinstance(each, ClassCurves) else [each]
+        for curve in empirical_curves(sample):
+            curves += curve.one_vs_rest() if isinstance(curve, ClassCurves) else [curve]
     return DrawnCurves(curves, [], *_labels(posterior))
 
 

@@ -144,7 +144,7 @@ class Distribution:
         x = np.asarray(x, float) + np.zeros(self.shape)
         y = self._link.to_y(x)
         step = self._step.reshape(self.shape)
-        below = [self.cdf(self._link.to_x(y + step * each)) for each in _DIFFERENCES]
+        below = [self.cdf(self._link.to_x(y + step * shift)) for shift in _DIFFERENCES]
         with np.errstate(all="ignore"):
             density = np.tensordot(_SIXTH_ORDER, below, 1) / step / self._link.slope(y)
         low, high = self.support
@@ -252,7 +252,7 @@ class Distribution:
 
 def concatenate(members: Sequence[Distribution]) -> Distribution | None:
     """Return one batch of distributions of single numbers, or None where they are not alike."""
-    kinds = {type(each) for each in members}
+    kinds = {type(member) for member in members}
     return next(iter(kinds)).concatenate(members) if len(kinds) == 1 else None
 
 
@@ -270,7 +270,7 @@ def one_by_one(function: Callable, x: ArrayLike, shape: tuple[int, ...]) -> np.n
     x = np.asarray(x, float)
     if x.ndim <= len(shape):
         return function(x)
-    return np.stack([one_by_one(function, each, shape) for each in x])
+    return np.stack([one_by_one(function, points, shape) for points in x])
 
 
 def near_normal(self: Distribution, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -102,7 +102,9 @@ class Stack(InTurn):
     def _ask(self, name, *points):
         def ask(x):
             flat = zip(self.distributions.flat, np.broadcast_to(x, self.shape).flat, strict=True)
-            answers = np.asarray([getattr(each, name)(*[at] * len(points)) for each, at in flat])
+            answers = np.asarray(
+                [getattr(member, name)(*[at] * len(points)) for member, at in flat]
+            )
             return answers.reshape(*self.shape, *answers.shape[1:])
 
         return one_by_one(ask, points[0], self.shape) if points else ask(np.nan)

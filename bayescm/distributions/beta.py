@@ -447,9 +447,9 @@ class _Density:
         rest = ~(size < _SETTLED)
         if rest.any():
             some = self if rest.all() else self.take(rest)
-            moved = some.walk(*(each[rest] for each in state), steps=5)
-            for each, new in zip(state, moved, strict=True):
-                each[rest] = new
+            moved = some.walk(*(array[rest] for array in state), steps=5)
+            for array, new in zip(state, moved, strict=True):
+                array[rest] = new
         unsolved = overshot | ~(size < _SETTLED)
         if unsolved.any():
             low[unsolved], high[unsolved], unsolved[unsolved] = self.take(unsolved).polish(
@@ -464,7 +464,7 @@ class _Density:
             log = near_log_odds(self.p, self.q, z, _DEGREES) - np.log(self.p / self.q)[:, None]
             return np.clip(log, -_LIMIT, _LIMIT).T
         ends = betaincinv(self.p, self.q, tail), betainccinv(self.p, self.q, tail)
-        return [self.shift(each) for each in ends]
+        return [self.shift(end) for end in ends]
 
     def around_mode(self, state):
         """Move the ends outwards where the mode is not well between them."""
@@ -523,7 +523,7 @@ class _Density:
             low, high = self._ends(tail, prob)
             with np.errstate(divide="ignore", invalid="ignore"):
                 levels = [
-                    self.level(each, self.grow(each))[0] for each in map(self.shift, (low, high))
+                    self.level(end, self.grow(end))[0] for end in map(self.shift, (low, high))
                 ]
                 rising = levels[0] < levels[1]
             left, right = np.where(rising, tail, left), np.where(rising, right, tail)

@@ -75,7 +75,7 @@ def decide(
     columns = np.broadcast_arrays(*numbers.values())
     return [
         dict(zip(numbers, row, strict=True))
-        for row in zip(*(each.ravel().tolist() for each in columns), strict=True)
+        for row in zip(*(column.ravel().tolist() for column in columns), strict=True)
     ]
 
 
@@ -127,7 +127,7 @@ def _percent(share, prob):
     if not 0.0005 < share < 0.9995:
         return ">99.9%" if share > 0.5 else "<0.1%"
     rounded = (round(share, digits) for digits in range(3, 17))
-    shown = next((each for each in rounded if (each >= prob) == (share >= prob)), share)
+    shown = next((number for number in rounded if (number >= prob) == (share >= prob)), share)
     return f"{100 * shown:.12g}%"
 
 

@@ -283,10 +283,12 @@ class Discordant(Distribution):
 
     @classmethod
     def concatenate(cls, members: Sequence) -> "Discordant":
-        return cls(*np.array([(each.wins, each.losses, each.rest) for each in members]).T)
+        return cls(*np.array([(member.wins, member.losses, member.rest) for member in members]).T)
 
     def take(self, index: Any) -> "Discordant":
-        return Discordant(*(each.ravel()[index] for each in (self.wins, self.losses, self.rest)))
+        return Discordant(
+            *(counts.ravel()[index] for counts in (self.wins, self.losses, self.rest))
+        )
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         if not np.any(x):  # then only the discordant examples count
@@ -353,7 +355,7 @@ def _log_odds_of_difference(won, lost):
 def discordant(wins: float, losses: float, rest: float) -> Any:
     """Return the distribution of the difference of two shares of the same examples."""
     if wins > 0 and losses > 0 and rest > 0:
-        return Discordant(*(np.asarray(each, float) for each in (wins, losses, rest)))
+        return Discordant(*(np.asarray(counts, float) for counts in (wins, losses, rest)))
     if wins == 0 and losses == 0:
         return PointMass(np.asarray(0.0))
     return None

@@ -196,10 +196,10 @@ def peak(rows: Any, kinds: np.ndarray) -> np.ndarray:
     first = np.where(np.isfinite(low), low, spread[:, :1])
     last = np.where(np.isfinite(high), high, spread[:, -1:])
     x = np.concatenate([first, between, spread[:, -1:], last], axis=-1)
-    each = np.arange(len(x))
+    row = np.arange(len(x))
     for rough in [True] + 14 * [False]:
         best = rows.probabilities(x, rough)[1].argmax(-1)
-        left, right = x[each, np.maximum(best - 1, 0)], x[each, np.minimum(best + 1, len(x.T) - 1)]
+        left, right = x[row, np.maximum(best - 1, 0)], x[row, np.minimum(best + 1, len(x.T) - 1)]
         x = np.linspace(left, right, 9, axis=-1)
     mode, scale = x[:, 4:5], 1e-8 * (spread[:, -1:] - spread[:, :1])
     mode = np.where(mode - low < scale, low, np.where(high - mode < scale, high, mode))[:, 0]

@@ -275,7 +275,7 @@ def near_log_odds(
 def _expansion(z, degrees):
     """Return the coefficients of the polynomials, (K, L * N)."""
     t, u = (chebyshev.chebpts1(degree + 1) for degree in degrees)
-    along, across = (np.linalg.inv(chebyshev.chebvander(each, len(each) - 1)) for each in (t, u))
+    along, across = (np.linalg.inv(chebyshev.chebvander(nodes, len(nodes) - 1)) for nodes in (t, u))
     spread, part = (t[:, None, None] + 1) / _WIDEST, (u[:, None] + 1) / 2
     a, b = 1 / (spread**2 * part), 1 / (spread**2 * (1 - part))
     values = (log_odds(a, b, np.array(z)) - np.log(a / b)) / spread

@@ -148,8 +148,8 @@ class MeanOfFolds(_OfFolds):
         for index in np.ndindex(self._plain_sd.shape):  # one at a time: the arrays stay small
             turn = 1j * np.pi / _WINDOW * deviations[index]  # by fold and node
             waves = np.exp(turn[:, None] * short * np.arange(terms // short)[:, None]) * weights
-            each = waves @ np.exp(turn[..., None] * np.arange(1, short + 1))
-            product[index] = each.reshape(len(each), terms).prod(axis=0)
+            by_node = waves @ np.exp(turn[..., None] * np.arange(1, short + 1))
+            product[index] = by_node.reshape(len(by_node), terms).prod(axis=0)
         return product
 
 

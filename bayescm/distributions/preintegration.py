@@ -304,8 +304,8 @@ def joint_difference(first: Any, second: Any) -> Distribution | None:
     support = first.support[0] - second.support[1], first.support[1] - second.support[0]
     totals = [
         total
-        for each in (first, second)
-        for total in (np.ones(len(each.parameters)) if each.totals is None else each.totals)
+        for member in (first, second)
+        for total in (np.ones(len(member.parameters)) if member.totals is None else member.totals)
     ]
     return preintegrated(vectors, function, support, totals=np.array(totals))
 
@@ -558,7 +558,7 @@ class Lines:
         with np.errstate(all="ignore"):
             for _ in range(_STEPS):
                 rows = self.masses_of_rows(y)
-                pooled = Masses(*(each.mean(0, keepdims=True) for each in rows))
+                pooled = Masses(*(masses.mean(0, keepdims=True) for masses in rows))
                 dy_dz = pooled.dy_dz[0]
                 step = np.clip(move(pooled, pooled, y)[0], -dy_dz, dy_dz)
                 if not (np.abs(step) > _SETTLED * dy_dz).any():

@@ -283,7 +283,9 @@ def _dataset(answers, splits, labels, numbering, groups):
     tests = [splits[index][1] for index in kept]
     example = np.concatenate(tests) if kept else np.empty(0, int)
     predicted = np.concatenate([answers[index] for index in kept]) if kept else labels[:0]
-    repeat, fold = (np.repeat(each[kept], [len(test) for test in tests]) for each in numbering)
+    repeat, fold = (
+        np.repeat(numbers[kept], [len(test) for test in tests]) for numbers in numbering
+    )
     data = {
         "example": example,
         "actual": labels[example],

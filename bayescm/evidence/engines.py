@@ -63,7 +63,7 @@ class _InArrow:
         form = "parquet" if self.kind == ".parquet" else "ipc"
         if not self.path.is_dir():
             return dataset.dataset(self.path, format=form)
-        files = sorted(str(each) for each in self.path.rglob(f"*{self.kind}"))
+        files = sorted(str(path) for path in self.path.rglob(f"*{self.kind}"))
         return dataset.dataset(
             files, format=form, partitioning="hive", partition_base_dir=str(self.path)
         )
@@ -93,7 +93,7 @@ class _InArrow:
         if not parts:
             return self.columns(names).assign(**{NUMBER: 0})
         # Pieces may have dictionaries of their own: labels are compared as what they stand for.
-        every = pd.concat([without_categories(each) for each in parts], ignore_index=True)
+        every = pd.concat([without_categories(part) for part in parts], ignore_index=True)
         total = every.groupby(names, dropna=False, sort=False, observed=True)["count_all"].sum()
         return total.rename(NUMBER).reset_index()
 
@@ -125,12 +125,12 @@ class _InDuckDB:
         except duckdb.Error as problem:
             todo = "check that it is one, and that nobody writes to it"
             raise fail("not a database of DuckDB", str(problem), "a whole file", todo) from None
-        known = [row[0] for row in self.connection.execute("show tables").fetchall()]
-        if not table and len(known) == 1:
-            table = known[0]
-        if table not in known:
-            todo = f"{suggest(table, known)} write {path.name}{_PARTING}TABLE"
-            raise fail("no such table in the database", table or "none named", known, todo)
+        tables = [row[0] for row in self.connection.execute("show tables").fetchall()]
+        if not table and len(tables) == 1:
+            table = tables[0]
+        if table not in tables:
+            todo = f"{suggest(table, tables)} write {path.name}{_PARTING}TABLE"
+            raise fail("no such table in the database", table or "none named", tables, todo)
         self.relation = self.connection.table(table)
         self.names = list(self.relation.columns)
 

@@ -243,9 +243,9 @@ def read_columns(
     return _one_kind(frame.assign(**places), *labels)
 
 
-def _numeric(given, labels, positive):
-    if given is not None:
-        return given
+def _numeric(numeric_labels, labels, positive):
+    if numeric_labels is not None:
+        return numeric_labels
     named = [*(labels if labels is not None else []), positive]
     return any(isinstance(label, (int, np.integer)) and label is not bool(label) for label in named)
 
@@ -367,9 +367,9 @@ class File:
         names = list(dict.fromkeys(names))
         total = pd.DataFrame(columns=[*names, NUMBER])
         for piece in self._pieces(Columns(tuple(names))):
-            found = piece.groupby(names, dropna=False, sort=False, observed=True).size()
-            found = without_categories(found.rename(NUMBER).reset_index())
-            every = pd.concat([total, found], ignore_index=True) if len(total) else found
+            counts = piece.groupby(names, dropna=False, sort=False, observed=True).size()
+            counts = without_categories(counts.rename(NUMBER).reset_index())
+            every = pd.concat([total, counts], ignore_index=True) if len(total) else counts
             total = every.groupby(names, dropna=False, sort=False)[NUMBER].sum().reset_index()
         return _few_labels(total.astype(dict.fromkeys(names, "category")), names)
 
@@ -414,7 +414,7 @@ class File:
 
     def _stream(self, wanted):
         pieces = list(self._pieces(wanted))
-        joined = {name: _concatenate([each[name] for each in pieces]) for name in pieces[0]}
+        joined = {name: _concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
         return _few_labels(pd.DataFrame(joined), wanted.labels)
 
     def _pieces(self, wanted):

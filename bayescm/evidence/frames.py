@@ -73,7 +73,7 @@ def from_frame(
         frame, weights = count_combinations(frame, columns, weights, weights_are)
         weights_are = weights_are if weights_are == "importance" else None
         weights_are = "counts" if weights is not None and weights_are is None else weights_are
-    said = {name: column_of(frame, each) for name, each in answers.items()}
+    predictions = {name: column_of(frame, column) for name, column in answers.items()}
     options: dict[str, Any] = {
         "by": {dim: column_of(frame, name) for dim, name in dims.items()},
         "weights": None if weights is None else column_of(frame, weights),
@@ -83,8 +83,8 @@ def from_frame(
     }
     truth = column_of(frame, actual)
     if several:
-        return from_classifiers(truth, said, **options)
-    return from_predictions(truth, *said.values(), weights_are=weights_are, **options)
+        return from_classifiers(truth, predictions, **options)
+    return from_predictions(truth, *predictions.values(), weights_are=weights_are, **options)
 
 
 def columns_by_name(columns: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:

@@ -68,7 +68,7 @@ def from_item_counts(
     columns = {"tp": tp, "fp": fp, "fn": fn}
     if counts is None:
         counts = columns
-    elif any(each is not None for each in columns.values()):
+    elif any(column is not None for column in columns.values()):
         todo = "pass a table, or tp=, fp= and fn="
         raise fail("a table of counts beside tp, fp or fn", ..., "one of them", todo)
     several = isinstance(counts, Mapping) and not {*_CELLS} & {*counts}

@@ -150,7 +150,7 @@ def sides_of(table: pd.DataFrame) -> tuple[str, str]:
     """
     names = [str(axis.name).strip().lower().replace(" ", "_") for axis in table.axes]
     (true_down, true_across), (down, across) = (
-        [name in known for name in names] for known in (_TRUE, _GUESSED)
+        [name in words for name in names] for words in (_TRUE, _GUESSED)
     )
     if (true_down and true_across) or (down and across):
         got, todo = (
@@ -167,7 +167,7 @@ def is_default_index(index: pd.Index) -> bool:
     return bare and (index.start, index.step) == (0, 1)
 
 
-def in_label_order(given: Any, labels: Sequence) -> Any:
+def in_label_order(numbers: Any, labels: Sequence) -> Any:
     """
     Return numbers by label, of a mapping or a Series, in the order of the labels; others as given.
 
@@ -178,13 +178,15 @@ def in_label_order(given: Any, labels: Sequence) -> Any:
     >>> in_label_order(pd.Series({"b": 0.2, "a": 0.8}), ["a", "b"])
     [0.8, 0.2]
     """
-    if isinstance(given, pd.Series) and not is_default_index(given.index):
-        given = given.to_dict()
-    if not isinstance(given, Mapping):
-        return given
-    if set(given) != set(labels):
-        raise fail("labels that are not the classes", list(given), list(labels), "name each class")
-    return [given[label] for label in labels]
+    if isinstance(numbers, pd.Series) and not is_default_index(numbers.index):
+        numbers = numbers.to_dict()
+    if not isinstance(numbers, Mapping):
+        return numbers
+    if set(numbers) != set(labels):
+        raise fail(
+            "labels that are not the classes", list(numbers), list(labels), "name each class"
+        )
+    return [numbers[label] for label in labels]
 
 
 def columns_in_order(table: Any, labels: Sequence) -> Any:
@@ -203,12 +205,12 @@ def columns_in_order(table: Any, labels: Sequence) -> Any:
             return table
     elif not _is_polars(table):
         return table
-    names, wanted = ([str(each) for each in given] for given in (table.columns, labels))
+    names, wanted = ([str(label) for label in side] for side in (table.columns, labels))
     if sorted(names) == sorted(wanted):
         places = [names.index(label) for label in wanted]
         return table.iloc[:, places] if isinstance(table, pd.DataFrame) else table[:, places]
-    own = sorted(set(names) & set(wanted))
-    if own and len(names) == len(wanted):
+    shared = sorted(set(names) & set(wanted))
+    if shared and len(names) == len(wanted):
         todo = "name every column as its class"
         raise fail("some columns are named as classes, others not", names, wanted, todo)
     return table

@@ -251,8 +251,8 @@ def judgements(
     values, is_labelled = _human_labels(actual)
     several = isinstance(predicted, Mapping)
     if not several:
-        known = options.get("labels"), options.get("abstain")
-        predicted, judge, _ = _classified(predicted, judge, values, len(is_labelled), *known)
+        coding = options.get("labels"), options.get("abstain")
+        predicted, judge, _ = _classified(predicted, judge, values, len(is_labelled), *coding)
     stratum, names = strata(judge, design, len(is_labelled), is_labelled.sum())
     by_name = (
         {f"predicted_{name}": labels_of for name, labels_of in predicted.items()}
@@ -484,15 +484,15 @@ def strata(
             if isinstance(labels_or_scores, Mapping)
             else [labels_or_scores]
         )
-        for each in columns:
-            if each is not None:
-                parts.append(_part(name, each, size, labels or size))
+        for values in columns:
+            if values is not None:
+                parts.append(_part(name, values, size, labels or size))
     if not parts:
         return np.zeros(size, int), ["all"]
-    codes = np.unique(np.stack([each.codes for each in parts]), axis=1, return_inverse=True)
+    codes = np.unique(np.stack([part.codes for part in parts]), axis=1, return_inverse=True)
     rows, stratum = codes
     names = [
-        " ".join(str(each.categories[code]) for each, code in zip(parts, row, strict=True))
+        " ".join(str(part.categories[code]) for part, code in zip(parts, row, strict=True))
         for row in rows.T
     ]
     return stratum.ravel(), names
@@ -650,10 +650,11 @@ def warn_of_judge(labelled: np.ndarray, others: np.ndarray, *, varies: bool) -> 
         warning = f"{share} of the examples are in {many} without a label: what is true "
         warnings.warn(f"{warning}there is left to the prior. Label some of these.", stacklevel=4)
         return
-    worth = equivalent_labels(labelled, others)
-    if others.any() and worth < sizes.sum():
+    equivalent = equivalent_labels(labelled, others)
+    if others.any() and equivalent < sizes.sum():
         warning = (
-            f"The judge does not help: {sizes.sum():.0f} labels are worth {worth:.0f} without it."
+            f"The judge does not help: {sizes.sum():.0f} labels are worth {equivalent:.0f} "
+            "without it."
         )
         todo = "It tells too little of the truth, or the labels are few where the examples are many"
         warnings.warn(f"{warning} {todo}; pass a better judge or label more.", stacklevel=4)
@@ -672,8 +673,8 @@ def equivalent_labels(labelled: np.ndarray, others: np.ndarray) -> float:
     guess = (labelled + 0.5 / labelled.shape[-1]) / (sizes[:, None] + 0.5)
     whole = share @ guess
     spread = (guess * (1 - guess)).sum(-1)
-    worth = (whole * (1 - whole)).sum() / (share**2 * spread / (sizes + 0.5)).sum()
-    return max(0.0, float(worth - (sizes > 0).sum()))
+    equivalent = (whole * (1 - whole)).sum() / (share**2 * spread / (sizes + 0.5)).sum()
+    return max(0.0, float(equivalent - (sizes > 0).sum()))
 
 
 def warn_of_slices(counts: xr.DataArray, axes: Mapping[str, Axis]) -> None:
@@ -715,17 +716,17 @@ def select_classifier(evidence: xr.DataArray | xr.Dataset, place: int = 0) -> xr
     rest = outcomes["unlabelled"].transpose(*lead, "judge", "answers").values
     table = np.zeros((*counts.shape[:-1], len(labels), len(labels)), counts.dtype)
     others = np.zeros((*counts.shape[:-1], len(labels)), rest.dtype)
-    said = np.atleast_2d(outcomes["predicted"].values)[place].tolist()
+    answers = np.atleast_2d(outcomes["predicted"].values)[place].tolist()
     for at, (truth, answer) in enumerate(
-        zip(outcomes["actual"].values.tolist(), said, strict=True)
+        zip(outcomes["actual"].values.tolist(), answers, strict=True)
     ):
         table[..., index[truth], index[answer]] += counts[..., at]
     for at, answer in enumerate(np.atleast_2d(outcomes["answered"].values)[place].tolist()):
         others[..., index[answer]] += rest[..., at]
     coords = {k: v for k, v in outcomes.coords.items() if set(v.dims) <= {*lead}}
     coords |= {dim: labels for dim in CELLS} | {"judge": judges}
-    found = xr.DataArray(table, dims=(*lead, "judge", *CELLS), coords=coords, name="counts")
-    return found.assign_coords(unlabelled=((*lead, "judge", "predicted"), others))
+    tables = xr.DataArray(table, dims=(*lead, "judge", *CELLS), coords=coords, name="counts")
+    return tables.assign_coords(unlabelled=((*lead, "judge", "predicted"), others))
 
 
 def judge_as_classifier(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray | None:

@@ -191,9 +191,11 @@ def _check_one_type(actual):
     labels = actual if isinstance(actual, (list, tuple)) else np.asarray(actual)
     if isinstance(labels, np.ndarray):
         labels = labels.ravel().tolist() if labels.dtype.kind == "O" else []
-    text = next((each for each in labels if isinstance(each, str)), None)
+    text = next((label for label in labels if isinstance(label, str)), None)
     numbers = (int, float, np.number, np.bool_)
-    number = next((each for each in labels if isinstance(each, numbers) and each == each), None)
+    number = next(
+        (label for label in labels if isinstance(label, numbers) and label == label), None
+    )
     if text is not None and number is not None:
         allowed, todo = "all str, all int or all bool", "make them all strings"
         raise fail("labels of actual are of mixed types", [number, text], allowed, todo)
@@ -580,15 +582,15 @@ def _farthest_outside(values):
     return repr(reach["classifier"].values[reach.values.argmax()].item())
 
 
-def check_chances(given: Any, what: str, todo: str, *, inside: bool = False) -> np.ndarray:
+def check_chances(values: Any, what: str, todo: str, *, inside: bool = False) -> np.ndarray:
     """Return probabilities (T,), or raise where they are none, or 0 or 1 but have to lie inside."""
     try:
-        at = np.atleast_1d(check_reals(given, "probabilities", todo))
+        at = np.atleast_1d(check_reals(values, "probabilities", todo))
     except (TypeError, ValueError):
         at = np.array([np.nan])
     held = (at > 0) & (at < 1) if inside else (at >= 0) & (at <= 1)
     if at.ndim != 1 or not len(at) or not held.all():
-        raise fail(what, given, f"numbers in {'(0, 1)' if inside else '[0, 1]'}", todo)
+        raise fail(what, values, f"numbers in {'(0, 1)' if inside else '[0, 1]'}", todo)
     return at
 
 

@@ -71,7 +71,8 @@ def mixture_weights(
     pseudo_counts = np.broadcast_to(pseudo_counts, (*counts.shape[:-1], components))
     total = counts.sum(-1, keepdims=True) + pseudo_counts.sum(-1, keepdims=True)
     shares, prior = (
-        (each / np.where(total > 0, total, 1)).astype(precision) for each in (counts, pseudo_counts)
+        (number / np.where(total > 0, total, 1)).astype(precision)
+        for number in (counts, pseudo_counts)
     )
     transposed = np.ascontiguousarray(likelihood.swapaxes(-1, -2))
     batched = likelihood.ndim > 2

@@ -96,7 +96,7 @@ def gwet_ac1(labelled: Labelled) -> np.ndarray:
 def cohen_kappa(labelled: Labelled) -> np.ndarray:
     """Return Cohen's kappa of two raters: each has shares of his own."""
     first, second = (
-        each / np.maximum(each.sum(-1, keepdims=True), 1) for each in labelled.by_rater
+        votes / np.maximum(votes.sum(-1, keepdims=True), 1) for votes in labelled.by_rater
     )
     table = np.einsum("...p,...pc,...pk->...ck", labelled.weight, first, second)
     table = _ratio(table, table.sum((-2, -1), keepdims=True))

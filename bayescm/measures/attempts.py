@@ -52,8 +52,8 @@ class Wrong(NamedTuple):
         other = np.concatenate([[0], free.cumsum()])
 
         def among_others(number, kinds):
-            each = np.where(number > 0, number, 1) * (rest - np.log(self.others))
-            spread = each + kinds * np.log(self.others) + other[kinds]
+            of_each_kind = np.where(number > 0, number, 1) * (rest - np.log(self.others))
+            spread = of_each_kind + kinds * np.log(self.others) + other[kinds]
             return np.where(number > 0, spread, 0.0)
 
         cases = [among_others(total, kinds)]

@@ -603,7 +603,7 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
     if entry.takes in ("cells", "curve") and of_examples:
         entry = example_cells.of_cells(entry)
     if variables and entry.takes not in variables:
-        of = [_VARIABLES.get(each, each) for each in (*variables, entry.takes)]
+        of = [_VARIABLES.get(variable, variable) for variable in (*variables, entry.takes)]
         what = f"not a measure of {' or '.join(of[:-1])}, but of {of[-1]}"
         todo = "ask evidence that has it"
         if entry.takes == "curve":
@@ -612,7 +612,7 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
             todo = f"choose a threshold: curves.at_threshold(scores, {entry.__name__!r}, 0.5)"
         if entry.takes == "probabilities":
             todo = "if the scores are probabilities, pass them through from_probabilities"
-        allowed = [name for each in variables for name in names(each)]
+        allowed = [name for variable in variables for name in names(variable)]
         raise fail(what, entry.__name__, allowed, todo)
     return entry
 
@@ -631,7 +631,7 @@ def _read(text):
     with_classes = re.fullmatch(r"(.+)\[([^\[\]()]+)\]", text)
     if with_classes:
         return of_classes(
-            resolve(with_classes[1]), [each.strip() for each in with_classes[2].split(",")]
+            resolve(with_classes[1]), [label.strip() for label in with_classes[2].split(",")]
         )
     name, how = re.sub(r"\s", "", text), ""
     if notation := re.fullmatch(r"(\w+[@^])(\d+)", name):
@@ -659,7 +659,7 @@ def _made(text, base, written):
     try:
         call: Any = ast.parse(f"f({written})", mode="eval").body
         parameters = tuple(map(ast.literal_eval, call.args))
-        named = {each.arg: ast.literal_eval(each.value) for each in call.keywords}
+        named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError, AttributeError):
         allowed = "e.g. fbeta(0.5), tversky(0.3,0.7) or cost([[0,1],[5,0]])"
         todo = "write numbers separated by commas"

@@ -108,7 +108,7 @@ def measure(
 def _predicted(tree, group, cells):
     """Return the counts of the next test set: those that the tree predicts, or drawn from cells."""
     draws = group_of(tree, f"{group}_predictive")
-    flat = [each for each in draws.values() if "cell" in each.dims]
+    flat = [variable for variable in draws.values() if "cell" in variable.dims]
     if attribute_dims(tree, "uses") or not flat:
         data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
         counts = data["counts"] if "counts" in data else xr.DataArray(np.nan)
@@ -133,10 +133,10 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
         If a measure is unknown or asked for twice, or needs the positive class and none is set.
     """
     resolved = of_variable(measures, "cells")
-    if any(each.class_selection for each in resolved):
-        resolved = [bound(each, classes(cells)) for each in resolved]
+    if any(measure.class_selection for measure in resolved):
+        resolved = [bound(measure, classes(cells)) for measure in resolved]
     if abstains(cells):
-        resolved = [with_abstentions(each) for each in resolved]
+        resolved = [with_abstentions(measure) for measure in resolved]
     if cells.sizes["actual"] - abstains(cells) == 2 and positive(cells) is None:
         for kernel in resolved:
             if kernel.needs_positive or (kernel.symmetry_assumed and not _symmetric(kernel)):
@@ -157,7 +157,7 @@ def of_variable(
     measures: str | Callable | Sequence[str | Callable], variable: str | tuple[str, ...]
 ) -> list:
     """Return measures that are functions of a variable of a posterior, or of several, or raise."""
-    resolved = [resolve(each, variable) for each in several(measures)]
+    resolved = [resolve(measure, variable) for measure in several(measures)]
     called = [kernel.__name__ for kernel in resolved]
     if len(set(called)) < len(called):
         todo = "name it once, or give the functions different names"

@@ -538,10 +538,10 @@ def bound(measure: Measure, labels: Iterable) -> Measure:
     if not measure.class_selection or measure.collapse is None:
         return measure
     names = [str(label) for label in labels]
-    for each in measure.class_selection:
-        if each not in names:
-            raise fail("no such class", each, names, suggest(each, names))
-    base, indices = measure.collapse[1], [names.index(each) for each in measure.class_selection]
+    for label in measure.class_selection:
+        if label not in names:
+            raise fail("no such class", label, names, suggest(label, names))
+    base, indices = measure.collapse[1], [names.index(label) for label in measure.class_selection]
     if _is_average(base):
         of_some = partial(_average_of, formula=base.formula, how=base.average, indices=indices)
         base, reduce = replace(base, compute=of_some, form=None), partial(_table, size=len(names))
@@ -553,7 +553,7 @@ def bound(measure: Measure, labels: Iterable) -> Measure:
 
 
 def _average_of(cells, formula, how, indices):
-    return AVERAGES[how](formula, *(each[..., indices] for each in every_class(cells)))
+    return AVERAGES[how](formula, *(counts[..., indices] for counts in every_class(cells)))
 
 
 def _table(cells, size):

@@ -78,8 +78,8 @@ def of_joint_cells(
     joint = padded.reshape(*lead, *[classes] * (1 + number))
     first = joint.ndim - number
     tables = [
-        joint.sum(tuple(first + other for other in range(number) if other != each))
-        for each in range(number)
+        joint.sum(tuple(first + other for other in range(number) if other != member))
+        for member in range(number)
     ]
     coords = {k: v for k, v in counts.coords.items() if "cell" not in v.dims}
     coords |= {dim: np.asarray(labels) for dim in CELLS}

@@ -143,7 +143,9 @@ class ClassForecasts:
     def average_of_curves(self, formula: Callable, how: str) -> np.ndarray:
         """Return a formula of the ROC curves averaged over the classes, (S, K)."""
         curves = [one.roc_curves() for one in self.averaged]
-        values = np.stack([np.stack(list(map(formula, each)), axis=-1) for each in curves], -1)
+        values = np.stack(
+            [np.stack(list(map(formula, of_classes)), axis=-1) for of_classes in curves], -1
+        )
         if how == "macro":
             return values.mean(axis=-1)
         return (values * self.prevalence[:, None]).sum(axis=-1)
@@ -364,7 +366,7 @@ def of_bins(bins: int = _BINS, edges: Sequence[float] | None = None) -> Measure:
         rising = cuts.ndim == 1 and len(cuts) > 1 and (np.diff(cuts) > 0).all()
         if not rising or (cuts[0], cuts[-1]) != (0, 1):
             raise fail("edges must rise from 0 to 1", edges, "e.g. [0, 0.2, 1]", todo)
-        name = f"ece_binned(edges=[{','.join(f'{each:g}' for each in cuts)}])"
+        name = f"ece_binned(edges=[{','.join(f'{cut:g}' for cut in cuts)}])"
 
     def formula(forecasts):
         return _in_bins(forecasts, cuts)
@@ -456,9 +458,13 @@ def averaged(measure: Measure, how: str) -> Measure:
 
 def _averages():
     """Return the means over the classes, and the measures of the highest probability, by name."""
-    of_one_class = [each for each in globals().values() if getattr(each, "one_class", False)]
+    of_one_class = [
+        measure for measure in globals().values() if getattr(measure, "one_class", False)
+    ]
     return {
-        f"{each.canonical}_{how}": averaged(each, how) for each in of_one_class for how in _AVERAGES
+        f"{measure.canonical}_{how}": averaged(measure, how)
+        for measure in of_one_class
+        for how in _AVERAGES
     }
 
 

@@ -91,8 +91,8 @@ def run_paper(
     journal = None if path is None else path.with_name(path.name + ".journal")
     options = {"replications": replications, "seed": seed, "jobs": jobs, "journal": journal}
     parts = [
-        work.table(each, case, data=data, progress=progress, **options)
-        for each in (work.TABLES if table is None else [table])
+        work.table(name, case, data=data, progress=progress, **options)
+        for name in (work.TABLES if table is None else [table])
     ]
     frame = pd.concat(parts, ignore_index=True)
     if path is not None:

@@ -170,7 +170,7 @@ def experiment(name: str, data: str | None = None) -> Experiment:
     >>> experiment("5").cases[1][0].learner
     'tree'
     """
-    check_choice("table of cases", name, [each for each in TABLES if each != "11"])
+    check_choice("table of cases", name, [number for number in TABLES if number != "11"])
     methods: dict[str, Method] = METHODS
     if name == "3":
         settings = {

@@ -114,7 +114,7 @@ def plan_attempts(
         for n_items in _numbers("items", items, default_items):
             shares = posterior.draw_shares(mixture, "parameter", replications, rng)[:, 0]
             simulated = [
-                _simulate(posterior, mixture, each, n_items, n_attempts, rng) for each in shares
+                _simulate(posterior, mixture, truth, n_items, n_attempts, rng) for truth in shares
             ]
             simulated[0].check_reach(kernel)
             rates = Rates(mixture.support, _draw_shares(simulated, mixture, of, rng), mixture.wrong)
@@ -150,9 +150,9 @@ def _numbers(name, numbers, default):
 def _draw_shares(simulated, mixture, of, rng):
     """Draw the shares of the sorts of items, (draws, data sets, sorts), all data sets at once."""
     if simulated[0].group is not None and of == "population":
-        shares = [each.draw_shares(mixture, of, _DRAWS, rng) for each in simulated]
+        shares = [one.draw_shares(mixture, of, _DRAWS, rng) for one in simulated]
         return np.concatenate(shares, axis=1)
-    patterns = [each.patterns(mixture)[0] for each in simulated]
+    patterns = [one.patterns(mixture)[0] for one in simulated]
     prior = simulated[0].concentration * mixture.prior
     finite = of == "finite"
     return mixture.gibbs_shares(patterns, prior, _DRAWS, rng, finite=finite, chains=_CHAINS)

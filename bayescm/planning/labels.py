@@ -336,8 +336,8 @@ def labels_worth(
         size, pseudo_counts = n.reshape(shape), prior.reshape(shape)
         # The variance goes with one over the examples, pseudo-counts included.
         ratio = (np.nanstd(without_judge, axis=0) / np.nanstd(with_judge, axis=0)) ** 2
-        worth = (size + pseudo_counts) * ratio - pseudo_counts
-        tables.append(_worth_table(template.rename(kernel.__name__), size, worth))
+        equivalent = (size + pseudo_counts) * ratio - pseudo_counts
+        tables.append(_worth_table(template.rename(kernel.__name__), size, equivalent))
     return pd.concat(tables, ignore_index=True)
 
 

@@ -431,10 +431,10 @@ class CrossedRates(LogitNormalRates):
             remainder = residual - v / variance
             gradient -= (weight * shrinkage * remainder) @ x
             step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
-            own_step = shrinkage * (remainder - weight * (step @ x.T))
-            longest = np.abs(step @ x.T + own_step).max(1, keepdims=True)
+            step_of_v = shrinkage * (remainder - weight * (step @ x.T))
+            longest = np.abs(step @ x.T + step_of_v).max(1, keepdims=True)
             damping = np.minimum(1, _LONGEST_STEP / np.maximum(longest, 1e-12))
-            b, v = b + damping * step, v + damping * own_step
+            b, v = b + damping * step, v + damping * step_of_v
             if longest.max() < _CONVERGED:
                 break
         return b, v

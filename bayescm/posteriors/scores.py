@@ -356,8 +356,8 @@ class DirichletCurves:
         first = np.unique(self._curve_of, return_index=True)[1]  # the first problem of each curve
         slots = [self.slots[index] for index in first]
         bounds = [
-            block_bounds(each, resolution or len(each.tied), () if uncut is None else uncut[index])
-            for index, each in enumerate(slots)
+            block_bounds(some, resolution or len(some.tied), () if uncut is None else uncut[index])
+            for index, some in enumerate(slots)
         ]
         prevalence = self.prevalence(size, rng)[first]
         masses = self._masses(bounds, size, rng)

@@ -155,7 +155,7 @@ def methods_paragraph(
 
 def _design(sentences):
     first, *rest = sentences
-    return " ".join(escape_latex(each) for each in [f"The evaluation is of {first}", *rest])
+    return " ".join(escape_latex(sentence) for sentence in [f"The evaluation is of {first}", *rest])
 
 
 def _of_measures(names):

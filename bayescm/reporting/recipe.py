@@ -867,12 +867,12 @@ class ResultsRecipe(Recipe):
         ranked = bcm.ranks(self.evidence, self.measures or None, **self.of_ranks)
         ranked = ranked.sort_values("expected_rank", ignore_index=True)
         best = [*map(display_label, ranked.loc[ranked["best_rank"] == 1, "classifier"])]
-        told_apart = f"{', '.join(best[:-1])} and {best[-1]} may each be the best."
+        sentence = f"{', '.join(best[:-1])} and {best[-1]} may each be the best."
         if len(best) == 1:
-            told_apart = f"{best[0]} is told to be the best."
+            sentence = f"{best[0]} is found to be the best."
         columns = ["classifier", "expected_rank", "best_rank", "worst_rank", "tiers", "p_best"]
         caption = "Ranks (1 is best); best_rank to worst_rank hold for all classifiers at once"
-        return Section("Who is told apart", [told_apart], [Table(caption, ranked[columns])])
+        return Section("Who is told apart", [sentence], [Table(caption, ranked[columns])])
 
     def pictures(self) -> list[Section]:
         """Draw the tiers, and the differences of all pairs."""

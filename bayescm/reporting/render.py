@@ -86,7 +86,9 @@ def write(
 
 
 def _write(path, title, sections, folder, interactive):
-    sections = [replace(each, tables=list(map(_for_readers, each.tables))) for each in sections]
+    sections = [
+        replace(section, tables=list(map(_for_readers, section.tables))) for section in sections
+    ]
     files = folder / f"{_SAFE.sub('-', path.stem)}_files"
     renderer = partial(_html, interactive=True) if interactive else RENDERERS[path.suffix]
     text = renderer(title, sections, folder, files.name)

@@ -86,5 +86,5 @@ def test_halves_beside_folds(capsys, tmp_path):
 def test_a_report_on_results(tmp_path):
     text = bcm.report(bcm.from_results(TABLE), tmp_path / "page.md", progressbar=False).read_text()
     assert "3 classifiers on 6 data sets, 5 runs on each" in text
-    assert "b is told to be the best" in text
+    assert "b is found to be the best" in text
     assert "hierarchical\\_differences" in text

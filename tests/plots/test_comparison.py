@@ -67,5 +67,5 @@ def test_data_sets_share_the_rows_of_a_pair():
     assert labels == ["accuracy: a − b", "F1 (macro): a − b"]
     legend = [text.get_text() for text in axes.get_legend().get_texts()]
     assert legend == ["data set iris", "data set wine"]
-    with pytest.raises(ValueError, match="no such column: 'dataset'. Did you mean 'data_set'"):
+    with pytest.raises(ValueError, match=r"no such column: 'dataset'\. Did you mean 'data_set'"):
         bcm.plot_differences(table, dim="dataset")

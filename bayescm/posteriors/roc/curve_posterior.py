@@ -146,7 +146,7 @@ class CurvePosterior(Posterior):
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the value in the sample."""
         self.resolve_estimand(of)
-        curves = [each for sample in samples(self.evidence) for each in empirical_curves(sample)]
+        curves = [curve for sample in samples(self.evidence) for curve in empirical_curves(sample)]
         values = np.stack([measure(curve)[0] for curve in curves])
         return values.reshape((*self.template.shape, *values.shape[1:]))
 
