@@ -144,7 +144,8 @@ def _highest(draws, grids, prob):
     counts, _, _ = np.histogram2d(draws[0], draws[1], bins=_GRID, range=spans)
     # Scott's rule, with the draws' own correlation, so that thin regions stay thin; by Kish's
     # number where draws are repeated, as those of importance sampling are: else the region is wavy.
-    _, repeats = np.unique(draws, axis=1, return_counts=True)
+    pairs = np.ascontiguousarray(draws.T).view(complex)  # which sort in a sixth of the time
+    _, repeats = np.unique(pairs, return_counts=True)
     effective = draws.shape[1] ** 2 / (repeats.astype(float) ** 2).sum()
     bandwidth = np.cov(draws) * effective ** (-1 / 3)
     bandwidth += np.diag([(step / 2) ** 2 for step in steps])
