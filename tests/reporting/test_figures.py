@@ -32,6 +32,12 @@ def of_one():
     return bcm.from_cells(tp=31, fn=6, fp=4, tn=72)
 
 
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch):
+    """Draw regions in a second: what is compared is made of the same draws."""
+    monkeypatch.setattr("bayescm.answers.regions._MANY_DRAWS", 20_000)
+
+
 CASES = {
     "folds": (of_folds, {}),
     "folds, another model": (of_folds, {"model": "averaged_folds"}),
