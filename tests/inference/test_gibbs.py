@@ -111,7 +111,7 @@ def test_latent_classes_are_calibrated():
     rng, ranks = np.random.default_rng(5), []
     prior = np.array([[4.0, 1.0], [1.5, 6.0]])
     patterns = np.eye(2)[np.stack(np.meshgrid(*[np.arange(2)] * 3), -1).reshape(-1, 3).T]
-    for _ in range(100):
+    for _ in range(60):
         prevalence = rng.dirichlet(np.ones(2))
         rates = rng.dirichlet(prior[0], 3), rng.dirichlet(prior[1], 3)
         rates = np.stack(rates, axis=1)
@@ -121,7 +121,7 @@ def test_latent_classes_are_calibrated():
             (patterns[:, :, 1][..., None] == answers[:, None]).all(0).argmax(0), minlength=8
         )
         draws, _, _ = gibbs.latent_class(
-            patterns, counts, prior, 59, rng, burn=60, chains=59, thin=1
+            patterns, counts, prior, 59, rng, burn=40, chains=59, thin=1
         )
         ranks.append((draws[:, 0, 1] < prevalence[1]).sum())
     assert_uniform(np.array(ranks), 59)

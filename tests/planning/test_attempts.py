@@ -12,7 +12,7 @@ EVIDENCE = bcm.from_attempts(TABLE)
 
 def test_the_width_to_expect_is_that_of_real_answers():
     result = bcm.planning.plan_attempts(
-        EVIDENCE, "mean", items=[40, 160], attempts=4, replications=6
+        EVIDENCE, "mean", items=[40, 160], attempts=4, replications=3
     )
     assert result[["items", "attempts", "answers"]].values.tolist() == [[40, 4, 160], [160, 4, 640]]
     real = float(bcm.interval(EVIDENCE, "mean").diff("bound").item())
@@ -21,7 +21,7 @@ def test_the_width_to_expect_is_that_of_real_answers():
 
 
 def test_more_attempts_tell_of_the_items_at_hand():
-    asked = {"items": 40, "attempts": [4, 16], "replications": 6}
+    asked = {"items": 40, "attempts": [4, 16], "replications": 3}
     finite = bcm.planning.plan_attempts(EVIDENCE, "mean", of="finite", **asked)["width"]
     every = bcm.planning.plan_attempts(EVIDENCE, "mean", **asked)["width"]
     assert finite[1] / finite[0] < 0.65
