@@ -43,9 +43,9 @@ def test_without_measures_they_are_the_usual_ones_of_the_evidence(both):
     assert bcm.ranks(both, draws=100)["measure"].unique().tolist() == usual
     answers = {"a": [1, 1, 0, 1, 0, 1], "b": [1, 0, 0, 1, 1, 0]}
     attempts = bcm.from_attempts(answers)
-    assert bcm.compare(attempts)["measure"].tolist() == ["mean"]
+    assert bcm.compare(attempts, draws=100)["measure"].tolist() == ["mean"]
     apart = {name: bcm.from_attempts(values) for name, values in answers.items()}
-    assert bcm.ranks(apart)["measure"].tolist() == ["mean", "mean"]
+    assert bcm.ranks(apart, draws=100)["measure"].tolist() == ["mean", "mean"]
     with pytest.raises(TypeError, match="no measures"):
         bcm.compare({"a": bcm.fit(A, draws=50), "b": bcm.fit(B, draws=50)})
 

@@ -33,7 +33,7 @@ def summary():
 
 @pytest.fixture(scope="module")
 def comparisons():
-    return {name: bcm.compare(both, MEASURES) for name, both in SETS.items()}
+    return {name: bcm.compare(both, MEASURES, draws=2000) for name, both in SETS.items()}
 
 
 def cells(text):
@@ -96,7 +96,7 @@ def test_the_caption_says_what_cells_bold_and_marks_mean(summary, comparisons):
     assert "Bold" not in text
     assert "Bold: the best" in bcm.latex_table(summary, comparison=comparisons)
     both = SETS["wdbc"]
-    near = bcm.compare(both, MEASURES, rope=0.02, prob=0.9)
+    near = bcm.compare(both, MEASURES, rope=0.02, prob=0.9, draws=2000)
     text = bcm.latex_table(bcm.summary(both, MEASURES), comparison=near)
     assert "worse than the best by more than 0.02 with a probability below 90\\%." in text
     with pytest.raises(ValueError, match="different prob or rope"):

@@ -199,7 +199,7 @@ UNSEEN |= {("monitor status", "--kind"), ("monitor history", "--kind")}
 UNSEEN |= {"--planned", "--name", "--order", "--new", "--log", "--interactive", "--at"}
 # A model of other evidence says itself what it cannot take; a file may lack what is read first.
 NAMELESS = {"--model", ("report", "--probability")}
-QUICK = {"prob-above", "elicit", "monitor status", "monitor verify", "monitor export"}
+QUICK = {"prob-above", "elicit", "monitor verify", "monitor export"}
 QUICK |= {"monitor backup", "monitor restore", "monitor roll-up"}
 
 
