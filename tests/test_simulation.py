@@ -80,6 +80,7 @@ def test_replications_depend_on_seed_and_index_alone():
     assert not np.isclose(one, generator(6, 7).random(3)).any()
 
 
+@pytest.mark.long
 def test_same_result_whatever_the_number_of_jobs(tmp_path):
     one = simulation.run(tosses, METHODS, replications=40, seed=1)
     journal = tmp_path / "two.jsonl"

@@ -94,11 +94,11 @@ def test_many_examples_of_few_values_are_counted_value_by_value():
 
 @pytest.mark.parametrize("size", [150, 900])
 def test_a_step_is_answered_by_the_isotonic_band(size):
-    """Power at least .9 at these sizes: of 12 all but 3 are recognised, with probability .97."""
-    answers = [bcm.calibration.curve(drawn(seed, size, up)) for seed in range(12)]
+    """Power at least .9 at these sizes: of 8 all but 2 are recognised, with probability .96."""
+    answers = [bcm.calibration.curve(drawn(seed, size, up)) for seed in range(8)]
     methods = [each["method"].item() for each in answers]
-    assert methods.count("isotonic") >= 9
-    assert sum(holds(each, up) for each in answers) >= 9
+    assert methods.count("isotonic") >= 6
+    assert sum(holds(each, up) for each in answers) >= 6
     chosen = answers[methods.index("isotonic")]
     assert "never falls" in chosen.attrs["caution"]
     assert (np.diff(chosen["interval"], axis=0) >= -1e-12).all()

@@ -142,7 +142,7 @@ def test_weights_stay_even_for_two_classes():
 def test_a_known_prevalence_is_that_of_each_group_too(model, of):
     sites = bcm.from_matrix(SITES[:3], dims=("group",), positive=1)
     rare = bcm.at_prevalence(sites, 0.01)
-    options = {"of": of, "model": model, "draws": 4000}
+    options = {"of": of, "model": model, "draws": 1000}
     table = bcm.summary(rare, ["prevalence", "precision", "recall"], **options)
     table = table.set_index("measure")
     np.testing.assert_allclose(table.loc["prevalence", ["mean", "point"]].astype(float), 0.01)

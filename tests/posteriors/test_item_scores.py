@@ -245,10 +245,10 @@ def test_the_mean_beside_a_judge_is_the_regression_estimator():
 
 def test_intervals_beside_a_judge_hold_the_mean():
     held = []
-    for seed in range(60):
+    for seed in range(30):
         people, judge = judged(seed, 0.7, scored=30, size=300)
         evidence = bcm.from_item_scores(people, judge=judge, range=(0, 1))
-        low, high = bcm.interval(evidence, "mean", kind="eti", draws=500).values
+        low, high = bcm.interval(evidence, "mean", kind="eti", draws=300).values
         held.append(low < 5 / 7 < high)
     assert 0.85 < np.mean(held) <= 1
 

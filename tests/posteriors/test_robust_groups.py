@@ -170,13 +170,12 @@ def test_the_error_that_an_interval_states_is_not_less_than_that_which_it_has(wr
     assert error < 0.06 * (found[1] - found[0])
 
 
-@pytest.mark.parametrize("of", ["typical", "population", "new", "finite"])
-def test_every_draw_is_another_value(of):
+def test_every_draw_is_another_value():
     posterior = robust_groups(cells([18, 43, 30, 25], [20, 60, 35, 40]))
-    for draws in posterior.draw(
-        [resolve(each) for each in ("recall", "f1")], 3000, np.random.default_rng(4), of=of
-    ):
-        assert len(np.unique(draws)) == 3000
+    measures = [resolve(name) for name in ("recall", "f1")]
+    for of in ("typical", "population", "new", "finite"):
+        for draws in posterior.draw(measures, 3000, np.random.default_rng(4), of=of):
+            assert len(np.unique(draws)) == 3000
 
 
 @pytest.mark.parametrize("spread", [0.01, 0.1, 0.3, 0.8])
