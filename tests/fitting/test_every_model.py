@@ -1,10 +1,9 @@
-"""The fit of every model is summarised and drawn by ArviZ, and comes back from a file as it was."""
+"""The fit of every model is summarised by ArviZ, and comes back from a file as it was."""
 
 import arviz as az
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 
 import bayescm as bcm
 
@@ -126,27 +125,10 @@ def test_arviz_summarises_it(fits, name):
     assert np.isfinite(table["mean"]).all()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", EVIDENCE)
-def test_arviz_draws_it(fits, name):
-    free = next(iter(fits[name]["posterior"].data_vars))
-    drawn = az.plot_forest(fits[name], var_names=[free], backend="none")
-    assert free in drawn.viz["point_estimate"]
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_it_comes_back_from_a_netcdf_file(fits, name, tmp_path):
     bcm.save(fits[name], tmp_path / "fit.nc")
     assert_same(bcm.load(tmp_path / "fit.nc"), fits[name])
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning", "ignore:.*onsolidated metadata")
-@pytest.mark.parametrize("name", EVIDENCE)
-def test_it_comes_back_from_a_zarr_store(fits, name, tmp_path):
-    fits[name].to_zarr(tmp_path / "fit.zarr")
-    with xr.open_datatree(tmp_path / "fit.zarr", engine="zarr") as stored:
-        assert_same(stored.load(), fits[name])
 
 
 def assert_same(copy, tree):
