@@ -29,7 +29,7 @@ def flat(counts, *, weight=0.5):
     return model
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_model_that_is_a_function_is_sampled_and_remembered(monkeypatch):
     known = bcm.distribution(COUNTS, ["f1", "mcc"], concentration=0.5)
     found = bcm.distribution(COUNTS, ["f1", "mcc"], model=flat, **FEW)
@@ -98,7 +98,7 @@ def test_gaps_and_slices_of_a_sampled_model(monkeypatch):
         bcm.gap(sites, "recall", **asked | {"random_seed": 6})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_report_of_a_sampled_model_samples_it_once(tmp_path, monkeypatch):
     fits = []
     monkeypatch.setattr(sampled, "fit", lambda *a, **k: fits.append(k) or bcm.fit(*a, **k))
