@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from monte_carlo import assert_converged, assert_same_distribution, sampled_by_nuts
 from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
 
@@ -154,7 +153,6 @@ OPEN = [
     Case("item_score_slices", ITEM_SLICES, {}),
     Case("hierarchical_differences", RESULTS, {}),
 ]
-SAMPLED = [FENCED[10]]  # the one whose likelihood is our own
 
 
 def names(cases):
@@ -212,15 +210,3 @@ def test_draws_have_the_variables_of_the_model(case):
         dims = model.named_vars_to_dims.get(variable.name, ())
         shape = [len(model.coords[dim]) for dim in dims]
         assert drawn[variable.name].size == 3 * np.prod(shape), variable.name
-
-
-@pytest.mark.long
-@pytest.mark.slow
-@pytest.mark.parametrize("case", SAMPLED, ids=lambda case: case.model)
-def test_nuts_draws_from_the_posterior_of_the_direct_posterior(case):
-    tree = sampled_by_nuts(getattr(models, case.model)(case.evidence, **case.keywords), seed=3)
-    assert_converged(tree)
-    posterior = getattr(posteriors, case.model)(case.evidence, **case.keywords)
-    drawn = posterior.variables(8000, np.random.default_rng(0))
-    for name, sampled in tree["posterior"].data_vars.items():
-        assert_same_distribution(sampled, drawn[name])

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from monte_carlo import LEVELS, assert_converged, assert_quantiles, measured, sampled_by_nuts
 from pytensor.compile.mode import Mode
 
 import bayescm as bcm
-from bayescm import models, posteriors
+from bayescm import models
 
 TABLES = np.array([[[30, 35], [15, 65]], [[35, 30], [25, 55]], [[36, 29], [24, 56]]])
 SERIES = bcm.from_matrix(TABLES, labels=["well", "sick"], positive="sick", dims=("step",))
@@ -42,29 +41,6 @@ def test_the_tree_of_exact_draws():
     assert recall.dims == ("chain", "draw", "step")
     distribution = bcm.distribution(SERIES, "recall", model="drifting").mean()
     np.testing.assert_allclose(recall.mean(("chain", "draw")), distribution, atol=0.01)
-
-
-@pytest.mark.long
-def test_nuts_agrees_with_the_lattice_and_refits_without_compilation(monkeypatch):
-    import nutpie
-
-    compiled = []
-    compile_model = nutpie.compile_pymc_model
-    monkeypatch.setattr(
-        nutpie, "compile_pymc_model", lambda model: compiled.append(1) or compile_model(model)
-    )
-    room = np.concatenate([TABLES, np.zeros((2, 2, 2), int)])
-    later = room.copy()
-    later[3] = [[28, 37], [30, 50]]
-    for tables in (room, later):
-        counts = bcm.from_matrix(tables, labels=["well", "sick"], positive="sick", dims=("step",))
-        tree = sampled_by_nuts(models.drifting(counts), seed=2, draws=500)
-        assert_converged(tree)
-        for name in ("recall", "specificity", "prevalence"):
-            distribution = posteriors.drifting(tables).distribution(bcm.measures.resolve(name))
-            wanted = [distribution.quantile(level) for level in LEVELS]
-            assert_quantiles(measured(tree["posterior"]["theta"], name), wanted)
-    assert len(compiled) == 1
 
 
 @pytest.mark.parametrize("model", ["drifting"])

@@ -5,21 +5,12 @@ from importlib import import_module
 import numpy as np
 import pymc as pm
 import pytest
-from monte_carlo import (
-    LEVELS,
-    assert_converged,
-    assert_quantiles,
-    assert_same_distribution,
-    measured,
-    sampled_by_nuts,
-)
 from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
 from scipy import special, stats
 
 import bayescm as bcm
 from bayescm import models, posteriors
-from bayescm.measures import resolve
 from bayescm.posteriors.hierarchical_folds import repeat_weight, variance_likelihood
 
 FOLDS = np.array([[[17, 3], [4, 16]], [[14, 6], [6, 14]], [[18, 2], [7, 13]], [[15, 5], [3, 17]]])
@@ -136,19 +127,6 @@ def test_draws_fit_the_model(name):
     for variable in [*model.free_RVs, *model.deterministics]:
         shape = [len(model.coords[dim]) for dim in model.named_vars_to_dims[variable.name]]
         assert drawn[variable.name].shape == (3, *shape), variable.name
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_nuts_draws_from_the_posterior_of_the_nodes():
-    tree = sampled_by_nuts(models.hierarchical_folds(labelled(FOLDS)), seed=2)
-    assert_converged(tree)
-    posterior = posteriors.hierarchical_folds(FOLDS)
-    for name in ("precision", "recall", "mcc"):
-        expected = measured(tree["posterior"]["theta_expected"], name).mean("training")
-        assert_quantiles(expected, posterior.distribution(resolve(name)).quantile(LEVELS))
-    drawn = posterior.variables(8000, np.random.default_rng(0))["spread"]
-    assert_same_distribution(tree["posterior"]["spread"], drawn)
 
 
 @pytest.mark.parametrize("name", ["hierarchical_folds", "paired_folds"])

@@ -4,8 +4,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-import xarray as xr
-from monte_carlo import assert_same_distribution
+from pymc.model.transform.conditioning import remove_value_transforms
+from pytensor.compile.mode import Mode
 from scipy.special import gammaln, xlog1py, xlogy
 
 import bayescm as bcm
@@ -204,16 +204,15 @@ def test_a_fit_knows_that_answers_are_whole(evidence):
     assert tree["log_likelihood"]["right"].sizes == {"chain": 2, "draw": 50, "item": 60}
 
 
-@pytest.mark.long
-def test_draws_are_those_of_nuts():
-    evidence = bcm.from_attempts(table([(0, 2), (4, 4), (1, 6)] * 4))
-    tree = bcm.fit(evidence, method="nuts", draws=1500, chains=2, progressbar=False)
-    assert tree.attrs["sampling_method"] == "nuts"
-    share = tree["posterior"]["share"]
-    names = ["mean", "pass_at(3)", "pass_all(3)", "majority_at(3)", "variance_between"]
-    for name, draws in zip(names, drawn(evidence, names, "parameter"), strict=True):
-        values = resolve(name)(Rates(SUPPORT, share.values))
-        assert_same_distribution(xr.DataArray(values, dims=("chain", "draw"), name=name), draws)
+def test_the_model_has_the_density_of_the_mixture():
+    items = [(0, 2), (4, 4), (1, 6)]
+    evidence = bcm.from_attempts(table(items))
+    model = remove_value_transforms(bcm.models.repeated_items(evidence, concentration=2.0))
+    logp = model.compile_logp(jacobian=False, mode=Mode("py", None))
+    likely = np.array([SUPPORT**x * (1 - SUPPORT) ** (n - x) for x, n in items])
+    share = np.random.default_rng(1).dirichlet(np.ones(21), 6)
+    density = np.log(share @ likely.T).sum(1) + xlogy(2 * PRIOR - 1, share).sum(1)
+    assert np.ptp([logp({"share": row}) for row in share] - density) < 1e-6
 
 
 def test_the_items_at_hand_are_known_best_and_a_new_one_least(evidence):
