@@ -15,14 +15,21 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtri
 
-from bayescm.answers.compare import draw_labelled
+from bayescm.answers.compare import (
+    difference_of,
+    draw_labelled,
+    is_paired,
+    joint_posterior,
+)
 from bayescm.answers.interval import (
+    check_draws,
     check_size,
     distribution,
     prob_above,
     resolve_measures,
     select_estimand,
 )
+from bayescm.distributions.base import Distribution
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
@@ -266,20 +273,17 @@ def _named_part(text, whole):
     return {name.strip(): label.strip() for name, _, label in pairs}
 
 
-# What a requirement judges, and the probability that it is above the threshold: of one measure
-# its distribution, of a difference draws.
+# What a requirement judges, and the probability that it is above the threshold: the distribution
+# of one measure, that of the difference of two classifiers as `compare` has it, or else draws.
 
 
 def _judged(evidence, requirement: Requirement, keywords) -> tuple[dict[str, float], float]:
     """Return mean and interval of what the requirement is about, and P(above its threshold)."""
     if requirement.second is not None:
-        gap = _difference(evidence, requirement, keywords)
-        gap = gap[~np.isnan(gap)]
-        if not len(gap):
-            return dict.fromkeys(("mean", "lower", "upper"), np.nan), np.nan
-        lower, upper = Empirical(gap).hdi(0.95)
-        judged = {"mean": float(gap.mean()), "lower": float(lower), "upper": float(upper)}
-        return judged, float((gap > requirement.threshold).mean())
+        difference = _difference(evidence, requirement, keywords)
+        lower, upper = difference.hdi(0.95)
+        judged = {"mean": float(difference.mean()), "lower": float(lower), "upper": float(upper)}
+        return judged, float(difference.prob_above(requirement.threshold))
     term, part = requirement.first, _part(evidence, requirement.first.where)
     counts = matrices_of(part) if _adds_up(part) else part
     of_measure = distribution(counts, term.measure, **keywords)
@@ -296,16 +300,36 @@ def _single(part, requirement, keywords):
     return _value_of_term(probability, requirement.first, part).item()
 
 
-def _difference(evidence, requirement, keywords):
-    """Return draws of the difference: joint ones where both are of the same examples."""
-    term, other = requirement.first, requirement.second
+def _difference(evidence, requirement, keywords) -> Distribution:
+    """Return the distribution of the difference: joint where both are of the same examples."""
+    term, other = terms = requirement.first, requirement.second
     rng = np.random.default_rng(keywords["random_seed"])
-    if not _adds_up(evidence) or _part_labels(term) == _part_labels(other):
-        first, second = _draws_of_terms(_part(evidence, term.where), (term, other), rng, keywords)
-    else:
+    if _adds_up(evidence) and _part_labels(term) != _part_labels(other):
         (first,) = _draws_of_terms(_part(evidence, term.where), (term,), rng, keywords)
         (second,) = _draws_of_terms(_part(evidence, other.where), (other,), rng, keywords)
-    return first - second
+        return Empirical.difference(first, second)
+    part = _part(evidence, term.where)
+    differing = {dim for dim, _ in term.where.items() ^ other.where.items()}
+    if term.measure == other.measure and differing == {"classifier"}:
+        return _difference_of_classifiers(part, terms, keywords)
+    return Empirical.difference(*_draws_of_terms(part, terms, rng, keywords))
+
+
+def _difference_of_classifiers(part, terms, keywords):
+    """Return the difference that `compare` has of two classifiers."""
+    arguments = _of_posterior(keywords) | {"of": keywords["of"], "n": keywords["n"]}
+    posterior, (kernel,), of = joint_posterior(part, [terms[0].measure], **arguments)
+    template = posterior.measure_template(kernel).to_dataarray()
+    first, second = (_indices_of_term(template, term, part) for term in terms)
+    paired, n = is_paired(posterior, "classifier"), check_size(keywords["n"], of)
+    exact = None if paired else posterior.exact_members(kernel, of=of, n=n)
+
+    def draws():
+        size = check_draws(keywords["draws"]) or posterior.draws_by_default(of, joint=True)
+        rng = np.random.default_rng(keywords["random_seed"])
+        return draw_labelled(posterior, [kernel], size, rng, of=of, n=n)[kernel.__name__].values
+
+    return difference_of(posterior, kernel, first, second, of=of, exact=exact, draws=draws)
 
 
 def _draws_of_terms(part, terms, rng, keywords):
@@ -325,18 +349,22 @@ def _of_posterior(keywords):
 
 def _value_of_term(values, term, part):
     """Return the number that a term stands for, of the part that it names."""
+    return values.isel(_indices_of_term(values, term, part), drop=True)
+
+
+def _indices_of_term(values, term, part):
+    """Return the place of what a term names on each dim of an answer."""
     where = {k: v for k, v in term.where.items() if k in _OF_ANSWERS or not _adds_up(part)}
-    for dim in [name for name in values.dims if name != "draw"]:
+    dims = [dim for dim in values.dims if dim != "draw"]
+    for dim in dims:
         if dim not in where and (dim != "classifier" or values.sizes[dim] > 1):
             labels = values[dim].values.tolist()
             todo = f'write e.g. "{term.measure}[{dim}={labels[0]}] > 0.8"'
             todo += f", or by={dim!r} for each of them" if dim == "classifier" else ""
             raise fail(f"{term.measure} has a value for each {dim}", labels, f"one {dim}", todo)
-        values = values.isel({dim: _index_of_label(values, dim, where)}, drop=True)
-        where.pop(dim, None)
-    for dim in where:
+    for dim in {*where} - {*dims}:
         _labels(values, dim)  # says that there is no such part
-    return values
+    return {dim: _index_of_label(values, dim, where) for dim in dims}
 
 
 # The part of the evidence that a term names.
@@ -423,8 +451,8 @@ def _needed_of_difference(evidence, requirement, keywords):
             return ""  # what examples cannot take away is in it
         classifier = "" if type_of(evidence) is OUTCOMES else term.where.get("classifier")
         parts[classifier, *sorted(_part_labels(term).items())] = float(counts.sum())
-    values = _difference(evidence, requirement, keywords)
-    away = abs(np.nanmean(values) - requirement.threshold) / np.nanstd(values)
+    difference = _difference(evidence, requirement, keywords)
+    away = abs(float(difference.mean()) - requirement.threshold) / float(difference.sd())
     return _more(sum(parts.values()), "examples", _factor_by_variance(away, requirement.level))
 
 

@@ -68,6 +68,36 @@ def test_what_is_judged_stands_beside_the_outcome():
     assert table.loc[1, "lower"] < table.loc[1, "mean"] < table.loc[1, "upper"] < 0
 
 
+SCORES = np.random.default_rng(3).beta(2, 1, (2, 12)).round(2)
+SYSTEMS = {
+    "item scores": bcm.from_item_scores(dict(zip("ab", SCORES, strict=True)), range=(0, 1)),
+    "classifiers": bcm.from_classifiers(
+        [1, 0] * 9, {"a": [1, 0] * 9, "b": [1, 1, 0] * 6}, positive=1
+    ),
+    "independent": bcm.from_matrix([[[9, 2], [1, 8]], [[7, 4], [2, 9]]], dims=["classifier"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("evidence", "measure"),
+    [
+        ("item scores", "mean"),
+        ("item scores", "share_above(0.5)"),
+        ("item scores", "median"),
+        ("classifiers", "accuracy"),
+        ("independent", "f1"),
+    ],
+)
+def test_a_difference_of_two_classifiers_is_that_of_compare(evidence, measure):
+    evidence = SYSTEMS[evidence]
+    row, names = bcm.compare(evidence, measure).iloc[0], evidence["classifier"].values
+    text = "{m}[classifier={}] - {m}[classifier={}] > 0".format(*names, m=measure)
+    judged = bcm.check(evidence, text).iloc[0]
+    columns = ["mean", "lower", "upper", "p_better"]
+    columns_judged = ["mean", "lower", "upper", "probability"]
+    assert judged[columns_judged].tolist() == pytest.approx(row[columns].tolist(), abs=1e-6)
+
+
 def test_what_is_needed_would_decide():
     row = bcm.check(COUNTS, "recall > 0.75").iloc[0]
     number, unit = row["needed"].split(" more ")
@@ -80,7 +110,7 @@ def test_what_is_needed_would_decide():
 @pytest.mark.parametrize("by", [None, "site"])
 def test_what_a_difference_needs_would_decide(by):
     def asked(times):
-        cells = np.array([[40, 5], [8, 47]]) * times, np.array([[37, 8], [6, 49]]) * times
+        cells = np.array([[40, 5], [8, 47]]) * times, np.array([[38, 8], [6, 48]]) * times
         dims = ("classifier",) if by is None else (by,)
         both = bcm.from_matrix(np.round(np.stack(cells)).astype(int), dims=dims)
         part = "classifier=1" if by is None else "site=1"
