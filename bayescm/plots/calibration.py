@@ -11,6 +11,7 @@ from bayescm.answers.tables import value_and_interval
 from bayescm.classical.probabilities import corp
 from bayescm.curves import calibration
 from bayescm.curves.calibration import views
+from bayescm.measures.display_names import DisplayNames, display_label, display_name
 from bayescm.plots import style
 from bayescm.plots.canvas import band, canvas
 from bayescm.validate import fail
@@ -35,6 +36,7 @@ def plot_calibration(
     *,
     prob: float = 0.95,
     simultaneous: bool = True,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -53,6 +55,9 @@ def plot_calibration(
     prob : float, default 0.95
     simultaneous : bool, default True
         Whether the band is for the whole curve, or pointwise. The picture says which.
+    display_names : mapping of str to str, optional
+        How measures and labels are written, where not as `bayescm.measures.display_name` writes
+        them, such as ``{"ece": "calibration error", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -73,7 +78,7 @@ def plot_calibration(
     curve_of = partial(calibration.curve, prob=prob, simultaneous=simultaneous)
     panels = [
         (title, [(name, view, curve_of(view)) for name, view in members])
-        for title, members in _panels(evidence)
+        for title, members in _panels(evidence, display_names)
     ]
     curves = [curve for _, members in panels for *_, curve in members]
     methods = {str(name) for curve in curves for name in np.atleast_1d(curve["method"])}
@@ -85,15 +90,15 @@ def plot_calibration(
             _unit_square(axes)
             if title:
                 axes.set_title(title, fontsize=9)
-            _draw_curves(axes, members, len(methods) > 1)
+            _draw_curves(axes, members, len(methods) > 1, display_names)
             axes.legend(fontsize=8 if single else 6, loc="upper left")
         holds = _HOLDS[methods.pop()] if len(methods) == 1 else "the legend says what each holds"
         covers = style.short_band_words(prob, simultaneous)
-        page.heading(covers, holds, style.positive_class(evidence))
+        page.heading(covers, holds, style.positive_class(evidence, display_names=display_names))
     return page.figure
 
 
-def _panels(evidence):
+def _panels(evidence, display_names):
     """Return titles, and by name of classifier the probabilities of two classes to be drawn."""
     classes = views(evidence)
     if not classes[0][0]:
@@ -101,7 +106,10 @@ def _panels(evidence):
     if len(classes) >= _PANELS:
         todo = "take one: curves.one_vs_rest(evidence, label), or curves.top_label(evidence)"
         raise fail("more classes than panels", len(classes), f"{_PANELS - 1} at most", todo)
-    panels = [(f"class {where['class']}", [(None, view)]) for where, view in classes]
+    panels = [
+        (" ".join(style.index_words({"class": where["class"]}, display_names)), [(None, view)])
+        for where, view in classes
+    ]
     top = views(evidence, top_label=True)
     highest = [(where.get("classifier"), view) for where, view in top]
     return [*panels, ("the highest probability", highest)]
@@ -113,11 +121,11 @@ def _unit_square(axes):
     axes.plot([0, 1], [0, 1], color=style.muted(), linewidth=0.8, linestyle=":")
 
 
-def _draw_curves(axes, members, methods_differ):
+def _draw_curves(axes, members, methods_differ, display_names):
     """Draw the curve of each classifier of each member, above the histogram of its forecasts."""
     i = 0
     for name, evidence, curves in members:
-        for j, label in enumerate(_labels(evidence, name)):
+        for j, label in enumerate(_labels(evidence, name, display_names)):
             one = {"classifier": j} if "classifier" in curves.dims else {}
             curve, color = curves.isel(one), style.color(i)
             method = curve["method"].item()
@@ -147,18 +155,21 @@ def _draw_curve(axes, curve, method, color, label):
         band(axes, x, ends, middle, color=color, label=label, drawstyle="steps-post")
 
 
-def _labels(evidence, name=None):
+def _labels(evidence, name, display_names):
     """Return lines for the legend for each classifier, or for the one of this name."""
-    table = summary(evidence, ["ece", "calibration_slope"])
+    measures = ["ece", "calibration_slope"]
+    table = summary(evidence, measures)
+    written = [display_name(measure, display_names) for measure in measures]
     has_classifiers = "classifier" in evidence.dims
     lines = []
     for classifier in evidence["classifier"].values.tolist() if has_classifiers else [name]:
         rows = table[table["classifier"] == classifier] if has_classifiers else table
         numbers = [
             f"{word} {value_and_interval(row.point, (row.lower, row.upper), row.error)}"
-            for word, row in zip(["ECE", "slope"], rows.itertuples(), strict=True)
+            for word, row in zip(written, rows.itertuples(), strict=True)
         ]
-        lines.append("\n".join([*([] if classifier is None else [str(classifier)]), *numbers]))
+        label = [] if classifier is None else [display_label(classifier, display_names)]
+        lines.append("\n".join([*label, *numbers]))
     return lines
 
 
@@ -175,6 +186,7 @@ def plot_corp(
     prob: float = 0.95,
     draws: int = 1000,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -188,6 +200,9 @@ def plot_corp(
         Probabilities of two classes, see :func:`bayescm.from_probabilities`.
     prob, draws, random_seed
         See :func:`bayescm.classical.corp`.
+    display_names : mapping of str to str, optional
+        How measures and labels are written, where not as `bayescm.measures.display_name` writes
+        them, such as ``{"ece": "calibration error", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -214,13 +229,13 @@ def plot_corp(
             curve = diagram.isel(classifier=i) if named else diagram
             curve = curve.dropna("probability", subset=["recalibrated"]).sortby("probability")
             parts = [
-                f"{word} {curve[word].item():.3f}"
+                f"{display_name(word, display_names)} {curve[word].item():.3f}"
                 for word in ("miscalibration", "discrimination", "uncertainty")
             ]
-            label = "\n".join([*([str(name)] if named else []), *parts])
+            label = "\n".join([*([display_label(name, display_names)] if named else []), *parts])
             line = {"color": style.color(i), "label": label}
             band(axes, curve["probability"], curve["consistency"], curve["recalibrated"], **line)
         axes.legend(fontsize=8, loc="upper left")
         lies = f"where right forecasts lie with probability {prob:g}, pointwise"
-        page.heading(lies, style.positive_class(evidence))
+        page.heading(lies, style.positive_class(evidence, display_names=display_names))
     return page.figure

@@ -8,6 +8,7 @@ import xarray as xr
 
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
+from bayescm.measures.display_names import DisplayNames, check_display_names, display_label
 from bayescm.measures.labelled import measure
 from bayescm.plots import style
 from bayescm.plots.canvas import Canvas, canvas, closed_on_failure, name_rows, rows, show_once
@@ -21,7 +22,12 @@ _PANELS, _VARIABLES = 12, 12
 
 
 def plot_predictive(
-    fitted: xr.DataTree, *, prob: float = 0.95, kind: str = "hdi", ax: "Axes | None" = None
+    fitted: xr.DataTree,
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    display_names: DisplayNames = None,
+    ax: "Axes | None" = None,
 ) -> "Figure":
     """
     Draw the posterior prediction of every cell beside the observed count.
@@ -37,6 +43,9 @@ def plot_predictive(
         Mass of the thin line; the thick one holds half.
     kind : {"hdi", "eti"}
         Highest density or equal tails.
+    display_names : mapping of str to str, optional
+        How dims and labels are written, where not as `bayescm.measures.display_name` writes
+        them, such as ``{"rf": "random forest", 1: "ill"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw a single matrix; by default a new figure.
 
@@ -55,6 +64,7 @@ def plot_predictive(
     check_prob(prob), check_kind(kind)
     predicted, observed = _cells(fitted)
     panels = style.panels(observed, ("cell",))
+    cells = [_written(cell, display_names) for cell in observed["cell"].values.tolist()]
     if len(panels) > _PANELS:
         todo = "fit fewer at once, or select part of the tree"
         raise fail("too many panels to read", len(panels), f"at most {_PANELS}", todo)
@@ -63,13 +73,13 @@ def plot_predictive(
     size = (3.2 * columns + 1.6, height)
     with canvas(size, ax=ax, number=len(panels), columns=columns, sharey=True) as page:
         for axes, where in zip(page.panels, panels, strict=True):
-            _draw_cells(axes, predicted.sel(where), observed.sel(where), prob, kind)
-            title = ", ".join(f"{k} {v}" for k, v in where.items())
+            _draw_cells(axes, predicted.sel(where), observed.sel(where), cells, prob, kind)
+            title = ", ".join(style.index_words(where, display_names))
             axes.set_title(style.wrapped(title, 36), fontsize=9)
         page.heading(
             f"predicted: 50% and {style.interval_words(prob, kind)}",
             "observed: diamonds",
-            style.positive_class(fitted),
+            style.positive_class(fitted, display_names=display_names),
         )
     return page.figure
 
@@ -98,12 +108,18 @@ def _flat(counts):
     return flat.drop_vars(["actual", "predicted"]).assign_coords(cell=pairs)
 
 
-def _draw_cells(axes, predicted, observed, prob, kind):
+def _written(cell, display_names):
+    """Return the name of a cell, "actual->predicted", with its labels as they are written."""
+    names = {str(label): text for label, text in check_display_names(display_names).items()}
+    return "->".join(display_label(label, names) for label in str(cell).split("->"))
+
+
+def _draw_cells(axes, predicted, observed, names, prob, kind):
     draws = predicted.transpose("chain", "draw", "cell").values
     distribution = Empirical(draws.reshape(-1, draws.shape[-1]).astype(float))
     interval = distribution.hdi if kind == "hdi" else distribution.eti
     y = np.arange(observed.sizes["cell"])
-    name_rows(axes, y, observed["cell"].values)
+    name_rows(axes, y, names)
     rows(axes, y, interval(prob), inner=interval(0.5), width=1.2, color=style.color(0))
     axes.plot(observed.values, y, "D", color=style.color(1), markersize=5)
     axes.set_xlabel("count")
@@ -114,6 +130,7 @@ def plot_diagnostics(
     measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
     positive: Any = None,
+    display_names: DisplayNames = None,
 ) -> "Figure":
     """
     Draw the chains of a fit: the density and the trace of each.
@@ -129,6 +146,9 @@ def plot_diagnostics(
         Measures to look at; by default the cell probabilities.
     positive : label, optional
         The positive class, where the fit does not know it or another one is meant.
+    display_names : mapping of str to str, optional
+        How measures and labels are written, where not as `bayescm.measures.display_name` writes
+        them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
 
     Returns
     -------
@@ -168,14 +188,16 @@ def plot_diagnostics(
     )
     figure = collection.viz["figure"].item()
     with closed_on_failure(figure):
-        _title_chains(collection, values)
+        _title_chains(collection, values, display_names)
         chains = f"{values.sizes['chain']} chains, {int(stats['diverging'].sum())} divergences"
-        Canvas(figure, figure.axes, True).heading(chains, style.positive_class(fitted, positive))
+        Canvas(figure, figure.axes, True).heading(
+            chains, style.positive_class(fitted, positive, display_names)
+        )
     show_once(figure)
     return figure
 
 
-def _title_chains(collection, values):
+def _title_chains(collection, values, display_names):
     """Write the name of each row, its r-hat and effective sample size."""
     from arviz_stats import ess, rhat
 
@@ -186,5 +208,6 @@ def _title_chains(collection, values):
             panels = axes.sel(where)
             words = f"r-hat {agreement[name].sel(where):.3f}"
             words += f", effective sample size {size[name].sel(where):,.0f}"
-            panels.sel(column="dist").item().set_title(style.label(name, where), fontsize=9)
+            title = style.label(name, where, display_names)
+            panels.sel(column="dist").item().set_title(title, fontsize=9)
             panels.sel(column="trace").item().set_title(words, fontsize=9)

@@ -52,7 +52,7 @@ def plot_roc(
     model : {"scores", "binormal"}, optional
     random_seed : int, default 0
     display_names : mapping of str to str, optional
-        How labels are written, where not as they are in the evidence.
+        How labels and axes are written, such as ``{"tpr": "sensitivity", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -73,17 +73,24 @@ def plot_roc(
     bands = curves.roc(evidence, prob=prob, simultaneous=simultaneous, **options)["tpr"]
     areas = curves.auc(evidence, prob=prob, **options)
     with canvas((5.6, 5.8), ax=ax) as page:
-        names = ("false positive rate", "true positive rate")
+        names = (
+            style.axis_name("fpr", "false positive rate", display_names),
+            style.axis_name("tpr", "true positive rate", display_names),
+        )
         _square(page.axes, *names)
         page.axes.plot([0, 1], [0, 1], color=style.muted(), linewidth=0.8, linestyle=":")
+        area = display_name("auc", display_names)
         shown = _draw_curves(
-            page.axes, evidence, ("fpr", "tpr"), bands, draws, "AUC", areas, display_names
+            page.axes, evidence, ("fpr", "tpr"), bands, draws, area, areas, display_names
         )
         if threshold is not None:
             _operating_point(page.axes, evidence, ("fpr", "recall"), threshold, prob)
         page.axes.legend(fontsize=8, loc="lower right")
         page.interactive(partial(interactive.curves, shown, *names))
-        page.heading(style.band_words(prob, simultaneous), style.positive_class(evidence))
+        page.heading(
+            style.band_words(prob, simultaneous),
+            style.positive_class(evidence, display_names=display_names),
+        )
     return page.figure
 
 
@@ -126,17 +133,22 @@ def plot_precision_recall(
     share = f"prevalence {evidence.prevalence.item():g}" if "prevalence" in evidence.coords else ""
     with canvas((5.6, 5.8), ax=ax) as page:
         axes = page.axes
-        _square(axes, "recall", "precision")
+        names = (display_name("recall", display_names), display_name("precision", display_names))
+        _square(axes, *names)
         equal_f1(axes)
-        rates, area = ("tpr", "precision"), "average precision"
+        rates, area = ("tpr", "precision"), display_name("average_precision", display_names)
         shown = _draw_curves(
             axes, evidence, rates, bands["precision"], draws, area, areas, display_names
         )
         if threshold is not None:
             _operating_point(axes, evidence, ("recall", "precision"), threshold, prob)
         axes.legend(fontsize=8, loc="best")
-        page.interactive(partial(interactive.curves, shown, "recall", "precision"))
-        page.heading(style.band_words(prob, simultaneous), share, style.positive_class(evidence))
+        page.interactive(partial(interactive.curves, shown, *names))
+        page.heading(
+            style.band_words(prob, simultaneous),
+            share,
+            style.positive_class(evidence, display_names=display_names),
+        )
     return page.figure
 
 
@@ -269,7 +281,7 @@ def plot_curve_numbers(
         bare(axes, left=False)
         axes.legend(fontsize=8, loc="upper left", frameon=False)
         interval = f"marker: mean; filled: {style.interval_words(prob, kind)}"
-        page.heading(interval, style.positive_class(evidence))
+        page.heading(interval, style.positive_class(evidence, display_names=display_names))
     return page.figure
 
 
@@ -337,7 +349,8 @@ def plot_threshold(
         bare(axes)
         axes.legend(fontsize=8, loc="best")
         page.heading(
-            f"line: median; {style.band_words(prob, simultaneous)}", style.positive_class(evidence)
+            f"line: median; {style.band_words(prob, simultaneous)}",
+            style.positive_class(evidence, display_names=display_names),
         )
     return page.figure
 
@@ -356,6 +369,7 @@ def plot_predictive_values(
     positive: Any = None,
     draws: int | None = None,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -368,6 +382,9 @@ def plot_predictive_values(
         Counts of two classes; a line for each measure and member, up to seven.
     prevalence, measures, prob, kind, of, n, model, concentration, positive, draws, random_seed
         See `bayescm.curves.predictive_values`.
+    display_names : mapping of str to str, optional
+        How measures and labels are written, where not as `bayescm.measures.display_name` writes
+        them, such as ``{"ppv": "positive predictive value"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
     **keywords
@@ -404,11 +421,11 @@ def plot_predictive_values(
         axes, x = page.axes, values["prevalence"]
         for i, where in enumerate(members):
             others = {dim: label for dim, label in where.items() if dim != "measure"}
-            name = style.label(display_name(where["measure"]), others)
+            name = style.label(where["measure"], others, display_names)
             line = {"color": style.color(i), "linestyle": style.LINES[i % 4], "label": name}
             member = values.sel(where)
             band(axes, x, member["interval"], member["mean"], **line)
-        axes.set(xscale="log", xlabel="prevalence", ylim=(0, 1.02))
+        axes.set(xscale="log", xlabel=display_name("prevalence", display_names), ylim=(0, 1.02))
         axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
         bare(axes)
         axes.legend(fontsize=8, loc="best")
@@ -416,7 +433,7 @@ def plot_predictive_values(
         page.heading(
             f"line: posterior mean; {style.interval_words(prob, kind)} at each prevalence",
             estimand,
-            style.positive_class(evidence),
+            style.positive_class(evidence, display_names=display_names),
         )
     return page.figure
 

@@ -75,7 +75,7 @@ def plot_decision_curve(
         page.heading(
             style.short_band_words(prob, simultaneous),
             "" if prevalence is None else f"prevalence {prevalence:g}",
-            style.positive_class(evidence),
+            style.positive_class(evidence, display_names=display_names),
         )
     return page.figure
 
@@ -140,7 +140,10 @@ def plot_expected_cost(
         axes.axvline(implied, color=style.muted(), linestyle="--", label=f"implied: {implied:.2g}")
         axes.set(xlabel="threshold", ylabel="expected cost of an example")
         axes.legend(fontsize=8)
-        page.heading(style.short_band_words(prob, False), style.positive_class(evidence))
+        page.heading(
+            style.short_band_words(prob, False),
+            style.positive_class(evidence, display_names=display_names),
+        )
     return page.figure
 
 

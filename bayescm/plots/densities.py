@@ -168,7 +168,7 @@ def plot_posterior(
             _name_panel(axes, with_index(written[panel.name], where), texts)
         _share_ranges(page.panels, panels)
         bars = f"dot and bar: mean and {style.interval_words(prob, kind)}"
-        page.heading(bars, style.positive_class(evidence, positive))
+        page.heading(bars, style.positive_class(evidence, positive, display_names))
     return page.figure
 
 
@@ -365,7 +365,7 @@ def plot_prior_posterior(
             )
         else:
             page.axes.legend(frameon=False, fontsize=8)
-        page.heading("prior and posterior", style.positive_class(fitted, positive))
+        page.heading("prior and posterior", style.positive_class(fitted, positive, display_names))
     return page.figure
 
 
@@ -437,7 +437,7 @@ def plot_priors(
         page.axes.set(xlabel=name, ylabel="posterior density", ylim=(0, None))
         bare(page.axes)
         page.axes.legend(frameon=False)
-        page.heading("posterior by prior", style.positive_class(evidence, positive))
+        page.heading("posterior by prior", style.positive_class(evidence, positive, display_names))
     return page.figure
 
 
@@ -605,7 +605,7 @@ def plot_region(
                 legend_position = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)}
             page.axes.legend(fontsize=9, frameon=False, **legend_position)
         levels = f"dot: mean; 50% and {100 * prob:g}% highest-density region"
-        page.heading(levels, style.positive_class(evidence, positive))
+        page.heading(levels, style.positive_class(evidence, positive, display_names))
     return page.figure
 
 

@@ -108,7 +108,7 @@ def plot_folds(
         page.heading(
             f"marker: estimate; bar: {style.interval_words(prob, kind)}",
             "dotted: all folds summed",
-            style.positive_class(run),
+            style.positive_class(run, display_names=display_names),
             f"undefined in {missing} folds" if missing else "",
         )
     return page.figure
@@ -231,7 +231,7 @@ def plot_omega(
             axes.set_xlim(omegas[0], 1)
         page.heading(
             style.interval_words(prob, kind),
-            style.positive_class(counts),
+            style.positive_class(counts, display_names=display_names),
             "dotted: all folds summed",
             f"dashed: the default, {default:.3g}",
         )

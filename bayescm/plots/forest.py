@@ -135,7 +135,7 @@ def plot_forest(
         skewed = not inside[table["mean"].notna()].all()
         aside = "a dot beside its 50% bar: skewed" if skewed else ""
         page.interactive(partial(interactive.forest, table))
-        page.heading(bars, observed, aside, style.positive_class(evidence, positive))
+        page.heading(bars, observed, aside, style.positive_class(evidence, positive, display_names))
     return page.figure
 
 
@@ -286,7 +286,11 @@ def plot_slices(
         number = int(table["flagged"].sum())
         flags = f"{number} of {len(table)} flagged (filled)" if number else ""
         flags += f", of which {facts['expected_false']:.1f} falsely" if number else ""
-        page.heading(bars, flags or f"none of {len(table)} flagged", style.positive_class(evidence))
+        page.heading(
+            bars,
+            flags or f"none of {len(table)} flagged",
+            style.positive_class(evidence, display_names=display_names),
+        )
     return page.figure
 
 

@@ -9,6 +9,7 @@ from bayescm.answers.interval import distribution
 from bayescm.distributions.beta import Beta
 from bayescm.evidence.clusters_and_slices import slice_dims
 from bayescm.evidence.item_scores import as_item_scores
+from bayescm.measures.display_names import DisplayNames, display_label
 from bayescm.plots import style
 from bayescm.plots.canvas import bare, canvas
 from bayescm.validate import check_kind, check_prob, fail
@@ -23,7 +24,12 @@ _PANELS = 12
 
 
 def plot_item_scores(
-    evidence: xr.Dataset, *, prob: float = 0.95, kind: str = "hdi", ax: "Axes | None" = None
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    display_names: DisplayNames = None,
+    ax: "Axes | None" = None,
 ) -> "Figure":
     """
     Draw how the scores of items are distributed: the share of each mark, and the mean.
@@ -39,6 +45,9 @@ def plot_item_scores(
     prob : float in (0, 1), default 0.95
         Mass of the intervals.
     kind : {"hdi", "eti"}
+    display_names : mapping of str to str, optional
+        How systems and measures are written, where not as `bayescm.measures.display_name` writes
+        them, such as ``{"mean": "mean score", "gpt": "GPT"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw, if there is one panel; by default a new figure.
 
@@ -77,6 +86,7 @@ def plot_item_scores(
     pseudo_items = np.zeros(len(centers))
     if "lowest" in evidence.coords:
         pseudo_items[[0, -1]] = 0.5
+    mean = style.axis_name("mean", "mean", display_names)
     columns = min(3, len(names))
     size = (3.4 * columns + 0.8, 2.9 * -(-len(names) // columns) + 0.4)
     with canvas(size, ax=ax, number=len(names), columns=columns, sharex=True, sharey=True) as page:
@@ -92,8 +102,9 @@ def plot_item_scores(
             axes.vlines(centers[present], *bounds[present].T, color=style.foreground(), linewidth=1)
             axes.hlines(top, low, high, color=style.color(1), linewidth=2)
             axes.plot(point, top, "o", color=style.color(1), markersize=5)
-            title = f"mean {point:.3g} [{low:.3g}, {high:.3g}]"
-            axes.set_title(title if name is None else f"{style.wrapped(name)}\n{title}", fontsize=9)
+            title = f"{mean} {point:.3g} [{low:.3g}, {high:.3g}]"
+            system = style.wrapped(display_label(name, display_names))
+            axes.set_title(title if name is None else f"{system}\n{title}", fontsize=9)
             axes.set(xlabel="score", ylim=(0, 1.06 * top))
             bare(axes)
         page.axes.set_ylabel("share of items")

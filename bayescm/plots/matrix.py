@@ -26,6 +26,7 @@ from bayescm.evidence.trees import (
 )
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.catalogue import resolve
+from bayescm.measures.display_names import DisplayNames, display_label, display_name
 from bayescm.plots import interactive, style
 from bayescm.plots.canvas import bare, canvas, rows
 from bayescm.validate import check_choice, check_kind, check_number, check_prob, check_seed, fail
@@ -57,6 +58,7 @@ def plot_matrix(
     positive: Any = None,
     draws: int | None = None,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -91,6 +93,9 @@ def plot_matrix(
     concentration : float, array_like, DataArray or callable, optional
         The prior of the model; without one the prior pseudo-counts on either side of each
         proportion, by default 0.5.
+    display_names : mapping of str to str, optional
+        How classes and measures are written, where not as `bayescm.measures.display_name` writes
+        them, such as ``{1: "ill", 0: "healthy", "recall": "sensitivity"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw the matrix; by default a new figure.
     **keywords
@@ -147,6 +152,8 @@ def plot_matrix(
         worst = np.argsort(np.nan_to_num(np.diag(shares), nan=2.0), kind="stable")
         counts, index = counts[worst, worst], np.ix_(worst, worst)
         shares, ends = shares[index], ends[index]
+    written = [display_label(label, display_names) for label in counts["actual"].values.tolist()]
+    counts = counts.assign_coords(actual=written, predicted=written)
     beside = classes > _FEW and per != "all" and ax is None
     side = max(3.2, next(cell for most, cell, _, _ in _SIZES if classes <= most) * classes)
     size = (side + 2.3, side + 1.3)
@@ -157,14 +164,15 @@ def plot_matrix(
     with canvas(size, ax=ax, **panels) as page:
         _draw_cells(page, counts, shares, ends, per)
         if beside:
-            _draw_classes(page.panels[1], shares, ends, per)
+            measure = "recall" if per == "actual" else "precision"
+            _draw_classes(page.panels[1], shares, ends, display_name(measure, display_names))
         by = " by the model" if of_model else ""
         page.interactive(partial(interactive.matrix, counts, shares, ends, _WHOLES[per]))
         page.heading(
             "count" if classes > _FEW else f"count, share of the {_WHOLES[per]}{by}",
             style.interval_words(prob, kind) if classes <= _FEW or beside else "",
             "classes by error, worst first" if order != "labels" and beside else "",
-            style.positive_class(evidence),
+            style.positive_class(evidence, display_names=display_names),
         )
     return page.figure
 
@@ -220,12 +228,12 @@ def _name_classes(axes, counts):
     axes.spines[:].set_visible(False)
 
 
-def _draw_classes(axes, shares, ends, per):
+def _draw_classes(axes, shares, ends, measure):
     """Draw the diagonal with its intervals: a row for each class."""
     y = np.arange(len(shares))
     rows(axes, y, ends[y, y], np.diag(shares), color=style.color(0), width=1.2, size=3)
     axes.set_xlim(-0.02, 1.02)
-    axes.set_xlabel("recall" if per == "actual" else "precision")
+    axes.set_xlabel(measure)
     axes.grid(axis="x", color=style.muted(0.15))
     axes.set_axisbelow(True)
     axes.tick_params(axis="y", left=False, labelleft=False)

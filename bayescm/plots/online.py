@@ -106,7 +106,7 @@ def plot_history(
         facts = history.attrs
         interval = style.interval_words(facts["prob"], facts["kind"]) if "prob" in facts else ""
         number = f"{history.sizes['step']} batches"
-        page.heading(interval, style.positive_class(history), number)
+        page.heading(interval, style.positive_class(history, display_names=display_names), number)
     return page.figure
 
 

@@ -31,6 +31,7 @@ def plot_sroc(
     prob: float = 0.95,
     concentration: Any = None,
     random_seed: int = 0,
+    display_names: DisplayNames = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -46,6 +47,9 @@ def plot_sroc(
     concentration : float or array_like, optional
         Prior pseudo-counts per cell; see `bayescm.models.hierarchical_groups`.
     random_seed : int, default 0
+    display_names : mapping of str to str, optional
+        How measures and labels are written, where not as `bayescm.measures.display_name` writes
+        them, such as ``{"recall": "sensitivity", "fpr": "1 - specificity"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
     **keywords
@@ -106,12 +110,18 @@ def plot_sroc(
         x, (low, middle, high) = _summary_curve(typical, variables["spread"], fpr, prob)
         line = {"color": style.color(2), "label": "SROC curve"}
         band(axes, x, np.stack([low, high], axis=-1), middle, **line)
-        axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="recall")
+        across = style.axis_name("fpr", "false positive rate", display_names)
+        up = display_name("recall", display_names)
+        axes.set(xlim=(0, 1), ylim=(0, 1), xlabel=across, ylabel=up)
         axes.set_aspect("equal")
         bare(axes)
         axes.legend(loc="lower right", fontsize=8)
         number = f"{counts.sizes['group']} studies, area of a circle: examples"
-        page.heading(number, f"{100 * prob:g}% band of the curve", style.positive_class(counts))
+        page.heading(
+            number,
+            f"{100 * prob:g}% band of the curve",
+            style.positive_class(counts, display_names=display_names),
+        )
     return page.figure
 
 
@@ -226,7 +236,7 @@ def plot_studies(
             axes.set_xlim(0, 1)
             axes.set_xlabel(display_name(measure, display_names))
         bars = f"bar: {style.interval_words(prob, kind)}"
-        page.heading(bars, style.positive_class(counts))
+        page.heading(bars, style.positive_class(counts, display_names=display_names))
     return page.figure
 
 

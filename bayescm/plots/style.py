@@ -11,6 +11,7 @@ from bayescm.evidence.trees import with_positive_class
 from bayescm.evidence.types import is_members
 from bayescm.measures.display_names import (
     DisplayNames,
+    check_display_names,
     display_dim,
     display_label,
     display_name,
@@ -130,16 +131,23 @@ def legend_above(axes: Any, names: Sequence[str]) -> None:
     axes.legend(**location, ncols=columns, frameon=False, fontsize=9)
 
 
-def positive_class(evidence: Any, positive: Any = None) -> str:
+def axis_name(measure: str, usual: str, display_names: DisplayNames = None) -> str:
+    """Return what an axis of a measure is called: its words in full, unless others are stated."""
+    return display_name(measure, {measure: usual, **check_display_names(display_names)})
+
+
+def positive_class(evidence: Any, positive: Any = None, display_names: DisplayNames = None) -> str:
     """Say which class is the positive one, or nothing where there is none."""
     if is_members(evidence):
-        words = {positive_class(member, positive) for member in evidence.values()}
+        members = evidence.values()
+        words = {positive_class(member, positive, display_names) for member in members}
         return words.pop() if len(words) == 1 else ""
     evidence = with_positive_class(evidence, positive)
     variables = evidence["posterior"] if isinstance(evidence, xr.DataTree) else evidence
     if "positive" not in getattr(variables, "coords", {}):
         return ""
-    return f"positive class: {variables.coords['positive'].item()}"
+    label = display_label(variables.coords["positive"].item(), display_names)
+    return f"positive class: {label}"
 
 
 def interval_words(prob: float, kind: str) -> str:
