@@ -180,7 +180,10 @@ def latex_table(
         for member in members
     ]
     stop = "" if caption is None or caption.rstrip().endswith((".", "!", "?")) else "."
+    infinite = dict.fromkeys(frame.loc[frame["has no mean"], "measure"])
+    medians = ", ".join(escape_latex(written[name]) for name in infinite)
     notes = [escape_latex(caption) + stop if caption else "", _meaning(frame, center)]
+    notes += [f"The mean of {medians} is infinite, and its median is given."] if medians else []
     notes += [] if pairs is None else [_meaning_of_marks(pairs)]
     if levels != ["measure"] and frame["measure"].nunique() == 1:
         name = escape_latex(written[frame["measure"].iloc[0]])
@@ -219,7 +222,11 @@ def _summary(frame, center):
     index = list(frame.columns[:first])
     columns = [*index, *_NUMBERS, *(["error"] if "error" in frame else [])]
     plain = pd.DataFrame(frame)[columns].astype(dict.fromkeys(index, object))
-    plain = plain.assign(**{"center of the cell": frame[center]})
+    plain = plain.assign(**{"center of the cell": frame[center], "has no mean": False})
+    if center == "mean" and "median" in frame:
+        infinite = np.isinf(frame["mean"].to_numpy(float))
+        middle = frame["mean"].where(~infinite, frame["median"])
+        plain = plain.assign(**{"center of the cell": middle, "has no mean": infinite})
     plain[index] = plain[index].where(plain[index].notna(), None)
     plain.attrs = dict(frame.attrs)
     return plain, index

@@ -38,7 +38,7 @@ from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_kind, check_prob, fail
 
 type Evidence = xr.DataArray | xr.Dataset | xr.DataTree
-COLUMNS = ("point", "mean", "sd", "lower", "upper", "how", "error", "undefined")
+COLUMNS = ("point", "mean", "median", "sd", "lower", "upper", "how", "error", "undefined")
 _SITES = {"population": "mean of all", "new": "a new one"}
 _SITE_COLUMNS = ("measure", "group", "classifier", "point", "mean", "lower", "upper", "error")
 
@@ -85,7 +85,8 @@ def summary(
         fit: the median), ``lower`` and ``upper`` bound the interval, ``how`` says how the numbers
         were computed and, if the interval is not of the kind asked for, why; ``error`` is the
         numerical error of its bounds, as of `bayescm.interval`, and ``undefined`` the fraction of
-        the posterior in which the measure is 0/0. ``attrs`` has ``prob`` and ``kind``, and in
+        the posterior in which the measure is 0/0. Where a mean is infinite, as of the number needed
+        to diagnose, there is a column ``median``. ``attrs`` has ``prob`` and ``kind``, and in
         ``caution`` what makes the model doubtful, if anything does.
 
     Examples
@@ -196,12 +197,22 @@ def table_of(
         _rows(distribution, template, point, prob, kind, inner)
         for (distribution, template), point in zip(answers, points, strict=True)
     ]
+    infinite = [part["measure"][0] for part in parts if np.isinf(part["mean"]).any()]
+    if infinite:
+        for part, (distribution, template) in zip(parts, answers, strict=True):
+            median = np.broadcast_to(distribution.quantile(0.5), template.shape)
+            part["median"] = median.ravel()
     names = dict.fromkeys(name for part in parts for name in part)
     table = Intervals({name: _column(parts, name) for name in names})
     if (estimand := posterior.estimand_name(of)) != "parameter":
         table.insert(list(table).index("point"), "of", estimand)
     table.attrs |= {"prob": prob, "kind": kind}
-    if caution := answers[0][1].attrs.get("caution"):
+    cautions = [answers[0][1].attrs.get("caution", "")]
+    if infinite:
+        table.insert(list(table).index("mean") + 1, "median", table.pop("median"))
+        written = ", ".join(map(display_name, infinite))
+        cautions.append(f"Infinite in the mean: {written}. The median says where it lies.")
+    if caution := " ".join(filter(None, cautions)):
         table.attrs["caution"] = caution
     return table
 
@@ -299,12 +310,12 @@ def _sentence(row, dims, prob, display_names):
     name = with_index(display_name(row["measure"], display_names), where)
     if np.isnan(row["lower"]):
         return f"{name} is undefined: 0/0."
-    digits = decimals(row["error"], 3)
-    lower, upper, mean = (f"{row[column]:.{digits}f}" for column in ("lower", "upper", "mean"))
-    text = (
-        f"{name} lies between {lower} and {upper} with probability {100 * prob:.4g}%; the best "
-        f"single guess is {mean}"
-    )
+    digits, has_mean = decimals(row["error"], 3), np.isfinite(row["mean"])
+    center = row["mean"] if has_mean else row.get("median", np.nan)
+    lower, upper, middle = (f"{value:.{digits}f}" for value in (row["lower"], row["upper"], center))
+    text = f"{name} lies between {lower} and {upper} with probability {100 * prob:.4g}%; "
+    text += "the best single guess is " if has_mean else "its mean is infinite, its median "
+    text += middle
     if row["undefined"] > 0.001:
         text += f", where it is defined (it is undefined in {100 * row['undefined']:.2g}% of cases)"
     return text + "."

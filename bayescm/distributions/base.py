@@ -154,6 +154,11 @@ class Distribution:
         """Return the mean."""
         return np.tensordot(_WEIGHTS, self._values, 1)[()]
 
+    def center(self) -> np.ndarray:
+        """Return the mean, or the median where the mean is infinite."""
+        mean = np.asarray(self.mean(), float)
+        return np.where(np.isinf(mean), self.quantile(0.5), mean) if np.isinf(mean).any() else mean
+
     def sd(self) -> np.ndarray:
         """Return the standard deviation."""
         return np.sqrt(self._central(2))
@@ -216,7 +221,7 @@ class Distribution:
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
         """Return the numerical error of a quantile that came out as x: rounding."""
-        return np.spacing(np.abs(x))
+        return np.spacing(np.abs(np.where(np.isinf(x), 0.0, x)))
 
     def _start(self, q):
         """Guess a quantile in the scale of the link, and how fast it moves in the normal scale."""

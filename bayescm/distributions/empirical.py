@@ -13,6 +13,9 @@ from bayescm.distributions.base import Distribution, check_interval, one_by_one
 from bayescm.distributions.hdi import INTERIOR
 
 _SAME = 1e-12  # atoms that differ by rounding only are one
+# Infinity that is less probable is taken for the largest number: of likelihood ratios of large
+# tables it would make a mean infinite that no test set will show.
+_NEVER = 1e-6
 # Standard errors that both ends of an interval are within in 95 % of samples of draws: the normal
 # quantile of 1 - .05 / 4 is 2.24, and a standard error that is estimated is itself off by a tenth.
 _CONFIDENCE = 2.4
@@ -59,6 +62,8 @@ class Discrete(Distribution):
             return cls(np.array([np.nan]), np.array([1.0]), 1.0)
         with np.errstate(invalid="ignore"):
             first = np.diff(values, prepend=-np.inf) > _SAME * np.maximum(1, np.abs(values))
+        at_infinity = values == np.inf
+        first[at_infinity.argmax()] |= weights[at_infinity].sum() > _NEVER
         starts = np.flatnonzero(first)
         weights = np.add.reduceat(weights, starts)
         return cls(values[starts], weights / weights.sum(), undefined)
@@ -95,6 +100,8 @@ class Discrete(Distribution):
         return self.weights @ self.values
 
     def sd(self) -> np.ndarray:
+        if np.isinf(self.values[-1]):
+            return np.asarray(np.inf)
         return np.sqrt(self.weights @ (self.values - self.mean()) ** 2)
 
     def skewness(self) -> np.ndarray:
@@ -111,7 +118,11 @@ class Discrete(Distribution):
         start = self._below - self.weights
         stop = np.searchsorted(self._below, start + prob - _SAME)
         fits = np.flatnonzero(stop < len(self.values))
-        best = fits[np.argmin(self.values[stop[fits]] - self.values[fits])]
+        low, high = self.values[fits], self.values[stop[fits]]
+        with np.errstate(invalid="ignore"):
+            widths = np.where(low == high, 0.0, high - low)
+        # Where all that have the mass reach to infinity, the one that starts last.
+        best = fits[-1 if np.isinf(widths).all() else np.argmin(widths)]
         return self.values[[best, stop[best]]]
 
     def hdi_kind(self, prob: float) -> np.ndarray:

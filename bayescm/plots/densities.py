@@ -44,6 +44,10 @@ _WITH_NUMBERS = 2.8
 _NARROW = 5.0
 # Points of a density, and the mass beyond either end of what is drawn.
 _POINTS, _TAIL = 400, 1e-4
+# A tail is cut at so many times the distance of an outer quantile from the median: 8 standard
+# deviations of a normal distribution, which are never drawn, but a hundredth of the numbers needed
+# to diagnose, of which one in a thousand is above 100 where the median is 4.
+_MIDDLE, _LONG = (0.025, 0.5, 0.975), 4
 
 
 def plot_posterior(
@@ -141,7 +145,7 @@ def plot_posterior(
         for axes, panel in zip(page.panels, panels, strict=True):
             distribution, shape = by_name[panel.name], panel.shape
             value, zone = _of_measure(reference, panel.name), _of_measure(rope, panel.name)
-            means = np.broadcast_to(distribution.mean(), shape)
+            centers = np.broadcast_to(distribution.center(), shape)
             ends, errors = distribution.interval_with_error(prob, kind)
             ends, errors = (np.broadcast_to(pair, (*shape, 2)) for pair in (ends, errors))
             above = None if value is None else np.broadcast_to(distribution.sf(value), shape)
@@ -151,9 +155,9 @@ def plot_posterior(
                 _draw(axes, densities[panel.name][index], i)
                 low, high = ends[index]
                 color = style.foreground() if len(panel.members) == 1 else style.color(i)
-                _draw_below(axes, means[index], low, high, row=i, color=color)
+                _draw_below(axes, centers[index], low, high, row=i, color=color)
                 error = errors[index].max()
-                lines = [value_and_interval(float(means[index]), ends[index], error)]
+                lines = [value_and_interval(float(centers[index]), ends[index], error)]
                 if above is not None:
                     lines.append(f"P(> {value:g}) {chance(float(above[index]))}")
                 if inside is not None:
@@ -167,7 +171,9 @@ def plot_posterior(
             where = style.index_words(panel.where, display_names)
             _name_panel(axes, with_index(written[panel.name], where), texts)
         _share_ranges(page.panels, panels)
-        bars = f"dot and bar: mean and {style.interval_words(prob, kind)}"
+        without_mean = any(np.isinf(by_name[panel.name].mean()).any() for panel in panels)
+        dot = "mean (median where that is infinite)" if without_mean else "mean"
+        bars = f"dot and bar: {dot} and {style.interval_words(prob, kind)}"
         page.heading(bars, style.positive_class(evidence, positive, display_names))
     return page.figure
 
@@ -266,6 +272,9 @@ def _check_defined(distribution, name):
         todo = "leave it out, or give the empty cells a prior"
         expected = "measures defined in some draws"
         raise fail("a measure is undefined (0/0) in nearly every draw", [name], expected, todo)
+    if np.isinf(distribution.quantile(0.5)).any():
+        todo = "leave it out: summary() has its interval"
+        raise fail("a measure is infinite in most draws", [name], "one with a finite median", todo)
 
 
 def _check_rope(rope):
@@ -487,6 +496,8 @@ def _kernel(draws, ends):
     from arviz_stats.base import array_stats
 
     draws = draws[np.isfinite(draws)]
+    least, most = _readable(*np.quantile(draws, _MIDDLE))
+    draws = draws[(least <= draws) & (draws <= most)]
     low, high = draws.min(), draws.max()
     if low == high:
         return _steps(Empirical(draws), low, high)
@@ -498,8 +509,17 @@ def _kernel(draws, ends):
     return np.stack(array_stats.kde(draws, custom_lims=(low, high), **settings)[:2])
 
 
+def _readable(low, middle, high):
+    """Return where a density with a long tail is cut, so that its middle can be seen."""
+    return middle - _LONG * (middle - low), middle + _LONG * (high - middle)
+
+
 def _density(distribution):
     low, high = (np.asarray(distribution.quantile(q), float) for q in (_TAIL, 1 - _TAIL))
+    for q in (0.99, *_MIDDLE[::-1]):  # where the rest is infinite
+        high = np.where(np.isinf(high), distribution.quantile(q), high)
+    least, most = _readable(*(np.asarray(distribution.quantile(q), float) for q in _MIDDLE))
+    low, high = np.maximum(low, least), np.minimum(high, most)
     room = 0.05 * (high - low)
     least, most = (np.asarray(end, float) for end in distribution.support)
     # To the end of the support where it is near: there the density is 0, or infinite.

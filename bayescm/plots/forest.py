@@ -72,7 +72,8 @@ def plot_forest(
         What the members of a mapping are.
     prob : float in (0, 1), default 0.95
         Mass of the thin line; the thick one holds half of the posterior. The dot is the mean, which
-        lies outside the thick line where a posterior is very skewed.
+        lies outside the thick line where a posterior is very skewed, or the median where the mean
+        is infinite.
     kind : {"hdi", "eti"}
         Highest density or equal tails.
     reference : float, optional
@@ -130,9 +131,11 @@ def plot_forest(
             # Each member of a pooled dim, beside what was seen of it alone.
             observed = "cross: point estimate"
             axes.plot(table["point"], table["y"], "x", color=style.foreground(), zorder=3)
-        bars = f"dot: mean; bars: 50% and {style.interval_words(prob, kind)}"
-        inside = (table["inner_lower"] <= table["mean"]) & (table["mean"] <= table["inner_upper"])
-        skewed = not inside[table["mean"].notna()].all()
+        dot = "mean, median where that is infinite" if "median" in table else "mean"
+        bars = f"dot: {dot}; bars: 50% and {style.interval_words(prob, kind)}"
+        center = table["center"]
+        inside = (table["inner_lower"] <= center) & (center <= table["inner_upper"])
+        skewed = not inside[center.notna()].all()
         aside = "a dot beside its 50% bar: skewed" if skewed else ""
         page.interactive(partial(interactive.forest, table))
         page.heading(bars, observed, aside, style.positive_class(evidence, positive, display_names))
@@ -158,6 +161,9 @@ def _arranged(table: pd.DataFrame, display_names: DisplayNames) -> pd.DataFrame:
             for index in where
         ]
     members = table[shared] if shared else pd.Series([np.nan] * len(table))
+    table["center"] = table["mean"]
+    if "median" in table:
+        table["center"] = table["mean"].where(~np.isinf(table["mean"]), table["median"])
     table["color"] = pd.factorize(members)[0]
     table["member"] = [
         style.wrapped(" ".join(style.index_words({shared: name}, display_names)), 40)
@@ -186,7 +192,7 @@ def _draw_members(axes, members, i, shared):
         axes,
         members["y"],
         members[["lower", "upper"]],
-        members["mean"],
+        members["center"],
         inner=members[["inner_lower", "inner_upper"]],
         color=style.color(i),
         marker=style.MARKERS[i],
@@ -200,7 +206,7 @@ def _draw_members(axes, members, i, shared):
 def _numbers(row):
     if np.isnan(row.lower):
         return "undefined (0/0)"
-    return value_and_interval(row.mean, (row.lower, row.upper), row.error)
+    return value_and_interval(row.center, (row.lower, row.upper), row.error)
 
 
 def plot_slices(

@@ -33,11 +33,11 @@ def forest(table: pd.DataFrame) -> "Figure":
     figure = _figure(table["y"].max() * _ROW + _EDGE + _ROW)
     for number, members in table.groupby("color"):
         defined = members[members["lower"].notna()]
-        ends = {"symmetric": False, "array": defined["upper"] - defined["mean"], "thickness": 2}
+        ends = {"symmetric": False, "array": defined["upper"] - defined["center"], "thickness": 2}
         figure.add_scatter(
-            x=defined["mean"],
+            x=defined["center"],
             y=defined["y"],
-            error_x=ends | {"arrayminus": defined["mean"] - defined["lower"], "width": 0},
+            error_x=ends | {"arrayminus": defined["center"] - defined["lower"], "width": 0},
             mode="markers",
             marker={"size": 9, "color": _color(max(int(number), 0))},
             name=_text(members["member"].iloc[0]),
@@ -154,5 +154,5 @@ def _text(label):
 
 def _numbers(row):
     where = f", {_text(row['member'])}" if row["color"] >= 0 else ""
-    numbers = value_and_interval(row["mean"], (row["lower"], row["upper"]), row["error"])
+    numbers = value_and_interval(row["center"], (row["lower"], row["upper"]), row["error"])
     return f"{_text(row['label'])}{where}<br>{numbers}"

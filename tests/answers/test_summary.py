@@ -155,3 +155,18 @@ def test_members_that_have_the_column_already_need_another_name():
 def test_sentences_have_display_names():
     (line,) = sentences(bcm.summary(COUNTS, "f1"), display_names={"f1": "F-measure"})
     assert line.startswith("F-measure lies between")
+
+
+def test_where_a_mean_is_infinite_there_is_a_median():
+    table = bcm.summary(COUNTS, ["nnd", "recall"])
+    nnd = table.iloc[0]
+    youden = bcm.distribution(COUNTS, "informedness")
+    assert nnd["mean"] == np.inf
+    assert nnd["median"] == pytest.approx(1 / float(youden.quantile([0.5])[0]), rel=0.02)
+    assert table["median"][1] == pytest.approx(
+        float(bcm.distribution(COUNTS, "recall").quantile(0.5))
+    )
+    assert table.attrs["caution"] == "Infinite in the mean: NND. The median says where it lies."
+    assert "its mean is infinite, its median 3.7" in sentences(table)[0]
+    assert "median" not in bcm.summary(COUNTS, "recall")
+    assert r"The mean of NND is infinite, and its median is given." in bcm.latex_table(table)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from bayescm.distributions.empirical import AttainedEnds, Empirical, WeightedNodes
+from bayescm.distributions.empirical import AttainedEnds, Discrete, Empirical, WeightedNodes
 
 SAMPLES, DRAWS = 100, 2000
 CONTINUOUS = {
@@ -96,3 +96,15 @@ def test_the_attained_end_stands_with_a_finite_error():
     ends, errors = AttainedEnds(draws, value=1.0).interval_with_error(0.95, "eti")
     assert ends[1] == 1
     assert np.isfinite(errors).all()
+
+
+def test_infinity_is_a_value_of_its_own_among_those_of_the_next_test_set():
+    distribution = Discrete.of([1.0, 2.0, np.inf, np.inf], [0.4, 0.5, 0.06, 0.04])
+    assert distribution.sf(1e300) == pytest.approx(0.1)
+    assert distribution.mean() == distribution.sd() == np.inf
+    assert distribution.hdi(0.9).tolist() == [1.0, 2.0]
+    assert distribution.hdi(0.95).tolist() == [1.0, np.inf]
+    assert distribution.hdi(0.55).tolist() == [1.0, 2.0]
+    assert distribution.hdi(0.5).tolist() == [2.0, 2.0]
+    rare = Discrete.of([1.0, 2.0, np.inf], [0.5, 0.5 - 1e-8, 1e-8])
+    assert rare.mean() == pytest.approx(1.5)
