@@ -240,11 +240,24 @@ def name_rows(axes: "Axes", y: Any, labels: Sequence[str], *, last: float | None
     axes.set_axisbelow(True)
 
 
-def write_beside(axes: "Axes", y: Any, texts: Sequence[str], *, at: float = 1.02) -> None:
-    """Write a text to the right of each row, at a share of the width of the axes."""
-    transform = axes.get_yaxis_transform()
+def write_beside(
+    axes: "Axes",
+    y: Any,
+    texts: Sequence[str],
+    *,
+    at: float = 1.02,
+    points: float = 0,
+    ha: str = "left",
+) -> None:
+    """Write a text to the right of each row: at a share of the width, and so many points beyond."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure: Any = axes.get_figure(root=True)
+    beyond = ScaledTranslation(points / 72, 0, figure.dpi_scale_trans)
+    look: dict[str, Any] = {"transform": axes.get_yaxis_transform() + beyond, "ha": ha}
+    look |= {"va": "center", "fontsize": 8, "color": style.muted()}
     for row, text in zip(y, texts, strict=True):
-        axes.text(at, row, text, transform=transform, va="center", fontsize=8, color=style.muted())
+        axes.text(at, row, text, **look)
 
 
 @contextmanager

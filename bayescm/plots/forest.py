@@ -129,7 +129,7 @@ def plot_forest(
         observed = ""
         if of in table.columns and not isinstance(evidence, xr.DataTree):
             # Each member of a pooled dim, beside what was seen of it alone.
-            observed = "cross: point estimate"
+            observed = "cross: as observed, without pooling"
             axes.plot(table["point"], table["y"], "x", color=style.foreground(), zorder=3)
         dot = "mean, median where that is infinite" if "median" in table else "mean"
         bars = f"dot: {dot}; bars: 50% and {style.interval_words(prob, kind)}"

@@ -8,7 +8,13 @@ from scipy.special import expit, logit
 
 from bayescm.answers.interval import distribution, resolve_measures
 from bayescm.evidence.counts import CELLS, as_counts
-from bayescm.measures.display_names import DisplayNames, display_label, display_name
+from bayescm.measures.display_names import (
+    DisplayNames,
+    check_display_names,
+    display_dim,
+    display_label,
+    display_name,
+)
 from bayescm.plots import style
 from bayescm.plots.canvas import band, bare, canvas, name_rows, rows, write_beside
 from bayescm.posteriors import hierarchical_groups
@@ -20,9 +26,12 @@ if TYPE_CHECKING:
 
 _DRAWS = 4000
 _MEASURES = ("recall", "specificity")
-# What is said of all studies together, and the estimand that it is.
-_POOLED = {"typical study": "typical", "mean of studies": "population", "new study": "new"}
+# Estimands of all studies together.
+_POOLED = ("typical", "population", "new")
+# Dims whose members are no studies: they share examples, classifiers or training data.
+_NO_STUDIES = ("classifier", "fold", "repeat", "half", "step")
 _ROW, _MOST = 0.28, 80
+_SHARES = 50  # points of room for "1,543/1,815" beside a panel
 
 
 def plot_sroc(
@@ -41,7 +50,8 @@ def plot_sroc(
     Parameters
     ----------
     counts : DataArray, dims (group, actual, predicted)
-        Counts of two classes, a group for each study.
+        Counts of two classes, a group for each study. Another dim, such as ``hospital``, is what
+        the studies are called in the picture.
     prob : float in (0, 1), default 0.95
         Mass of both regions and of the curve's band.
     concentration : float or array_like, optional
@@ -66,7 +76,7 @@ def plot_sroc(
     Raises
     ------
     ValueError
-        If there are no groups, or more than two classes.
+        If there is no dim of studies, or more than two classes.
 
     Notes
     -----
@@ -92,7 +102,8 @@ def plot_sroc(
     >>> [each.get_text() for each in axes.get_legend().get_texts()]
     ['typical study', '95% region of the typical study', '95% region of a new study', 'SROC curve']
     """
-    counts, prob = _studies(counts), check_prob(prob)
+    counts, word = _studies(counts, display_names)
+    prob = check_prob(prob)
     posterior = hierarchical_groups(counts, concentration=concentration, **keywords)
     variables = posterior.variables(_DRAWS, np.random.default_rng(check_seed(random_seed)))
     typical, new = (_logits(variables[name]) for name in ("theta_typical", "theta_new"))
@@ -101,12 +112,12 @@ def plot_sroc(
         axes = page.axes
         circles = {"facecolors": "none", "edgecolors": style.muted(), "clip_on": False}
         axes.scatter(fpr, recall, 15 + 285 * n / n.max(), **circles)
-        axes.plot(*expit(typical).mean(0), "s", color=style.color(0), label="typical study")
+        axes.plot(*expit(typical).mean(0), "s", color=style.color(0), label=f"typical {word}")
         mass = f"{100 * prob:g}% region of"
         axes.plot(
-            *_ellipse(typical, prob), "-", color=style.color(0), label=f"{mass} the typical study"
+            *_ellipse(typical, prob), "-", color=style.color(0), label=f"{mass} the typical {word}"
         )
-        axes.plot(*_ellipse(new, prob), "--", color=style.color(1), label=f"{mass} a new study")
+        axes.plot(*_ellipse(new, prob), "--", color=style.color(1), label=f"{mass} a new {word}")
         x, (low, middle, high) = _summary_curve(typical, variables["spread"], fpr, prob)
         line = {"color": style.color(2), "label": "SROC curve"}
         band(axes, x, np.stack([low, high], axis=-1), middle, **line)
@@ -116,7 +127,7 @@ def plot_sroc(
         axes.set_aspect("equal")
         bare(axes)
         axes.legend(loc="lower right", fontsize=8)
-        number = f"{counts.sizes['group']} studies, area of a circle: examples"
+        number = f"{counts.sizes['group']} {_plural(word)}, area of a circle: examples"
         page.heading(
             number,
             f"{100 * prob:g}% band of the curve",
@@ -175,7 +186,8 @@ def plot_studies(
     Parameters
     ----------
     counts : DataArray, dims (group, actual, predicted)
-        Counts of two classes, a group for each study.
+        Counts of two classes, a group for each study. Another dim, such as ``hospital``, is what
+        the studies are called in the picture.
     prob : float in (0, 1), default 0.95
         Mass of the intervals.
     kind : {"hdi", "eti"}
@@ -192,13 +204,14 @@ def plot_studies(
     Returns
     -------
     matplotlib.figure.Figure
-        Every study by itself, and, by the model of groups, the typical study, the mean over all
-        studies there may be, and a new study.
+        Every study by itself, with its true positives of the positives and its true negatives of
+        the negatives, and, by the model of groups, the typical study, the mean over all studies
+        there may be, and a new study.
 
     Raises
     ------
     ValueError
-        If there are no groups, more than two classes, or too many studies to read.
+        If there is no dim of studies, more than two classes, or too many studies to read.
 
     Examples
     --------
@@ -209,35 +222,46 @@ def plot_studies(
     >>> [axes.get_xlabel() for axes in figure.axes]
     ['recall', 'specificity']
     """
-    counts, prob = _studies(counts), check_prob(prob)
+    counts, word = _studies(counts, display_names)
+    prob = check_prob(prob)
     check_kind(kind), check_keywords(hierarchical_groups, keywords)
     studies = counts.sizes["group"]
     if studies > _MOST:
         todo = "select some studies"
         raise fail("too many studies to read", studies, f"at most {_MOST}", todo)
-    names = [f"study {number}" for number in range(1, studies + 1)]
+    names = [f"{word} {number}" for number in range(1, studies + 1)]
     if "group" in counts.coords:
         names = [display_label(name, display_names) for name in counts["group"].values.tolist()]
     single = _single(counts, prob, kind)
     posterior = hierarchical_groups(counts, concentration=concentration, **keywords)
     pooled = _pooled(posterior, prob, kind, random_seed)
+    together = [f"typical {word}", f"mean of {_plural(word)}", f"new {word}"]
     y = np.r_[:studies, studies + 1 : studies + 1 + len(_POOLED)]  # a gap between them
-    size = (10, _ROW * (studies + 4) + 1.4)
+    size = (11.5, _ROW * (studies + 4) + 1.4)
     with canvas(size, number=2, columns=2, sharey=True) as page:
         for axes, measure in zip(page.panels, _MEASURES, strict=True):
             (centers, ends), (centers_pooled, ends_pooled) = single[measure], pooled[measure]
-            name_rows(axes, y, [*map(style.wrapped, names), *_POOLED])
+            name_rows(axes, y, [*map(style.wrapped, names), *together])
             rows(axes, y[:studies], ends, centers, color=style.muted())
             pooled_rows = {"color": style.color(0), "marker": "D"}
             rows(axes, y[studies:], ends_pooled, centers_pooled, **pooled_rows)
             numbers = zip([*centers, *centers_pooled], [*ends, *ends_pooled], strict=True)
             texts = [f"{center:.2f} [{low:.2f}, {high:.2f}]" for center, (low, high) in numbers]
-            write_beside(axes, y, texts, at=1.04)  # beyond a marker at 1
+            write_beside(axes, y, texts, at=1.04, points=_SHARES)  # beyond a marker at 1
+            shares = [f"{right:,g}/{total:,g}" for right, total in _shares(counts, measure)]
+            write_beside(axes, y[:studies], shares, at=1.02, points=_SHARES, ha="right")
             axes.set_xlim(0, 1)
             axes.set_xlabel(display_name(measure, display_names))
         bars = f"bar: {style.interval_words(prob, kind)}"
         page.heading(bars, style.positive_class(counts, display_names=display_names))
     return page.figure
+
+
+def _shares(counts, measure):
+    """Return of each study how many of one class are predicted right, and of how many: (n, 2)."""
+    cells = counts.values[:, int(measure == "recall")]
+    right = cells[:, int(measure == "recall")]
+    return np.stack([right, cells.sum(-1)], axis=-1).tolist()
 
 
 def _single(counts, prob, kind):
@@ -253,9 +277,7 @@ def _single(counts, prob, kind):
 def _pooled(posterior, prob, kind, random_seed):
     """Return by measure the means and intervals of what one posterior says of all studies."""
     kernels = resolve_measures(posterior, list(_MEASURES))
-    answers = [
-        posterior.distributions(kernels, of=of, random_seed=random_seed) for of in _POOLED.values()
-    ]
+    answers = [posterior.distributions(kernels, of=of, random_seed=random_seed) for of in _POOLED]
     return {
         name: (
             np.array([measures[i].mean() for measures in answers]),
@@ -265,14 +287,24 @@ def _pooled(posterior, prob, kind, random_seed):
     }
 
 
-def _studies(counts):
-    """Return counts of two classes with the single dim group, or raise."""
+def _studies(counts, display_names):
+    """Return counts of two classes with the dim group, and what one of the groups is called."""
     counts = as_counts(counts)
-    if counts.dims != ("group", *CELLS):
-        dim = next((str(name) for name in counts.dims if name not in CELLS), "batch")
-        todo = f"name the dim of the studies group: counts.rename({dim}='group')"
-        raise fail("not studies", list(counts.dims), f"dims group, {', '.join(CELLS)}", todo)
+    dims = [dim for dim in counts.dims if dim not in CELLS]
+    if len(dims) != 1 or dims[0] in _NO_STUDIES:
+        todo = "keep one dim, of studies: select along the others, or name it by counts.rename"
+        allowed = f"one dim of studies, {', '.join(CELLS)}"
+        raise fail("not studies", list(counts.dims), allowed, todo)
+    (dim,) = dims
     if counts.sizes["actual"] != 2:
         labels = counts["actual"].values.tolist()
         raise fail("recall and specificity are of two classes", labels, "two", "join some")
-    return counts
+    usual = {"group": "study", "batch": "study"}
+    word = display_dim(dim, {**usual, **check_display_names(display_names)})
+    return counts.rename({dim: "group"}), word
+
+
+def _plural(word):
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return f"{word[:-1]}ies"
+    return f"{word}s"

@@ -149,6 +149,9 @@ def groups_and_prior(
     table = as_labelled_counts(counts, "group")
     if table.sizes.get("group", 0) < 2:
         todo = "name the axis: from_predictions(..., by={'group': site})"
+        others = [dim for dim in table.dims if dim not in ("group", *CELLS)]
+        if len(others) == 1:
+            todo = f"name the dim that is pooled over group: counts.rename({others[0]}='group')"
         raise fail("fewer than two groups", table.dims, "two or more along group", todo)
     table = table.transpose(..., "group", *CELLS)
     classes = table.sizes["actual"]

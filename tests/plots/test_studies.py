@@ -63,8 +63,22 @@ def test_the_forest_says_what_interval_says():
 
 @pytest.mark.parametrize("plot", [bcm.plots.plot_sroc, bcm.plots.plot_studies])
 def test_what_is_no_set_of_studies_is_refused(plot):
-    with pytest.raises(ValueError, match=r"not studies.*rename\(site='group'\)"):
-        plot(STUDIES.rename(group="site"))
+    for dim in ("fold", "classifier"):
+        with pytest.raises(ValueError, match=r"not studies.*one dim of studies"):
+            plot(STUDIES.rename(group=dim))
     many = bcm.from_matrix(np.ones((3, 3, 3), int), dims=("group",))
     with pytest.raises(ValueError, match="of two classes"):
         plot(many)
+
+
+def test_studies_are_called_what_their_dim_is_called():
+    sites = STUDIES.rename(group="hospital")
+    left, _ = bcm.plots.plot_studies(sites).axes
+    labels = [label.get_text() for label in left.get_yticklabels()]
+    assert labels[-3:] == ["typical hospital", "mean of hospitals", "new hospital"]
+    first = STUDIES.isel(group=0)
+    right, total = int(first[1, 1]), int(first[1].sum())
+    assert f"{right}/{total}" in [text.get_text() for text in left.texts]
+    named = bcm.plots.plot_sroc(STUDIES, display_names={"group": "country"})
+    assert "typical country" in [text.get_text() for text in named.axes[0].get_legend().get_texts()]
+    assert "countries" in named.get_suptitle()
