@@ -35,7 +35,23 @@ typical group, the average and a new one are then those whose covariates are 0.
 Limits: a spread of 0 is pooling, the `dirichlet_multinomial` of all groups together; an infinite
 one leaves every group to itself.
 
-Not conjugate; the direct posterior integrates the groups' effects out by quadrature. Non-centred.
+Not conjugate; the direct posterior integrates the groups' effects out by quadrature.
+
+For NUTS the effects of the groups at hand are partially centred (Papaspiliopoulos et al. 2007, in
+the form of Gorinova et al. 2020). With the mean m and the standard deviation s of a logit between
+groups (of the specificity, those given the recall),
+
+.. math::
+
+    \mathrm{effect}_g \sim \mathrm{N}(\lambda_g m, s^{2 \lambda_g}), \qquad
+    \mathrm{logit}_g = m + s \, (\mathrm{effect}_g - \lambda_g m) / s^{\lambda_g},
+
+which is the same model for every :math:`\lambda_g` in [0, 1]. At 0 the effects are standardised,
+which suits groups of few examples; at 1 they are the logits, which suits groups whose examples say
+what their logit is: standardised effects then depend on m and s so closely that chains hardly move.
+:math:`\lambda_g = I_g / (I_g + 1 / s^2)` is the share of the group itself in its mean, as of normal
+distributions, with the information :math:`I_g` of its counts about the logit; for
+:math:`1 / s^2` stands 4.
 
 References
 ----------
@@ -47,6 +63,12 @@ doi:10.1016/j.jclinepi.2005.02.022
 Chu, H. & Cole, S. R. (2006). Bivariate meta-analysis of sensitivity and specificity with sparse
 data: a generalized linear mixed model approach. Journal of Clinical Epidemiology 59, 1331-1332.
 doi:10.1016/j.jclinepi.2006.06.011
+
+Gorinova, M. I., Moore, D. & Hoffman, M. D. (2020). Automatic reparameterisation of probabilistic
+programs. Proceedings of Machine Learning Research 119, 3648-3657. doi:10.48550/arXiv.1906.03028
+
+Papaspiliopoulos, O., Roberts, G. O. & Sköld, M. (2007). A general framework for the parametrization
+of hierarchical models. Statistical Science 22, 59-73. doi:10.1214/088342307000000014
 """
 
 from collections.abc import Callable
@@ -94,7 +116,8 @@ def hierarchical_groups(
     -------
     pymc.Model
         Two classes: free variables ``rates``, ``spread``, ``correlation`` (0 to 1 stands for -1
-        to 1), and the standardised effects ``effect`` and ``effect_new``; ``theta``,
+        to 1), the partially centred effects of the groups ``effect_prevalence``,
+        ``effect_recall`` and ``effect_specificity``, and ``effect_new``, standardised; ``theta``,
         ``theta_typical``, ``theta_group``, ``theta_new``; observed ``cell_counts``; with covariates
         also ``slope``, dims (covariate, rate). More classes:
         ``shares``, ``right``, ``errors`` and ``spread``; ``theta`` and ``theta_typical``, which are
@@ -106,8 +129,8 @@ def hierarchical_groups(
     >>> dims = ("group", "actual", "predicted")
     >>> counts = xr.DataArray([[[40, 10], [5, 45]], [[30, 20], [9, 41]]], dims=dims)
     >>> model = hierarchical_groups(counts, spread=lambda name: pm.HalfNormal(name, 2, dims="rate"))
-    >>> sorted(variable.name for variable in model.free_RVs)
-    ['correlation', 'effect', 'effect_new', 'rates', 'spread']
+    >>> sorted(variable.name for variable in model.free_RVs if "effect" not in variable.name)
+    ['correlation', 'rates', 'spread']
     """
     counts = _positive_last(counts.transpose(..., "group", "actual", "predicted"))
     lead = counts.dims[:-3]
@@ -155,7 +178,6 @@ def _two_classes(data, weight, spread, shift, prevalence, lead):
     rates = pm.Beta("rates", hits, misses, dims=(*lead, "rate"))
     spread = _spread(spread, (*lead, "rate"))
     rho = 2 * pm.Beta("correlation", 2, 2, dims=lead or None) - 1
-    effect = pm.Normal("effect", 0, 1, dims=(*lead, "group", "rate"))
     new = pm.Normal("effect_new", 0, 1, dims=(*lead, "rate"))
 
     middle = pm.math.logit(rates)
@@ -164,8 +186,8 @@ def _two_classes(data, weight, spread, shift, prevalence, lead):
     pm.Deterministic("theta_typical", _table(middle, prevalence), dims=dims)
     logits_new = middle + spread * _correlated(new, rho)
     pm.Deterministic("theta_new", _table(logits_new, prevalence), dims=dims)
-    logits = middle[..., None, :] + spread[..., None, :] * _correlated(effect, rho[..., None])
-    logits = logits if shift is None else logits + shift
+    means = middle[..., None, :] if shift is None else middle[..., None, :] + shift
+    logits = _group_logits(means, spread[..., None, :], rho[..., None], _centring(data), lead)
     dims = (*lead, "group", "actual", "predicted")
     pm.Deterministic("theta_group", _table(logits, prevalence), dims=dims)
     theta = _table(logits, None)  # the examples of a group show its own prevalence
@@ -178,6 +200,31 @@ def _two_classes(data, weight, spread, shift, prevalence, lead):
         observed=cells,
         dims=(*lead, "group", "cell"),
     )
+
+
+def _group_logits(means, spread, rho, centring, lead):
+    """Add partially centred effects, and return the logits (..., group, rate) of the groups."""
+    logits, standardised = [], []
+    for index, rate in enumerate(("prevalence", "recall", "specificity")):
+        mean, sd = means[..., index], spread[..., index]
+        if rate == "specificity":  # its normal distribution given the recall
+            mean, sd = mean + rho * sd * standardised[-1], pm.math.sqrt(1 - rho**2) * sd
+        weight = centring[..., index]
+        location, scale = weight * mean, sd**weight
+        effect = pm.Normal(f"effect_{rate}", location, scale, dims=(*lead, "group"))
+        standardised.append((effect - location) / scale)
+        logits.append(mean + sd * standardised[-1])
+    return pm.math.stack(logits, axis=-1)
+
+
+def _centring(data):
+    """Return lambda (..., group, rate): 0 for a group without examples, towards 1 with many."""
+    negatives, positives = data[..., 0, :].sum(-1), data[..., 1, :].sum(-1)
+    successes = pm.math.stack([positives, data[..., 1, 1], data[..., 0, 0]], axis=-1)
+    trials = pm.math.stack([positives + negatives, positives, negatives], axis=-1)
+    share = (successes + 0.5) / (trials + 1)
+    information = trials * share * (1 - share)  # of a binomial logit
+    return information / (information + 4)
 
 
 def _correlated(effect, rho):

@@ -460,15 +460,20 @@ class BivariateLogitNormal:
         new = mean + sd * np.stack([*effect.T[:2], last], axis=-1)
         drawn |= {"effect_new": effect, "theta_new": cells_of_logits(new, self.prevalence)}
         if groups:
-            share_effects = self.shares.draw_effects(share_parameters, rng)
-            rate_effects = self.rates.draw_effects(rate_parameters, rng)
-            logits = [
-                self.shares.logits(share_parameters, share_effects),
-                self.rates.logits(rate_parameters, rate_effects),
-            ]
-            drawn["effect"] = np.concatenate([share_effects, rate_effects], axis=-1)
-            drawn["theta_group"] = cells_of_logits(np.concatenate(logits, axis=-1), self.prevalence)
+            drawn |= self._draw_groups(share_parameters, rate_parameters, rng)
         return drawn
+
+    def _draw_groups(self, share_parameters, rate_parameters, rng):
+        """Return draws of the matrices of the groups, and of their partially centred effects."""
+        logits, effects = [], []
+        for rates, parameters in ((self.shares, share_parameters), (self.rates, rate_parameters)):
+            standardised = rates.draw_effects(parameters, rng)
+            logits.append(rates.logits(parameters, standardised))
+            effects.append(rates.partially_centred(parameters, standardised))
+        columns = np.moveaxis(np.concatenate(effects, axis=-1), -1, 0)
+        named = {f"effect_{rate}": draws for rate, draws in zip(_RATES, columns, strict=True)}
+        cells = cells_of_logits(np.concatenate(logits, axis=-1), self.prevalence)
+        return named | {"theta_group": cells}
 
     def log_likelihood(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return that of every group (S, G), its effects integrated out, without coefficients."""
@@ -523,6 +528,8 @@ _LOWEST_LOG_PRIOR = -1e6  # exp of it is 0 beside any other
 _CACHED = 32_000  # parameters times groups times nodes in an array: 256 kB
 # Of Newton's method. The longest step keeps effects where the curvature is not next to 0.
 _NEWTON_STEPS, _LONGEST_STEP, _CONVERGED = 30, 2.0, 1e-3
+_RATES = ("prevalence", "recall", "specificity")
+_HALF_CENTRED = 4.0  # the information at which an effect is half centred; as in the PyMC model
 _METROPOLIS_STEPS = 8  # of which nine in ten are accepted, with 5 to 100 examples a group
 _INITIAL_LOG_SD = -0.7  # in units of the prior's scale, or of 1 where that is wider
 _LOGIT_BOUND = 20.0  # of means and slopes, where the mode is looked for
@@ -675,6 +682,25 @@ class LogitNormalRates:
         means, cholesky = self.logit_distribution(parameters)
         logits = self._logits(means, cholesky, list(np.moveaxis(effects, -1, 0)))
         return np.stack(logits, axis=-1)
+
+    def partially_centred(self, parameters: np.ndarray, effects: np.ndarray) -> np.ndarray:
+        """
+        Return the effects (S, G, D) as the PyMC model has them, of standardised ones (S, G, D).
+
+        The logit of a rate has a mean m and a standard deviation s given the rates before it, and
+        its effect is lambda m + s**lambda e: see ``_centring`` in models/hierarchical_groups.py.
+        """
+        means, cholesky = self.logit_distribution(parameters)
+        shares = (self.hits + 0.5) / (self.totals + 1)
+        information = self.totals * shares * (1 - shares)
+        centring = information / (information + _HALF_CENTRED)
+        columns = []
+        for index, (mean, row) in enumerate(zip(means, cholesky, strict=True)):
+            before = (factor * effects[..., k] for k, factor in enumerate(row[:-1]))
+            weight = centring[:, index]
+            location = weight * sum(before, mean)
+            columns.append(location + row[-1] ** weight * effects[..., index])
+        return np.stack(columns, axis=-1)
 
     # From here on, what has one member for each of the D rates or effects is a list of arrays
     # (S, G): numpy is slow on a last axis of one or two.

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 from monte_carlo import assert_converged, assert_same_distribution, measured, sampled_by_nuts
+from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
+from scipy import stats
+from scipy.special import expit, logit
 
 import bayescm as bcm
 from bayescm import models, posteriors
@@ -25,6 +28,7 @@ MANY = bcm.from_matrix(
     dims=("group",),
 )
 
+RATES = ("prevalence", "recall", "specificity")
 CROSSED = bcm.from_matrix(np.arange(24).reshape(2, 3, 2, 2) % 7, dims=("sex", "age"))
 CROSSED_OF_THREE = bcm.from_matrix(np.arange(36).reshape(2, 2, 3, 3) % 11, dims=("sex", "age"))
 
@@ -72,6 +76,47 @@ def test_the_model_computes_the_cells_of_the_direct_posterior(name, evidence):
         found = function(*(drawn[variable.name][index] for variable in free))
         for each, value in zip(names, found, strict=True):
             np.testing.assert_allclose(value, drawn[each][index], atol=1e-9, err_msg=each)
+
+
+def test_partial_centring_changes_the_variables_and_not_the_distribution():
+    """The density of the effects, times the Jacobian, is that of standardised ones."""
+    sites, pseudo_counts = SITES.values, np.array([[0.7, 0.4], [0.6, 0.9]])
+    model = remove_value_transforms(
+        models.hierarchical_groups(SITES, concentration=pseudo_counts, spread=0.8)
+    )
+    log_density = model.compile_logp(jacobian=False, mode=Mode("py", None))
+    trials = np.stack([sites.sum((1, 2)), sites[:, 1].sum(-1), sites[:, 0].sum(-1)], axis=1)
+    successes = np.stack([sites[:, 1].sum(-1), sites[:, 1, 1], sites[:, 0, 0]], axis=1)
+    shares = (successes + 0.5) / (trials + 1)
+    information = trials * shares * (1 - shares)
+    centring = information / (information + 4)
+    assert centring.min() == 0  # the group without a class
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        rates, spread, correlation = rng.uniform(0.1, 0.9, 3), rng.uniform(0.1, 2, 3), rng.random()
+        standard, standard_new = rng.standard_normal((4, 3)), rng.standard_normal(3)
+        rho = 2 * correlation - 1
+        sd = spread * [1, 1, (1 - rho**2) ** 0.5]
+        means = np.tile(logit(rates), (4, 1))
+        means[:, 2] += rho * spread[2] * standard[:, 1]
+        prevalence, recall, specificity = expit(means + sd * standard).T
+        rows = [(1 - prevalence) * specificity, (1 - prevalence) * (1 - specificity)]
+        cells = np.stack([*rows, prevalence * (1 - recall), prevalence * recall], axis=1)
+        prior = [(1.5, 1.1), (0.9, 0.6), (0.7, 0.4)]  # of the prevalence, recall and specificity
+        expected = (
+            sum(stats.beta(*pair).logpdf(rate) for pair, rate in zip(prior, rates, strict=True))
+            + stats.halfnorm(0, 0.8).logpdf(spread).sum()
+            + stats.beta(2, 2).logpdf(correlation)
+            + stats.norm.logpdf(standard).sum()
+            + stats.norm.logpdf(standard_new).sum()
+            + stats.multinomial.logpmf(sites.reshape(4, 4), trials[:, 0], cells).sum()
+        )
+        scale = sd**centring
+        effects = centring * means + scale * standard
+        point = {"rates": rates, "spread": spread, "correlation": correlation}
+        point |= {f"effect_{rate}": effects[:, i] for i, rate in enumerate(RATES)}
+        point["effect_new"] = standard_new
+        assert log_density(point) + np.log(scale).sum() == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.long
