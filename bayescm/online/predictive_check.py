@@ -26,6 +26,7 @@ _TIE = 1e-12
 # deviations of its mean; a tail below `_CANCELS` is not 1 minus the other. Where there is no
 # distribution, draws are added until `_ENOUGH` are as extreme as the batch.
 _NEAR, _RARE, _CANCELS = 2.0, 1e-4, 1e-8
+_EXPECTED, _STEP = 5, 1e-3
 _FIRST, _ENOUGH, _MOST = 1_000, 10, 1_000_000
 
 
@@ -98,7 +99,7 @@ def unlikely(kernel: Any, cells: np.ndarray, weights: np.ndarray, level: float) 
     """
     distribution = _distribution(kernel, weights)
     if not isinstance(distribution, Beta | F1):
-        return _unlikely_by_draws(kernel, cells, weights)
+        return _unlikely_by_draws(kernel, cells, weights, level)
     hits, size = _hits_and_trials(kernel, cells, weights, distribution)
     hits, size, a, b = np.broadcast_arrays(hits, size, distribution.a, distribution.b)
     total, result = a + b, np.ones(hits.shape)
@@ -114,16 +115,48 @@ def unlikely(kernel: Any, cells: np.ndarray, weights: np.ndarray, level: float) 
     return result
 
 
-def _unlikely_by_draws(kernel, cells, weights):
+def _unlikely_by_draws(kernel, cells, weights, level):
     """Draw more where a few draws show that a batch may be unlikely."""
-    result = []
-    for table, prior in zip(cells, weights, strict=True):
-        rng, hits, size, draws = np.random.default_rng(0), np.zeros(1), 0, _FIRST
+    result = np.ones(np.shape(kernel(cells)))
+    is_asked = np.ones(len(cells), bool)
+    if level < _RARE and kernel.canonical and np.isfinite(kernel.range).all():
+        is_asked = ~_is_near(kernel, cells, weights)
+    for index in np.flatnonzero(is_asked):
+        table, prior = cells[index, None], weights[index, None]
+        rng, hits, size, draws = np.random.default_rng(0), np.zeros(result.shape[1:]), 0, _FIRST
         while size < _MOST and (np.min(hits) < _ENOUGH):
-            more = np.minimum(*_tails_by_draws(kernel, [table], [prior], draws, rng))[0]
+            more = np.minimum(*_tails_by_draws(kernel, table, prior, draws, rng))[0]
             hits, size, draws = hits + draws * more, size + draws, min(9 * (size + draws), _DRAWS)
-        result.append(np.minimum(1.0, 2 * (hits + 1) / (size + 1)))
-    return np.nan_to_num(np.array(result), nan=1.0)
+        result[index] = np.minimum(1.0, 2 * (hits + 1) / (size + 1))
+    return np.nan_to_num(result, nan=1.0)
+
+
+def _is_near(kernel, cells, weights):
+    r"""
+    Say which batches are so near their mean that no tail of theirs is below `_RARE`.
+
+    By the delta method: the shares of the cells of a batch of n examples have, given pseudo-counts
+    of the mean p and the total A, the covariance (diag(p) - p p') (A + n) / (n (A + 1)), and the
+    measure has the variance of its gradient times these. Asked of measures of a finite range and
+    where each cell is to be expected `_EXPECTED` times: there the least tail of 1,670 batches of
+    eight measures was .0007.
+    """
+    size, total = cells.sum((-2, -1)), weights.sum((-2, -1))
+    shares = weights / total[:, None, None]
+    expected = shares * size[:, None, None]
+    steps = _STEP * np.sqrt(shares / np.maximum(size, 1)[:, None, None])
+    mean, variance, sum_of_slopes = kernel(shares), 0.0, 0.0
+    across = [slice(None)] + [None] * (np.ndim(mean) - 1)  # of a measure of each class
+    for cell in np.ndindex(shares.shape[1:]):
+        moved = shares.copy()
+        moved[:, *cell] += steps[:, *cell]
+        slope = (kernel(moved) - mean) / steps[:, *cell][*across]
+        variance = variance + shares[:, *cell][*across] * slope**2
+        sum_of_slopes = sum_of_slopes + shares[:, *cell][*across] * slope
+    factor = (total + size) / (np.maximum(size, 1) * (total + 1))
+    variance = (variance - sum_of_slopes**2) * factor[*across]
+    near = (kernel(cells) - mean) ** 2 < _NEAR**2 * variance
+    return near.reshape(len(cells), -1).all(1) & (expected >= _EXPECTED).all((-2, -1))
 
 
 def _check_whole_numbers(cells):
