@@ -50,7 +50,7 @@ def summary(
     dim: str = "classifier",
     prob: float = 0.95,
     kind: str = "hdi",
-    of: str = "parameter",
+    of: str | Sequence[str] = "parameter",
     n: int | None = None,
     model: str | Callable | None = None,
     concentration: Any = None,
@@ -73,7 +73,10 @@ def summary(
         have none.
     dim : str, default "classifier"
         The column that says which member of a mapping a row is of, such as ``"data_set"``.
-    prob, kind, of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
+    of : str or sequence of str, default "parameter"
+        The estimand, see `bayescm.interval`, or several below each other, as of groups
+        ``["population", "typical", "finite", "new"]``.
+    prob, kind, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
 
     Returns
@@ -112,7 +115,7 @@ def nested_summary(
     prob: float,
     kind: str,
     inner: float | None = None,
-    of: str = "parameter",
+    of: str | Sequence[str] = "parameter",
     n: int | None = None,
     draws: int | None = None,
     random_seed: int = 0,
@@ -136,6 +139,10 @@ def nested_summary(
         return _of_members(evidence, dim, partial(nested_summary, measures=measures, **of_member))
     if measures is None:
         measures = usual_measures(evidence)
+    if not isinstance(of, str):
+        asked = {"prob": prob, "kind": kind, "inner": inner, "n": n, "draws": draws, **keywords}
+        asked |= {"random_seed": random_seed, "accuracy": accuracy}
+        return _of_estimands(of, partial(nested_summary, evidence, measures, **asked))
     sampler: dict[str, Any] = {"draws": check_draws(draws), "random_seed": random_seed}
     options: dict[str, Any] = {"inner": inner, "n": n, "accuracy": accuracy, **sampler}
     if is_lazy(evidence):
@@ -143,6 +150,32 @@ def nested_summary(
         return in_blocks(partial(nested_summary, measures=measures, **options), evidence)
     posterior, of = select_estimand(posterior_of(evidence, **sampler, **keywords), of)
     return table_of(posterior, measures, prob, kind, of=of, **options)
+
+
+def _of_estimands(estimands, ask):
+    """Return the summaries of several estimands below each other, measure by measure."""
+    if not len(estimands):
+        raise fail("no estimand", estimands, "one or more", 'pass of=["population", "new"]')
+    with several_fits(len(estimands)):
+        tables = [ask(of=of) for of in estimands]
+    for of, part in zip(estimands, tables, strict=True):
+        if "of" not in part:
+            part.insert(list(part).index("point"), "of", of)
+    cautions = dict.fromkeys(part.attrs["caution"] for part in tables if "caution" in part.attrs)
+    return _below_each_other(tables, list(cautions))
+
+
+def _below_each_other(tables, cautions):
+    """Return the rows of tables measure by measure, with the columns of all of them."""
+    order = max((list(part) for part in tables), key=len)
+    parts = [pd.DataFrame(part.reindex(columns=order)) for part in tables]
+    table = pd.concat(parts, ignore_index=True)
+    rank = {name: i for i, name in enumerate(dict.fromkeys(table["measure"]))}
+    table = table.sort_values("measure", key=lambda names: names.map(rank), kind="stable")
+    table = Intervals(table.reset_index(drop=True))
+    table.attrs = {name: tables[0].attrs[name] for name in ("prob", "kind")}
+    table.attrs |= {"caution": " ".join(cautions)} if cautions else {}
+    return table
 
 
 def _of_members(evidence, dim, ask):
@@ -156,23 +189,16 @@ def _of_members(evidence, dim, ask):
             todo = 'name what the mapping is of, such as dim="data_set"'
             raise fail(f"{name} has a column {dim} already", dim, "another name", todo)
         part.insert(1, dim, pd.Series([name] * len(part), dtype=object))
-    first = next(iter(tables.values()))
-    facts = {name: first.attrs[name] for name in ("prob", "kind")}
+    if any("of" in part for part in tables.values()):
+        for part in tables.values():
+            if "of" not in part:
+                part.insert(list(part).index("point"), "of", "parameter")
     cautions = [
         f"{name}: {part.attrs['caution']}"
         for name, part in tables.items()
         if "caution" in part.attrs
     ]
-    order = max((list(part) for part in tables.values()), key=len)
-    parts = [pd.DataFrame(part.reindex(columns=order)) for part in tables.values()]
-    table = pd.concat(parts, ignore_index=True)
-    if "of" in table:
-        table["of"] = table["of"].fillna("parameter")
-    rank = {name: i for i, name in enumerate(dict.fromkeys(table["measure"]))}
-    table = table.sort_values("measure", key=lambda names: names.map(rank), kind="stable")
-    table = Intervals(table.reset_index(drop=True))
-    table.attrs = facts | ({"caution": " ".join(cautions)} if cautions else {})
-    return table
+    return _below_each_other(list(tables.values()), cautions)
 
 
 def table_of(

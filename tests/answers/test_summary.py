@@ -170,3 +170,22 @@ def test_where_a_mean_is_infinite_there_is_a_median():
     assert "its mean is infinite, its median 3.7" in sentences(table)[0]
     assert "median" not in bcm.summary(COUNTS, "recall")
     assert r"The mean of NND is infinite, and its median is given." in bcm.latex_table(table)
+
+
+def test_several_estimands_stand_below_each_other():
+    sites = bcm.from_cells(tp=[9, 7, 8], fn=[1, 3, 2], fp=2, tn=8).rename(batch="group")
+    names = ["population", "typical", "finite", "new", "group"]
+    options = {"draws": 300, "random_seed": 1}
+    table = bcm.summary(sites, ["recall", "f1"], of=names, **options)
+    per_measure = [*names[:4], "group", "group", "group"]
+    assert table["of"].tolist() == 2 * per_measure
+    assert table["measure"].tolist() == ["recall"] * 7 + ["f1"] * 7
+    assert table["group"].dropna().tolist() == [0, 1, 2] * 2
+    new = bcm.summary(sites, ["recall", "f1"], of="new", **options)
+    both = table.loc[table["of"] == "new", ["lower", "upper"]]
+    np.testing.assert_array_equal(both, new[["lower", "upper"]])
+    assert table.attrs["prob"] == 0.95
+    with pytest.raises(ValueError, match="no estimand"):
+        bcm.summary(sites, "recall", of=[])
+    with pytest.raises(ValueError, match="no such estimand"):
+        bcm.summary(sites, "recall", of=["new", "fold"])
