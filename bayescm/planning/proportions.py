@@ -346,7 +346,10 @@ def plan_above(
     Returns
     -------
     DataFrame, one row
-        As `bayescm.plan` returns it; ``n`` counts examples where a prevalence is given.
+        As `bayescm.plan` returns it; ``n`` counts examples where a prevalence is given. Of two
+        measures ``needed_positives`` and ``needed_negatives`` are how many reach the goal of each
+        by itself with this assurance, and ``p_too_few`` is the probability that a test set of n
+        examples has fewer of either.
 
     Raises
     ------
@@ -366,9 +369,10 @@ def plan_above(
          n       unit
     0  115  positives
     >>> both = ["sensitivity", "specificity"]
-    >>> plan_above(both, above=[0.8, 0.7], expect=[0.9, 0.85], prevalence=0.2)[["n", "unit"]]
-         n      unit
-    0  542  examples
+    >>> table = plan_above(both, above=[0.8, 0.7], expect=[0.9, 0.85], prevalence=0.2)
+    >>> table[["n", "unit", "needed_positives", "needed_negatives"]]
+         n      unit  needed_positives  needed_negatives
+    0  542  examples               115                67
     """
     if isinstance(measure, Sequence) and not isinstance(measure, str):
         kernels = [resolve(name) for name in measure]
@@ -392,7 +396,7 @@ def plan_above(
     if len(kernels) != 1:
         _check_both_classes(units, prevalence)
         by_class = dict(zip(units, reaches, strict=True))
-        reach, unit = partial(_joint_assurance, by_class, prevalence), "examples"
+        return _plan_of_both_classes(measures, goal, by_class, prevalence, assurance)
     n, reached = smallest_size(reach, assurance)
     return plan_table(" and ".join(measures), goal, reached, n, unit, 0.0, "exact")
 
@@ -462,6 +466,18 @@ def _plan_of_examples(kernel, goal, reach, prevalence, assurance):
     share = prevalence if kernel.unit == "positives" else 1 - prevalence
     table = plan_table(kernel.__name__, goal, reached, n, "examples", 0.0, "exact")
     return table.assign(needed=needed, p_too_few=special.bdtr(needed - 1, n, share))
+
+
+def _plan_of_both_classes(measures, goal, by_class, prevalence, assurance):
+    """Return the plan of a measure of the positives and one of the negatives, in examples."""
+    n, reached = smallest_size(partial(_joint_assurance, by_class, prevalence), assurance)
+    needed = {unit: smallest_size(reach, assurance)[0] for unit, reach in by_class.items()}
+    # Too few positives or, with more than n - needed of them, too few negatives.
+    too_few = special.bdtr(needed["positives"] - 1, n, prevalence)
+    too_few += special.bdtrc(n - needed["negatives"], n, prevalence)
+    table = plan_table(" and ".join(measures), goal, reached, n, "examples", 0.0, "exact")
+    columns = {f"needed_{unit}": needed[unit] for unit in ("positives", "negatives")}
+    return table.assign(**columns, p_too_few=min(too_few, 1.0))
 
 
 def _check_one_class(kernel, prevalence):

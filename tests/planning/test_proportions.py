@@ -255,3 +255,17 @@ def test_looks_must_increase():
     rule = {"above": 0.8, "truth": [0.9]}
     with pytest.raises(ValueError, match="looks must be increasing"):
         bcm.planning.operating_characteristics("recall", looks=[50, 50], **rule)
+
+
+def test_two_measures_say_how_many_of_each_class_are_needed():
+    names = ["sensitivity", "specificity"]
+    numbers = {"above": [0.8, 0.8], "expect": [0.95, 0.86]}
+    both = bcm.planning.plan_above(names, **numbers, prevalence=0.5).iloc[0]
+    for i, unit in enumerate(("positives", "negatives")):
+        one = {name: values[i] for name, values in numbers.items()}
+        alone = bcm.planning.plan_above(names[i], **one).iloc[0]
+        assert both[f"needed_{unit}"] == alone["n"]
+    positives = np.random.default_rng(1).binomial(both["n"], 0.5, 100_000)
+    few = positives < both["needed_positives"]
+    few |= both["n"] - positives < both["needed_negatives"]
+    assert few.mean() == pytest.approx(both["p_too_few"], abs=0.005)
