@@ -1,6 +1,6 @@
 """Studies that differ: how much of it is more than chance, and what goes with it."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.special import logit
 
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import as_counts
+from bayescm.evidence.covariates import study_covariates
 from bayescm.posteriors.hierarchical_groups import HierarchicalGroups, hierarchical_groups
 from bayescm.validate import (
     check_keywords,
@@ -18,76 +19,9 @@ from bayescm.validate import (
     check_seed,
     check_whole,
     fail,
-    suggest,
 )
 
 _RATES = ("prevalence", "recall", "specificity")
-
-
-def study_covariates(counts: xr.DataArray, reference: Mapping[str, Any]) -> xr.DataArray:
-    """
-    Return covariates of studies as numbers for a meta-regression by `hierarchical_groups`.
-
-    Parameters
-    ----------
-    counts : DataArray, dims (..., group, actual, predicted)
-        With the covariates as coords along ``group``, as `read` leaves them.
-    reference : mapping of str to number or label
-        The covariates by the value that the typical study is to have. A number is counted from
-        there; every other label is a column of its own, 1 for the studies that have it.
-
-    Returns
-    -------
-    DataArray, dims (group, covariate)
-        For ``covariates=`` of every function that takes keywords of a model; a coord ``covariate``
-        such as ``year`` or ``test=ELISA``.
-
-    Raises
-    ------
-    ValueError
-        If there is no such coord, a value is missing, or no study has the label.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> studies = bcm.from_cells(tp=[30, 25, 41], fn=[3, 9, 5], fp=[4, 8, 2], tn=[50, 61, 33])
-    >>> studies = studies.rename(batch="group").assign_coords(year=("group", [1998, 2004, 2010]))
-    >>> bcm.meta.study_covariates(studies, {"year": 2000}).values.ravel()
-    array([-2.,  4., 10.])
-    """
-    counts = as_counts(counts)
-    available = [str(name) for name, coord in counts.coords.items() if coord.dims == ("group",)]
-    columns: dict[Hashable, np.ndarray] = {}
-    if not isinstance(reference, Mapping) or not reference:
-        todo = "pass e.g. {'year': 2000}"
-        raise fail("no covariates", reference, "names and values of the typical study", todo)
-    for name, value in reference.items():
-        if name not in available:
-            raise fail("no such covariate", name, available, suggest(str(name), available))
-        columns |= _columns(name, counts[name].values, value)
-    group = {"group": counts["group"].values} if "group" in counts.coords else {}
-    return xr.DataArray(
-        np.stack(list(columns.values()), axis=1),
-        dims=("group", "covariate"),
-        coords={"covariate": [str(name) for name in columns], **group},
-    )
-
-
-def _columns(name, values, reference):
-    missing = pd.isna(values)
-    if missing.any():
-        todo = "leave out the studies where it is missing"
-        raise fail(f"{name} is missing", f"{missing.sum()} times", "a value of every study", todo)
-    if np.issubdtype(values.dtype, np.number) and not np.issubdtype(values.dtype, np.bool_):
-        if isinstance(reference, (bool, str)) or not isinstance(reference, (int, float, np.number)):
-            todo = "pass the value of the typical study"
-            raise fail(f"{name} is a number", reference, "a number", todo)
-        return {name: values.astype(float) - float(reference)}
-    labels = sorted(set(values.tolist()), key=str)
-    if reference not in labels:
-        raise fail(f"no study has this {name}", reference, labels, "pass one of them")
-    others = [label for label in labels if label != reference]
-    return {f"{name}={label}": (values == label).astype(float) for label in others}
 
 
 def heterogeneity(
@@ -166,6 +100,8 @@ def heterogeneity(
     check_whole("draws", draws, 2, "draws", 20_000)
     check_seed(random_seed)
     check_keywords(hierarchical_groups, keywords)
+    if isinstance(keywords.get("covariates"), Mapping):
+        keywords["covariates"] = study_covariates(counts, keywords["covariates"])
     posterior = cast(
         HierarchicalGroups, hierarchical_groups(counts, concentration=concentration, **keywords)
     )

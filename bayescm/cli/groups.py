@@ -200,7 +200,7 @@ def heterogeneity(
     source: Source, question: Studies, interval: Interval, output: SafeOutput
 ) -> None:
     """How much studies of a test differ beyond chance (I2), and what goes with it."""
-    from bayescm.answers.heterogeneity import heterogeneity, study_covariates
+    from bayescm.answers.heterogeneity import heterogeneity
     from bayescm.cli.output import facts_of_counts, header_of_counts, show
     from bayescm.evidence import read
     from bayescm.evidence.files import File
@@ -212,8 +212,7 @@ def heterogeneity(
     studies = read(source.file)
     keywords: dict[str, Any] = {**interval.keywords(), **question.keywords("spread")}
     if question.covariate:
-        typical = _typical_study(studies, question.covariate)
-        keywords["covariates"] = study_covariates(studies, typical)
+        keywords["covariates"] = _typical_study(studies, question.covariate)
     table = heterogeneity(studies, **keywords).reset_index()
     facts = facts_of_counts(studies, **interval.keywords())
     show(table, output, header_of_counts(studies, **interval.keywords()), facts=facts)

@@ -2,13 +2,14 @@
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import xarray as xr
 
 from bayescm import posteriors
 from bayescm.evidence.counts import align, as_counts
+from bayescm.evidence.covariates import study_covariates
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.trees import with_positive_class
 from bayescm.evidence.type import EvidenceType
@@ -230,6 +231,8 @@ def _aligned(evidence, counts, model, keywords):
         keywords["halves"] = as_counts(keywords["halves"])
     if "concentration" in keywords and not callable(keywords["concentration"]):
         keywords["concentration"] = align(keywords["concentration"], matrices_of(evidence))
+    if isinstance(keywords.get("covariates"), Mapping):
+        keywords["covariates"] = study_covariates(counts, keywords["covariates"])
     if "prevalence" in inspect.signature(model).parameters:
         shares = keywords.get("prevalence")
         shares = shares if callable(shares) else shares_of(shares, evidence, counts)

@@ -50,6 +50,7 @@ from scipy.special import betaln, expit, gammaln, logit
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.log_densities import log_half_normal
 from bayescm.evidence.counts import CELLS, is_outcomes, with_shares
+from bayescm.evidence.covariates import study_covariates
 from bayescm.inference.adaptive_gauss_hermite import (
     GroupModes,
     fast_expit,
@@ -76,7 +77,7 @@ def hierarchical_groups(
     concentration: Any = None,
     spread: float = 1.0,
     prevalence: float | None = None,
-    covariates: xr.DataArray | None = None,
+    covariates: xr.DataArray | Mapping[str, Any] | None = None,
     slope: float = 2.0,
 ) -> Posterior:
     """
@@ -95,9 +96,10 @@ def hierarchical_groups(
     prevalence : float, optional
         Share of the positive class in the population, inside (0, 1), where it is known; by default
         that of the scalar coord ``prevalence``. Two classes.
-    covariates : DataArray, dims (group, covariate), optional
-        Numbers that the logits of the groups may depend on, two classes; 0 is the typical group.
-        See `bayescm.meta.study_covariates`.
+    covariates : mapping of str to number or label, or DataArray, dims (group, covariate), optional
+        What the logits of the groups may depend on, two classes: coords along ``group`` by the
+        value that the typical group and a new one have, such as ``{"beds": 500}``, see
+        `bayescm.meta.study_covariates`; or numbers, with 0 for the typical group.
     slope : float, default 2
         Scale of the normal prior of what a covariate adds to a logit for each unit; > 0.
 
@@ -130,6 +132,8 @@ def hierarchical_groups(
             raise fail("covariates are for counts", "outcomes", "counts of two classes", todo)
         return grouped_outcomes(counts, concentration=concentration, spread=spread)
     table, weight, prevalence = groups_and_prior(counts, concentration, spread, prevalence)
+    if isinstance(covariates, Mapping):
+        covariates = study_covariates(table, covariates)
     if prevalence is not None and table.sizes["actual"] != 2:
         todo = "leave it out, or compare one class with the rest"
         raise fail("prevalence is for two classes", prevalence, "two classes", todo)
@@ -187,7 +191,7 @@ def _design(covariates, slope, table):
         todo = "leave them out, or compare one class with the rest"
         raise fail("covariates are for two classes", table.sizes["actual"], "2", todo)
     dims = ("group", "covariate")
-    todo = "pass study_covariates(counts, {'year': 2000})"
+    todo = "pass the values of a typical group, covariates={'year': 2000}"
     if not isinstance(covariates, xr.DataArray) or set(covariates.dims) != set(dims):
         got = getattr(covariates, "dims", type(covariates).__name__)
         raise fail("covariates are not labelled", got, f"a DataArray, dims {dims}", todo)
@@ -407,14 +411,14 @@ class BivariateLogitNormal:
         hits, totals = np.stack([tp, tn], axis=1), np.stack([tp + fn, tn + fp], axis=1)
         rate_prior = np.array([concentration[1, ::-1], concentration[0]])
         share_prior = concentration.sum(1)[::-1][None]
-        self.rates = LogitNormalRates(hits, totals, rate_prior, spread, design=design, slope=slope)
+        # Slopes are explored for the whole range of a covariate, which is of a size in any unit.
+        self.ranges = np.ones(0) if design is None else np.ptp(design, axis=0)
+        scaled: dict[str, Any] = {}
+        if design is not None:
+            scaled = {"design": design / self.ranges, "slope": slope * self.ranges}
+        self.rates = LogitNormalRates(hits, totals, rate_prior, spread, **scaled)
         self.shares = LogitNormalRates(
-            totals[:, :1],
-            totals.sum(1, keepdims=True),
-            share_prior,
-            spread,
-            design=design,
-            slope=slope,
+            totals[:, :1], totals.sum(1, keepdims=True), share_prior, spread, **scaled
         )
         self.prevalence = prevalence
         if design is not None:
@@ -452,7 +456,7 @@ class BivariateLogitNormal:
         }
         if "slope" in self.free_variables:
             slopes = [self.shares.slopes(share_parameters), self.rates.slopes(rate_parameters)]
-            drawn["slope"] = np.concatenate(slopes, axis=-1)
+            drawn["slope"] = np.concatenate(slopes, axis=-1) / self.ranges[:, None]
         effect = rng.standard_normal((size, 1, 3))[:, 0]
         # As the model has it: from -1 to 1 and back, so that both have the same digits.
         rho = 2 * drawn["correlation"] - 1
@@ -481,7 +485,7 @@ class BivariateLogitNormal:
         log_sd = np.log(variables["spread"])
         rho = np.clip(2 * variables["correlation"] - 1, -1 + 1e-12, 1 - 1e-12)
         size = len(mean)
-        slopes = variables.get("slope", np.zeros((size, 0, 3)))
+        slopes = variables.get("slope", np.zeros((size, 0, 3))) * self.ranges[:, None]
         share_slopes = slopes[..., :1].reshape(size, -1)
         rate_slopes = slopes[..., 1:].reshape(size, -1)
         shares = np.concatenate([mean[:, :1], log_sd[:, :1], share_slopes], axis=1)
@@ -553,7 +557,7 @@ class LogitNormalRates:
         Scale of the half-normal prior of the standard deviations of the logits.
     design : ndarray, shape (G, Q), optional
         Covariates of the groups; the typical group has zeros.
-    slope : float
+    slope : float or ndarray, shape (Q,)
         Scale of the normal prior of what a covariate adds to a logit.
     """
 
@@ -562,7 +566,7 @@ class LogitNormalRates:
     prior: np.ndarray
     scale: float
     design: np.ndarray | None = field(default=None, kw_only=True)
-    slope: float = field(default=2.0, kw_only=True)
+    slope: float | np.ndarray = field(default=2.0, kw_only=True)
 
     @property
     def n_rates(self) -> int:
@@ -594,8 +598,9 @@ class LogitNormalRates:
             size = np.abs(parameters[:, 4])
             log_rest = 2 * (np.log(2) - size - np.log1p(np.exp(-2 * size)))  # 1 - rho**2
             total = total + np.log(0.75) + 2 * log_rest
-        standard = self.slopes(parameters) / self.slope
-        normal = -(standard**2) / 2 - np.log(2 * np.pi) / 2 - np.log(self.slope)
+        slopes = self.slopes(parameters)  # (S, Q, D)
+        scale = np.broadcast_to(self.slope, slopes.shape[1])[:, None]
+        normal = -((slopes / scale) ** 2) / 2 - np.log(2 * np.pi) / 2 - np.log(scale)
         return total + normal.sum((1, 2))
 
     def log_posterior(self, parameters: np.ndarray, n_nodes: int | None = None) -> np.ndarray:

@@ -12,7 +12,7 @@ import xarray as xr
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from bayescm.answers.heterogeneity import shares_beyond_chance, study_covariates
+from bayescm.answers.heterogeneity import shares_beyond_chance
 from bayescm.evidence import from_cells
 from bayescm.posteriors import hierarchical_groups
 from bayescm.posteriors.hierarchical_groups import LogitNormalRates
@@ -243,7 +243,7 @@ def regression_intervals(counts: xr.DataArray, *, tests: bool) -> Mapping[str, A
     reference: dict[str, Any] = {"year": 0.0} | ({"test": "a"} if tests else {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of few effective draws
-        posterior = hierarchical_groups(counts, covariates=study_covariates(counts, reference))
+        posterior = hierarchical_groups(counts, covariates=reference)
         draws = posterior.variables(4000, np.random.default_rng(0))
     parameters = {"typical": draws["rates"], "sd": draws["spread"], "year": draws["slope"][:, 0]}
     if tests:

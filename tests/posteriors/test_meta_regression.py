@@ -127,6 +127,41 @@ def test_i2_is_the_share_of_the_variation_that_is_not_chance():
     assert ((table["lower"] < table["median"]) & (table["median"] < table["upper"])).all()
 
 
+def test_covariates_by_the_values_of_a_typical_study_are_the_numbers_of_study_covariates():
+    options = {"of": "new", "draws": 500}
+    by_value = bcm.interval(STUDIES, "recall", covariates={"year": 2}, **options)
+    numbers = bcm.meta.study_covariates(STUDIES, {"year": 2})
+    expected = bcm.interval(STUDIES, "recall", covariates=numbers, **options)
+    np.testing.assert_array_equal(by_value, expected)
+    tree = bcm.fit(STUDIES, covariates={"year": 2}, draws=10, chains=1)
+    np.testing.assert_array_equal(tree["constant_data"]["covariates"], numbers)
+    table = bcm.meta.heterogeneity(STUDIES, covariates={"year": 2}, draws=100)
+    assert table["covariate"].dropna().unique().tolist() == ["year"]
+    with pytest.raises(ValueError, match="no such covariate"):
+        bcm.interval(STUDIES, "recall", covariates={"yaer": 2})
+
+
+def test_the_unit_of_a_covariate_does_not_matter():
+    """Beds by the hundred, with a hundred times the slope: also where numbers are large."""
+    beds = 100.0 * np.arange(14) + 50
+    options = {"of": "typical", "draws": 2000, "kind": "eti"}
+    by_bed = bcm.interval(
+        STUDIES.assign_coords(beds=("group", beds)),
+        "recall",
+        covariates={"beds": 500},
+        slope=0.01,
+        **options,
+    )
+    by_hundred = bcm.interval(
+        STUDIES.assign_coords(beds=("group", beds / 100)),
+        "recall",
+        covariates={"beds": 5},
+        slope=1.0,
+        **options,
+    )
+    np.testing.assert_allclose(by_bed, by_hundred, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("covariates", "said"),
     [
