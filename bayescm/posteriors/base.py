@@ -860,6 +860,41 @@ def as_labelled_counts(evidence: Any, *model_dims: str, abstention: bool = False
     return make_counts(table, np.arange(table.shape[-1]), dims=(*dims, *model_dims))
 
 
+def kish_factors(counts: xr.DataArray, parts: np.ndarray) -> np.ndarray:
+    r"""
+    Return what parts of a table are multiplied by to count as many examples as they are worth.
+
+    Importance weights are scaled over all tables together, so that a group of heavy examples counts
+    as more of them than it has. A part with sums of weights :math:`S_c` in cells that are worth
+    :math:`e_c` examples is worth, as by Kish, :math:`(\sum S_c)^2 / \sum S_c^2 / e_c` of them.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+        With the coord ``effective``; others count as they are.
+    parts : ndarray, shape (R, C * C)
+        Which cells are in each part, 0 or 1.
+
+    Returns
+    -------
+    ndarray, shape (..., R)
+        1 where a part has no examples.
+
+    References
+    ----------
+    Kish, L. (1965). Survey sampling. Wiley.
+    """
+    cells = counts.values.astype(float)
+    if "effective" not in counts.coords:
+        return np.ones((*cells.shape[:-2], len(parts)))
+    effective = counts["effective"].broadcast_like(counts).transpose(*counts.dims).values
+    squares = np.divide(cells**2, effective, out=np.zeros_like(cells), where=effective > 0)
+    total, square = (
+        array.reshape(*cells.shape[:-2], -1) @ parts.T.astype(float) for array in (cells, squares)
+    )
+    return np.divide(total, square, out=np.ones_like(total), where=square > 0)
+
+
 def prior_of(concentration: Any, evidence: Any, uses: Sequence[Hashable] = ()) -> Any:
     """Return a concentration in the order of the canonical counts, without the dims used up."""
     if np.ndim(concentration) == 0 and not isinstance(concentration, xr.DataArray):

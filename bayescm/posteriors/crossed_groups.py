@@ -43,6 +43,7 @@ from bayescm.posteriors.base import (
     CountsPosterior,
     as_labelled_counts,
     class_shares,
+    kish_factors,
     prior_of,
     shares_of,
 )
@@ -215,17 +216,21 @@ class CrossedGroups(CountsPosterior):
         terms, columns = _design(self.counts, self.smooth)
         cells = self.counts.values.astype(float).reshape(-1, self.concentration.size)
         weight = self.concentration.ravel()
+        hits_and_misses = list(zip(*rates_of(len(self.concentration)), strict=True))
+        # Of importance weights each rate counts as many examples as it is known by.
+        parts = np.stack([hits + misses for hits, misses in hits_and_misses])
+        factors = kish_factors(self.counts, parts).reshape(-1, len(parts)).T[..., None]
         return [
             CrossedRates(
-                (cells @ hits)[:, None],
-                (cells @ (hits + misses))[:, None],
+                (cells @ hits)[:, None] * factor,
+                (cells @ (hits + misses))[:, None] * factor,
                 np.array([[weight @ hits, weight @ misses]]),
                 self.spread,
                 terms,
                 columns,
                 self.interaction,
             )
-            for hits, misses in zip(*rates_of(len(self.concentration)), strict=True)
+            for (hits, misses), factor in zip(hits_and_misses, factors, strict=True)
         ]
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -242,6 +242,8 @@ class Design:
     effect: float = 1.0  # by how much groups of examples vary more than examples: their rates
     totals_effect: float = 1.0  # and their class totals
     halves: np.ndarray | None = None  # counts of disjoint halves, (R, 2, C, C)
+    # Examples that a row is worth, over the sum of its importance weights, (C,).
+    worth: np.ndarray | float = 1.0
 
 
 class HierarchicalFolds(CountsPosterior):
@@ -268,7 +270,9 @@ class HierarchicalFolds(CountsPosterior):
         self.counts = counts
         self._halves = None if halves is None else halves.values.astype(float)
         self.settings = settings
-        self.folds = stack(counts).values.astype(float)
+        worth = row_worth(counts)
+        self.folds = stack(counts * worth).transpose(..., "fold", *CELLS).values.astype(float)
+        self._worth = worth.broadcast_like(self.batch).transpose(*self.batch.dims, "actual").values
         effect = counts.coords.get("design_effect", xr.DataArray(1.0))
         self._effect = effect.broadcast_like(self.batch).transpose(*self.batch.dims).values
         self._kept: dict[tuple, Nodes] = {}
@@ -337,7 +341,26 @@ class HierarchicalFolds(CountsPosterior):
 
     def _settings(self, index):
         halves = None if self._halves is None else self._halves[index]
-        return replace(self.settings, effect=float(self._effect[index]), halves=halves)
+        effect, worth = float(self._effect[index]), self._worth[index]
+        return replace(self.settings, effect=effect, halves=halves, worth=worth)
+
+
+def row_worth(counts: xr.DataArray) -> xr.DataArray:
+    """
+    Return by what the rows of all folds together count as the examples that they are worth.
+
+    Importance weights are scaled over both classes, so that a class that was sampled more often
+    counts for less than its examples. A row whose cells have sums of weights S and are worth e
+    examples is worth (sum S)^2 / sum(S^2 / e) of them (`kish_factors`); the sums of the weights say
+    how common the class is.
+    """
+    dims = [dim for dim in counts.dims if dim in (*FOLDS, "predicted")]
+    cells = counts.astype(float).drop_vars(["effective", "heaviest"], errors="ignore")
+    total = cells.sum(dims)
+    if "effective" not in counts.coords:
+        return xr.ones_like(total)
+    square = (cells**2 / counts["effective"].drop_vars("heaviest", errors="ignore")).sum(dims)
+    return (total / square).where(square > 0, 1.0)
 
 
 def _distributions(kernel, nodes):
@@ -425,7 +448,7 @@ def units(cells, design):
 
 def independent_totals(cells, design):
     """Return the class totals, as many as are drawn independently."""
-    return cells.sum((0, 2)) / design.repeats / design.totals_effect
+    return cells.sum((0, 2)) / design.worth / design.repeats / design.totals_effect
 
 
 def training_spreads(ratio, design, error, unit, rho=None):

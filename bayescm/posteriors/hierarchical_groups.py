@@ -63,6 +63,7 @@ from bayescm.posteriors.base import (
     CountsPosterior,
     Posterior,
     as_labelled_counts,
+    kish_factors,
     prior_of,
     shares_of,
 )
@@ -285,26 +286,41 @@ class HierarchicalGroups(CountsPosterior):
         """The posterior of every collection of groups of the batch."""
         if self.concentration.shape[-1] > 2:
             return [
-                DirichletHierarchy(cells, self.concentration, self.spread)
-                for cells in self._flat_cells
+                DirichletHierarchy(cells, totals, self.concentration, self.spread)
+                for cells, totals in self._cells_and_totals
             ]
         return [
             BivariateLogitNormal(
                 cells,
+                totals,
                 self.concentration,
                 self.spread,
                 self.prevalence,
                 design=self.covariates,
                 slope=self.slope,
             )
-            for cells in self._flat_cells
+            for cells, totals in self._cells_and_totals
         ]
 
     @property
-    def _flat_cells(self):
-        """The counts of every collection, (collections, G, C, C)."""
+    def _cells_and_totals(self):
+        """
+        The counts (G, C, C) and class totals (G, C) of every collection.
+
+        Of importance weights rows and totals count as many examples as they are worth, each for
+        itself: which class, and which group, was sampled more often tells nothing of the others.
+        """
         cells = self.counts.values.astype(float)
-        return cells.reshape(-1, *cells.shape[-3:])
+        classes = cells.shape[-1]
+        rows = np.eye(classes).repeat(classes, axis=1)
+        factors = kish_factors(self.counts, np.concatenate([rows, np.ones((1, classes**2))]))
+        totals = cells.sum(-1) * factors[..., -1:]
+        cells = cells * factors[..., :-1, None]
+        return zip(
+            cells.reshape(-1, *cells.shape[-3:]),
+            totals.reshape(-1, *totals.shape[-2:]),
+            strict=True,
+        )
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """
@@ -360,7 +376,8 @@ class HierarchicalGroups(CountsPosterior):
         """
         if self.resolve_estimand(of) == "finite":
             return self.mean_of_members(measure)
-        cells = np.moveaxis(self.counts.values.astype(float), -3, 0)
+        factor = kish_factors(self.counts, np.ones((1, self.concentration.size)))
+        cells = np.moveaxis(self.counts.values * factor[..., None], -3, 0)
         if self.covariates is not None:
             cells = _at_reference(cells, self.covariates)
         average = self.estimands[of] == "theta" or cells.shape[-1] > 2
@@ -387,6 +404,8 @@ class BivariateLogitNormal:
     Parameters
     ----------
     cells : ndarray, shape (G, 2, 2)
+    totals : ndarray, shape (G, 2)
+        How many examples of each class the prevalence is known by.
     concentration : ndarray, shape (2, 2)
     spread : float
     prevalence : float or None
@@ -400,6 +419,7 @@ class BivariateLogitNormal:
     def __init__(
         self,
         cells: np.ndarray,
+        totals: np.ndarray,
         concentration: np.ndarray,
         spread: float,
         prevalence: float | None,
@@ -408,7 +428,7 @@ class BivariateLogitNormal:
         slope: float = 2.0,
     ):
         (tn, fp), (fn, tp) = cells.transpose(1, 2, 0)
-        hits, totals = np.stack([tp, tn], axis=1), np.stack([tp + fn, tn + fp], axis=1)
+        hits, tested = np.stack([tp, tn], axis=1), np.stack([tp + fn, tn + fp], axis=1)
         rate_prior = np.array([concentration[1, ::-1], concentration[0]])
         share_prior = concentration.sum(1)[::-1][None]
         # Slopes are explored for the whole range of a covariate, which is of a size in any unit.
@@ -416,9 +436,9 @@ class BivariateLogitNormal:
         scaled: dict[str, Any] = {}
         if design is not None:
             scaled = {"design": design / self.ranges, "slope": slope * self.ranges}
-        self.rates = LogitNormalRates(hits, totals, rate_prior, spread, **scaled)
+        self.rates = LogitNormalRates(hits, tested, rate_prior, spread, **scaled)
         self.shares = LogitNormalRates(
-            totals[:, :1], totals.sum(1, keepdims=True), share_prior, spread, **scaled
+            totals[:, 1:], totals.sum(1, keepdims=True), share_prior, spread, **scaled
         )
         self.prevalence = prevalence
         if design is not None:
@@ -860,14 +880,18 @@ class DirichletHierarchy:
     Parameters
     ----------
     cells : ndarray, shape (G, C, C)
+    totals : ndarray, shape (G, C)
+        How many examples of each class the class shares are known by.
     concentration : ndarray, shape (C, C)
     spread : float
     """
 
     free_variables = ("shares", "right", "errors", "spread")
 
-    def __init__(self, cells: np.ndarray, concentration: np.ndarray, spread: float):
-        shares = DirichletShares(cells.sum(-1), concentration.sum(-1), spread)
+    def __init__(
+        self, cells: np.ndarray, totals: np.ndarray, concentration: np.ndarray, spread: float
+    ):
+        shares = DirichletShares(totals, concentration.sum(-1), spread)
         right, errors = (
             [
                 DirichletShares(counts, prior[0], spread)

@@ -132,9 +132,9 @@ class RobustGroups(HierarchicalGroups):
         """The posterior of every collection of groups of the batch."""
         return [
             IndependentRates(
-                cells, self.concentration, self.spread, self.deviation, self.prevalence
+                cells, totals, self.concentration, self.spread, self.deviation, self.prevalence
             )
-            for cells in self._flat_cells
+            for cells, totals in self._cells_and_totals
         ]
 
 
@@ -145,6 +145,8 @@ class IndependentRates:
     Parameters
     ----------
     cells : ndarray, shape (G, 2, 2)
+    totals : ndarray, shape (G, 2)
+        How many examples of each class the prevalence is known by.
     concentration : ndarray, shape (2, 2)
     spread, deviation : float
     prevalence : float or None
@@ -155,6 +157,7 @@ class IndependentRates:
     def __init__(
         self,
         cells: np.ndarray,
+        totals: np.ndarray,
         concentration: np.ndarray,
         spread: float,
         deviation: float,
@@ -162,7 +165,7 @@ class IndependentRates:
     ):
         (tn, fp), (fn, tp) = cells.transpose(1, 2, 0)
         hits_totals_prior = [
-            (tp + fn, tp + fn + tn + fp, concentration.sum(1)[::-1]),
+            (totals[:, 1], totals.sum(1), concentration.sum(1)[::-1]),
             (tp, tp + fn, concentration[1, ::-1]),
             (tn, tn + fp, concentration[0]),
         ]

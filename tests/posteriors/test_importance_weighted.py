@@ -1,6 +1,7 @@
 """The posterior of weighted samples."""
 
 import numpy as np
+import pytest
 
 import bayescm as bcm
 
@@ -18,3 +19,55 @@ def test_classifiers_whose_cells_are_worth_the_same_are_combined():
         np.testing.assert_allclose(answer.sel(classifier=name), alone, atol=0.01)
     model = bcm.models.importance_weighted(both)
     assert model.coords["classifier"] == ("one", "two")
+
+
+def weighted_and_plain(by, weights):
+    """Return counts of 400 examples, four in five positive, with weights and without."""
+    rng = np.random.default_rng(3)
+    actual = (np.arange(400) % 5 < 4).astype(int)
+    predicted = np.where(rng.random(400) < 0.8, actual, 1 - actual)
+    weighted = {"weights": weights, "weights_are": "importance"}
+    return (
+        bcm.from_predictions(actual, predicted, by=by, positive=1, **options)
+        for options in (weighted, {})
+    )
+
+
+@pytest.mark.parametrize("model", ["robust_groups", "hierarchical_groups", "crossed_groups"])
+def test_what_a_group_weighs_is_not_how_many_examples_it_has(model):
+    group = np.repeat(np.arange(5), [160, 120, 80, 20, 20])
+    dims = {"group": group, "sex": np.arange(400) % 2} if "crossed" in model else {"group": group}
+    weighted, plain = weighted_and_plain(dims, np.array([1, 1, 5, 20, 100.0])[group])
+    columns = ["point", "mean", "lower", "upper"]
+    answers = (
+        bcm.summary(counts, ["recall", "accuracy"], model=model)[columns]
+        for counts in (weighted, plain)
+    )
+    np.testing.assert_allclose(*answers, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dim", ["fold", "group"])
+def test_what_a_class_weighs_is_not_how_many_examples_it_has(dim):
+    weights = np.where(np.arange(400) % 5 < 4, 1.0, 20.0)
+    by = {dim: np.random.default_rng(5).permutation(400) % 5}
+    weighted, plain = weighted_and_plain(by, weights)
+    columns = ["mean", "lower", "upper"]
+    answers = (
+        bcm.summary(counts, ["recall", "specificity"])[columns] for counts in (weighted, plain)
+    )
+    np.testing.assert_allclose(*answers, rtol=1e-6)
+    prevalence = bcm.summary(weighted, "prevalence")["mean"].item()
+    assert abs(prevalence - 320 / (320 + 80 * 20)) < 0.05
+
+
+def test_groups_of_three_classes_count_the_examples_that_they_have():
+    rng = np.random.default_rng(8)
+    actual, group = rng.integers(0, 3, 300), np.arange(300) % 4
+    predicted = np.where(rng.random(300) < 0.7, actual, rng.integers(0, 3, 300))
+    by, weights = {"group": group}, np.array([1, 2, 10, 40.0])[group]
+    weighted = bcm.from_predictions(
+        actual, predicted, by=by, weights=weights, weights_are="importance"
+    )
+    plain = bcm.from_predictions(actual, predicted, by=by)
+    answers = (bcm.interval(counts, "f1_macro") for counts in (weighted, plain))
+    np.testing.assert_allclose(*answers, rtol=1e-6)
