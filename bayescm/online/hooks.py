@@ -127,8 +127,7 @@ def notify(
         todo = "pass bcm.online.to_url(...), to_command(...), to_log() or Hook(name, function)"
         check_is(hook, Hook, "a hook", "an online.Hook", todo)
         check_name(hook.name, "the name of a hook")
-    alarms = monitor.alarms(since=since, **rules)
-    incidents = monitor.incidents(since=since, **rules)
+    alarms, incidents = monitor.alarms_and_incidents(since=since, **rules)
     # A batch that is corrected is not told of again.
     originals = monitor.original_ids()
     alarms = alarms.assign(original=[originals[batch_id] for batch_id in alarms["batch_id"]])

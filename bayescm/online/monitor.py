@@ -540,10 +540,16 @@ class Monitor(LedgerClient):
             ``acknowledged`` or ``closed``), ``alarms`` (how many), and ``since``, ``rule``,
             ``measure`` and ``sentence`` of the alarm that says most about it.
         """
+        return self.alarms_and_incidents(since=since, **rules)[1]
+
+    def alarms_and_incidents(
+        self, *, since: Any = None, **rules: Any
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return both `alarms` and `incidents`, of which each would evaluate the rules anew."""
         from bayescm.online.incidents import incidents_of
 
         table = self._alarms(since, rules)
-        return incidents_of(table, self.batches()["at"].values)
+        return table.drop(columns="end"), incidents_of(table, self.batches()["at"].values)
 
     def acknowledge(self, alarms: pd.DataFrame | None = None, *, note: str = "") -> int:
         """

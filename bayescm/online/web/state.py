@@ -149,13 +149,14 @@ class DashboardState:
         rules = applicable_rules(monitor, self.rules)
         try:
             batches = monitor.since_change(**rules)
+            alarms, incidents = monitor.alarms_and_incidents(**rules)
             return state._replace(
                 in_force=batches.sizes["step"],
                 examples=batches.values.sum().item(),
                 since=str(batches["at"].values[0])[:19] + "Z",
                 measures=monitor.summary(prob=self.prob, kind=self.kind, **rules),
-                alarms=monitor.alarms(**rules),
-                incidents=monitor.incidents(**rules),
+                alarms=alarms,
+                incidents=incidents,
             )
         except (ValueError, TypeError) as problem:
             return state._replace(problem=str(problem))
