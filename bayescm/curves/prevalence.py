@@ -65,6 +65,10 @@ def predictive_values(
         If a prevalence does not lie between 0 and 1, or the evidence takes none: more than two
         classes, several classifiers on the same examples, partly labelled examples.
 
+    See Also
+    --------
+    bayescm.summary : Of a mapping from prevalences, a table of the same with a row for each.
+
     Examples
     --------
     >>> import bayescm as bcm
@@ -74,6 +78,17 @@ def predictive_values(
     array([[0.012, 0.019],
            [0.115, 0.176],
            [0.543, 0.662]])
+
+    As a table:
+
+    >>> places = {share: bcm.at_prevalence(counts, share) for share in (0.01, 0.1)}
+    >>> table = bcm.summary(places, ["ppv", "npv"], dim="prevalence")
+    >>> table[["measure", "prevalence", "mean", "lower", "upper"]].round(3)
+      measure prevalence   mean  lower  upper
+    0     ppv       0.01  0.015  0.012  0.019
+    1     ppv        0.1  0.144  0.115  0.176
+    2     npv       0.01  0.996  0.994  0.998
+    3     npv        0.1  0.955  0.933  0.976
     """
     check_prob(prob), check_kind(kind)
     prevalences = np.atleast_1d(np.asarray(PREVALENCES if prevalence is None else prevalence))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+from scipy.special import expit, logit
 
 from bayescm import curves
 from bayescm.answers.tables import decimals, value_and_interval
@@ -16,11 +17,16 @@ from bayescm.measures.labelled import several
 from bayescm.plots import interactive, style
 from bayescm.plots.canvas import band, bare, canvas
 from bayescm.plots.densities import density, equal_f1
-from bayescm.validate import check_prob
+from bayescm.validate import check_prob, fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+# Points of a curve over prevalences; as many named prevalences as have a tick each, else these.
+_SMOOTH, _TICKS = 100, 8
+_ROUND = [digit * 10.0**power for power in (-4, -3, -2, -1) for digit in (1, 2, 5)]
 
 
 def plot_roc(
@@ -376,6 +382,8 @@ def plot_predictive_values(
     """
     Draw positive and negative predictive values against the prevalence, with pointwise bands.
 
+    Prevalences that are named have a marker and a tick each, the curves between them are filled in.
+
     Parameters
     ----------
     evidence : DataArray, dims (..., actual, predicted)
@@ -416,17 +424,34 @@ def plot_predictive_values(
         random_seed=random_seed,
         **keywords,
     ).sortby("prevalence")
+    if values.sizes["prevalence"] < 2:
+        todo = "ask for the numbers: interval(at_prevalence(evidence, 0.1), ['ppv', 'npv'])"
+        raise fail("no curve over one prevalence", prevalence, "two or more", todo)
     members = _members(values["mean"], ["prevalence"])
     with canvas((6.4, 4.2), ax=ax) as page:
-        axes, x = page.axes, values["prevalence"]
+        axes, shares = page.axes, values["prevalence"].values
+        first, last = logit(shares[[0, -1]])
+        grid = expit(np.linspace(first, last, _SMOOTH))
         for i, where in enumerate(members):
             others = {dim: label for dim, label in where.items() if dim != "measure"}
             name = style.label(where["measure"], others, display_names)
-            line = {"color": style.color(i), "linestyle": style.LINES[i % 4], "label": name}
             member = values.sel(where)
-            band(axes, x, member["interval"], member["mean"], **line)
-        axes.set(xscale="log", xlabel=display_name("prevalence", display_names), ylim=(0, 1.02))
-        axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
+            ends = _between(grid, shares, member["interval"].values)
+            middle = _between(grid, shares, member["mean"].values)
+            line = {"color": style.color(i), "linestyle": style.LINES[i % 4], "label": name}
+            band(axes, grid, ends, middle, **line)
+            if prevalence is not None:
+                marker = {"color": style.color(i), "marker": style.MARKERS[i], "s": 18}
+                axes.scatter(shares, member["mean"], **marker, zorder=3)
+        axes.set(xscale="log", xlabel=display_name("prevalence", display_names))
+        if values["interval"].min() >= 0 and values["interval"].max() <= 1:
+            axes.set_ylim(0, 1.02)
+        ticks = shares if prevalence is not None and len(shares) <= _TICKS else _ROUND
+        ticks = [tick for tick in ticks if shares[0] <= tick <= shares[-1]]
+        axes.set_xticks(ticks, [f"{100 * tick:.3g}%" for tick in ticks])
+        axes.xaxis.minorticks_off()
+        axes.grid(axis="y", color=style.muted(0.1))
+        axes.set_axisbelow(True)
         bare(axes)
         axes.legend(fontsize=8, loc="best")
         estimand = "" if of == "parameter" else f"estimand: {of}"
@@ -436,6 +461,22 @@ def plot_predictive_values(
             style.positive_class(evidence, display_names=display_names),
         )
     return page.figure
+
+
+def _between(grid, shares, values):
+    """
+    Return values at prevalences in between, (m, ...), from those at some of them, (n, ...).
+
+    The logit of a predictive value is that of the prevalence plus the log likelihood ratio, which
+    does not depend on it: so the values lie on a line in logits, and quantiles do so exactly.
+    """
+    is_share = ((values >= 0) & (values <= 1)).all()
+    tiny = np.finfo(float).eps
+    y = logit(np.clip(values, tiny, 1 - tiny)) if is_share else values
+    columns = y.reshape(len(shares), -1).T
+    lines = [np.interp(logit(grid), logit(shares), column) for column in columns]
+    filled = np.stack(lines, axis=-1).reshape(-1, *values.shape[1:])
+    return expit(filled) if is_share else filled
 
 
 def _members(values, over):

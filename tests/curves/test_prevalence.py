@@ -46,3 +46,29 @@ def test_each_measure_has_a_line():
     assert (np.diff(ppv) > 0).all()
     assert (np.diff(npv) < 0).all()
     assert axes.get_xscale() == "log"
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1%", "10%", "50%"]
+
+
+def test_curves_between_few_prevalences_are_those_of_many():
+    """In logits the quantiles of a predictive value lie on a line: no bend between two of them."""
+    few = bcm.plots.plot_predictive_values(COUNTS, [0.001, 0.5], kind="eti").axes[0]
+    many = predictive_values(COUNTS, [0.01, 0.1], kind="eti")
+    for band, line, measure in zip(few.collections[::2], few.get_lines(), "pn", strict=True):
+        member = many.sel(measure=f"{measure}pv")
+        outline = band.get_paths()[0].vertices
+        for share in (0.01, 0.1):
+            low, high = member["interval"].sel(prevalence=share).values
+            half = len(outline) // 2
+            sides = [outline[1 : half - 1], outline[half + 1 : -1][::-1]]
+            heights = sorted(np.interp(share, *side.T) for side in sides)
+            np.testing.assert_allclose(heights, [low, high], atol=2e-3)
+            middle = np.interp(share, *line.get_data())
+            assert middle == pytest.approx(float(member["mean"].sel(prevalence=share)), abs=5e-3)
+
+
+def test_measures_beyond_one_are_seen_and_a_single_prevalence_is_refused():
+    axes = bcm.plots.plot_predictive_values(COUNTS, [0.01, 0.3], measures=["lift", "f1"]).axes[0]
+    lift, _ = axes.get_lines()
+    assert axes.get_ylim()[1] > lift.get_ydata().max() > 1
+    with pytest.raises(ValueError, match="no curve over one prevalence"):
+        bcm.plots.plot_predictive_values(COUNTS, 0.1)
