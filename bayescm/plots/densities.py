@@ -28,6 +28,7 @@ from bayescm.measures.labelled import measure, several
 from bayescm.plots import style
 from bayescm.plots.canvas import bare, canvas
 from bayescm.plots.paper import NARROWEST
+from bayescm.priors.pseudo_counts import named_priors
 from bayescm.validate import check_kind, check_prob, fail
 
 if TYPE_CHECKING:
@@ -381,7 +382,7 @@ def plot_prior_posterior(
 def plot_priors(
     evidence: xr.DataArray,
     measure: str | Callable,
-    priors: Mapping[str, Any],
+    priors: Any,
     *,
     of: str = "parameter",
     n: int | None = None,
@@ -401,7 +402,7 @@ def plot_priors(
     evidence : DataArray, dims (actual, predicted)
         Counts.
     measure : str or callable
-    priors : mapping of str to concentration
+    priors : mapping of str to concentration, or one concentration
         A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
     of, n, model, positive, draws, random_seed, **keywords
         See `bayescm.interval`.
@@ -424,8 +425,7 @@ def plot_priors(
     >>> len(figure.axes[0].lines)
     2
     """
-    if not isinstance(priors, Mapping) or not priors:
-        raise fail("no priors", priors, "a mapping from names to priors", 'pass {"flat": 1.0}')
+    priors = named_priors(priors)
     asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
     asked |= {"model": model, "positive": positive, **keywords}
     with canvas((6, 3.6), ax=ax) as page, several_fits(len(priors)):

@@ -19,7 +19,7 @@ from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, align, as_counts
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.measures.labelled import measure
-from bayescm.priors.pseudo_counts import check_concentration
+from bayescm.priors.pseudo_counts import check_concentration, named_priors, no_counts
 from bayescm.validate import check_seed, check_whole, fail
 
 # Tables whose log probabilities differ by less are equally probable: rounding.
@@ -29,7 +29,7 @@ _FLAT = 1e-9
 
 
 def predictive(
-    concentration: xr.DataArray,
+    concentration: Any,
     measures: str | Callable | Sequence[str | Callable],
     *,
     n: int,
@@ -41,8 +41,10 @@ def predictive(
 
     Parameters
     ----------
-    concentration : DataArray, dims (actual, predicted)
-        As the functions of `bayescm.priors` return it, all cells > 0.
+    concentration : DataArray, float, or mapping of str to these
+        A prior as the functions of `bayescm.priors` return it, dims (actual, predicted), all
+        cells > 0; a number is that of every cell of two classes, the positive one last. A mapping
+        has a name for each prior, as :func:`table` takes it.
     measures : name, function, or sequence of these
     n : int
         Size of the test set.
@@ -52,7 +54,12 @@ def predictive(
     Returns
     -------
     Dataset
-        One variable per measure, dims (draw, [class]); NaN where it is undefined.
+        One variable per measure, dims ([prior], draw, [class]); NaN where it is undefined.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is no prior, one is improper, or something else is given.
 
     Examples
     --------
@@ -61,7 +68,17 @@ def predictive(
     >>> f1 = predictive(prior, "f1", n=145, random_seed=1)["f1"]
     >>> f1.quantile([0.025, 0.975]).values.round(2)
     array([0.34, 0.84])
+    >>> f1 = predictive({"flat": 1.0, "experts": prior}, "f1", n=145, random_seed=1)["f1"]
+    >>> f1.quantile(0.025, "draw").round(2).values
+    array([0.02, 0.34])
     """
+    if isinstance(concentration, Mapping):
+        asked: dict[str, Any] = {"n": n, "draws": draws, "random_seed": random_seed}
+        priors = named_priors(concentration)
+        parts = [predictive(prior, measures, **asked) for prior in priors.values()]
+        return xr.concat(parts, pd.Index(list(priors), name="prior"))
+    if isinstance(concentration, int | float) and not isinstance(concentration, bool):
+        concentration = no_counts(None) + float(concentration)
     check_whole("n", n, 1, "examples", 100), check_whole("draws", draws, 1, "draws", 4000)
     prior = check_concentration(concentration)
     if prior.ndim > 2:
@@ -269,7 +286,7 @@ def _by_row(dataset):
 def table(
     counts: xr.DataArray,
     measures: str | Callable | Sequence[str | Callable],
-    priors: Mapping[str, Any],
+    priors: Any,
     *,
     prob: float = 0.95,
     kind: str = "hdi",
@@ -289,7 +306,7 @@ def table(
     ----------
     counts : DataArray, dims (..., actual, predicted)
     measures : name, function, or sequence of these
-    priors : mapping of str to concentration
+    priors : mapping of str to concentration, or one concentration
         A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
     prob, kind, of, n, model, positive, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
@@ -312,8 +329,7 @@ def table(
     from bayescm.answers.summary import summary
     from bayescm.fitting.sampled import several_fits
 
-    if not isinstance(priors, Mapping) or not priors:
-        raise fail("no priors", priors, "a mapping from names to priors", 'pass {"flat": 1.0}')
+    priors = named_priors(priors)
     if isinstance(counts, xr.DataTree):
         raise fail("a fit has its prior", "a fit", "counts or outcomes", "pass the evidence itself")
     asked: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "n": n, "model": model}

@@ -6,7 +6,7 @@ counts of an earlier test, each of its examples worth a fraction of a new one.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -276,6 +276,28 @@ def check_concentration(concentration: Any) -> xr.DataArray:
     if not set(CELLS) <= set(concentration.dims):
         raise fail("not a concentration", concentration.dims, allowed, todo)
     return in_order(concentration)
+
+
+def named_priors(priors: Any) -> dict[str, Any]:
+    """
+    Return priors by name: a mapping as it is, and a single prior under the name that it has.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+
+    Examples
+    --------
+    >>> list(named_priors({"flat": 1.0, "experts": 2.0})), list(named_priors(uniform()))
+    (['flat', 'experts'], ['uniform'])
+    """
+    if isinstance(priors, Mapping):
+        if not priors:
+            raise fail("no priors", priors, "a prior, or names and priors", 'pass {"flat": 1.0}')
+        return dict(priors)
+    attrs = priors.attrs if isinstance(priors, xr.DataArray) else {}
+    return {str(attrs.get("prior", "prior")): priors}
 
 
 def as_prior(concentration: xr.DataArray, name: str) -> xr.DataArray:

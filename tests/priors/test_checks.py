@@ -106,3 +106,19 @@ def test_a_table_of_no_priors_is_refused():
 def test_sensitivity_is_that_of_a_fit():
     with pytest.raises(TypeError, match="fit the counts first"):
         priors.sensitivity(COUNTS, "f1")
+
+
+def test_one_prior_or_several_by_name_are_taken_alike():
+    flat = priors.uniform(COUNTS)
+    several = {"flat": 1.0, "same": flat}
+    alone = priors.predictive(flat, "f1", n=20, draws=50)["f1"]
+    by_name = priors.predictive(several, "f1", n=20, draws=50)["f1"]
+    assert by_name.dims == ("prior", "draw")
+    for name in several:
+        np.testing.assert_array_equal(by_name.sel(prior=name), alone)
+    table = priors.table(COUNTS, "f1", flat)
+    assert table["prior"].tolist() == ["uniform"]
+    both = priors.table(COUNTS, "f1", several)
+    assert both["mean"].tolist() == pytest.approx([table["mean"][0]] * 2)
+    with pytest.raises(ValueError, match="no priors"):
+        priors.predictive({}, "f1", n=20)
