@@ -25,20 +25,21 @@ from bayescm.evidence.trees import FIT
 from bayescm.evidence.type import EvidenceType
 from bayescm.validate import fail
 
-# The first that matches is the type: counts are any array that is nothing else.
+# The first that matches is the type. Of arrays, counts are all that are not partly labelled; the
+# types after a fit are Datasets.
 TYPES: list[EvidenceType] = [
     PARTLY_LABELLED,
+    COUNTS,
+    FIT,
     OUTCOMES,
+    PROBABILITIES,
+    SCORES,
     RATINGS,
     ATTEMPTS,
     ITEM_SCORES,
     MULTILABEL,
     ITEM_COUNTS,
     RESULTS,
-    PROBABILITIES,
-    SCORES,
-    COUNTS,
-    FIT,
 ]
 
 
