@@ -5,6 +5,7 @@ import hashlib
 import io
 import re
 import shutil
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -199,6 +200,14 @@ UNSEEN |= {("monitor status", "--kind"), ("monitor history", "--kind")}
 UNSEEN |= {"--planned", "--name", "--order", "--new", "--log", "--interactive", "--at"}
 # A model of other evidence says itself what it cannot take; a file may lack what is read first.
 NAMELESS = {"--model", ("report", "--probability")}
+# So many are enough for an option to have an effect.
+FEW_DRAWS = {
+    ("planning.areas", "_SCORES"): 2000,
+    ("posteriors.base", "DRAWS"): 2000,
+    ("posteriors.noisy_labels", "_PILOT"): 500,
+    ("posteriors.noisy_labels", "_POINTS"): 1000,
+    ("posteriors.repeated_items", "_DRAWS"): 100,
+}
 QUICK = {"prob-above", "elicit", "monitor verify", "monitor export"}
 QUICK |= {"monitor backup", "monitor restore", "monitor roll-up"}
 
@@ -306,6 +315,8 @@ def write_arguments(evidence, path, **settings):
 def run(files, tmp_path, monkeypatch):
     """Return a function from words to status, output, what is written, and errors."""
     count = iter(range(10_000))
+    for (module, constant), number in FEW_DRAWS.items():
+        monkeypatch.setattr(import_module(f"bayescm.{module}"), constant, number)
     monkeypatch.setattr("bayescm.reporting.report", write_arguments)
     monkeypatch.setattr("bayescm.reporting.monitors.monitor_report", write_arguments)
 
