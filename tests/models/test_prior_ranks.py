@@ -26,7 +26,7 @@ def test_folds():
     """Of the expected measure, over training sets as the model has them."""
     blank = bcm.from_matrix(np.full((5, 2, 2), 12), labels=[0, 1], positive=1, dims=("fold",))
     with models.hierarchical_folds(blank):
-        drawn = pm.sample_prior_predictive(300, random_seed=1)
+        drawn = pm.sample_prior_predictive(150, random_seed=1)
     counts = drawn["prior_predictive"]["cell_counts"].values[0]
     theta = drawn["prior"]["theta_expected"].values[0]
     cells = bcm.from_matrix(counts, labels=[0, 1], positive=1, dims=("batch", "fold"))
@@ -39,7 +39,7 @@ def test_folds():
 @pytest.mark.long
 def test_raters():
     rng, found = np.random.default_rng(1), []
-    while len(found) < 150:
+    while len(found) < 60:
         prevalence, rates = rng.random(), rng.beta(2, 1, (4, 2))
         if (rates.mean(1) <= 0.5).any():  # which the prior leaves out
             continue
@@ -51,7 +51,7 @@ def test_raters():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of draws that are worth little
             drawn = posteriors.noisy_labels(bcm.from_raters(said, labels=[0, 1])).variables(
-                2000, rng
+                1000, rng
             )
         below = [
             drawn["prevalence"][:, 1] < prevalence,
