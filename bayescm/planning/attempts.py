@@ -88,7 +88,8 @@ def plan_attempts(
     >>> import bayescm as bcm
     >>> rng = np.random.default_rng(1)
     >>> table = (rng.random((30, 4)) < rng.random((30, 1))).astype(int)
-    >>> plan = plan_attempts(bcm.from_attempts(table), "mean", items=[30, 120], attempts=4)
+    >>> asked = {"items": [30, 120], "attempts": 4, "replications": 5}
+    >>> plan = plan_attempts(bcm.from_attempts(table), "mean", **asked)
     >>> bool(plan["width"][1] < 0.6 * plan["width"][0])
     True
     """

@@ -27,6 +27,7 @@ def test_the_points_are_those_of_scikit_learn(classes):
     ]
 
 
+@pytest.mark.long
 def test_each_class_is_the_positive_one_in_turn():
     truth, answer = [0] * 30 + [1] * 50, [0] * 25 + [1] * 55
     frame = bcm.classification_report(truth, answer).frame.set_index(["name", "measure"])

@@ -347,6 +347,7 @@ def test_the_sentence_is_exact_about_margins(shares, rope, contrast, words):
     assert words in sentence(row, rope=rope, prob=0.95, contrast=contrast)
 
 
+@pytest.mark.long
 def test_the_sentence_says_which_group_it_is_about():
     rng = np.random.default_rng(2)
     actual, answers = correlated(rng)

@@ -32,6 +32,7 @@ def test_an_interval_is_computed_block_by_block_when_asked_for(counts, measure):
     assert set(found.coords) == set(expected.coords)
 
 
+@pytest.mark.long
 def test_what_a_model_uses_up_lies_in_one_block():
     folds = bcm.from_matrix(
         np.random.default_rng(1).integers(2, 9, (4, 3, 2, 2)), dims=("batch", "fold"), positive=1

@@ -130,6 +130,7 @@ def test_what_has_no_meaning_is_refused(sites, given, message):
         gap(sites, **{"measure": "recall", "draws": 9} | given)
 
 
+@pytest.mark.long
 def test_groups_by_another_name_are_pooled_too(sites):
     asked = {"statistic": "deviation", "draws": 300}
     found = bcm.gap(sites.rename(group="site"), "recall", dim="site", **asked)

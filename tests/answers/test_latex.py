@@ -89,6 +89,7 @@ def test_the_best_of_a_loss_is_the_lowest():
     assert len(bold) == 1
 
 
+@pytest.mark.long
 def test_the_caption_says_what_cells_bold_and_marks_mean(summary, comparisons):
     text = bcm.latex_table(summary, caption="Results, 95 % sure.", label="tab:all")
     assert "\\caption{Results, 95 \\% sure. Posterior mean and 95\\% highest-density" in text

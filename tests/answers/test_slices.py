@@ -65,6 +65,7 @@ def test_worse_is_above_where_lower_is_better(slices):
     assert set(found.nlargest(BAD, "p_worst")["group"]) == set(found.head(BAD)["group"])
 
 
+@pytest.mark.long
 def test_without_a_threshold_a_slice_is_compared_with_the_rest(slices):
     found = bcm.worst_slices(slices, "recall", delta=0.15, draws=1000)
     assert found["flagged"].sum() == BAD
@@ -109,6 +110,7 @@ def test_what_has_no_meaning_is_refused(slices, keywords, problem):
         bcm.worst_slices(slices, "recall", **keywords)
 
 
+@pytest.mark.long
 def test_slices_by_another_name_are_pooled_as_groups_are(slices, table):
     sites = slices.rename(group="site")
     found = bcm.worst_slices(sites, "recall", dim="site", threshold=0.7, k=BAD, draws=1000)
@@ -161,6 +163,7 @@ def test_a_picture_names_few_slices_and_of_many_only_some(slices):
     assert "flagged" in many.get_suptitle()
 
 
+@pytest.mark.long
 def test_robust_groups_answer_for_their_population(slices):
     found = bcm.interval(slices.isel(group=slice(8)), "recall", model="robust_groups", draws=2000)
     assert 0 < found.sel(bound="lower") < found.sel(bound="upper") < 1

@@ -57,6 +57,7 @@ def test_what_has_no_interval_is_empty_and_what_is_no_table_is_refused():
         bcm.table(frame, digits=-1)
 
 
+@pytest.mark.long
 def test_great_tables_escape_and_round_as_ours_do(monkeypatch):
     frame = pd.DataFrame({STRANGE[0]: ["<script>&", None], "lower": [np.nan, 3e-9]})
     frame = frame.assign(upper=[np.nan, 0.5], how="drawn")

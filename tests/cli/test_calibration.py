@@ -36,6 +36,7 @@ PETS = ("--actual", "pet", *(f"--probability={each}" for each in ("cat=a", "dog=
 HALVES = ("--actual", "pet", *(f"--probability={each}=half" for each in ("cat", "dog", "fox")))
 
 
+@pytest.mark.long
 def test_two_classes_and_what_recalibration_gains(capsys, file, tmp_path):
     one = (*SICK, "--probability", "p", "-m", "brier")
     code, out, err = run(capsys, file, *one, "--corp", "--plot", tmp_path / "corp.png")

@@ -206,6 +206,7 @@ def sites(tmp_path_factory):
     return path
 
 
+@pytest.mark.long
 def test_every_command_takes_the_same_options_and_says_what_it_read(capsys, sites):
     group = ["--predicted", "a", "--group", "site", "-m", "accuracy", "--of", "finite"]
     code, out, err = run(capsys, "summary", sites, *group)
@@ -388,6 +389,7 @@ def test_answers_are_read_with_the_right_ones(capsys, tmp_path):
     assert "has several truths: ['103', '999']" in err
 
 
+@pytest.mark.long
 def test_few_items_are_cautioned_of_in_the_terminal_and_in_the_report(capsys, tmp_path):
     table = pd.DataFrame({"item": np.repeat(["p", "q", "r"], 4), "correct": [0, 1, 1] * 4})
     path = tmp_path / "answers.csv"

@@ -20,6 +20,7 @@ for arguments in json.loads(sys.argv[1]):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "commands",
     [
@@ -39,6 +40,7 @@ def test_quick_commands_load_little(tmp_path, commands):
         assert not (SLOW | unwanted) & set(modules.split())
 
 
+@pytest.mark.long
 def test_pytest_loads_little_of_it():
     # Its plugin is loaded whenever pytest starts, in any project.
     script = "import sys, bayescm.integrations.pytest_plugin; print(*sys.modules)"

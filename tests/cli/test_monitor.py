@@ -54,6 +54,7 @@ def test_errors_are_one_line_without_credentials(run, arguments, message):
     assert "hidden" not in said.err
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("always")
 def test_what_comes_late_or_corrects_is_said_in_one_line(run):
     add = ("add", "a.csv", "--store", "e.db", "--positive", "sick")
@@ -98,6 +99,7 @@ def test_a_first_batch_that_is_refused_leaves_no_ledger(run, tmp_path, arguments
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.long
 def test_the_first_batch_says_which_of_two_classes_is_positive(run, tmp_path):
     before = sorted(tmp_path.iterdir())
     add = ("add", "a.csv", "--batch", "monday", "--store")
@@ -141,6 +143,7 @@ command = ["cat >> pages.jsonl"]
 """
 
 
+@pytest.mark.long
 def test_what_is_asked_for_every_time_stands_in_a_file(run, tmp_path):
     (tmp_path / "monitor.toml").write_text(CONFIG)
     assert run("add", "a.csv", "--batch", "monday")[0] == 0

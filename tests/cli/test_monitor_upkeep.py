@@ -26,6 +26,7 @@ def run(tmp_path, monkeypatch, capsys):
     return call
 
 
+@pytest.mark.long
 def test_alarms_are_new_until_they_are_acknowledged(run):
     ask = ("alarms", "--store", "e.db", "--classifier", "spam", "--exit-code", "--format", "json")
     code, said = run(*ask)
@@ -44,6 +45,7 @@ def test_alarms_are_new_until_they_are_acknowledged(run):
     assert run("acknowledge", *of)[1].out.startswith("0 alarms")
 
 
+@pytest.mark.long
 def test_a_backup_is_a_ledger_and_is_restored(run, tmp_path):
     assert "12 entries of 1 classifiers" in run("backup", "--store", "e.db", "b.db")[1].out
     assert run("backup", "--store", "e.db", "b.db")[0] == 2

@@ -117,6 +117,7 @@ def test_an_option_without_effect_is_named_and_nothing_is_written(capsys, folder
     assert [path.name for path in folder.iterdir()] == ["p.csv"]
 
 
+@pytest.mark.long
 def test_a_store_and_results_take_no_other_options(capsys, folder):
     main_lines = (
         "monitor add p.csv --store s.db --batch 1 --actual y --predicted a --positive 1",

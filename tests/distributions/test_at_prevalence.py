@@ -72,6 +72,7 @@ def test_precision_is_one_less_its_complement(cells, prevalence):
         np.testing.assert_allclose([low, high], 1 - false[::-1], atol=3e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "kind"), [("precision", "hdi"), ("overlap", "eti")])
 def test_batches_at_a_prevalence_are_their_members(name, kind):
     cells = np.array(

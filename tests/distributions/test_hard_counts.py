@@ -162,6 +162,7 @@ def test_newton_does_not_go_back_and_forth_across_a_kink():
     assert (error <= 1e-6).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["eti", "hdi"])
 def test_the_ends_of_next_to_no_agreement_are_in_order_and_their_error_is_stated(kind):
     """Kappa of next to no agreement, nor prior: ends were once reversed, or their error unknown."""

@@ -52,6 +52,7 @@ def test_bounds_are_right_to_four_digits_of_the_length(classes, n, kind):
     assert (stated < 2e-4).all()
 
 
+@pytest.mark.long
 def test_stated_errors_are_not_below_half_the_actual_ones():
     rng = np.random.default_rng(5)
     cases = [share_right(rng, classes, n) for classes in (2, 3) for n in (20, 40, 80, 160, 320)]
@@ -78,6 +79,7 @@ def test_it_is_the_distribution_that_the_lattice_gives():
     np.testing.assert_allclose(lines.skewness(), known.skewness(), atol=1e-2)
 
 
+@pytest.mark.long
 def test_more_lines_are_taken_for_a_smaller_error():
     lines, known = share_right(np.random.default_rng(1), 2, 60)
     finer = lines.with_tolerance(1e-6)
@@ -123,6 +125,7 @@ def test_what_lines_are_no_good_for_is_left_to_draws(function):
         FunctionOfDirichlet([weights], function).mean()
 
 
+@pytest.mark.long
 def test_many_cells_and_many_tables_are_left_to_draws():
     assert preintegrated([np.full(36, 9.0)], right, (0.0, 1.0)) is None
     assert preintegrated([np.full((MEMBERS + 1, 4), 9.0)], right, (0.0, 1.0)) is None
@@ -202,6 +205,7 @@ def test_differences_of_classifiers_are_those_of_joint_draws(classes, measure):
     assert posterior.exact_difference(kernel, first, second, of="predictive") is None
 
 
+@pytest.mark.long
 def test_draws_are_made_where_they_are_asked_for():
     assert bcm.interval(THREE, "mcc").attrs["how"] == "pre-integration"
     assert bcm.interval(THREE, "mcc", draws=1000).attrs["how"] == "draws"

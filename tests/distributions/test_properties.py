@@ -227,7 +227,7 @@ FAMILIES = {
     "gamma, infinite at 0": (stats.gamma(0.5), LOWER, 0.0),
     "lognormal": (stats.lognorm(0.7), INTERIOR, np.exp(-(0.7**2))),
     "triangular": (stats.triang(0.3), INTERIOR, 0.3),
-    "U-shaped": (stats.beta(0.5, 0.4), U_SHAPED, np.nan),
+    "U-shaped": (stats.arcsine(), U_SHAPED, np.nan),
     "flat": (stats.uniform(-2, 5), FLAT, np.nan),
     "narrow": (stats.beta(4e6, 3e5), INTERIOR, (4e6 - 1) / (4.3e6 - 2)),
     "whole line": (stats.norm(300.0, 0.1), INTERIOR, 300.0),

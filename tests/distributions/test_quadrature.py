@@ -378,6 +378,7 @@ def test_shortest_intervals_at_an_uncertain_prevalence(name):
     assert high - low < shortest * 1.01
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["informedness", "lift"])
 def test_differences_of_small_tables(name):
     """Once off by 2 % of the length. Draws are those of numpy's gamma variates."""
@@ -422,6 +423,7 @@ def p_better(prevalence, names):
     return bcm.compare(both, names)["p_better"].to_numpy()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("prevalence", "right"),
     [

@@ -41,6 +41,7 @@ def test_committed_tables_have_the_columns_of_their_experiment(name, pytestconfi
     assert set(table["case"]) <= set(EXPERIMENTS[name].cases)
 
 
+@pytest.mark.long
 def test_a_table_is_written_with_the_call_that_made_it(tmp_path, capsys):
     options = ["--case", "5", "--replications", "1", "--seed", "3", "--out", str(tmp_path)]
     main(["worst_slices", *options])
@@ -52,6 +53,7 @@ def test_a_table_is_written_with_the_call_that_made_it(tmp_path, capsys):
     assert "binomial tests" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_single_case_does_not_replace_the_committed_table(pytestconfig, capsys):
     path = pytestconfig.rootpath / "docs" / "results" / "worst_slices.csv"
     before = path.read_bytes()

@@ -61,6 +61,7 @@ def test_intervals_of_paired_accuracies():
     assert abs(score_statistic(ends[:, 0], one, two, 40) - 1.96).max() < 1e-3
 
 
+@pytest.mark.long
 def test_exact_coverage_of_paired_accuracies():
     experiment = Repeated("accuracy of eight", {1: (8,)}, exact_coverage, columns=("n",))
     frame = experiment.run().set_index("method")

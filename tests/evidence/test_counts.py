@@ -20,7 +20,7 @@ from bayescm.evidence import (
 from bayescm.evidence.counts import with_design
 from bayescm.evidence.types import type_of
 
-distributions = settings(deadline=None, derandomize=True, max_examples=50)
+distributions = settings(deadline=None, derandomize=True, max_examples=30)
 
 
 @st.composite

@@ -40,13 +40,18 @@ ENGINES = {
     "ibis": lambda frame: _engine("ibis").memtable(frame),
     "spark": lambda frame: _spark().createDataFrame(frame),
 }
+# Those whose import takes a second.
+LONG = ("dask", "ibis", "spark")
+
+
+NAMES = [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in ENGINES]
 ASKED = {"actual": "y", "predicted": "p", "by": {"group": "site"}}
 
 
 @pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
 @pytest.mark.filterwarnings("ignore:The .future.infer_string:Warning")
 @pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", NAMES)
 def test_every_engine_counts_the_same(engine):
     table = ENGINES[engine](FRAME)
     for more in ({}, {"weights": "n"}):
@@ -87,7 +92,7 @@ EDGES = [-0.5, 0.25, 0.5, 2.0]
 @pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
 @pytest.mark.filterwarnings("ignore:The .future.infer_string:Warning")
 @pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")
-@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "columns"])
+@pytest.mark.parametrize("engine", [name for name in NAMES if name != "columns"])
 def test_every_engine_counts_classifiers_and_scores(engine):
     table = ENGINES[engine](FRAME.assign(q=FRAME["y"]))
     asked = {"actual": "y", "by": {"group": "site"}, "weights": "n"}
@@ -119,6 +124,7 @@ def test_bins_are_exact_at_their_edges_and_say_what_an_area_may_miss():
     assert 0 < abs(np.diff(areas)[0]) <= binned["area_error"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["polars lazy", "duckdb"])
 def test_a_thousand_bins_are_no_deep_expression(engine):
     edges = np.linspace(0, 1, 1001)[1:-1]

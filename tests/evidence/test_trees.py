@@ -104,6 +104,7 @@ def test_counts_are_told_as_well():
     assert bcm.summary(SICK, "recall", positive="well")["point"].item() == pytest.approx(30 / 65)
 
 
+@pytest.mark.long
 def test_each_group_of_a_fit_is_measured():
     groups = EVIDENCE["hierarchical_groups"]
     tree = bcm.fit(groups, draws=500, random_seed=2)

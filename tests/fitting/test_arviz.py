@@ -26,7 +26,7 @@ FEW_DRAWS = "ignore:Estimated shape parameter"  # they make it warn earlier than
 BY_UNIT = {"groups": 8, "groups of three classes": 5, "folds": 16, "pooled folds": 8}
 
 
-QUICK = ["matrix", "groups", "folds"]
+QUICK = ["matrix"]
 
 
 class Trees(dict):
@@ -65,6 +65,7 @@ def test_measures_are_drawn_by_arviz_with_any_backend(trees, backend):
         assert {"accuracy", "mcc"} <= set(drawn.viz["point_estimate"].data_vars)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["matrix", "given totals"])
 def test_the_prior_of_a_matrix_is_scaled(trees, kind):
     table = az.psense_summary(trees[kind], var_names=["theta"], round_to=6)
@@ -82,6 +83,7 @@ def test_units_are_left_out(trees, kind):
     assert np.mean(np.asarray(left.pareto_k) < 0.75) > 0.5
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings(FEW_DRAWS)
 def test_models_of_folds_are_compared(trees):
     table = az.compare({name: trees[name] for name in ("averaged folds", "pooled folds")})

@@ -23,6 +23,7 @@ def functions():
     return [set(each.functions) for each in compiled._models]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("one", "other", "keywords"),
     [
@@ -60,6 +61,7 @@ def test_models_that_differ_in_a_name_or_a_number_share_nothing(empty_cache):
     assert len({id(compiled._entry(each)) for each in models}) == 3
 
 
+@pytest.mark.long
 def test_threads_share_functions(empty_cache):
     alone = {n: bcm.fit(COUNTS * n, **DRAWS)["log_likelihood"]["cell_counts"] for n in (1, 2, 3)}
     found, wrong = {}, []

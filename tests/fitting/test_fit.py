@@ -136,6 +136,7 @@ def test_netcdf_round_trip(either, tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["fit.nc"]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning", "ignore:.*onsolidated metadata")
 def test_zarr_round_trip(either, tmp_path):
     either.to_zarr(tmp_path / "fit.zarr")

@@ -72,6 +72,7 @@ def test_totals_that_are_data_are_drawn_at_once(monkeypatch):
     assert set(forward.prior(model, 100, 100, 1)["prior_predictive"]) == set(drawn)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weights", [None, [1, 3] * 6])
 def test_outcomes_of_calibration_are_drawn_at_once(monkeypatch, weights):
     """A model compiled instead takes ten times as long in a new process."""

@@ -1,6 +1,7 @@
 """Adaptive Gauss-Hermite quadrature against sums over a fine grid of the random effects."""
 
 import numpy as np
+import pytest
 from scipy.special import expit, logsumexp, xlog1py, xlogy
 
 from bayescm.inference.adaptive_gauss_hermite import (
@@ -23,6 +24,7 @@ def log_binomial(logit, hits, totals):
     return xlogy(hits, rate) + xlog1py(totals - hits, -rate)
 
 
+@pytest.mark.long
 def test_two_correlated_effects():
     groups = LogitNormalRates(HITS, TOTALS, np.ones((2, 2)), 1.0)
     expected = np.empty((2, 3))

@@ -107,6 +107,7 @@ def test_latent_classes_of_few_examples_are_summed():
     assert abs(correlation) < 0.25
 
 
+@pytest.mark.long
 def test_latent_classes_are_calibrated():
     rng, ranks = np.random.default_rng(5), []
     prior = np.array([[4.0, 1.0], [1.5, 6.0]])

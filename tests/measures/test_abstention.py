@@ -20,6 +20,7 @@ ANSWERED = bcm.from_predictions(TRUTH[~HIDDEN], SAID[~HIDDEN])
 NAMES = ["accuracy", "recall_macro", "f1_macro", "recall", "mcc", "f1"]
 
 
+@pytest.mark.long
 def test_measures_are_of_the_answered():
     for name in NAMES:
         given = bcm.measure(COUNTS, name)[name]
@@ -81,6 +82,7 @@ def test_classifiers_that_abstain_on_different_examples_are_compared_as_pairs():
     assert float(ends.coverage.sel(classifier="a", bound="upper")) < 0.9
 
 
+@pytest.mark.long
 def test_a_refusal_without_the_word_is_said_where_it_would_enter_an_average():
     labels = ["cat", "dog", "owl", "refused"]
     hidden = bcm.from_predictions(TRUTH, ANSWERS, labels=labels)

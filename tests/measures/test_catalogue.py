@@ -25,7 +25,7 @@ SOME = ["precision", "npv", "f1", "informedness", "fbeta(0.5)"]
 AVERAGED = [f"{name}_{how}" for name in SOME for how in ("macro", "micro", "weighted")]
 COST = "cost([[0,1],[5,0]])"
 EVERY = [*ONE_CLASS, *WHOLE, *AVERAGED]
-distributions = settings(deadline=None, derandomize=True, max_examples=60)
+distributions = settings(deadline=None, derandomize=True, max_examples=30)
 
 
 def random_cells(*shape):

@@ -105,6 +105,7 @@ def wrong(cells):
     return (cells[..., 0, 1] + cells[..., 1, 0]) / cells.sum((-2, -1))
 
 
+@pytest.mark.long
 def test_a_loss_of_ones_own_is_compared_as_a_cost_is():
     loss = measures.measure(wrong, lower_is_better=True, range=(0, 1))
     for each in (loss, measures.cost([[0, 1], [1, 0]]), "error_rate"):

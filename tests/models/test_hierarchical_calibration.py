@@ -62,6 +62,7 @@ def test_sites_have_their_labels_whatever_was_asked_for_before(four):
     assert sites.template.dims == sites.batch.dims == ("group",)
 
 
+@pytest.mark.long
 def test_far_many_examples_the_sites_own_numbers_return():
     many = sites([4000, 5000], [0.5, -0.3], [0.7, 1.1])
     table = bcm.summary(many, [*MEASURES, "auc"], of="group", draws=500)
@@ -94,6 +95,7 @@ def test_odd_sites_are_answered():
     assert np.isfinite(bcm.compare(evidence, MEASURES, draws=100)["sd"]).all()
 
 
+@pytest.mark.long
 def test_classifiers_of_the_same_sites_are_paired(four):
     rng, first = np.random.default_rng(5), four["score"].values
     near = expit(np.log(first / (1 - first)) + 0.3 * rng.standard_normal(len(first)))

@@ -46,6 +46,7 @@ def test_log_likelihood_of_a_fit_is_not_discounted():
     np.testing.assert_allclose(kept, multinomial.logpmf(cells, cells.sum(-1), theta), rtol=1e-8)
 
 
+@pytest.mark.long
 def test_fit_of_repeats_uses_up_the_folds():
     tree = bcm.fit(REPEATED, "pooled_folds", draws=10, chains=1, random_seed=1)
     assert tree["posterior"]["theta"].dims == ("chain", "draw", "classifier", "actual", "predicted")

@@ -23,6 +23,7 @@ def monitor_of(tp, n=50, **settings):
     return monitor
 
 
+@pytest.mark.long
 def test_what_is_known_now_is_known_since_the_change():
     with monitor_of(HOURS[:36]) as monitor:
         since = monitor.since_change()
@@ -55,6 +56,7 @@ def test_a_series_without_a_change_is_that_of_all_batches():
         np.testing.assert_allclose(monitor.history()["recall"], whole)
 
 
+@pytest.mark.long
 def test_changes_are_found_one_after_the_other_and_stay_as_batches_come():
     with monitor_of(HOURS) as monitor:
         batches = monitor.batches()
@@ -109,6 +111,7 @@ def test_a_drop_is_one_incident_which_is_closed_when_it_is_over():
             assert incident["closed"] < pd.Timestamp("2026-01-06 20:00")
 
 
+@pytest.mark.long
 def test_the_incident_of_an_alarm_is_the_same_however_many_batches_follow():
     with monitor_of(HOURS) as monitor:
         batches, whole = monitor.batches(), monitor.alarms(floor=FLOOR)

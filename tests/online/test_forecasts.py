@@ -222,6 +222,7 @@ def test_what_is_no_batch_is_refused():
         monitor.alarms(tolerance={"log_loss": 0.1})
 
 
+@pytest.mark.long
 def test_the_dashboard_shows_both_kinds(drifting):
     seen = dashboard_state(
         drifting, {"floor": {"recall": 0.5, "auc": 0.9}, "measures": ["recall", "auc"]}

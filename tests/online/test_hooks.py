@@ -83,6 +83,7 @@ def test_an_incident_is_handed_over_once_however_many_ask(store):
     assert verify(store)["whole"].all()
 
 
+@pytest.mark.long
 def test_two_pages_for_one_incident_and_one_for_one_that_is_over():
     got = []
     early = Hook("early", lambda page: got.append(page["event"]))
@@ -132,6 +133,7 @@ def test_an_incident_whose_batch_is_corrected_gives_no_second_page():
         assert len(got) == 1
 
 
+@pytest.mark.long
 def test_what_has_failed_is_tried_again_when_its_time_has_come(monkeypatch):
     got = []
 

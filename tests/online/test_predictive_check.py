@@ -42,6 +42,7 @@ def test_surprise_is_the_beta_binomial_tail_given_the_past():
         assert float(got[t]) == pytest.approx(want, rel=1e-6)
 
 
+@pytest.mark.long
 def test_surprise_by_draws_is_near_the_exact_one():
     def same(cells):
         return np.trace(cells, axis1=-2, axis2=-1) / cells.sum((-2, -1))

@@ -33,7 +33,13 @@ def store(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize(("by", "entries"), [("month", 4), ("day", 34), ("year", 3)])
+@pytest.mark.parametrize(
+    ("by", "entries"),
+    [
+        ("month", 4),
+        *(pytest.param(*row, marks=pytest.mark.long) for row in (("day", 34), ("year", 3))),
+    ],
+)
 def test_the_posterior_is_the_same_and_the_old_ledger_is_not_touched(store, tmp_path, by, entries):
     before = store.read_bytes()
     found = online.roll_up(store, tmp_path / "new.db", before="2026-03-01", by=by)

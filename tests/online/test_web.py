@@ -20,6 +20,7 @@ import bayescm as bcm
 from bayescm.cli import main
 from bayescm.online.web import app
 
+pytestmark = pytest.mark.long
 TOKEN = "a token that is long enough"
 FLOOR = {"recall": 0.8}
 
@@ -76,7 +77,6 @@ def page_of(name):
     return "/classifier?" + urllib.parse.urlencode({"name": name})
 
 
-@pytest.mark.long
 def test_pages_in_a_browser(port):
     own = f"http://127.0.0.1:{port}/"
     with opened_browser() as browser:
@@ -96,7 +96,6 @@ def test_pages_in_a_browser(port):
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.long
 def test_a_page_says_what_the_monitor_does(port, store):
     with bcm.online.Monitor(str(store), "spam filter") as monitor:
         table, alarms = monitor.summary(floor=FLOOR), monitor.alarms(floor=FLOOR)
@@ -113,7 +112,6 @@ def test_a_page_says_what_the_monitor_does(port, store):
     assert "&lt;b&gt;" in ask(port, page_of("animals"))[1]
 
 
-@pytest.mark.long
 def test_challenges_are_shown_with_what_is_decided_and_since_when(port, store):
     with bcm.online.Challenge(str(store), "A <duel>") as challenge:
         history = challenge.history()

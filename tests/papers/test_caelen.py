@@ -41,6 +41,7 @@ def test_a_missing_file_is_named():
         caelen.read_set(1, "nowhere")
 
 
+@pytest.mark.long
 def test_two_test_sets_and_their_intervals():
     data_file("uci/iris.csv")
     table = caelen.table("tables 2 and 3", 1, data=str(DATA), replications=3, seed=1)
@@ -56,6 +57,7 @@ def test_two_test_sets_and_their_intervals():
     assert (lengths[0.99] >= lengths[0.9]).all()
 
 
+@pytest.mark.long
 def test_the_values_of_f1_are_shares():
     data_file("uci/glass.csv")
     table = caelen.table("figure 4", 6, data=str(DATA), replications=2)

@@ -44,6 +44,7 @@ def test_large_test_sets_are_simulated_one_at_a_time_and_fewer(monkeypatch):
     assert plan["how"] == f"{10_000 // plan['n']} simulated test sets"
 
 
+@pytest.mark.long
 def test_small_sets_without_an_interval_count_as_too_wide():
     plan = bcm.planning.plan_auc(expect=0.8, width=0.3, prob=0.6, replications=100).iloc[0]
     assert 10 < plan["n"] < 60

@@ -10,6 +10,7 @@ TABLE = (RNG.random((40, 4)) < RNG.beta(0.5, 0.5, (40, 1))).astype(float)
 EVIDENCE = bcm.from_attempts(TABLE)
 
 
+@pytest.mark.long
 def test_the_width_to_expect_is_that_of_real_answers():
     result = bcm.planning.plan_attempts(
         EVIDENCE, "mean", items=[40, 160], attempts=4, replications=3
@@ -20,6 +21,7 @@ def test_the_width_to_expect_is_that_of_real_answers():
     assert result["width"][1] == pytest.approx(real / 2, rel=0.2)
 
 
+@pytest.mark.long
 def test_more_attempts_tell_of_the_items_at_hand():
     asked = {"items": 40, "attempts": [4, 16], "replications": 3}
     finite = bcm.planning.plan_attempts(EVIDENCE, "mean", of="finite", **asked)["width"]
@@ -28,12 +30,14 @@ def test_more_attempts_tell_of_the_items_at_hand():
     assert every[1] / every[0] > 0.75
 
 
+@pytest.mark.long
 def test_by_default_half_and_twice_as_many_are_tried_as_far_as_the_measure_goes():
     result = bcm.planning.plan_attempts(EVIDENCE, "pass_at(3)", replications=2)
     assert result["attempts"].unique().tolist() == [4, 8]
     assert result["items"].unique().tolist() == [40, 80, 160]
 
 
+@pytest.mark.long
 def test_new_items_come_in_groups_where_those_known_do():
     rates = np.repeat(RNG.random(20), 5)
     table = (RNG.random((100, 3)) < rates[:, None]).astype(float)
@@ -44,6 +48,7 @@ def test_new_items_come_in_groups_where_those_known_do():
     assert grouped["width"][0] > 1.3 * alone["width"][0]
 
 
+@pytest.mark.long
 def test_a_plan_from_few_items_is_cautioned_of():
     asked = {"items": 6, "attempts": 4, "replications": 2}
     few = bcm.planning.plan_attempts(bcm.from_attempts(TABLE[:3]), "mean", **asked)

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pytest
 from matplotlib.patches import StepPatch
 
 import bayescm as bcm
@@ -20,6 +21,7 @@ def test_the_histogram_of_forecasts_counts_what_each_stands_for():
     np.testing.assert_allclose(height[height > 0] / height.max(), [1, 0.25, 0.25])
 
 
+@pytest.mark.long
 def test_the_heading_says_what_the_band_holds():
     rng = np.random.default_rng(1)
     p = rng.random(900)
@@ -38,6 +40,7 @@ def test_the_heading_says_what_the_band_holds():
         assert words in figure.get_suptitle().replace("\n", " ")
 
 
+@pytest.mark.long
 def test_where_bands_differ_the_legend_says_what_each_holds():
     rng = np.random.default_rng(2)
     p = rng.random(900)

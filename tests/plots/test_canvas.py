@@ -154,6 +154,7 @@ def test_a_size_of_paper_is_a_number_above_0():
         pass
 
 
+@pytest.mark.long
 def test_fonts_are_embedded_as_truetype(two, tmp_path):
     bcm.plot_forest(two, "f1").savefig(tmp_path / "forest.pdf")
     content = (tmp_path / "forest.pdf").read_bytes()

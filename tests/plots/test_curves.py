@@ -69,6 +69,7 @@ def test_too_many_curves_are_refused():
         bcm.plots.plot_threshold(many, "f1")
 
 
+@pytest.mark.long
 def test_classifiers_have_display_names():
     names = {"a": "the first", "auc": "area"}
     roc = bcm.plot_roc(TWO, display_names=names).axes[0]

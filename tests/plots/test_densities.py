@@ -50,6 +50,7 @@ def test_a_panel_for_every_class_and_classifier(three, classifiers):
     ]
 
 
+@pytest.mark.long
 def test_compared_members_share_a_panel_and_measures_of_one_range_their_axis(classifiers):
     names = {"forest": "random forest", "f1": "F-measure"}
     figure = bcm.plot_posterior(
@@ -135,6 +136,7 @@ def test_what_cannot_be_drawn(two, tree):
         bcm.plots.plot_prior_posterior(two, "f1")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", ["f1", "mcc", lambda cells: cells[..., 1, 1]])
 def test_a_density_for_every_prior(two, measure):
     experts = bcm.priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=20, like=two)

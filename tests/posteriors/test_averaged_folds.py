@@ -124,6 +124,7 @@ def test_highest_density_is_the_shortest_interval_of_its_mass(average):
     assert (distribution.pdf(mode) >= distribution.pdf(mode - 1e-3)).all()
 
 
+@pytest.mark.long
 def test_mixture_of_far_folds_has_two_modes_and_an_equal_tailed_interval():
     distribution = MixtureOfFolds(Beta(np.array([300.0, 20]), np.array([20.0, 300])))
     assert distribution.hdi_kind(0.9) == "not unimodal"

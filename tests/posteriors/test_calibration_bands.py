@@ -56,6 +56,7 @@ def test_few_values_have_binomial_limits_at_a_level_for_all_of_them():
     assert (np.diff(alone, axis=1) < np.diff(found["interval"], axis=1)).all()
 
 
+@pytest.mark.long
 def test_few_values_are_held_whatever_the_curve():
     held = [
         holds(bcm.calibration.curve(jagged(seed, 300)), lambda p: TRUTH[np.searchsorted(VALUES, p)])
@@ -92,6 +93,7 @@ def test_many_examples_of_few_values_are_counted_value_by_value():
     assert hits.sum() == evidence["actual"].sum()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [150, 900])
 def test_a_step_is_answered_by_the_isotonic_band(size):
     """Power at least .9 at these sizes: of 8 all but 2 are recognised, with probability .96."""
@@ -106,6 +108,7 @@ def test_a_step_is_answered_by_the_isotonic_band(size):
     assert ((low <= chosen["estimate"]) & (chosen["estimate"] <= high)).all()
 
 
+@pytest.mark.long
 def test_smooth_curves_keep_their_band():
     shapes = (lambda p: p, lambda p: expit(0.5 * logit(p)))
     for size in (1200, 30_000):

@@ -58,6 +58,7 @@ def test_cells_seen_and_unseen_are_those_of_the_prior_weighted_by_the_likelihood
     assert deviation[1, 1] > 1.2 * deviation[0, 0]  # nobody has seen it
 
 
+@pytest.mark.long
 def test_three_classes_without_differences_are_one_sample():
     posterior = posteriors.crossed_groups(THREE, spread=1e-3, interaction=1e-3, concentration=1)
     whole = posteriors.dirichlet_multinomial(THREE.sum(["sex", "age"]), concentration=1)

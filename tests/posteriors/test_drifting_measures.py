@@ -46,6 +46,7 @@ def test_one_step_is_that_of_a_single_matrix(table, kind):
     np.testing.assert_allclose(ends.isel(step=0), want, atol=ends.attrs["error"], rtol=1e-3)
 
 
+@pytest.mark.long
 def test_they_are_the_sums_over_the_lattices(posterior):
     name = "lift"  # which rises with the recall
     distribution = posterior.distribution(resolve(name)).with_tolerance(1e-9)
@@ -116,6 +117,7 @@ def spread_of_the_first_move(hits, trials, prior=(0.5, 0.5), scale=0.2):
     return mean, np.sqrt((both * (gap - mean) ** 2).sum())
 
 
+@pytest.mark.long
 def test_steps_are_compared_by_whole_paths():
     tables = np.repeat(TABLES, [1, 2, 1], axis=0)
     steps = bcm.from_matrix(tables, **TWO, dims=("step",))
@@ -136,6 +138,7 @@ def test_what_was_known_at_each_step_is_not_compared():
         bcm.compare(steps, "recall", dim="step", model="drifting", filtered=True)
 
 
+@pytest.mark.long
 def test_series_are_compared_step_by_step():
     both = bcm.from_matrix(np.stack([TABLES, TABLES[::-1]]), **TWO, dims=("shop", "step"))
     table = bcm.compare(both, "recall", dim="shop", model="drifting")

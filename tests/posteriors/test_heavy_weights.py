@@ -57,6 +57,7 @@ def test_even_weights_and_those_of_whole_classes_are_not(few):
     assert not caution(counts_of(np.where(ACTUAL == 1, 1.0, 20.0), answer))
 
 
+@pytest.mark.long
 def test_groups_folds_and_classifiers_are_cautioned_of_too():
     light = counts_of(HEAVY_HITS)
     both = bcm.combine({"one": light, "two": light})
@@ -104,6 +105,7 @@ def test_weights_that_go_with_the_scores_are_cautioned_of(make):
         assert ("weights go with the scores" in answer.attrs.get("caution", "")) is cautioned
 
 
+@pytest.mark.long
 def test_classes_and_folds_of_scores_are_looked_at_one_by_one():
     chances = RNG.dirichlet(np.ones(3), N)
     actual = np.arange(N) % 3

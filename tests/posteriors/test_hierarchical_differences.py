@@ -136,6 +136,7 @@ def test_draws_are_those_of_the_quadrature():
     np.testing.assert_allclose(own.mean(1), table["mean"], atol=0.004)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_what_is_published_of_54_data_sets():
     """P(hidden naive Bayes is ahead on a new data set) = .998, P(equivalent) = .002 at 1 %."""

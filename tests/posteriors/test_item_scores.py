@@ -40,6 +40,7 @@ def test_moments_of_the_mean_are_those_of_gamma_draws():
     assert moments[3] == pytest.approx(stats.kurtosis(draws), abs=0.04)
 
 
+@pytest.mark.long
 def test_draws_follow_own_gamma_draws():
     weights = np.random.default_rng(1).gamma(np.r_[np.ones(80), 0.5, 0.5], size=(40_000, 82))
     atoms = np.r_[A, 0, 1]
@@ -88,6 +89,7 @@ def test_systems_are_paired_by_item():
     assert bcm.ranks(BOTH, "mean")["p_best"].iloc[0] > 0.9
 
 
+@pytest.mark.long
 def test_two_copies_of_a_system_never_differ():
     copies = bcm.from_item_scores({"a": A, "b": A})
     for measure in ("mean", "median", "share_above(0.5)"):
@@ -95,6 +97,7 @@ def test_two_copies_of_a_system_never_differ():
         assert (row["lower"], row["upper"]) == (0, 0) or measure == "share_above(0.5)"
 
 
+@pytest.mark.long
 def test_pairs_are_dropped_where_one_of_them_is_missing():
     partial = A.copy()
     partial[:20] = np.nan
@@ -221,6 +224,7 @@ def judged(seed, correlation, scored=50, size=600):
     return people, 3 * normal[1]
 
 
+@pytest.mark.long
 def test_a_good_judge_narrows_the_mean_and_a_bad_one_leaves_it():
     for correlation, most in ((0.9, 0.75), (0.0, 1.1)):
         people, judge = judged(1, correlation)
@@ -234,6 +238,7 @@ def test_a_good_judge_narrows_the_mean_and_a_bad_one_leaves_it():
         assert ("hardly go" in both.attrs.get("caution", "")) is (correlation == 0)
 
 
+@pytest.mark.long
 def test_the_mean_beside_a_judge_is_the_regression_estimator():
     people, judge = judged(2, 0.8)
     scored = ~np.isnan(people)
@@ -243,6 +248,7 @@ def test_the_mean_beside_a_judge_is_the_regression_estimator():
     assert float(bcm.summary(evidence, "mean")["point"].iloc[0]) == pytest.approx(mean)
 
 
+@pytest.mark.long
 def test_intervals_beside_a_judge_hold_the_mean():
     held = []
     for seed in range(30):
@@ -253,6 +259,7 @@ def test_intervals_beside_a_judge_hold_the_mean():
     assert 0.85 < np.mean(held) <= 1
 
 
+@pytest.mark.long
 def test_systems_that_are_judged_are_compared_as_pairs():
     people, judge = judged(3, 0.9)
     other, its_judge = np.clip(people - 0.05, 0, 1), judge - 0.2

@@ -68,6 +68,7 @@ def test_averages_follow_own_draws():
         np.testing.assert_allclose(quantiles, expected, atol=0.12 * values.std())
 
 
+@pytest.mark.long
 def test_macro_averages_of_many_rare_labels_are_not_drawn_to_a_half():
     rng = np.random.default_rng(6)
     actual = rng.random((200, 60)) < 0.03
@@ -92,6 +93,7 @@ def test_labels_of_one_example_are_no_independent_examples():
     assert sd > 1.4 * flattened
 
 
+@pytest.mark.long
 def test_systems_are_paired_by_example():
     for measure in ("f1_micro", "f1_macro", "f1_samples", "hamming_loss"):
         row = bcm.compare(BOTH, measure).iloc[0]
@@ -227,6 +229,7 @@ def test_areas_of_labels_and_ranks_of_examples_are_those_of_scikit_learn():
     assert points(SCORED, ["lrap"]) == pytest.approx(expected)
 
 
+@pytest.mark.long
 def test_draws_of_areas_follow_weights_of_examples():
     rng, names = np.random.default_rng(8), ["auc_micro", "auc[cat]"]
     kernels = [bcm.measures.resolve(name, "example_cells") for name in names]
@@ -242,6 +245,7 @@ def test_draws_of_areas_follow_weights_of_examples():
         assert stats.ks_2samp(got, values).pvalue > 0.001
 
 
+@pytest.mark.long
 @few
 def test_scored_systems_are_compared_by_example_and_tables_are_matched_by_name():
     pair = {"a": NUMBERS, "b": OTHERS}

@@ -81,6 +81,7 @@ def enumerated_draws(counts, size, rng):
     return draws[draws[:, 1:].mean(1) > 0.5]  # raters are right more often than not
 
 
+@pytest.mark.long
 def test_limits_of_few_examples_are_those_of_enumerated_classes():
     counts = [4, 2, 2, 2, 1, 2, 2, 5]  # of the votes 000, 001, ..., 111
     votes = np.repeat(list(product((0, 1), repeat=3)), counts, axis=0)

@@ -95,6 +95,7 @@ def test_few_items_have_the_posterior_of_the_model(items, concentration):
     check_enumerated(bcm.from_attempts(table(items)), values, likely, concentration * PRIOR)
 
 
+@pytest.mark.long
 def test_few_items_have_the_posterior_of_the_model_of_votes():
     evidence = bcm.from_attempts(np.array([[0, 0, 1, 2, 3], [1, 1, 1, 2, 0]]), truth=np.zeros(2))
     posterior, votes = bcm.posteriors.repeated_items(evidence), resolve("majority_at(3)")
@@ -163,6 +164,7 @@ def test_the_bootstrap_is_not_the_posterior_of_few_items():
     assert distance(passed(Rates(SUPPORT, shares)), exact) > 1.3 * FAR
 
 
+@pytest.mark.long
 def test_the_error_of_a_bound_is_how_far_seeds_differ(evidence):
     found = [
         bcm.interval(evidence, "pass_at(4)", kind="eti", random_seed=seed, draws=100)
@@ -197,6 +199,7 @@ def test_fewer_than_six_items_are_cautioned_of(of, about):
     assert "counts as 2.5 items" in bcm.interval(few, "mean", concentration=2.5, **asked).caution
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_fit_knows_that_answers_are_whole(evidence):
     tree = bcm.fit(evidence, draws=50, chains=2)
@@ -215,6 +218,7 @@ def test_the_model_has_the_density_of_the_mixture():
     assert np.ptp([logp({"share": row}) for row in share] - density) < 1e-6
 
 
+@pytest.mark.long
 def test_the_items_at_hand_are_known_best_and_a_new_one_least(evidence):
     width = {
         of: np.ptp(bcm.interval(evidence, "pass_at(4)", of=of, kind="eti", draws=400).values)
@@ -232,6 +236,7 @@ def _none(wrong):
     return np.prod([max(wrong - each, 0) / (8 - each) for each in range(4)])
 
 
+@pytest.mark.long
 def test_systems_are_paired_by_their_items():
     harder = (RNG.random((60, 8)) < 0.9 * RATES[:, None]).astype(float)
     both = bcm.from_attempts({"a": ANSWERS, "b": harder})
@@ -297,6 +302,7 @@ def test_items_of_a_group_are_drawn_together():
         bcm.models.repeated_items(grouped)
 
 
+@pytest.mark.long
 def test_a_majority_of_answers_is_their_plurality(evidence):
     # No two wrong answers are equal: two right ones of three are enough, and one in a third.
     place = np.arange(1, 9) * np.ones((60, 1))
@@ -328,6 +334,7 @@ def test_pluralities_are_not_compared_with_majorities(evidence):
     assert len(bcm.compare({"a": known, "b": evidence}, "mean", draws=50)) == 1
 
 
+@pytest.mark.long
 def test_systems_are_paired_by_their_items_where_answers_are_known():
     wrong = RNG.integers(1, 4, ANSWERS.shape)
     first = np.where(ANSWERS == 1, 0, wrong)
@@ -396,6 +403,7 @@ def test_one_attempt_is_not_fitted_or_planned_from():
         bcm.planning.plan_attempts(single(30), "mean")
 
 
+@pytest.mark.long
 def test_slices_have_answers_of_their_own():
     topic = np.arange(60) % 2
     both = {"a": ANSWERS, "b": ANSWERS[::-1]}
@@ -426,6 +434,7 @@ def test_slices_without_items_are_undefined_and_have_no_model():
         bcm.planning.plan_attempts(sliced, "mean")
 
 
+@pytest.mark.long
 def test_systems_of_one_attempt_are_paired_by_their_items():
     rng = np.random.default_rng(3)
     # Both right, one alone, the other alone, none: rates .7 and .6, the answers correlated by .5.

@@ -157,6 +157,7 @@ def test_quantiles_are_those_of_the_integrals(written_out, of):
         assert low - error <= level <= high + error, (level, quantile)
 
 
+@pytest.mark.long
 def test_the_error_that_an_interval_states_is_not_less_than_that_which_it_has(written_out):
     counts = cells(written_out.hits, written_out.totals)
     found = bcm.interval(
@@ -170,6 +171,7 @@ def test_the_error_that_an_interval_states_is_not_less_than_that_which_it_has(wr
     assert error < 0.06 * (found[1] - found[0])
 
 
+@pytest.mark.long
 def test_every_draw_is_another_value():
     posterior = robust_groups(cells([18, 43, 30, 25], [20, 60, 35, 40]))
     measures = [resolve(name) for name in ("recall", "f1")]

@@ -106,6 +106,7 @@ def test_pictures_of_a_fit_are_of_the_fit():
     )
 
 
+@pytest.mark.long
 def test_what_the_model_tells_apart_is_left_out_with_a_sentence():
     pictures, sentences = drawn(of_folds(), model="dirichlet_multinomial")
     assert list(pictures) == ["region-0"]  # of six folds, which can be told apart

@@ -269,6 +269,7 @@ def test_priors_of_their_own_are_named_by_what_they_weigh():
     assert said == "concentration from 0.5 to 2 per cell, worth 2 to 8 examples in all"
 
 
+@pytest.mark.long
 def test_several_labels_have_a_row_for_each_label_and_the_rarest_is_named(tmp_path):
     rng = np.random.default_rng(0)
     actual = rng.random((40, 3)) < [0.5, 0.3, 0.02]
@@ -283,6 +284,7 @@ def test_several_labels_have_a_row_for_each_label_and_the_rarest_is_named(tmp_pa
     assert "averages over the labels (macro) are less certain" in text.split("Cautions")[-1]
 
 
+@pytest.mark.long
 def test_display_names_are_in_sentences_tables_and_pictures(tmp_path):
     counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     names = {"f1": "F-measure"}
