@@ -77,7 +77,8 @@ def show(
     elif output.style == "json":
         constant = {name: value for name, value in (facts or {}).items() if name not in frame}
         complete = frame.assign(**constant)
-        print(complete.to_json(orient="records", double_precision=15, indent=2))
+        written = complete.apply(_with_infinities)
+        print(written.to_json(orient="records", double_precision=15, indent=2))
     else:
         if header:
             say(header)
@@ -88,6 +89,14 @@ def show(
         )
         if closing:
             say(closing)
+
+
+def _with_infinities(column):
+    """Write infinite numbers as texts, since JSON has none and its null stands for undefined."""
+    if column.dtype.kind != "f" or not np.isinf(column).any():
+        return column
+    text = np.where(column > 0, "Infinity", "-Infinity")
+    return column.astype(object).mask(np.isinf(column), pd.Series(text, column.index))
 
 
 def say(text: str) -> None:

@@ -54,6 +54,15 @@ def test_interval_prints_the_exact_numbers_in_every_format(capsys):
         assert "0.791" in out
 
 
+def test_infinite_numbers_are_not_the_null_of_undefined_ones(capsys):
+    cells = [*("--tp", 0), *("--fn", 0), *("--fp", 2), *("--tn", 8)]
+    arguments = ["interval", *cells, "-m", "recall", "-m", "dor", "--format", "json"]
+    recall, dor = json.loads(run(capsys, *arguments)[1])
+    assert recall["point"] is None
+    assert dor["mean"] == "Infinity"
+    assert dor["median"] > 0
+
+
 def test_interval_at_another_prevalence_moves_precision_and_not_recall(capsys):
     rows = {}
     for extra in ([], ["--prevalence", 0.01]):
