@@ -312,7 +312,7 @@ def _forecasts(columns, template):
 
     actual, probability = columns.actual, columns.probability
     frame = read_columns(columns.file, [actual], by=[], numbers=[probability])
-    if template is not None:
+    if template is not None and "edges" in template.attrs:  # where it has counts, `add` refuses
         positive = template["positive"].item()
         columns.fill({"positive": positive, "edges": template.attrs["edges"]})
     positive = as_label(columns.positive, kind_of(frame[actual]))

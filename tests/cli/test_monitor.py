@@ -182,3 +182,11 @@ def test_a_configuration_that_cannot_be_understood_is_refused(run, tmp_path, tex
     code, said = run("status", "--store", "e.db")
     assert (code, message in said.err) == (2, True), said.err
     assert "no such file" in run("status", "--config", "none.toml")[1].err
+
+
+def test_probabilities_after_counts_are_refused(run, tmp_path):
+    (tmp_path / "b.csv").write_text("actual,predicted,p\n1,1,.9\n0,0,.2\n")
+    add = ("add", "b.csv", "--store", "e.db", "--positive", "1", "--batch")
+    assert run(*add, "one")[0] == 0
+    code, said = run(*add, "two", "--probability", "p")
+    assert (code, "holds other batches: 'forecasts in bins'" in said.err) == (2, True)
