@@ -46,8 +46,8 @@ def test_without_measures_they_are_the_usual_ones_of_the_evidence(both):
     assert bcm.compare(attempts, draws=100)["measure"].tolist() == ["mean"]
     apart = {name: bcm.from_attempts(values) for name, values in answers.items()}
     assert bcm.ranks(apart, draws=100)["measure"].tolist() == ["mean", "mean"]
-    with pytest.raises(TypeError, match="no measures"):
-        bcm.compare({"a": bcm.fit(A, draws=50), "b": bcm.fit(B, draws=50)})
+    fits = {"a": bcm.fit(A, draws=50), "b": bcm.fit(B, draws=50)}
+    assert bcm.compare(fits)["measure"].tolist() == bcm.summary(A)["measure"].tolist()
 
 
 @pytest.mark.parametrize("measure", ["accuracy", "recall", "specificity", "fpr", "error_rate"])
