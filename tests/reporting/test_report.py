@@ -44,16 +44,6 @@ def test_report_has_its_sections_and_numbers_in_every_format(counts, tmp_path, e
 
 
 @pytest.mark.long
-def test_report_of_two_classifiers_says_which_is_better(tmp_path):
-    rng = np.random.default_rng(0)
-    actual = rng.random(300) < 0.5
-    answers = {"good": actual ^ (rng.random(300) < 0.05), "poor": actual ^ (rng.random(300) < 0.3)}
-    both = bcm.from_classifiers(actual, answers, positive=True)
-    text = bcm.report(both, tmp_path / "r.md", measures=["f1"], rope=0.01).read_text()
-    assert "good is better than poor in F1" in text
-
-
-@pytest.mark.long
 def test_report_of_few_labels_says_what_the_judge_buys(tmp_path):
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 2, 900)
