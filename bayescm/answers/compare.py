@@ -37,6 +37,7 @@ from bayescm.measures.display_names import (
     display_name,
 )
 from bayescm.posteriors.base import IndependentMembers, Posterior
+from bayescm.posteriors.correlated_t import CorrelatedT
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
 type Members = Mapping[str, xr.DataArray | xr.DataTree]
@@ -118,7 +119,8 @@ def compare(
         better; for slope, intercept and calibration in the large, nearer to 1 or 0; for your own
         functions see `bayescm.measures.measure`. Other dims of the
         evidence are columns in front; a measure of one of many classes
-        is named ``recall[cat]``. ``attrs`` has ``prob``, ``kind``, ``rope`` and ``contrast``, and
+        is named ``recall[cat]``. ``attrs`` has ``prob``, ``kind``, ``rope`` and ``contrast``;
+        ``how`` where folds are paired by the correlated t, which intervals are not by; and
         ``caution``, which says what makes the model doubtful.
 
     Raises
@@ -212,6 +214,8 @@ def compare(
     columns = [*leading, *_COLUMNS]
     table = Intervals({column: [row.get(column, np.nan) for row in rows] for column in columns})
     table.attrs = {"prob": prob, "kind": kind, "rope": region, "contrast": contrast}
+    if posterior.how == CorrelatedT.how:  # differences by another model than intervals
+        table.attrs["how"] = posterior.how
     if caveats := posterior.caveats(of):
         table.attrs["caution"] = " ".join(caveats)
     return table

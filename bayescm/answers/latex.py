@@ -46,6 +46,7 @@ _ESCAPED = {
 }
 _KINDS = {"hdi": "highest-density", "eti": "equal-tailed"}
 _NUMBERS = ("lower", "upper")
+_TIE = 1e-9  # sums of probabilities that differ by rounding alone are equal
 _OF_PAIRS = ("first", "second", "p_better", "p_worse")
 _MARK = r"$^{\dagger}$"
 
@@ -82,7 +83,8 @@ def latex_table(
         As `bayescm.summary` returns it.
     comparison : DataFrame or mapping of label to DataFrame, optional
         What `bayescm.compare` says of the same evidence and measures, of all pairs: the best of
-        each column is set in bold, and those that are not told apart from it are marked. Where
+        each column is set in bold, all of them where several tie, and those that are not told apart
+        from it are marked. Where
         ``frame`` is of a mapping of evidence, one for each of its members.
     rows : str, optional
         The column of ``frame`` that has a row for each of its values; by default ``"classifier"``,
@@ -134,6 +136,7 @@ def latex_table(
     stated = check_display_names(display_names)
     check_choice("center", center, ["mean", "point"])
     check_digits(digits)
+    methods = {*frame["how"]} if isinstance(frame, pd.DataFrame) and "how" in frame else set()
     frame, index = _summary(frame, center)
     rows = _rows_of(rows, index)
     levels = [name for name in index if name != rows and frame[name].nunique(dropna=False) > 1]
@@ -149,7 +152,7 @@ def latex_table(
     members = list(dict.fromkeys(frame[rows]))
     columns = _ordered(frame, levels)
     marks: dict[tuple, str] = {}
-    pairs = None
+    pairs, ties = None, False
     if comparison is not None:
         pairs = _one_comparison(comparison, frame, index)
         compared = _compared(pairs, frame, rows, index)
@@ -161,7 +164,8 @@ def latex_table(
         for where, present in alternatives.items():
             labels = dict(zip(others, where, strict=True))
             best, similar = _verdict(pairs, labels, list(present), _prob(pairs))
-            marks[present[best]] = "best"
+            ties = ties or len(best) > 1
+            marks |= {present[one]: "best" for one in best}
             marks |= {present[one]: "similar" for one in similar}
     written = distinct_display_names(frame["measure"], stated)
 
@@ -184,7 +188,7 @@ def latex_table(
     medians = ", ".join(escape_latex(written[name]) for name in infinite)
     notes = [escape_latex(caption) + stop if caption else "", _meaning(frame, center)]
     notes += [f"The mean of {medians} is infinite, and its median is given."] if medians else []
-    notes += [] if pairs is None else [_meaning_of_marks(pairs)]
+    notes += [] if pairs is None else [_meaning_of_marks(pairs, ties, methods)]
     if levels != ["measure"] and frame["measure"].nunique() == 1:
         name = escape_latex(written[frame["measure"].iloc[0]])
         notes[1:1] = [] if name in notes[0] else [f"{name}."]
@@ -315,6 +319,8 @@ def _one_comparison(comparison, frame, index):
     parts = [pd.DataFrame(table).assign(**{columns[0]: name}) for name, table in tables.items()]
     joined = pd.concat(parts, ignore_index=True)
     joined.attrs = {"prob": prob, "rope": rope}
+    for table in tables.values():
+        joined.attrs |= {name: table.attrs[name] for name in ("how",) if name in table.attrs}
     return joined
 
 
@@ -337,7 +343,7 @@ def _checked(comparison):
 
 
 def _verdict(pairs, where, members, prob):
-    """Return the best of the members of a column, and those that are not told apart from it."""
+    """Return the best members of a column, and those that are not told apart from them."""
     names = [where["measure"]]
     if where.get("class") is not None:
         names.append(f"{where['measure']}[{where['class']}]")
@@ -360,8 +366,10 @@ def _verdict(pairs, where, members, prob):
         one: sum(np.nan_to_num(better[one, other], nan=0.5) for other in members if other != one)
         for one in members
     }
-    best = max(members, key=lambda one: wins[one])
-    similar = [one for one in members if one != best and not better[best, one] >= prob]
+    most = max(wins.values())
+    best = [one for one in members if wins[one] >= most - _TIE]
+    others = [one for one in members if one not in best]
+    similar = [one for one in others if not better[best[0], one] >= prob]
     return best, similar
 
 
@@ -385,11 +393,17 @@ def _meaning(frame, center):
     return f"{middle} and {mass} {_KINDS[facts['kind']]} interval."
 
 
-def _meaning_of_marks(comparison):
+def _meaning_of_marks(comparison, ties, methods):
     mass = rf"{100 * _prob(comparison):.4g}\%"
     rope = max(map(abs, _rope(comparison)))
     margin = f" by more than {rope:g}" if rope else ""
-    return (
-        "Bold: the best by its expected rank. "
-        rf"{_MARK}: worse than the best{margin} with a probability below {mass}."
-    )
+    meaning = "Bold: the best by its expected rank"
+    meaning += "; several in a column are tied. " if ties else ". "
+    meaning += rf"{_MARK}: worse than the best{margin} with a probability below {mass}."
+    how = comparison.attrs.get("how")
+    if how is not None and how not in methods:
+        meaning += (
+            f" Bold and marks are by the {how} of the differences over the folds, which pairs the "
+            "classifiers; the intervals are by a model of each classifier by itself."
+        )
+    return meaning

@@ -209,3 +209,39 @@ def test_digits_stop_where_the_error_of_an_interval_begins():
     (_, recall, f1) = cells(bcm.latex_table(table, digits=4))
     assert recall[-1] == "0.81 [0.72, 0.89]"
     assert f1[-1] == "0.7187 [0.6440, 0.7910]"
+
+
+def test_members_that_tie_are_all_bold_and_the_caption_says_so():
+    actual = [1, 1, 0, 0] * 9
+    answers = {"a": [1, 1, 0, 0] * 9, "twin": [1, 1, 0, 0] * 9, "b": [1, 0, 0, 0] * 9}
+    both = bcm.from_classifiers(actual, answers)
+    text = bcm.latex_table(bcm.summary(both, "accuracy"), comparison=bcm.compare(both, "accuracy"))
+    assert [("textbf" in row[1], "dagger" in row[1]) for row in cells(text)[1:]] == [
+        (True, False),
+        (True, False),
+        (False, False),
+    ]
+    assert "Bold: the best by its expected rank; several in a column are tied." in text
+
+
+def test_the_caption_says_where_marks_are_by_another_model_than_intervals():
+    actual = RNG.integers(0, 2, 60)
+    answers = {
+        k: np.where(RNG.random(60) < p, actual, 1 - actual) for k, p in (("a", 0.9), ("b", 0.7))
+    }
+    folds = bcm.from_classifiers(actual, answers, by={"fold": np.arange(60) % 5})
+    comparison = bcm.compare(folds, "accuracy")
+    summary = bcm.summary(folds, "accuracy")
+    said = "Bold and marks are by the correlated t of the differences over the folds"
+    assert said in bcm.latex_table(summary, comparison=comparison)
+    sets = {"x": folds, "y": folds}
+    by_set = bcm.latex_table(
+        bcm.summary(sets, "accuracy", dim="data_set"), comparison=dict.fromkeys(sets, comparison)
+    )
+    assert said in by_set
+    same = bcm.summary(folds, "accuracy", model="correlated_t")
+    assert said not in bcm.latex_table(same, comparison=comparison)
+    whole = bcm.from_classifiers(actual, answers)
+    assert "correlated" not in bcm.latex_table(
+        bcm.summary(whole, "accuracy"), comparison=bcm.compare(whole, "accuracy")
+    )
