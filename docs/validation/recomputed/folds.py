@@ -9,10 +9,16 @@ examples of class j, u^2 = 1 / n_0 + 1 / n_1 and t the spread of the thresholds,
     d ~ N(0, .4 t^2),  d_k ~ N(0, .6 t^2),  a ~ N(0, rho u^2),  a_k ~ N(0, (1 - rho) u^2)
     t ~ half-t_2(.3 u^(2/3)),  r, s ~ Beta(1/2, 1/2),  rho = 1 - 1 / K.
 
-The effects of a fold are summed over a product of Gauss-Hermite nodes; t, d and a are drawn from
-their priors, and the rates that were tested from an overdispersed posterior of the summed table.
+With smaller training sets than all but one fold, u is larger by the root of how many times smaller
+they are, in the prior of t and for a and a_k. The effects of a fold are summed over a product of
+Gauss-Hermite nodes; t, d and a are drawn from their priors, and the rates that were tested from an
+overdispersed posterior of the summed table.
 The pairs of `paired_folds` are conjugate draws of the joint outcomes, moved by effects whose spread
 is weighted by the scaled chi-squared densities of the documentation.
+
+Learning curves are those of a classifier that keeps which examples it was trained on and tested
+with: its tables are counted from these, and training sets must be disjoint from the tests, of the
+size that was asked for, with the shares of the classes, and nested.
 
 The tables are those of stratified folds of UCI sets (naive Bayes, and a tree with five examples a
 leaf at least): sonar (doi:10.24432/C5T01Q), 5 folds; Haberman's survival (doi:10.24432/C5XK51), 10;
@@ -20,15 +26,17 @@ contraceptive method choice (doi:10.24432/C59W2D), three classes, 5 folds.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import stats
 from scipy.special import expit, log_expit, logit, logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.naive_bayes import GaussianNB
 
 import bayescm as bcm
 from bayescm.simulation import Repeated, Replications
-from validation.recomputed import Figure, figures_of_draws, rows
+from validation.recomputed import Figure, figures_of_draws, rows, summarised
 from validation.recomputed.partly_labelled import MANY_CLASSES, PACKAGE_DRAWS, TWO_CLASSES
 
 # (fold, actual, naive Bayes, tree)
@@ -91,6 +99,7 @@ PAIRS |= {"contraception": np.array(CONTRACEPTION)}
 CHUNK = 5_000
 THRESHOLD_NODES, SEPARATION_NODES = 15, 7
 SPREAD, RHO = 0.3, 0.4
+LEARNING_SIZES = (20, 60, 120)
 
 
 def measures_of_rates(shares: np.ndarray, recall: np.ndarray, specificity: np.ndarray) -> dict:
@@ -107,15 +116,16 @@ def measures_of_rates(shares: np.ndarray, recall: np.ndarray, specificity: np.nd
     }
 
 
-def _proposals(folds, size, rng):
+def _proposals(folds, size, rng, smaller, share):
     """Return log weights, and draws of measures: expected over training sets, and of the folds."""
     number = len(folds)
     totals = folds.sum((0, 2))
     u = np.sqrt((1 / totals).sum())
-    spread = SPREAD * u ** (2 / 3) * np.abs(rng.standard_t(2, size))
+    easy = np.sqrt(smaller) * u
+    spread = SPREAD * easy ** (2 / 3) * np.abs(rng.standard_t(2, size))
     rho = 1 - 1 / number
     d = np.sqrt(RHO) * spread * rng.standard_normal(size)
-    a = np.sqrt(rho) * u * rng.standard_normal(size)
+    a = np.sqrt(rho) * easy * rng.standard_normal(size)
     right = np.diagonal(folds, axis1=1, axis2=2)  # (fold, class)
     wrong = folds.sum(-1) - right
     first, second = right.sum(0) / 2 + 0.5, wrong.sum(0) / 2 + 0.5
@@ -131,7 +141,7 @@ def _proposals(folds, size, rng):
     nodes = np.stack([each.ravel() for each in np.meshgrid(x, y, indexing="ij")], -1)
     log_nodes = np.log(np.outer(wx / wx.sum(), wy / wy.sum()).ravel())
     own_d = np.sqrt(1 - RHO) * spread[:, None] * nodes[:, 0]
-    own_a = np.sqrt(1 - rho) * u * nodes[:, 1]
+    own_a = np.sqrt(1 - rho) * easy * nodes[:, 1]
     moved = np.stack([own_a - own_d, own_a + own_d], -1)  # (size, node, class)
     logits = tested[:, None] + moved
     yes, no = log_expit(logits), log_expit(-logits)
@@ -145,29 +155,30 @@ def _proposals(folds, size, rng):
         effect = moved[np.arange(size), at]
         # The luck of the examples, a, is no part of the classifiers at hand.
         fold_rates[:, k] = expit(level + np.stack([-d, d], -1) + effect)
-    share = totals[1] / totals.sum()
+    share = totals[1] / totals.sum() if share is None else share
     at_hand = measures_of_rates(share, fold_rates[..., 1], fold_rates[..., 0])
     return (
         weight,
-        _expected(level, spread, u, totals, number),
+        _expected(level, spread, easy, totals, number, share),
         {name: values.mean(-1) for name, values in at_hand.items()},
     )
 
 
-def _expected(level, spread, u, totals, number):
+def _expected(level, spread, easy, totals, number, share):
     """Return the mean of each measure over training sets, without what the rates carry twice."""
+    u = np.sqrt((1 / totals).sum())
     left = np.maximum(0, 1 - 2 * (RHO + (1 - RHO) / number))
     apart = np.maximum(0, 1 - 2 * (1 - 1 / number + 1 / number**2))
     root = np.sqrt(3)
     zero = np.zeros_like(spread)
     columns = [root * np.sqrt(left / totals[j]) * spread / u for j in (0, 1)]
-    separation = root * np.sqrt(apart) * u + zero
+    separation = root * np.sqrt(apart) * easy + zero
     parts = []
     for sign in (1, -1):
         for move in ((-columns[0], zero), (columns[1], zero), (zero, separation)):
             d, a = sign * move[0], sign * move[1]
             rates = expit(level + np.stack([a - d, a + d], -1))
-            parts.append(measures_of_rates(totals[1] / totals.sum(), rates[:, 1], rates[:, 0]))
+            parts.append(measures_of_rates(share, rates[:, 1], rates[:, 0]))
     return {name: np.mean([part[name] for part in parts], axis=0) for name in parts[0]}
 
 
@@ -182,10 +193,22 @@ def resampled(log_weights: np.ndarray, rng: np.random.Generator) -> tuple[np.nda
 
 
 def by_importance(
-    folds: np.ndarray, size: int, rng: np.random.Generator
+    folds: np.ndarray,
+    size: int,
+    rng: np.random.Generator,
+    smaller: float = 1.0,
+    share: float | None = None,
 ) -> tuple[dict[str, dict[str, np.ndarray]], float]:
-    """Return draws of measures by estimand, and how many independent ones they are worth."""
-    parts = [_proposals(folds, min(CHUNK, size), rng) for _ in range(max(1, size // CHUNK))]
+    """
+    Return draws of measures by estimand, and how many independent ones they are worth.
+
+    Training sets may be smaller than all but one fold, so many times, and the share of positives
+    may be another one than that of the counts.
+    """
+    parts = [
+        _proposals(folds, min(CHUNK, size), rng, smaller, share)
+        for _ in range(max(1, size // CHUNK))
+    ]
     index, effective = resampled(np.concatenate([part[0] for part in parts]), rng)
     return {
         of: {
@@ -349,8 +372,84 @@ def paired_figures(replications: Replications, table: str) -> Iterator[Mapping[s
         yield from rows(measure, package, recomputed)
 
 
+# Learning curves.
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Naive Bayes that keeps the numbers, its first column, of the examples it was used on."""
+
+    calls: ClassVar[list] = []
+
+    def fit(self, x: np.ndarray, y: np.ndarray) -> "Recorder":
+        """Train on the other columns."""
+        self.bayes_ = GaussianNB().fit(x[:, 1:], y)
+        self.classes_, self.train_ = self.bayes_.classes_, x[:, 0].astype(int)
+        return self
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Return answers, and keep what they were given to."""
+        answers = self.bayes_.predict(x[:, 1:])
+        self.calls.append((self.train_, x[:, 0].astype(int), answers))
+        return answers
+
+
+def defects(y: np.ndarray, size: int, calls: list, before: list) -> int:
+    """Return how many training sets are not of the size and kind that they should be."""
+    bad = 0
+    for (train, test, _), (smaller, same, _) in zip(calls, before, strict=True):
+        bad += bool(set(train) & set(test)) or len(set(train)) != size
+        bad += abs(y[train].sum() - size * y.mean()) > 1
+        bad += not set(smaller) <= set(train) or set(same) != set(test)
+    tested = np.concatenate([test for _, test, _ in calls])
+    return bad + (sorted(tested) != list(range(len(y))))
+
+
+def learning_rows(replications: Replications, folds: int) -> Iterator[Mapping[str, Any]]:
+    """Yield a row for each size and measure of a learning curve."""
+    rng = replications.generator()
+    y = np.repeat([0, 1], [90, 60])
+    x = np.column_stack([np.arange(150), rng.normal(y[:, None] * [1.2, 0.4, 0.0], 1.0)])
+    sizes, measures = LEARNING_SIZES, ("recall", "accuracy", "f1")
+    Recorder.calls.clear()
+    options: dict[str, Any] = {"measures": list(measures), "positive": 1, "kind": "eti"}
+    curve = bcm.learners.learning_curve(Recorder(), x, y, list(sizes), cv=folds, **options)
+    calls = [Recorder.calls[at : at + folds] for at in range(0, folds * len(sizes), folds)]
+    compared = []
+    for size, of_size, before in zip(sizes, calls, [calls[0], *calls], strict=False):
+        bad = Figure(float(defects(y, size, of_size, before)))
+        compared += rows("training sets", {str(size): Figure(0.0)}, {str(size): bad})
+        table = np.zeros((folds, 2, 2))
+        for fold, (_, test, answers) in enumerate(of_size):
+            np.add.at(table[fold], (y[test], answers), 1)
+        pooled = table.sum(0)
+        points = measures_of_rates(
+            pooled[1].sum() / 150, pooled[1, 1] / pooled[1].sum(), pooled[0, 0] / pooled[0].sum()
+        )
+        full = 150 * (1 - 1 / folds)
+        draws, effective = by_importance(
+            table, 1000 * replications.number, rng, smaller=full / size
+        )
+        for measure in measures:
+            row = curve[(curve["size"] == size) & (curve["measure"] == measure)].iloc[0]
+            package, own = {"point": Figure(row["point"])}, {"point": Figure(points[measure])}
+            compared += rows("points", package, own)
+            recomputed = figures_of_draws(draws["parameter"][measure], effective)
+            # The curve states no errors: those of an interval of the same counts.
+            counts = bcm.from_matrix(table, dims=("fold",), positive=1)
+            error = float(bcm.summary(counts, measure, kind="eti")["error"].item())
+            compared += rows(
+                f"{measure}, {size} examples",
+                {name: Figure(row[name], error) for name in recomputed},
+                recomputed,
+            )
+    yield from summarised(compared)
+
+
 EXPERIMENTS = [
     Repeated("recomputed", CASES, figures, columns=["table"], table="folds"),
+    Repeated(
+        "recomputed", {1: (5,), 2: (10,)}, learning_rows, columns=["folds"], table="learning_curve"
+    ),
     Repeated(
         "recomputed",
         dict(enumerate([(name,) for name in PAIRS], start=1)),
