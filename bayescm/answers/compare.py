@@ -295,9 +295,12 @@ def joint_posterior(
 
 
 def _default_measures(evidence):
-    """Return the usual measures of the type of evidence, or None where it has none."""
+    """Return the measures usually compared of the type of evidence, or None where it has none."""
     member = next(iter(evidence.values()), None) if is_members(evidence) else evidence
-    return None if member is None else type_of(member).default_measures(member) or None
+    if member is None:
+        return None
+    entry = type_of(member)
+    return (entry.compared_measures or entry.default_measures)(member) or None
 
 
 def is_paired(posterior: Posterior, dim: str) -> bool:

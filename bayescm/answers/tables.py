@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 160, 14  # of a bar, in pixels
 _LINE, _RANGE, _TICK = "#aab2ba", "#0b62a4", "#1b1f24"
-# Columns that are no more exact than the bounds of their row: of these the error is stated.
-_WITHIN_ERROR = ("point", "mean", "lower", "upper", "inner_lower", "inner_upper")
+# Columns that are no more exact than the bounds of their row: of these the error is stated. The
+# point is the value in the sample, which has none.
+_WITHIN_ERROR = ("mean", "lower", "upper", "inner_lower", "inner_upper")
 _TECHNICAL = ("how", "error", "undefined", "sd", "expected_loss_second", "paired")
 
 

@@ -456,6 +456,7 @@ ITEM_SCORES = EvidenceType(
     canonical=as_item_scores,
     default_model=model_of_item_scores,
     default_measures=lambda evidence: ["mean", "sd"],
+    compared_measures=lambda evidence: ["mean"],  # a spread is not better or worse
     size=lambda evidence: evidence.sizes["item"],
     values=lambda evidence: evidence["item_score"],
     has_cells=False,

@@ -54,6 +54,8 @@ class EvidenceType:
     default_measures : callable
         From the evidence to the names of the measures worth a row where none is asked for; empty
         where none is usual.
+    compared_measures : callable, optional
+        The same where members are compared; by default those.
     size : callable
         From the evidence to its number of units.
     values : callable
@@ -80,6 +82,7 @@ class EvidenceType:
     values: Callable[[Any], Any]
     is_whole: Callable[[Any], bool] = field(default=lambda evidence: True)
     default_measures: Callable[[Any], list[str]] = field(default=lambda evidence: [])
+    compared_measures: Callable[[Any], list[str]] | None = None
     sum_over: Callable[[Any, Sequence], Any] | None = None
     has_cells: bool = True
     measured_variable: str | None = None

@@ -142,7 +142,7 @@ def _quantile(scores, q):
 
 def share_above(mark: float) -> Measure:
     """
-    Return the share of items whose score is above a mark.
+    Return the share of items whose score is above a mark: items that score the mark are not.
 
     Examples
     --------
@@ -152,12 +152,14 @@ def share_above(mark: float) -> Measure:
     number = isinstance(mark, (int, float, np.number)) and not isinstance(mark, bool)
     if not number or not np.isfinite(mark):
         raise fail("share_above needs a mark", mark, "a number", 'write "share_above(0.5)"')
-    formula = partial(_share_above, mark=float(mark))
-    return _measure(formula, f"share_above({mark:g})", "share", float(mark), range=(0.0, 1.0))
+    formula, name = partial(_share_above, mark=float(mark)), f"share_above({mark:g})"
+    facts: dict[str, Any] = {"range": (0.0, 1.0)}
+    facts["display_names"] = {name: f"share strictly above {mark:g}"}
+    return _measure(formula, name, "share", float(mark), **facts)
 
 
 def _share_above(scores, mark):
-    """Share of items whose score is above the mark."""
+    """Share of items whose score is strictly above the mark."""
     return scores.mean(lambda score: (score > mark).astype(float))
 
 

@@ -285,3 +285,16 @@ def test_a_judge_must_have_scored_every_item():
     people[np.flatnonzero(~np.isnan(people))[5:]] = np.nan
     with pytest.raises(ValueError, match="too few items scored"):
         bcm.from_item_scores(people, judge=judge)
+
+
+def test_systems_are_compared_by_their_means():
+    scores = np.random.default_rng(2).random((2, 30))
+    both = bcm.from_item_scores(dict(zip("ab", scores, strict=True)), range=(0, 1))
+    assert bcm.compare(both)["measure"].tolist() == ["mean"]
+    assert set(bcm.summary(both)["measure"]) == {"mean", "sd"}
+
+
+def test_a_share_above_a_mark_is_strictly_above_it_and_says_so():
+    marks = bcm.from_item_scores([1, 2, 3, 3, 4], range=(1, 5))
+    assert bcm.summary(marks, "share_above(3)")["point"].item() == pytest.approx(0.2)
+    assert bcm.measures.display_name("share_above(3)") == "share strictly above 3"
