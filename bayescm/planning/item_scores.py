@@ -1,13 +1,26 @@
-"""
+r"""
 How many items make the interval of a mean score narrow enough, or show a difference.
 
 The distribution of the scores is that of a pilot: it is drawn by the Bayesian bootstrap, test sets
 are drawn from it, and each gets the interval of the default model by its moments.
+
+Of items in clusters whole clusters are drawn, the J of a set from those of the pilot. With
+:math:`S_c` the sum of the scores of the :math:`m_c` items of cluster c, the mean
+:math:`\bar s = \sum S_c / \sum m_c` is known as the ratio of two means is (Cochran 1977, section
+6.3), by the t distribution with J - 1 degrees of freedom that `bayescm.posteriors.item_scores` has
+of clusters:
+
+.. math:: \bar s \pm t_{J-1} \sqrt{\frac{\sum_c (S_c - \bar s m_c)^2}{J (J - 1) \, \bar m^2}}.
+
+References
+----------
+Cochran, W. G. (1977). Sampling Techniques, 3rd edition. Wiley.
 """
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.special import stdtrit
 
 from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
 from bayescm.evidence.item_scores import as_item_scores
@@ -42,7 +55,8 @@ def plan_item_scores(
     ----------
     pilot : Dataset
         Scores so far, from `bayescm.from_item_scores`, of ten items or more: of one system, or of
-        two, whose paired difference the plan is then of.
+        two, whose paired difference the plan is then of. Of items in ten clusters or more the plan
+        is in clusters, of as many items as those of the pilot have.
     width : float, optional
         The largest acceptable width of the interval.
     difference : float, optional
@@ -59,13 +73,13 @@ def plan_item_scores(
     Returns
     -------
     DataFrame, one row
-        As `bayescm.plan` returns it.
+        As `bayescm.plan` returns it; ``unit`` says of how many items clusters are on average.
 
     Raises
     ------
     ValueError
-        If not exactly one of width and difference is given, the pilot is of fewer than ten items,
-        of clusters or of slices, or no number of items is enough.
+        If not exactly one of width and difference is given, the pilot is of fewer than ten items or
+        clusters, of slices, weights or a judge, or no number of items is enough.
 
     Examples
     --------
@@ -81,7 +95,8 @@ def plan_item_scores(
     check_share("assurance", assurance)
     check_prob(prob), check_seed(random_seed)
     check_whole("replications", replications, 100, "sets of items", 400)
-    score, ends = _pilot(pilot, difference is not None)
+    score, ends, cluster = _pilot(pilot, difference is not None)
+    units = len(score) if cluster is None else cluster.max() + 1
     if difference is not None:
         check_number("difference", difference, usual=0.02)
         if not difference:
@@ -90,6 +105,9 @@ def plan_item_scores(
         check_number("width", width, 0.0, usual=0.05)
 
     def simulate(n):
+        if cluster is not None:
+            totals = np.bincount(cluster, score), np.bincount(cluster)
+            return _of_clusters(*totals, n, prob, replications, random_seed, difference)
         return _intervals(score, ends, n, prob, replications, random_seed, difference)
 
     if width is not None:
@@ -97,29 +115,37 @@ def plan_item_scores(
         def widths_at(n):
             return np.diff(simulate(n), axis=1)[:, 0]
 
-        n = size_for_width(widths_at, width, assurance, start=len(score), tolerance=0.01, least=5)
+        n = size_for_width(widths_at, width, assurance, start=units, tolerance=0.01, least=5)
         while np.mean((widths := widths_at(n)) <= width) < assurance:
             n += max(1, n // 100)
         goal = f"{prob:.4g} interval at most {width:.4g} wide"
         reached, error = float(np.mean(widths <= width)), size_error(n, widths, assurance)
     else:
-        n, reached = _smallest(lambda n: _shown(simulate(n), difference), assurance, len(score))
+        n, reached = _smallest(lambda n: _shown(simulate(n), difference), assurance, units)
         goal = f"{prob:.4g} interval without 0 if the difference is {difference:.4g}"
         error = np.nan
     measure = (
         "mean" if width is not None and pilot["item_score"].ndim == 1 else "difference of mean"
     )
-    how = f"{replications} simulated sets of items"
-    return plan_table(measure, goal, reached, n, "items", error, how)
+    unit, how = "items", f"{replications} simulated sets of items"
+    if cluster is not None:
+        unit = f"clusters, of {len(score) / units:.3g} items on average"
+        how = f"{replications} simulated sets of clusters"
+    return plan_table(measure, goal, reached, n, unit, error, how)
 
 
 def _pilot(pilot, paired):
-    """Return the scores, or the differences of two systems, and the ends that they may have."""
+    """Return scores, or differences of two systems, their ends, and the clusters of the items."""
     pilot = as_item_scores(pilot)
     score = np.atleast_2d(pilot["item_score"].values)
-    if clusters_of(pilot) is not None or slice_dims(pilot):
-        todo = "select one slice, or drop the clusters: pilot.drop_vars('group')"
-        raise fail("a plan is of items drawn one by one", ..., "no clusters and slices", todo)
+    if dims := slice_dims(pilot):
+        raise fail("a plan is of one slice", dims, "none", "make the scores of one of them")
+    if "weight" in pilot:
+        todo = "leave weights= out where items are drawn alike"
+        raise fail("a plan is of items that count alike", "weights", "none", todo)
+    if "judge_score" in pilot:
+        todo = "pilot.drop_vars('judge_score') plans for people's scores without a judge"
+        raise fail("a plan is of scores of people", "a judge", "none", todo)
     if len(score) > 2 or (paired and len(score) != 2):
         todo = "select: pilot.sel(classifier=['a', 'b'])"
         allowed = "two" if paired else "one or two"
@@ -128,14 +154,20 @@ def _pilot(pilot, paired):
     if "lowest" in pilot.coords:
         ends = np.array([pilot["lowest"].item(), pilot["highest"].item()])
     values = score[0] if len(score) == 1 else score[0] - score[1]
-    values = values[~np.isnan(values)]
+    has_value, cluster = ~np.isnan(values), clusters_of(pilot)
+    values = values[has_value]
+    if cluster is not None:
+        _, cluster = np.unique(cluster[has_value], return_inverse=True)
+        if (clusters := cluster.max(initial=-1) + 1) < _FEWEST_ITEMS:
+            allowed = f"{_FEWEST_ITEMS} clusters or more"
+            raise fail("a small pilot", clusters, allowed, "score items of more clusters")
     if len(score) == 2 and values.size:
         ends = np.array([-1.0, 1.0]) * np.abs(values).max()
     if len(values) < _FEWEST_ITEMS:
         raise fail("a small pilot", len(values), f"{_FEWEST_ITEMS} items or more", "score more")
     if not np.ptp(values):
         raise fail("all items of the pilot have the same score", values[0], "several", "score more")
-    return values, ends
+    return values, ends, cluster
 
 
 def _intervals(score, ends, n, prob, replications, seed, truth):
@@ -162,6 +194,20 @@ def _intervals(score, ends, n, prob, replications, seed, truth):
     if distribution is not None:
         intervals[varied] = distribution.eti(prob)
     return intervals if truth is None else intervals + (truth - shares @ population)[:, None]
+
+
+def _of_clusters(sums, sizes, n, prob, replications, seed, truth):
+    """Return the intervals (R, 2) of simulated sets of n clusters, moved as those of items are."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.ones(len(sums)), replications)
+    counts = rng.multinomial(n, shares)
+    means = counts @ sums / (counts @ sizes)
+    residuals = sums - means[:, None] * sizes
+    error = np.sqrt((counts * residuals**2).sum(axis=1) / (n * (n - 1))) / (counts @ sizes / n)
+    half = stdtrit(n - 1, (1 + prob) / 2) * error
+    intervals = np.stack([means - half, means + half], axis=1)
+    population = shares @ sums / (shares @ sizes)
+    return intervals if truth is None else intervals + (truth - population)[:, None]
 
 
 def _shown(intervals, difference):

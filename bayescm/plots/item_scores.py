@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
+from bayescm.answers.compare import draw_measures
 from bayescm.answers.interval import distribution
 from bayescm.distributions.beta import Beta
-from bayescm.evidence.clusters_and_slices import slice_dims
+from bayescm.distributions.empirical import Empirical
+from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
 from bayescm.evidence.item_scores import as_item_scores
 from bayescm.measures.display_names import DisplayNames, display_label
 from bayescm.plots import style
@@ -35,8 +37,9 @@ def plot_item_scores(
     Draw how the scores of items are distributed: the share of each mark, and the mean.
 
     Up to eleven distinct scores, such as the marks of a rubric, have a bar each, more of them are
-    put into bins. The line on a bar is the interval of its share, of the items that there may be;
-    the dot above the bars is the mean score with its interval.
+    put into bins. The line on a bar is the interval of its share, of the items that there may be,
+    in clusters like these where items come in clusters; the dot above the bars is the mean score
+    with its interval. Items count by their weights.
 
     Parameters
     ----------
@@ -58,7 +61,7 @@ def plot_item_scores(
     Raises
     ------
     ValueError
-        If there are slices, clusters or importance weights, or too many systems.
+        If there are slices, or too many systems.
 
     Examples
     --------
@@ -73,24 +76,20 @@ def plot_item_scores(
     if dims := slice_dims(evidence):
         todo = "make evidence of one slice"
         raise fail("scores of several slices", dims, "one sample of items", todo)
-    if "group" in evidence.coords or "weights_are" in evidence.coords:
-        todo = "drop them from the evidence to draw the sample as it is"
-        raise fail("the bars are of items drawn one by one", ..., "no clusters and weights", todo)
     scores = np.atleast_2d(evidence["item_score"].values)
     names = evidence["classifier"].values.tolist() if "classifier" in evidence.dims else [None]
     if len(names) > _PANELS:
         raise fail("too many panels to read", len(names), f"at most {_PANELS}", "select some")
     means = np.atleast_2d(distribution(evidence, "mean").interval(prob, kind).values)
-    points = np.nanmean(scores, axis=1)
-    centers, width, counts = _bars(evidence, scores)
-    pseudo_items = np.zeros(len(centers))
-    if "lowest" in evidence.coords:
-        pseudo_items[[0, -1]] = 0.5
+    weight = evidence["weight"].values if "weight" in evidence else np.ones(scores.shape[1])
+    points = [np.average(row[~np.isnan(row)], weights=weight[~np.isnan(row)]) for row in scores]
+    edges, centers, width = _bars(evidence, scores)
+    counts = np.array([_counts(row, edges, weight) for row in scores])
     mean = style.axis_name("mean", "mean", display_names)
     columns = min(3, len(names))
     size = (3.4 * columns + 0.8, 2.9 * -(-len(names) // columns) + 0.4)
     with canvas(size, ax=ax, number=len(names), columns=columns, sharex=True, sharey=True) as page:
-        shares = [Beta(weight, weight.sum() - weight) for weight in counts + pseudo_items]
+        shares = _shares(evidence, counts, edges)
         with np.errstate(invalid="ignore"):
             ends = [share.eti(prob) if kind == "eti" else share.hdi(prob) for share in shares]
         top = 1.08 * np.nanmax(ends)
@@ -113,16 +112,45 @@ def plot_item_scores(
 
 
 def _bars(evidence, scores):
-    """Return the centres (B,) and the width of bars, and how many items (K, B) are in each."""
+    """Return the edges (B + 1,) between bars, their centres and their width."""
     marks = np.unique(scores[~np.isnan(scores)])
-    bounded = "lowest" in evidence.coords
-    if bounded:
+    if "lowest" in evidence.coords:
         ends = [evidence["lowest"].item(), evidence["highest"].item()]
         marks = np.union1d(marks, ends)
     if len(marks) <= _MARKS:
-        counts = np.array([[(row == mark).sum() for mark in marks] for row in scores])
         width = 0.8 * np.diff(marks).min() if len(marks) > 1 else 0.8
-        return marks, width, counts
+        return np.concatenate([[-np.inf], (marks[1:] + marks[:-1]) / 2, [np.inf]]), marks, width
     edges = np.linspace(marks[0], marks[-1], _BINS + 1)
-    counts = np.array([np.histogram(row[~np.isnan(row)], edges)[0] for row in scores])
-    return (edges[1:] + edges[:-1]) / 2, 0.95 * (edges[1] - edges[0]), counts
+    return edges, (edges[1:] + edges[:-1]) / 2, 0.95 * (edges[1] - edges[0])
+
+
+def _counts(score, edges, weight):
+    """Return how many items there are between the edges, by their weights."""
+    has_score = ~np.isnan(score)
+    bar = np.searchsorted(edges[1:-1], score[has_score], side="right")
+    return np.bincount(bar, weight[has_score], len(edges) - 1)
+
+
+def _shares(evidence, counts, edges):
+    """Return the distributions of the shares of the bars, of each system."""
+    importance = "weights_are" in evidence.coords and evidence["weights_are"].item() == "importance"
+    if not importance and clusters_of(evidence) is None:
+        pseudo_items = np.zeros(counts.shape[1])
+        if "lowest" in evidence.coords:
+            pseudo_items[[0, -1]] = 0.5
+        return [Beta(count, count.sum() - count) for count in counts + pseudo_items]
+    measures = [_share_of_bar(index, edges) for index in range(counts.shape[1])]
+    draws = draw_measures(evidence, measures, compared=False)
+    drawn = np.stack([draws[measure.__name__].values for measure in measures], axis=-1)
+    drawn = drawn.reshape(len(drawn), *counts.shape)
+    return [Empirical(drawn[:, system]) for system in range(len(counts))]
+
+
+def _share_of_bar(index, edges):
+    """Return the measure of item scores that is the share of one bar."""
+
+    def share(scores):
+        return scores.mean(lambda score: np.searchsorted(edges[1:-1], score, side="right") == index)
+
+    share.__name__ = f"share_of_bar_{index}"
+    return share

@@ -39,3 +39,22 @@ def test_what_is_refused(keywords, words):
         plan_item_scores(bcm.from_item_scores(A, range=(0, 1)), **keywords)
     with pytest.raises(ValueError, match="small pilot"):
         plan_item_scores(bcm.from_item_scores(A[:5]), width=0.1)
+
+
+def test_items_in_clusters_are_planned_in_clusters():
+    rng, cluster = np.random.default_rng(3), np.repeat(np.arange(30), 4)
+    effect = rng.normal(0, 0.12, 30)[cluster]
+    scores = np.clip(0.6 + effect + rng.normal(0, 0.15, 120), 0, 1)
+    pilot = bcm.from_item_scores(scores, range=(0, 1), group=cluster)
+    (row,) = plan_item_scores(pilot, width=0.06, assurance=0.5).itertuples()
+    assert row.unit == "clusters, of 4 items on average"
+    of_clusters = scores.reshape(30, 4).mean(axis=1).std(ddof=1)
+    assert row.n == pytest.approx((2 * 1.96 * of_clusters / 0.06) ** 2, rel=0.1)
+    (alike,) = plan_item_scores(pilot.drop_vars("group"), width=0.06, assurance=0.5).itertuples()
+    assert 4 * row.n > 1.5 * alike.n
+    few = bcm.from_item_scores(scores, range=(0, 1), group=cluster % 6)
+    with pytest.raises(ValueError, match="small pilot: 6"):
+        plan_item_scores(few, width=0.06)
+    weighed = bcm.from_item_scores(scores, weights=1 + scores, weights_are="importance")
+    with pytest.raises(ValueError, match="items that count alike"):
+        plan_item_scores(weighed, width=0.06)
