@@ -281,7 +281,9 @@ def combine_outcomes(members: Sequence[xr.Dataset], dim: str, names: list | None
     members = [as_outcomes(member) for member in members]
     if dim in ("classifier", "outcome", "label"):
         what = f"outcomes are not combined along {dim}: which answers belong together is not known"
-        raise fail(what, ..., "", "give all classifiers to from_classifiers at once")
+        todo = "name what else the members are, such as dim='data_set', or give all classifiers of "
+        todo += "one test set to from_classifiers at once"
+        raise fail(what, ..., "", todo)
     order = members[0]["classifier"].values.tolist()
     for member in members:
         classifiers = member["classifier"].values.tolist()

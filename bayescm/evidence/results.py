@@ -6,6 +6,7 @@ missing. Scalar coords record what the numbers are: ``measured``, the name of th
 ``test_share``, test over test and training examples, the correlation between the runs.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,10 @@ from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import fail, no_numbers
 
 DIMS = ("data_set", "classifier", "run")
+_OF_EVIDENCE = (
+    "of evidence with folds pass its measure: "
+    "from_results(measure(combine(evidence, dim='data_set'), 'f1'))"
+)
 _RUNS = ("repeat", "fold", "run")
 
 
@@ -32,11 +37,13 @@ def from_results(
 
     Parameters
     ----------
-    table : DataFrame
+    table : DataFrame, DataArray or Dataset
         Long: columns of the data set, the classifier, the run (``repeat``, ``fold``, ``run``: any
         of these) and the score. Without columns of the run every other column is a run. Without a
         column of the classifier every other column is a classifier. Runs of the same name were
-        trained and tested on the same examples. Missing rows and NaN are missing runs.
+        trained and tested on the same examples. Missing rows and NaN are missing runs. Or the
+        measure of folds, as `bayescm.measure` returns it of evidence with the dims ``data_set``,
+        ``classifier`` and ``fold`` (`bayescm.combine` of the outcomes of each data set).
     measure : str, optional
         What the scores are; of a long table the column that has them. Names of the catalogue
         (``"error_rate"``) say which direction is better.
@@ -64,9 +71,23 @@ def from_results(
     >>> found = from_results(table)
     >>> dict(found.sizes), found["measured"].item(), found["test_share"].item()
     ({'data_set': 1, 'classifier': 2, 'run': 2}, 'accuracy', 0.5)
+
+    From the folds of two data sets:
+
+    >>> import bayescm as bcm
+    >>> actual, fold = [1, 1, 0, 0] * 6, [0, 1] * 12
+    >>> answers = {"a": [1, 1, 0, 1] * 6, "b": [1, 0, 0, 0] * 6}
+    >>> folds = bcm.from_classifiers(actual, answers, positive=1, by={"fold": fold})
+    >>> both = bcm.combine({"iris": folds, "wine": folds}, dim="data_set")
+    >>> dict(bcm.from_results(bcm.measure(both, "f1")).sizes)
+    {'data_set': 2, 'classifier': 2, 'run': 2}
     """
+    if isinstance(table, xr.DataArray | xr.Dataset):
+        table, test_share = _of_arrays(table, test_share)
     if not isinstance(table, pd.DataFrame):
         todo = "pass pandas.DataFrame(...)"
+        if isinstance(table, Mapping):
+            todo += f"; {_OF_EVIDENCE}"
         raise fail("not a table", type(table).__name__, "a pandas DataFrame", todo, TypeError)
     runs = [name for name in _RUNS if name in table]
     long, name = _long(table, measure, data_set, classifier, runs)
@@ -94,6 +115,21 @@ def from_results(
         raise fail("the correlation of the runs is not known", ..., "test_share", todo)
     scalars = {"measured": name, "test_share": float(test_share)}
     return as_results(cells.to_dataset(name="result").assign_coords(scalars))
+
+
+def _of_arrays(values, test_share):
+    """Return a measure of labelled folds as a long table, and the share that its coords state."""
+    if {"actual", "predicted", "outcome"} & {*values.dims, *values.coords}:
+        dims = list(map(str, values.dims))
+        raise fail("evidence, and not its measure", dims, "results", _OF_EVIDENCE, TypeError)
+    if test_share is None and "test_share" in values.coords and not values["test_share"].dims:
+        test_share = float(values["test_share"])
+    scalars = [name for name, coord in values.coords.items() if not coord.dims]
+    if isinstance(values, xr.DataArray):
+        values = values.rename(values.name or "score")
+    frame = values.drop_vars(scalars).to_dataframe().reset_index()
+    labels = [name for name in values.dims if not pd.api.types.is_numeric_dtype(frame[name])]
+    return frame.astype(dict.fromkeys(labels, object)), test_share
 
 
 def _folds(table, data_set):

@@ -755,9 +755,15 @@ class IndependentMembers(Posterior):
         first, labels = templates[0], list(self.posteriors)
         for label, template in zip(labels, templates, strict=True):
             if self.dim in template.dims:
-                todo = "select along it, or compare over another dim"
-                allowed = "it in all members or in none"
-                raise fail(f"only some members have the dim {self.dim}", label, allowed, todo)
+                todo = (
+                    f"to compare along {self.dim} in each of them, name what they are: "
+                    f"combine(evidence, dim='data_set'); to compare them, pass dim='data_set'"
+                )
+                what, allowed = (
+                    f"{label} has a dim {self.dim} already",
+                    f"members without {self.dim}",
+                )
+                raise fail(what, list(template.dims), allowed, todo)
             if template.sizes != first.sizes or not all(
                 template.coords[dim].equals(first.coords[dim])
                 for dim in first.dims

@@ -391,7 +391,7 @@ BAD = {
     "empty": (lambda both: bcm.compare({}, "f1"), "no evidence"),
     "nested": (
         lambda both: bcm.compare({"x": both, "y": A}, "f1"),
-        "only some members have the dim classifier",
+        "has a dim classifier already",
     ),
 }
 

@@ -88,3 +88,29 @@ def test_counts_and_outcomes_are_not_combined():
 def test_one_set_of_outcomes_is_not_combined():
     with pytest.raises(TypeError, match="one piece of evidence"):
         bcm.combine(SETS["first"], dim="data_set")
+
+
+def test_the_folds_of_several_data_sets_are_results_by_their_measure():
+    rng = np.random.default_rng(4)
+    sets = {}
+    for name in ("iris", "wine"):
+        actual, fold = rng.integers(0, 2, 60), np.arange(60) % 5
+        answers = {
+            k: np.where(rng.random(60) < p, actual, 1 - actual) for k, p in (("a", 0.9), ("b", 0.7))
+        }
+        sets[name] = bcm.from_classifiers(actual, answers, positive=1, by={"fold": fold})
+    together = bcm.combine(sets, dim="data_set")
+    measured = bcm.measure(together, "f1")
+    results = bcm.from_results(measured)
+    assert dict(results.sizes) == {"data_set": 2, "classifier": 2, "run": 5}
+    assert (results["measured"].item(), results["test_share"].item()) == ("f1", 0.2)
+    alone = bcm.measure(sets["wine"], "f1")["f1"].sel(classifier="b")
+    np.testing.assert_array_equal(results["result"].sel(data_set="wine", classifier="b"), alone)
+    assert bcm.compare(bcm.from_results(measured["f1"]))["measure"].tolist() == ["f1"]
+    for evidence in (sets, together, sets["iris"]):
+        with pytest.raises(TypeError, match=r"pass its measure: from_results\(measure\(combine"):
+            bcm.from_results(evidence)
+    with pytest.raises(ValueError, match="dim='data_set'"):
+        bcm.combine(sets)
+    with pytest.raises(ValueError, match=r"to compare along classifier in each of them"):
+        bcm.compare(sets, "f1")
