@@ -47,11 +47,11 @@ groups (of the specificity, those given the recall),
     \mathrm{logit}_g = m + s \, (\mathrm{effect}_g - \lambda_g m) / s^{\lambda_g},
 
 which is the same model for every :math:`\lambda_g` in [0, 1]. At 0 the effects are standardised,
-which suits groups of few examples; at 1 they are the logits, which suits groups whose examples say
-what their logit is: standardised effects then depend on m and s so closely that chains hardly move.
-:math:`\lambda_g = I_g / (I_g + 1 / s^2)` is the share of the group itself in its mean, as of normal
-distributions, with the information :math:`I_g` of its counts about the logit; for
-:math:`1 / s^2` stands 4.
+which suits groups that are alike or small; at 1 they are the logits, which suits groups whose
+examples say what their logit is: standardised effects then depend on m and s so closely that chains
+hardly move. :math:`\lambda_g = I_g / (I_g + 1 / s^2)` is the share of the group itself in its mean,
+as of normal distributions, with the information :math:`I_g` of its counts about the logit; for
+:math:`s^2` stands DerSimonian and Laird's estimate, 0 where groups differ by no more than chance.
 
 References
 ----------
@@ -63,6 +63,9 @@ doi:10.1016/j.jclinepi.2005.02.022
 Chu, H. & Cole, S. R. (2006). Bivariate meta-analysis of sensitivity and specificity with sparse
 data: a generalized linear mixed model approach. Journal of Clinical Epidemiology 59, 1331-1332.
 doi:10.1016/j.jclinepi.2006.06.011
+
+DerSimonian, R. & Laird, N. (1986). Meta-analysis in clinical trials. Controlled Clinical Trials 7,
+177-188. doi:10.1016/0197-2456(86)90046-2
 
 Gorinova, M. I., Moore, D. & Hoffman, M. D. (2020). Automatic reparameterisation of probabilistic
 programs. Proceedings of Machine Learning Research 119, 3648-3657. doi:10.48550/arXiv.1906.03028
@@ -218,13 +221,20 @@ def _group_logits(means, spread, rho, centring, lead):
 
 
 def _centring(data):
-    """Return lambda (..., group, rate): 0 for a group without examples, towards 1 with many."""
+    """Return lambda (..., group, rate), the share of each group itself in its mean."""
     negatives, positives = data[..., 0, :].sum(-1), data[..., 1, :].sum(-1)
     successes = pm.math.stack([positives, data[..., 1, 1], data[..., 0, 0]], axis=-1)
     trials = pm.math.stack([positives + negatives, positives, negatives], axis=-1)
-    share = (successes + 0.5) / (trials + 1)
-    information = trials * share * (1 - share)  # of a binomial logit
-    return information / (information + 4)
+    observed = pm.math.gt(trials, 0)
+    rates = (successes + 0.5) / (trials + 1)
+    information = observed * (trials + 1) * rates * (1 - rates)  # of a binomial logit
+    total = pm.math.maximum(information.sum(-2, keepdims=True), 1e-12)
+    mean = (information * pm.math.logit(rates)).sum(-2, keepdims=True) / total
+    deviance = (information * (pm.math.logit(rates) - mean) ** 2).sum(-2, keepdims=True)
+    excess = pm.math.maximum(deviance - (observed.sum(-2, keepdims=True) - 1), 0)
+    scale = total - (information**2).sum(-2, keepdims=True) / total
+    variance = excess / pm.math.maximum(scale, 1e-12)
+    return information * variance / (information * variance + 1)
 
 
 def _correlated(effect, rho):

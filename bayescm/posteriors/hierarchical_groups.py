@@ -553,7 +553,6 @@ _CACHED = 32_000  # parameters times groups times nodes in an array: 256 kB
 # Of Newton's method. The longest step keeps effects where the curvature is not next to 0.
 _NEWTON_STEPS, _LONGEST_STEP, _CONVERGED = 30, 2.0, 1e-3
 _RATES = ("prevalence", "recall", "specificity")
-_HALF_CENTRED = 4.0  # the information at which an effect is half centred; as in the PyMC model
 _METROPOLIS_STEPS = 8  # of which nine in ten are accepted, with 5 to 100 examples a group
 _INITIAL_LOG_SD = -0.7  # in units of the prior's scale, or of 1 where that is wider
 _LOGIT_BOUND = 20.0  # of means and slopes, where the mode is looked for
@@ -713,12 +712,12 @@ class LogitNormalRates:
         Return the effects (S, G, D) as the PyMC model has them, of standardised ones (S, G, D).
 
         The logit of a rate has a mean m and a standard deviation s given the rates before it, and
-        its effect is lambda m + s**lambda e: see ``_centring`` in models/hierarchical_groups.py.
+        its effect is lambda m + s**lambda e; see the head of models/hierarchical_groups.py.
         """
         means, cholesky = self.logit_distribution(parameters)
-        shares = (self.hits + 0.5) / (self.totals + 1)
-        information = self.totals * shares * (1 - shares)
-        centring = information / (information + _HALF_CENTRED)
+        logits, information = _observed_logits(self.hits, self.totals)
+        variance = _variance_between(logits, information)
+        centring = information * variance / (information * variance + 1)
         columns = []
         for index, (mean, row) in enumerate(zip(means, cholesky, strict=True)):
             before = (factor * effects[..., k] for k, factor in enumerate(row[:-1]))
@@ -1007,17 +1006,26 @@ def _typical_cells(cells):
 
 def _random_effects_rate(hits, misses):
     """Return the rate (...) whose logit is the random-effects mean, of hits and misses (G, ...)."""
-    observed = hits + misses > 0
-    logits = logit((hits + 0.5) / (hits + misses + 1))
-    within = 1 / (hits + 0.5) + 1 / (misses + 0.5)
-    weight = observed / within
+    logits, weight = _observed_logits(hits, hits + misses)
+    between = _variance_between(logits, weight)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        weight = weight / (1 + weight * between)
+        return expit((weight * logits).sum(0) / weight.sum(0))
+
+
+def _observed_logits(hits, totals):
+    """Return logits of rates (G, ...) and their information, 0 where there are no trials."""
+    rates = (hits + 0.5) / (totals + 1)
+    return logit(rates), (totals > 0) * (totals + 1) * rates * (1 - rates)
+
+
+def _variance_between(logits, weight):
+    """Return DerSimonian and Laird's variance (...) between groups of logits (G, ...)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = (weight * logits).sum(0) / weight.sum(0)
-        excess = (weight * (logits - mean) ** 2).sum(0) - (observed.sum(0) - 1)
+        excess = (weight * (logits - mean) ** 2).sum(0) - ((weight > 0).sum(0) - 1)
         scale = weight.sum(0) - (weight**2).sum(0) / weight.sum(0)
-        between = np.maximum(np.nan_to_num(excess / scale), 0)
-        weight = observed / (within + between)
-        return expit((weight * logits).sum(0) / weight.sum(0))
+        return np.maximum(np.nan_to_num(excess / scale), 0)
 
 
 def _at_reference(cells, design):

@@ -88,9 +88,14 @@ def test_partial_centring_changes_the_variables_and_not_the_distribution():
     trials = np.stack([sites.sum((1, 2)), sites[:, 1].sum(-1), sites[:, 0].sum(-1)], axis=1)
     successes = np.stack([sites[:, 1].sum(-1), sites[:, 1, 1], sites[:, 0, 0]], axis=1)
     shares = (successes + 0.5) / (trials + 1)
-    information = trials * shares * (1 - shares)
-    centring = information / (information + 4)
+    information = (trials > 0) * (trials + 1) * shares * (1 - shares)
+    mean = np.average(logit(shares), axis=0, weights=information)
+    deviance = (information * (logit(shares) - mean) ** 2).sum(0)
+    scale = information.sum(0) - (information**2).sum(0) / information.sum(0)
+    variance = (deviance - (trials > 0).sum(0) + 1) / scale  # of DerSimonian and Laird
+    centring = 1 - 1 / (1 + information * np.maximum(variance, 0))
     assert centring.min() == 0  # the group without a class
+    assert centring.max() > 0.5
     rng = np.random.default_rng(5)
     for _ in range(5):
         rates, spread, correlation = rng.uniform(0.1, 0.9, 3), rng.uniform(0.1, 2, 3), rng.random()
