@@ -83,7 +83,7 @@ COMMANDS = {
         "p.csv --store new.db --batch 1 --actual y --predicted a --positive 1 --at 2026-01-01",
         "p.csv --store new.db --batch 1 --actual y --probability r --positive 1 --at 2026-01-01",
     ],
-    "monitor status": ["--store m.db", SPAM, FORECASTS],
+    "monitor status": [SPAM, FORECASTS],
     "monitor history": [SPAM, FORECASTS],
     "monitor alarms": [f"{SPAM} {LOW}", f"{FORECASTS} --rate .5 --floor auc=.999"],
     "monitor incidents": [f"{SPAM} {LOW}", f"{FORECASTS} --rate .5 --floor auc=.999"],
