@@ -171,7 +171,7 @@ def simulate(rng):
 @pytest.fixture(scope="module")
 def simulated():
     rng = np.random.default_rng(11)
-    return [simulate(rng) for _ in range(120)]
+    return [simulate(rng) for _ in range(300)]
 
 
 def ranks(simulated, **keywords):
