@@ -62,7 +62,7 @@ def of_sites(rng):
 
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize(("simulate", "times"), [(of_two, 150), (of_three, 150), (of_sites, 100)])
+@pytest.mark.parametrize(("simulate", "times"), [(of_two, 150), (of_three, 150), (of_sites, 60)])
 def test_ranks_of_the_truth_are_uniform(simulate, times):
     rng = np.random.default_rng(5)
     ranks = np.array([simulate(rng) for _ in range(times)])

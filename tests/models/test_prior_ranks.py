@@ -1,6 +1,7 @@
 """Truths drawn from the prior have ranks in the direct posteriors that are uniform."""
 
 import warnings
+from importlib import import_module
 
 import numpy as np
 import pymc as pm
@@ -37,7 +38,11 @@ def test_folds():
 
 
 @pytest.mark.long
-def test_raters():
+def test_raters(monkeypatch):
+    # A quarter of the points of the proposal: all sets are done in half a minute.
+    engine = import_module("bayescm.posteriors.noisy_labels")
+    monkeypatch.setattr(engine, "_POINTS", 4000)
+    monkeypatch.setattr(engine, "_PILOT", 1000)
     rng, found = np.random.default_rng(1), []
     while len(found) < 60:
         prevalence, rates = rng.random(), rng.beta(2, 1, (4, 2))
