@@ -82,7 +82,7 @@ def check(
         of; needed where there is such a measure, unless ``by="classifier"`` asks of each.
     by : str, optional
         A dim of the evidence: each requirement is asked of each of its members, but for those that
-        name one.
+        name one; a difference from a member is not asked of this itself.
     level : float, default 0.95
         The probability asked for where a requirement names none.
     of, n, model, concentration, positive, draws
@@ -133,7 +133,7 @@ def check(
         (requirement, of_classifier | member)
         for requirement in parsed
         for of_classifier in requirement.members(named) or classifiers
-        for member in requirement.members(by) or members
+        for member in requirement.members(by) or requirement.differing(members)
     ]
     keywords |= {"of": of, "n": n, "model": model, "concentration": concentration}
     keywords |= {"positive": positive, "draws": draws, "random_seed": random_seed}
@@ -185,6 +185,13 @@ class Term(NamedTuple):
     measure: str
     where: dict[str, str]
 
+    def same(self, other: "Term") -> bool:
+        """Say whether another term is of the same measure and part."""
+        where, of_other = (
+            {dim: str(label) for dim, label in term.where.items()} for term in (self, other)
+        )
+        return self.measure == other.measure and where == of_other
+
 
 class Requirement(NamedTuple):
     """That a measure, or a difference of two, exceeds a threshold (or stays below it)."""
@@ -202,6 +209,17 @@ class Requirement(NamedTuple):
         if by is None or not all(by in term.where for term in terms):
             return []
         return [{by: ", ".join(dict.fromkeys(term.where[by] for term in terms))}]
+
+    def differing(self, members: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the members of which it compares no measure with itself."""
+        if self.second is None or self.first == self.second:
+            return members
+        requirements = [(member, self.of(member)) for member in members]
+        return [
+            member
+            for member, requirement in requirements
+            if requirement.second is None or not requirement.first.same(requirement.second)
+        ]
 
     def parts(self) -> list[tuple]:
         """Return the parts of the evidence that its terms are of, each once."""
@@ -360,7 +378,6 @@ def _indices_of_term(values, term, part):
         if dim not in where and (dim != "classifier" or values.sizes[dim] > 1):
             labels = values[dim].values.tolist()
             todo = f'write e.g. "{term.measure}[{dim}={labels[0]}] > 0.8"'
-            todo += f", or by={dim!r} for each of them" if dim == "classifier" else ""
             raise fail(f"{term.measure} has a value for each {dim}", labels, f"one {dim}", todo)
     for dim in {*where} - {*dims}:
         _labels(values, dim)  # says that there is no such part

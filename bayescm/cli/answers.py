@@ -6,6 +6,7 @@ import typer
 
 from bayescm.cli.options import (
     Abstentions,
+    Contrast,
     Estimand,
     Folds,
     Groups,
@@ -160,21 +161,13 @@ class ComparedPredictions(Source, Predictions, Folds, Groups, Judges, Abstention
     """The columns of a file of predictions of several classifiers, or of one in several groups."""
 
 
-class Contrast(Options):
-    """What is compared with what, and which differences count."""
+class PooledContrast(Contrast):
+    """What is compared with what, and which differences count, where there may be groups."""
 
-    rope: Annotated[
-        str,
-        typer.Option("--rope", help="Differences below this, or within LOW,HIGH, count as none."),
-    ] = "0"
     pool: Annotated[
         bool,
         typer.Option("--pool", help="Pool the groups partially: --model hierarchical_groups."),
     ] = False
-    reference: Annotated[
-        str | None,
-        typer.Option("--reference", help="Compare all others with this classifier only."),
-    ] = None
 
 
 @command
@@ -183,7 +176,7 @@ def compare(
     results: Results,
     measures: Measures,
     question: NextTestSet,
-    contrast: Contrast,
+    contrast: PooledContrast,
     interval: Interval,
     prior: PriorAndLabelErrors,
     output: TableAndPlot,
@@ -200,7 +193,7 @@ def compare(
     )
     from bayescm.evidence.counts import COMPARED
 
-    rope, reference = _rope(contrast.rope), contrast.reference
+    rope, reference = contrast.ends(), contrast.reference
     keywords: dict[str, Any] = interval.keywords()
     if results.data_set is not None:
         data: Any = evidence.results(columns.file, results, measures.measures)
@@ -240,16 +233,6 @@ def compare(
     sentences = "\n".join(table["sentence"])
     printing: dict[str, Any] = {"facts": facts, "picture": picture, "closing": sentences}
     show(table, output, header, hidden=["sentence"], **printing)
-
-
-def _rope(text):
-    """Return one number, or the two ends; the library checks them."""
-    try:
-        ends = [float(end) for end in text.split(",")]
-    except ValueError:
-        todo = "write e.g. --rope 0.01"
-        raise fail("the rope must be one or two numbers", text, "WIDTH or LOW,HIGH", todo) from None
-    return ends[0] if len(ends) == 1 else tuple(ends)
 
 
 class RankedPredictions(Source, Predictions, Folds, Abstentions):

@@ -288,7 +288,7 @@ def item_scores(options: Any) -> Any:
     names = [*columns.values(), *slices, *options.keywords("system").values()]
     numbers = [options.score, *options.keywords("weights").values()]
     frame = read_columns(options.file, [options.item], by=names, numbers=numbers)
-    frame[options.item] = frame[options.item].astype(str)
+    frame = _in_order(frame, [options.item], options)
     keywords = columns | options.keywords("system", "weights", "weights_are", "missing")
     if slices:
         keywords["by"] = slices
@@ -298,6 +298,12 @@ def item_scores(options: Any) -> Any:
     return from_item_scores(
         frame, item=options.item, score=options.score, lower_is_better=lower_is_better, **keywords
     )
+
+
+def _in_order(frame, names, options):
+    """Return labels of items and of the system as text, in the order in which they appear."""
+    names = [*names, *options.keywords("system").values()]
+    return frame.assign(**{name: frame[name].astype(str).astype(object) for name in names})
 
 
 def _two_numbers(option, text):
@@ -366,7 +372,7 @@ def attempts(options: Any) -> Any:
         frame = read_columns(options.file, [item, answer, truth], by=columns)
         frame[answer] = frame[answer].astype(object)
         keywords["truth"] = truth
-    frame[item] = frame[item].astype(str)
+    frame = _in_order(frame, [item], options)
     if slices:
         keywords["by"] = slices
     return from_attempts(frame, item=item, correct=answer, **keywords)

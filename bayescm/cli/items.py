@@ -1,21 +1,39 @@
-"""``bayescm items``: a number for each item, from a file with one row per item and system."""
+"""``bayescm items``, ``multilabel`` and ``attempts``: scores, labels or answers of many items."""
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from bayescm.cli.options import (
     BelongsWith,
+    Contrast,
     Interval,
     Measures,
-    Options,
-    SafeOutput,
     Source,
+    TableAndPlot,
     command,
 )
+from bayescm.validate import fail
 
 
-class Columns(Source):
+class Parts(Source):
+    """The columns of what items come in."""
+
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group", help="Column of the cluster of an item: its topic, document or patient."
+        ),
+    ] = None
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", help="Column of slices, each with answers of its own; repeatable."),
+    ] = None
+
+
+class ScoreColumns(Parts):
     """The columns of a file with one row per item, or per item and system."""
 
     score: Annotated[str, typer.Option("--score", help="Column of the scores.")] = "score"
@@ -30,14 +48,6 @@ class Columns(Source):
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="Scores are errors.")
     ] = False
-    group: Annotated[
-        str | None,
-        typer.Option("--group", help="Column of the cluster of an item: its topic or document."),
-    ] = None
-    by: Annotated[
-        list[str] | None,
-        typer.Option("--by", help="Column of slices, each with answers of its own; repeatable."),
-    ] = None
     weights: Annotated[
         str | None, typer.Option("--weights", help="Column of the weights of the items.")
     ] = None
@@ -58,41 +68,352 @@ class Columns(Source):
     ] = None
 
 
-class Question(Options):
-    """What is asked of the item scores."""
+class LabelColumns(Parts):
+    """The columns of a file whose fields hold the labels of an example."""
+
+    actual: Annotated[
+        str,
+        typer.Option("--actual", help="Column of the labels of an example; empty: it has none."),
+    ] = "actual"
+    predicted: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--predicted",
+            help="Column of the labels that a system predicts; default predicted. Repeat for "
+            "several.",
+        ),
+    ] = None
+    separator: Annotated[
+        str, typer.Option("--separator", help="What stands between labels in a field.")
+    ] = ";"
+    labels: Annotated[
+        list[str] | None,
+        typer.Option("--label", help="A label; repeat for all, in order, to keep absent ones."),
+    ] = None
+
+
+class AnswerColumns(Parts):
+    """The columns of a file with one row per answer."""
+
+    item: Annotated[str, typer.Option("--item", help="Column of the items.")] = "item"
+    correct: Annotated[
+        str | None,
+        typer.Option(
+            "--correct",
+            help="Column that says whether the answer is right: 1 or 0. [default: correct]",
+        ),
+    ] = None
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            "--answer",
+            help="Column of the answers themselves, with --truth instead of --correct, equal "
+            "where their text is: majority_at(5) is then the plurality of them.",
+        ),
+    ] = None
+    truth: Annotated[
+        str | None,
+        typer.Option("--truth", help="Column of the right answer, the same at each of an item."),
+    ] = None
+    attempt: Annotated[
+        str | None, typer.Option("--attempt", help="Column of the number of the attempt.")
+    ] = None
+    system: Annotated[
+        str | None, typer.Option("--system", help="Column of the system that answered.")
+    ] = None
+
+
+class ItemMeasures(Measures):
+    """The measures of items."""
+
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure",
+            "-m",
+            help="mean, median, sd, 'quantile(0.1)' or 'share_above(0.5)' (strictly above). May "
+            "be repeated.",
+        ),
+    ] = None
+
+
+class LabelMeasures(Measures):
+    """The measures of several labels."""
+
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure",
+            "-m",
+            help="f1_micro, f1_macro, f1 (of each label), 'f1[cat]', f1_samples, hamming_loss ... "
+            "May be repeated.",
+        ),
+    ] = None
+
+
+class AnswerMeasures(Measures):
+    """The measures of repeated answers."""
+
+    measures: Annotated[
+        list[str] | None,
+        typer.Option("--measure", "-m", help="mean, pass@4, pass^4, maj@5, ... May be repeated."),
+    ] = None
+
+
+class Question(Contrast):
+    """What is asked of the items: a summary, or one of these."""
 
     of: Annotated[
         str,
-        typer.Option("--of", help="population (all items like these) or, of clusters, finite."),
+        typer.Option(
+            "--of",
+            help="population (all items like these); of clusters and of attempts also finite (the "
+            "ones at hand), of attempts new (one more item).",
+        ),
     ] = "population"
     compare: Annotated[
         bool, typer.Option("--compare", help="Differences of the systems, item by item.")
+    ] = False
+    ranks: Annotated[
+        bool, typer.Option("--ranks", help="Ranks of the systems: tiers, P(best) and losses.")
+    ] = False
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--require",
+            help='A requirement, such as "mean > 0.6 @ 0.95", of each system unless it says '
+            "[classifier=NAME]; repeat for several. Exits with 0, 1 or 3 as bayescm check does.",
+        ),
+    ] = None
+    level: Annotated[
+        float | None,
+        typer.Option("--level", help="Probability asked for where none is given; default 0.95."),
+        BelongsWith("--require"),
+    ] = None
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="Write a report here: .html, .md, .tex or .docx."),
+    ] = None
+
+
+class ScoreQuestion(Question):
+    """What is asked of item scores: also how many items a goal takes."""
+
+    width: Annotated[
+        float | None,
+        typer.Option("--width", help="Plan: how many items make the interval this narrow."),
+    ] = None
+    difference: Annotated[
+        float | None,
+        typer.Option("--difference", help="Plan: how many items show this difference of two."),
+    ] = None
+
+
+class AnswerQuestion(Question):
+    """What is asked of repeated answers: also what more of them would tell."""
+
+    plan: Annotated[
+        bool,
+        typer.Option(
+            "--plan", help="How wide the intervals would be with more items, or more attempts."
+        ),
     ] = False
 
 
 @command
 def items(
-    columns: Columns,
+    columns: ScoreColumns,
+    measures: ItemMeasures,
+    question: ScoreQuestion,
+    interval: Interval,
+    output: TableAndPlot,
+) -> int | None:
+    """Item scores (nDCG, rubric marks, Dice ...): mean, median, share_above(0.5) ..."""
+    from bayescm.cli import evidence
+    from bayescm.cli.output import show
+
+    goals = question.keywords("width", "difference")
+    _check_single(question, [*goals])
+    directed = question.compare or question.ranks or question.report
+    if columns.lower_is_better and not directed:
+        todo = "leave it out, or ask for --compare or --ranks"
+        raise fail("--lower-is-better changes nothing here", ..., "a comparison", todo)
+    data = evidence.item_scores(columns)
+    if goals:
+        from bayescm.planning.item_scores import plan_item_scores
+
+        show(plan_item_scores(data, **goals, **interval.keywords("prob")), output)
+        return None
+    count = f"{data.sizes['item']} items"
+    facts = {"items": data.sizes["item"], "model": "item_scores"}
+    return _answer(data, count, facts, columns, measures, question, interval, output)
+
+
+@command
+def multilabel(
+    columns: LabelColumns,
+    measures: LabelMeasures,
+    question: Question,
+    interval: Interval,
+    output: TableAndPlot,
+) -> int | None:
+    """Any number of labels for each example: f1_micro, f1_macro, recall, hamming_loss ..."""
+    from bayescm.cli import evidence
+
+    _check_single(question, [])
+    data = evidence.multilabel(columns)
+    examples, labels = data.sizes["example"], data.sizes["label"]
+    facts = {"examples": examples, "labels": labels, "model": "multilabel"}
+    count = f"{examples} examples, {labels} labels"
+    return _answer(data, count, facts, columns, measures, question, interval, output)
+
+
+@command
+def attempts(
+    columns: AnswerColumns,
+    measures: AnswerMeasures,
+    question: AnswerQuestion,
+    interval: Interval,
+    output: TableAndPlot,
+) -> int | None:
+    """One or several answers to each item: mean, pass@4, pass^4, maj@5 ..."""
+    from bayescm.cli import evidence
+    from bayescm.cli.output import show
+
+    _check_single(question, ["plan"] if question.plan else [])
+    data = evidence.attempts(columns)
+    number, least = data.sizes["item"], int(data["correct"].notnull().sum("attempt").min())
+    attempts_of_item = "1 attempt" if least == 1 else f"{least} attempts"
+    count = f"{number} items, {attempts_of_item} or more at each"
+    facts = {"items": number, "attempts": least, "model": "repeated_items"}
+    if question.plan:
+        keywords = {**interval.keywords(), **question.keywords("of")}
+        frame = _plans(data, measures.measures, keywords)
+        header = f"{count}; {interval.prob:.4g} {interval.kind}"
+        show(frame, output, header, facts={**keywords, **facts})
+        return None
+    return _answer(data, count, facts, columns, measures, question, interval, output)
+
+
+def _check_single(question, goals):
+    """Raise where several questions are asked at once."""
+    names = ("compare", "ranks", "require", "report")
+    asked = [f"--{name}" for name in [*question.keywords(*names), *goals]]
+    if len(asked) > 1:
+        raise fail("several questions at once", asked, "one of them", "ask one by one")
+
+
+def _answer(
+    data: Any,
+    count: str,
+    facts: Mapping[str, Any],
+    columns: Parts,
     measures: Measures,
     question: Question,
     interval: Interval,
-    output: SafeOutput,
-) -> None:
-    """Item scores (nDCG, rubric marks, Dice ...): mean, median, share_above(0.5) ..."""
-    import bayescm as bcm
-    from bayescm.cli import evidence
+    output: TableAndPlot,
+) -> int | None:
+    """Answer what is asked of the evidence, and return the exit status of requirements."""
+    from bayescm.answers.compare import compare
+    from bayescm.answers.ranks import ranks
+    from bayescm.answers.summary import summary
     from bayescm.cli.output import show
-    from bayescm.evidence.item_scores import ITEM_SCORES
-    from bayescm.validate import fail
 
-    if columns.lower_is_better and not question.compare:
-        todo = "leave it out, or ask for --compare"
-        raise fail("--lower-is-better changes no summary", ..., "a comparison", todo)
-    data = evidence.item_scores(columns)
-    names = measures.measures or ITEM_SCORES.default_measures(data)
-    keywords: dict[str, Any] = {**interval.keywords(), **question.keywords("of")}
-    header = f"{data.sizes['item']} items; {interval.prob:.4g} {interval.kind}"
-    ask = bcm.compare if question.compare else bcm.summary
-    frame = ask(data, names, **keywords)
-    facts = {**keywords, "items": data.sizes["item"], "model": "item_scores"}
-    show(frame, output, header, facts=facts, hidden=["sentence"])
+    if (question.compare or question.ranks) and data.sizes.get("classifier", 1) < 2:
+        option = "--compare" if question.compare else "--ranks"
+        todo = "name the column of the systems, or several predictions"
+        raise fail("only one system to compare", option, "two or more", todo)
+    if question.require:
+        return _check(data, facts, columns, question, output)
+    names, of = measures.measures, question.keywords("of")
+    if question.report is not None:
+        _report(data, names, columns, question, {**interval.keywords(), **of}, output)
+        return None
+    printing: dict[str, Any] = {"hidden": ["sentence"]}
+    if question.ranks:
+        keywords = {"prob": interval.prob, **of}
+        frame = ranks(data, names, random_seed=0, **keywords)
+        header = f"{count}; {interval.prob:.4g} jointly"
+        printing["hidden"] = [name for name in frame if str(name).startswith("rank_")]
+        picture = _picture_of_tiers(data, frame["measure"].unique().tolist(), keywords)
+    else:
+        keywords = {**interval.keywords(), **of}
+        header = f"{count}; {interval.prob:.4g} {interval.kind}"
+        if question.compare:
+            rope = question.ends()
+            frame = compare(data, names, rope=rope, reference=question.reference, **keywords)
+            printing["closing"] = "\n".join(frame["sentence"])
+            picture = _picture_of_differences(frame, rope, interval)
+        else:
+            frame = summary(data, names, **keywords)
+            picture = _picture_of_intervals(data, names, keywords)
+    show(frame, output, header, facts={**keywords, **facts}, picture=picture, **printing)
+    return None
+
+
+def _picture_of_tiers(data, names, keywords):
+    def picture():
+        from bayescm.plots import plot_tiers
+
+        if len(names) > 1:
+            raise fail("a picture of tiers is of one measure", names, "one", "ask one by one")
+        return plot_tiers(data, names[0], **keywords)
+
+    return picture
+
+
+def _picture_of_differences(frame, rope, interval):
+    def picture():
+        from bayescm.plots import plot_differences
+
+        return plot_differences(frame, rope=rope, **interval.keywords())
+
+    return picture
+
+
+def _picture_of_intervals(data, names, keywords):
+    def picture():
+        from bayescm.plots import plot_forest
+
+        return plot_forest(data, names, **keywords)
+
+    return picture
+
+
+def _check(data, facts, columns, question, output):
+    """Print which requirements are met, of each system or of each slice, and return the status."""
+    from bayescm.answers.check import check
+    from bayescm.cli.check import STATUS
+    from bayescm.cli.output import show
+
+    slices: Sequence[str] = columns.by or []
+    by = "classifier" if data.sizes.get("classifier", 1) > 1 else next(iter(slices), None)
+    keywords = {**question.keywords("of"), "level": question.level or 0.95}
+    table = check(data, question.require, by=by, **keywords)
+    show(table.drop(columns="needed"), output, facts={**keywords, **facts})
+    return next(code for name, code in STATUS.items() if name in {*table["outcome"]})
+
+
+def _report(data, names, columns, question, keywords, output):
+    """Write a report on the evidence."""
+    from bayescm.cli.output import say
+    from bayescm.reporting import report
+    from bayescm.reporting.render import check_path
+
+    path = question.report
+    check_path(path)
+    output.refuse_unread()
+    written = report(data, path, measures=names, source=columns.file, progressbar=True, **keywords)
+    say(f"written to {written}")
+
+
+def _plans(data, measures, keywords):
+    """Return the widths to expect of all measures."""
+    import pandas as pd
+
+    from bayescm.evidence.attempts import ATTEMPTS
+    from bayescm.planning.attempts import plan_attempts
+
+    names = measures or ATTEMPTS.default_measures(data)
+    parts = [plan_attempts(data, measure, **keywords) for measure in names]
+    return pd.concat(parts, ignore_index=True)

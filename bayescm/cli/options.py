@@ -488,6 +488,29 @@ class NextTestSet(Estimand):
         return super().keywords(*(n for n in all_names if n != "n" or self.of == "predictive"))
 
 
+class Contrast(Options):
+    """What is compared with what, and which differences count."""
+
+    rope: Annotated[
+        str,
+        typer.Option("--rope", help="Differences below this, or within LOW,HIGH, count as none."),
+    ] = "0"
+    reference: Annotated[
+        str | None,
+        typer.Option("--reference", help="Compare all others with this classifier only."),
+    ] = None
+
+    def ends(self) -> float | tuple[float, ...]:
+        """Return the rope as one number, or its two ends; the library checks them."""
+        try:
+            numbers = tuple(float(end) for end in self.rope.split(","))
+        except ValueError:
+            todo = "write e.g. --rope 0.01"
+            what = "the rope must be one or two numbers"
+            raise fail(what, self.rope, "WIDTH or LOW,HIGH", todo) from None
+        return numbers[0] if len(numbers) == 1 else numbers
+
+
 class Probability(Options):
     """The mass of an interval."""
 

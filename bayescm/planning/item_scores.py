@@ -160,7 +160,8 @@ def _pilot(pilot, paired):
         _, cluster = np.unique(cluster[has_value], return_inverse=True)
         if (clusters := cluster.max(initial=-1) + 1) < _FEWEST_ITEMS:
             allowed = f"{_FEWEST_ITEMS} clusters or more"
-            raise fail("a small pilot", clusters, allowed, "score items of more clusters")
+            what = "a small pilot for a width or a difference by clusters (group)"
+            raise fail(what, clusters, allowed, "score items of more clusters")
     if len(score) == 2 and values.size:
         ends = np.array([-1.0, 1.0]) * np.abs(values).max()
     if len(values) < _FEWEST_ITEMS:

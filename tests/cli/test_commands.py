@@ -476,3 +476,57 @@ def test_a_plan_of_two_measures_is_of_both_at_once(capsys):
     assert (row["measure"], row["n"]) == ("sensitivity and specificity", 542)
     code, _, err = run(capsys, "plan", *both[:4], "--width", ".1", "--expect", ".9")
     assert (code, "several measures" in err) == (2, True)
+
+
+@pytest.fixture
+def marks(tmp_path):
+    """Return the columns of a file of item scores of two systems, the better one first."""
+    rng, path = np.random.default_rng(8), tmp_path / "marks.csv"
+    old = rng.beta(2, 1, 30)
+    scores = {"new": np.clip(old + 0.05, 0, 1), "base": old}
+    parts = [pd.DataFrame({"q": np.arange(30), "s": k, "m": v}) for k, v in scores.items()]
+    pd.concat(parts).to_csv(path, index=False)
+    return [path, "--item", "q", "--system", "s", "--score", "m", "--range", "0,1"]
+
+
+def test_item_scores_in_the_terminal_are_those_of_python(capsys, marks):
+    frame = pd.read_csv(marks[0])
+    evidence = bcm.from_item_scores(frame, item="q", system="s", score="m", range=(0, 1))
+    _, out, _ = run(capsys, "items", *marks, "--format", "json")
+    expected = bcm.summary(evidence)
+    rows = pd.DataFrame(json.loads(out))
+    assert rows["classifier"].tolist() == expected["classifier"].tolist() == ["new", "base"] * 2
+    np.testing.assert_allclose(rows["lower"], expected["lower"])
+    _, out, _ = run(capsys, "items", *marks, "-m", "mean")
+    assert f"{expected['point'][0]:.4g}" in out  # which has no error
+    _, out, _ = run(capsys, "items", *marks, "--compare", "--rope", ".01")
+    assert out.strip().endswith(bcm.compare(evidence, rope=0.01)["sentence"].item())
+    _, out, _ = run(capsys, "items", *marks, "--ranks", "--format", "json")
+    assert [row["p_best"] > 0.9 for row in json.loads(out)] == [True, False]
+
+
+def test_requirements_on_items_are_on_every_system(capsys, marks):
+    better = "mean - mean[classifier=base] > 0"
+    code, out, _ = run(
+        capsys, "items", *marks, "--require", "mean > .5", "--require", better, "--format", "json"
+    )
+    assert code == 0
+    assert [row["classifier"] for row in json.loads(out)] == ["new", "base", "new"]
+    assert run(capsys, "items", *marks, "--require", "mean > .99")[0] == 1
+    code, _, err = run(capsys, "items", *marks, "--compare", "--ranks")
+    assert (code, "several questions at once" in err) == (2, True)
+    code, _, err = run(capsys, "items", *marks[:3], "--score", "m", "--ranks")
+    assert (code, "several scores" in err) == (2, True)
+
+
+@pytest.mark.long
+def test_items_are_planned_drawn_and_reported(capsys, marks, tmp_path):
+    _, out, _ = run(capsys, "items", *marks, "--width", ".05", "--format", "json")
+    assert json.loads(out)[0]["unit"] == "items"
+    for more in ([], ["--compare"], ["--ranks"]):
+        picture = tmp_path / "p.png"
+        assert run(capsys, "items", *marks, "-m", "mean", *more, "--plot", picture)[0] == 0
+        assert picture.stat().st_size
+    code, out, _ = run(capsys, "items", *marks, "--report", tmp_path / "r.md")
+    assert code == 0
+    assert "30 items" in (tmp_path / "r.md").read_text()

@@ -47,8 +47,17 @@ COMMANDS = {
     "slices": [f"{ONE} --group g --group k", f"{ONE} --group g --threshold .8"],
     "heterogeneity": ["studies.csv"],
     "attempts": [f"{ITEMS} -m mean", f"{ITEMS} -m mean --answer said --truth t"],
-    "items": [f"{SCORED} -m mean", f"{SCORED} -m mean --compare"],
-    "multilabel": [f"{TAGGED} -m f1_micro", f"{TAGGED} --predicted tb -m f1_micro --compare"],
+    "items": [
+        f"{SCORED} -m mean",
+        f"{SCORED} -m mean --compare",
+        f"{SCORED} --require mean>.3",
+        "marks.csv --item item --score mark --system s --width .3",
+    ],
+    "multilabel": [
+        f"{TAGGED} -m f1_micro",
+        f"{TAGGED} --predicted tb -m f1_micro --compare",
+        f"{TAGGED} --predicted tb --require f1_micro>.7",
+    ],
     "check": [f"{ONE} --require accuracy>.8"],
     "curve": [f"{P} --score s", f"{P} --score s --kind threshold", f"{P} --score s --kind pr"],
     "calibration": [
@@ -120,7 +129,8 @@ VALUES = {
     "--out": "o.csv", "--p-better": ".8", "--pilot": "20,5,5,20", "--planned": "500",
     "--plot": "o.png", "--positive": "0", "--predicted": "c", "--prevalence": ".1", "--prob": ".6",
     "--probability": "r", "--promise": ".4", "--raters": "ann,bob,llm", "--rate": ".9",
-    "--reference": "2", "--require": "f1>.3", "--requirements": "gate.toml", "--rope": ".1",
+    "--reference": "2", "--report": "r.md", "--require": "f1>.3",
+    "--requirements": "gate.toml", "--rope": ".1",
     "--score": "s", "--seed": "7", "--separator": "|", "--since": "2026-01-07", "--smooth": "k",
     "--spread": ".2",
     "--statistic": "ratio", "--store": "m.db", "--system": "s", "--test-share": ".4",
@@ -131,7 +141,15 @@ VALUES = {
 }  # fmt: skip
 FLAGS = {"--compare", "--corp", "--exit-code", "--interactive", "--log", "--new"}
 FLAGS |= {"--lower-is-better", "--no-positive", "--dry-run"}
-FLAGS |= {"--numeric-labels", "--plan", "--pointwise", "--pool", "--recalibrated", "--safe-csv"}
+FLAGS |= {
+    "--numeric-labels",
+    "--plan",
+    "--pointwise",
+    "--pool",
+    "--ranks",
+    "--recalibrated",
+    "--safe-csv",
+}
 OF_COMMANDS = {
     ("compare", "--reference"): "a",
     ("gap", "--reference"): "b",
@@ -148,6 +166,11 @@ OF_COMMANDS = {
     ("attempts", "--group"): "text",
     ("attempts", "--by"): "text",
     ("items", "--measure"): "share_above(0.5)",
+    ("items", "--reference"): "u",
+    ("items", "--require"): "mean<.4",
+    ("attempts", "--require"): "mean<.4",
+    ("multilabel", "--require"): "f1_micro<.4",
+    ("multilabel", "--reference"): "ta",
     ("items", "--of"): "finite",
     ("items", "--group"): "k",
     ("items", "--score"): "score",

@@ -53,7 +53,7 @@ def test_items_in_clusters_are_planned_in_clusters():
     (alike,) = plan_item_scores(pilot.drop_vars("group"), width=0.06, assurance=0.5).itertuples()
     assert 4 * row.n > 1.5 * alike.n
     few = bcm.from_item_scores(scores, range=(0, 1), group=cluster % 6)
-    with pytest.raises(ValueError, match="small pilot: 6"):
+    with pytest.raises(ValueError, match="small pilot for a width or a difference"):
         plan_item_scores(few, width=0.06)
     weighed = bcm.from_item_scores(scores, weights=1 + scores, weights_are="importance")
     with pytest.raises(ValueError, match="items that count alike"):
