@@ -195,7 +195,12 @@ def check_choice(keyword: str, value: str, choices: Iterable[str]) -> str:
     return value
 
 
-def check_counts(array: Any, fractional: bool = False, name: str = "a count") -> np.ndarray:
+def check_counts(
+    array: Any,
+    fractional: bool = False,
+    name: str = "a count",
+    todo: str = "count whole examples, or pass fractional=True where averaged or weighted is meant",
+) -> np.ndarray:
     """
     Return counts as int64, or as float64 where they are fractional and may be.
 
@@ -207,6 +212,9 @@ def check_counts(array: Any, fractional: bool = False, name: str = "a count") ->
         Whether to allow non-integer counts (averaged matrices, sample weights).
     name : str, default "a count"
         What the message calls them.
+    todo : str
+        What the message advises where they are fractional; by default a keyword of
+        `bayescm.from_cells` and `bayescm.from_matrix`.
 
     Returns
     -------
@@ -234,7 +242,6 @@ def check_counts(array: Any, fractional: bool = False, name: str = "a count") ->
     if fractions.any():
         if fractional:
             return array.astype(np.float64, copy=False)
-        todo = "count whole examples, or pass fractional=True where averaged or weighted is meant"
         _refuse(array, fractions, f"{name} is not a whole number", "whole numbers >= 0", todo)
     _refuse(array, array > _LARGEST, f"{name} is too large", _COUNTED)
     return array.astype(np.int64)

@@ -95,7 +95,7 @@ def proportion(
 
 
 def _as_labelled_counts(numbers):
-    values = check_counts(numbers)
+    values = check_counts(numbers, todo="count whole examples")
     return numbers.copy(data=values) if isinstance(numbers, xr.DataArray) else xr.DataArray(values)
 
 
@@ -411,7 +411,7 @@ def bootstrap(
     prob = check_prob(prob)
     check_choice("method", method, ["percentile", "bca"])
     samples = multinomial_samples(evidence, measures, pairs)
-    check_counts(samples.counts, fractional=False)
+    check_counts(samples.counts, todo="count whole examples")
     check_whole("resamples", resamples, 2, "resamples", 1000)
     rng = np.random.default_rng(check_seed(random_seed))
     tails = np.array([(1 - prob) / 2, (1 + prob) / 2])

@@ -367,12 +367,23 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
 
 
 def not_counts(evidence: Any) -> Exception:
-    """Return the error of something that is no evidence."""
+    """Return the error of something that is no evidence, or evidence of another type."""
+    # Here, since the file of all types has that of counts, which is below.
+    from bayescm.evidence.types import TYPES
+
     allowed = "counts as from_cells, from_matrix or from_predictions return them"
-    todo = "pass a bare matrix through from_matrix"
-    if isinstance(evidence, Mapping):
+    is_mapping = isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset)
+    member = next(iter(evidence.values()), None) if is_mapping else evidence
+    entry = next((entry for entry in TYPES if entry.matches(member)), None)
+    what, todo = "not evidence", "pass a bare matrix through from_matrix"
+    if is_mapping:
         todo = "put counts together first: combine({'a': counts, 'b': counts})"
-    return fail("not evidence", type(evidence).__name__, allowed, todo, TypeError)
+    if entry is None or entry.name == "counts":
+        return fail(what, type(evidence).__name__, allowed, todo, TypeError)
+    if is_mapping:
+        todo = f"make one piece of evidence of all of them: {entry.made_by}({{'a': ..., 'b': ...}})"
+        return fail(what, f"a mapping of {entry.name}", "one piece of evidence", todo, TypeError)
+    return fail("not counts", entry.name, allowed, "this function takes no others", TypeError)
 
 
 def _check_dims(evidence):

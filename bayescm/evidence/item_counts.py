@@ -109,7 +109,7 @@ def _table(name, table):
         if cell not in table or table[cell] is None:
             todo = suggest(cell, map(str, table)) or "give tp, fp and fn"
             raise fail(f"{name} have no {cell}", list(table), _CELLS, todo)
-        counts = check_counts(table[cell], name=f"a count ({cell})")
+        counts = check_counts(table[cell], name=f"a count ({cell})", todo="count whole ones")
         if counts.ndim != 1:
             todo = "pass one number for each item"
             raise fail(f"{cell} is no column", counts.shape, "shape (n,)", todo)
@@ -143,7 +143,7 @@ def as_item_counts(evidence: xr.Dataset) -> xr.Dataset:
         if extra := {*evidence[name].dims} - {"classifier", "item"}:
             todo = "select along it"
             raise fail("item counts have a further dim", sorted(map(str, extra)), "none", todo)
-        check_counts(evidence[name].values, name=f"a count ({name})")
+        check_counts(evidence[name].values, name=f"a count ({name})", todo="count whole ones")
     if not evidence.sizes["item"]:
         raise fail("no items", 0, "one or more", "pass some counts")
     return evidence.assign({name: evidence[name].transpose(..., "item") for name in _CELLS})

@@ -91,7 +91,9 @@ def from_classifiers(
     axes = axes_of(by, ("classifier", "outcome", "label"))
     sizes = {name: len(labels_of) for name, labels_of in columns.items()}
     if weights is not None:
-        weights = check_counts(unmasked(weights, "weights"), name="a weight")
+        weights = check_counts(
+            unmasked(weights, "weights"), name="a weight", todo="count whole examples"
+        )
         sizes["weights"] = len(weights)
     check_sizes(sizes | {name: len(axis.codes) for name, axis in axes.items()})
     codes, labels = _encode(columns, labels, abstain)

@@ -210,9 +210,13 @@ def from_partly_labelled_counts(
     # A table that is labelled has the predictions across, as unlabelled has them down.
     across = labelled.T if isinstance(labelled, pd.DataFrame) else None
     check_row_order({"labelled": labelled, "labelled.T": across, "unlabelled": unlabelled})
-    table = check_counts(labelled)
+    table = check_counts(labelled, todo="count whole examples")
     table = table[None] if table.ndim == 2 else table
-    rest = np.atleast_2d(check_counts(unlabelled, name="a number of unlabelled examples"))
+    rest = np.atleast_2d(
+        check_counts(
+            unlabelled, name="a number of unlabelled examples", todo="count whole examples"
+        )
+    )
     if table.ndim != 3 or table.shape[-1] != table.shape[-2] or rest.shape != table.shape[::2]:
         got = {"labelled": table.shape, "unlabelled": rest.shape}
         todo = "count the labelled by actual and predicted, the others by predicted"

@@ -31,11 +31,25 @@ def with_positive_class(evidence: Any, label: Any = None) -> Any:
         off ``is_positive``, which the models store. Anything else is returned as it is.
     label : optional
         The positive class, instead of the one that the evidence knows.
+
+    Raises
+    ------
+    ValueError
+        If the evidence has no classes, or scores that are of another one.
     """
     if isinstance(evidence, xr.DataTree):
         return _tree_with_positive_class(evidence, label)
-    has_labels = is_outcomes(evidence) or "actual" in getattr(evidence, "coords", ())
-    return evidence if label is None or not has_labels else with_positive(evidence, label)
+    coords = getattr(evidence, "coords", {})
+    if label is None or is_outcomes(evidence) or "actual" in coords:
+        return evidence if label is None else with_positive(evidence, label)
+    if "positive" not in coords:
+        todo = "leave positive out"
+        raise fail("evidence without classes has no positive one", label, "none", todo)
+    if coords["positive"].item() != label:
+        todo = "say which one where the evidence is made: from_scores or from_probabilities"
+        what = "the scores are of another positive class"
+        raise fail(what, label, [coords["positive"].item()], f"{todo}(..., positive=)")
+    return evidence
 
 
 def _tree_with_positive_class(tree, label):

@@ -491,12 +491,15 @@ def _expected_cost(cells, matrix):
 
 # Names, and functions of one's own
 
-_FACTORIES: dict[str, Callable[..., Measure]] = {
-    **{"fbeta": fbeta, "tversky": tversky, "cost": cost},
-    **attempts.FACTORIES,
-    **curves.FACTORIES,
-    **item_scores.FACTORIES,
-    **probabilities.FACTORIES,
+_FACTORIES_OF: dict[str, dict[str, Callable[..., Measure]]] = {
+    "cells": {"fbeta": fbeta, "tversky": tversky, "cost": cost},
+    "attempts": attempts.FACTORIES,
+    "curve": curves.FACTORIES,
+    "item_scores": item_scores.FACTORIES,
+    "probabilities": probabilities.FACTORIES,
+}
+_FACTORIES = {
+    name: factory for factories in _FACTORIES_OF.values() for name, factory in factories.items()
 }
 # Measures of other variables of a posterior than the cells: a file for each variable.
 _FURTHER: tuple[ModuleType, ...] = (attempts, item_scores, example_cells, curves, probabilities)
@@ -594,7 +597,8 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
     elif isinstance(measure, str):
         name = _in_catalogue_case(measure)
         named = (_NAMED_OF.get((variable, name)) for variable in variables)
-        entry = next(filter(None, named), None) or _NAMED.get(name) or _read(name)
+        entry = next(filter(None, named), None) or _NAMED.get(name)
+        entry = entry or _read(name, variables)
         entry = entry if name == measure else entry.called(measure)
     else:
         allowed, todo = "a name or a function of cells", 'pass e.g. "f1"'
@@ -626,7 +630,7 @@ def _in_catalogue_case(name):
 
 
 @lru_cache(maxsize=1024)
-def _read(text):
+def _read(text, variables):
     """Return the measure of a name with parameters, averaged over classes or of chosen ones."""
     with_classes = re.fullmatch(r"(.+)\[([^\[\]()]+)\]", text)
     if with_classes:
@@ -642,14 +646,14 @@ def _read(text):
         name, _, how = name.rpartition("_")
     match = re.fullmatch(r"([^()]+)\((.+)\)", name)
     if (match[1] not in _FACTORIES) if match else (name not in _NAMED):
-        raise _unknown(text)
+        raise _unknown(text, variables)
     entry = _made(text, *match.groups()) if match else _NAMED[name]
     if how and match and entry.takes == "curve":
         return curves.averaged(entry, how).called(text)
     if how and match and entry.one_class and entry.takes == "probabilities" and how != "micro":
         return probabilities.averaged(entry, how).called(text)
     if how == "top_label":
-        raise _unknown(text)
+        raise _unknown(text, variables)
     if how == "samples":
         return example_cells.over_examples(entry).called(text)
     return (averaged(entry, how) if how else entry).called(text)
@@ -699,15 +703,25 @@ def same(first: str, second: str) -> bool:
         return False
 
 
-def _unknown(measure):
-    catalogue = [*names(), "fbeta(beta)", "tversky(alpha,beta)", "cost(matrix)"]
-    averages = [f"{k}_{how}" for k, each in _NAMED.items() if each.one_class for how in AVERAGES]
-    allowed = (
-        f"one of {', '.join(catalogue)}, or an average such as f1_macro, f1_micro, f1_weighted"
-    )
-    return fail(
-        "unknown measure", measure, allowed, suggest(measure, [*catalogue, *_NAMED, *averages])
-    )
+def _unknown(measure, variables):
+    """Return the error of a name that is no measure's, with those of some variables."""
+    if not variables or "example_cells" in variables:  # the labels of an example are classes
+        variables = (*variables, "cells")
+    catalogue = [
+        *(name for variable in variables for name in names(variable)),
+        *(
+            f"{name}({','.join(inspect.signature(factory).parameters)})"
+            for variable in variables
+            for name, factory in _FACTORIES_OF.get(variable, {}).items()
+        ),
+    ]
+    allowed, similar = f"one of {', '.join(catalogue)}", catalogue
+    if "cells" in variables:
+        allowed += ", or an average such as f1_macro, f1_micro, f1_weighted"
+        one_class = [name for name, entry in _NAMED.items() if entry.one_class]
+        averages = [f"{name}_{how}" for name in one_class for how in AVERAGES]
+        similar = [*catalogue, *_NAMED, *averages]
+    return fail("unknown measure", measure, allowed, suggest(measure, similar))
 
 
 def measure(

@@ -108,7 +108,7 @@ def report(
     check_prob(prob), check_kind(kind)
     if checklist is not None:
         check_choice("checklist", checklist, methods.CHECKLISTS)
-    type_of(evidence)  # says what is none
+    of_examples = type_of(evidence).unit == "examples"
     settings = {"prob": prob, "kind": kind, "rope": rope, "random_seed": random_seed}
     asked = {"n": n, "model": model, "concentration": concentration, "positive": positive}
     asked |= {"of": None if of == "parameter" else of, "draws": draws}
@@ -120,6 +120,6 @@ def report(
         methods.add_paragraph(sections, prob, kind)
         if checklist is not None:
             sections.append(methods.checklist(checklist, sections))
-        heading = title or "Evaluation of a classifier"
+        heading = title or ("Evaluation of a classifier" if of_examples else "Evaluation")
         render.write(path, heading, sections, interactive=interactive)
     return path

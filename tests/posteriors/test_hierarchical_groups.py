@@ -6,6 +6,8 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from pymc.model.transform.conditioning import remove_value_transforms
+from pytensor.compile.mode import Mode
 from reference_cases import REFERENCE, data_file
 from scipy.integrate import dblquad
 from scipy.special import betaln, expit, logit
@@ -13,7 +15,7 @@ from scipy.stats import beta, multinomial, multivariate_normal, norm
 from validation.meta_analysis import bivariate_binomial, bivariate_normal
 
 import bayescm as bcm
-from bayescm import posteriors
+from bayescm import models, posteriors
 from bayescm.answers.heterogeneity import shares_beyond_chance
 from bayescm.distributions.empirical import Empirical
 from bayescm.measures import resolve
@@ -23,6 +25,7 @@ from bayescm.simulation import generator
 
 RNG = np.random.default_rng(6)
 SITES = np.array([[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]], [[20, 5], [0, 0]]])
+GROUPS = bcm.from_matrix(SITES, positive=1, dims=("group",))
 MANY = RNG.integers(1, 15, (5, 3, 3)) + 12 * np.eye(3, dtype=int)
 
 
@@ -130,6 +133,59 @@ def test_the_prior_is_what_it_says():
     expected = expected + beta(2, 2).logpdf((1 + rho) / 2) - np.log(2) + np.log1p(-(rho**2))
     np.testing.assert_allclose(rates.log_prior(points), expected)
     np.testing.assert_allclose(rates.log_posterior(points), expected)  # no trials: no evidence
+
+
+def log_of_model(model, points, names):
+    """Return a PyMC model's log density of some free variables, at every draw."""
+    of_names = [variable for variable in model.free_RVs if variable.name in names]
+    function = model.compile_logp(vars=of_names, jacobian=False, mode=Mode("py", None))
+    inputs = {variable.name for variable in function.f.maker.fgraph.inputs}
+    free = {variable.name: points[variable.name] for variable in model.free_RVs}
+    return [
+        float(function({name: values[i] for name, values in free.items() if name in inputs}))
+        for i in range(len(points["spread"]))
+    ]
+
+
+def test_the_prior_of_two_classes_is_that_of_the_model():
+    model = remove_value_transforms(models.hierarchical_groups(GROUPS))
+    posterior = posteriors.hierarchical_groups(GROUPS)
+    points = posterior.variables(5, np.random.default_rng(0))
+    rates, spread, rho = points["rates"], points["spread"], 2 * points["correlation"] - 1
+    middle, logs = logit(rates), np.log(spread)
+    (collection,) = posterior.collections
+    share = np.stack([middle[:, 0], logs[:, 0]], axis=1)
+    pair = np.column_stack([middle[:, 1:], logs[:, 1:], np.arctanh(rho)])
+    direct = collection.shares.log_prior(share) + collection.rates.log_prior(pair)
+    # From densities of logits, logs and atanh to those of rates, spreads and (1 + rho) / 2.
+    direct -= np.log(rates * (1 - rates)).sum(1) + logs.sum(1) + np.log((1 - rho**2) / 2)
+    of_model = log_of_model(model, points, ("rates", "spread", "correlation"))
+    np.testing.assert_allclose(of_model, direct, atol=1e-6)
+
+
+def test_the_density_of_more_classes_is_that_of_the_model():
+    counts = bcm.from_matrix(MANY[:2], labels=list("abc"), dims=("group",))
+    model = remove_value_transforms(models.hierarchical_groups(counts))
+    posterior = posteriors.hierarchical_groups(counts)
+    points = posterior.variables(5, np.random.default_rng(0))
+    of_parts = [points["shares"]]
+    of_parts += [np.stack([right, 1 - right], axis=-1) for right in points["right"].T]
+    of_parts += [points["errors"][:, row] for row in range(3)]
+    (collection,), direct = posterior.collections, 0.0
+    spreads = np.log(points["spread"])
+    for index, (hierarchy, shares) in enumerate(zip(collection.hierarchies, of_parts, strict=True)):
+        parameters = np.column_stack([shares, spreads[:, index]])
+        direct = direct + hierarchy.log_posterior(parameters) - spreads[:, index]
+    names = ("shares", "right", "errors", "spread")
+    function = model.compile_logp(jacobian=False, mode=Mode("py", None))
+    of_model = [
+        float(function({variable: points[variable][i] for variable in names})) for i in range(5)
+    ]
+    np.testing.assert_allclose(of_model - direct, (of_model - direct)[0], atol=1e-6)
+    wider = posteriors.hierarchical_groups(counts, spread=2.0).collections[0].hierarchies[0]
+    parameters = np.column_stack([points["shares"], spreads[:, 0]])
+    moved = wider.log_posterior(parameters) - collection.hierarchies[0].log_posterior(parameters)
+    assert np.ptp(moved) > 0.01
 
 
 def test_weights_stay_even_for_two_classes():
