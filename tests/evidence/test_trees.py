@@ -115,3 +115,12 @@ def test_each_group_of_a_fit_is_measured():
     np.testing.assert_allclose(drawn, ends, atol=0.02)
     with pytest.raises(ValueError, match="Expected one of 'group'"):
         bcm.measure(tree, "recall", of="nonsense")
+
+
+def test_a_positive_class_that_says_nothing_is_refused():
+    scores = bcm.from_scores([0, 0, 1, 1, 0, 1], [0.1, 0.4, 0.3, 0.8, 0.2, 0.9])
+    assert bcm.interval(scores, "auc", positive=1).equals(bcm.interval(scores, "auc"))
+    with pytest.raises(ValueError, match="the scores are of another positive class: 0"):
+        bcm.interval(scores, "average_precision", positive=0)
+    with pytest.raises(ValueError, match="evidence without classes has no positive one: 1"):
+        bcm.interval(bcm.from_attempts([[1, 0, 1], [0, 0, 1]]), "mean", positive=1)
