@@ -100,7 +100,7 @@ class ExampleCells:
         The weight of each unit, the same for all systems; any scale.
     unit : ndarray of int, shape (n,)
         The unit that each example belongs to, such as itself or its cluster.
-    prior_cells : ndarray, shape (S, 4, L)
+    prior_cells : ndarray, shape (S, K, 4, L)
         The weight of the pseudo-examples in every cell of every label, in the order of the cells
         above.
     end_weight : ndarray, shape (S, 2)
@@ -149,7 +149,7 @@ class ExampleCells:
             values = self._cell(name, formula)
             values = values if places is None else values[..., places]
             systems = [self.weight @ self._by_unit(of_system) for of_system in values]
-            cells.append(np.stack(systems, axis=1) + prior[:, index, None, :])
+            cells.append(np.stack(systems, axis=1) + prior[:, :, index])
         return cells
 
     def macro_average(self, formula: Callable, places: Sequence[int] | None = None) -> np.ndarray:

@@ -265,6 +265,11 @@ class ItemScores(SlicedItems):
             "items that people scored."
         ]
 
+    def distance(self, first: int, second: int) -> np.ndarray:
+        """Return how far two systems are apart in each item that both have a score of."""
+        distance = np.abs(self.score[first] - self.score[second])
+        return distance[~np.isnan(distance)]
+
     # Draws
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:

@@ -10,8 +10,14 @@ gamma variates :math:`g_i \sim \mathrm{Gamma}(1)`, and the cell c of a label l i
 with e pseudo-examples in each of its cells: the table of one label by itself has the posterior
 Dirichlet(tp + e, fn + e, fp + e, tn + e), that of a table of counts. Sums over the labels have e
 pseudo-examples in each cell too, however many labels there are, and macro averages are freed of
-their bias (`bayescm.measures.example_cells`). Systems that labelled the same examples share the
-weights, and the pseudo-examples.
+their bias (`bayescm.measures.example_cells`).
+
+Systems that labelled the same examples share the weights. The pseudo-examples have the same labels
+for all systems, which are right and wrong in them independently of one another: of those that have
+a label, each system hits a share Beta(e, e). In the table of truth and two answers each cell then
+has about e / 2, as that of `bayescm.posteriors.paired_outcomes` has. Pseudo-examples in which all
+systems did the same would make a difference too certain: of a label with four positives, which two
+systems hit alike, it would be known to be 0.
 
 Means over the examples (``_samples``, subset accuracy, Hamming loss) are those of item scores
 (`bayescm.posteriors.item_scores`): the pseudo-examples are then half a one with the lowest and half
@@ -23,10 +29,8 @@ Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9, 130-134
 doi:10.1214/aos/1176345338
 """
 
-import warnings
 from collections.abc import Mapping
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -42,7 +46,7 @@ from bayescm.measures import example_cells
 from bayescm.measures.example_cells import CELL_NAMES, ExampleCells
 from bayescm.measures.item_scores import mean as MEAN
 from bayescm.measures.measure import OverExamples, OverLabels
-from bayescm.posteriors.base import DRAWS, Posterior
+from bayescm.posteriors.base import DRAWS
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.posteriors.item_scores import ItemScores, item_scores
 from bayescm.posteriors.sliced_items import SlicedItems
@@ -52,10 +56,6 @@ _PRODUCTS = 2e10  # of weights and cells in all by default, in some seconds
 _FEWEST_DRAWS = 500
 # A label of fewer positives is cautioned of: averages over such labels cover less than they say.
 _FEW_POSITIVES = 4
-# So many examples in which two systems differ are cautioned of, and no fewer in which they differ
-# by unequal numbers of labels: of 100 and of 300 examples 3 that differ cover .83 of the
-# differences of F1, 6 and 12 .90, 19 and more .93 to .95, in simulations of 300 data sets each.
-_FEW_APART = 15
 
 
 def multilabel(evidence: xr.Dataset, *, concentration: float = 0.5) -> "Multilabel":
@@ -150,44 +150,22 @@ class Multilabel(SlicedItems):
 
     @property
     def values_per_draw(self) -> int:
-        """The weights of the examples, and the cells."""
+        """The weights of the examples, the cells and the pseudo-examples in them."""
         systems, examples, labels = self.cells["tp"].shape
-        return examples + 4 * systems * labels
+        return examples + 8 * systems * labels
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return how many draws are made where nothing else is asked for."""
         return int(np.clip(_PRODUCTS / (4 * self.cells["tp"].size), _FEWEST_DRAWS, DRAWS))
 
-    def by(self, dim: str) -> Posterior:
-        """Return itself; warn where two systems differ in few examples, or in none."""
-        if dim == "classifier" and self.names is not None:
-            for first, second in combinations(range(len(self.names)), 2):
-                self._warn_if_alike(first, second, self.names)
-        return super().by(dim)
-
-    def _warn_if_alike(self, first, second, names):
+    def distance(self, first: int, second: int) -> np.ndarray:
+        """Return in how many cells two systems differ, of each example."""
         pairs = [
             values[[first, second]].astype(float)
             for name in CELL_NAMES
             if (values := self.cells[name]) is not None
         ]
-        apart = sum(np.abs(pair[0] - pair[1]) for pair in pairs).sum(axis=-1)
-        size, systems = len(apart), f"{names[first]} and {names[second]}"
-        # Kish's effective number (Survey Sampling, 1965, section 11.7) of weights by distance
-        number = apart.sum() ** 2 / (apart**2).sum() if apart.any() else 0
-        if number >= _FEW_APART:
-            return
-        unit = "examples" if self.unit == "example" else "items"
-        if not apart.any():
-            words = (
-                f"{systems} are alike in all {size:,} {unit}. They may differ in others, and an "
-            )
-            words += "an interval of no length does not say otherwise."
-        else:
-            words = f"{systems} differ in {np.count_nonzero(apart):,} of {size:,} {unit}, worth "
-            words += f"{number:.0f} of equal difference: too few to know a difference of sums and "
-            words += "averages over labels by, whose interval may be too short."
-        warnings.warn(words, stacklevel=2)
+        return sum(np.abs(pair[0] - pair[1]) for pair in pairs).sum(axis=-1)
 
     def caveats(self, of: str = "parameter") -> list[str]:
         """Say what few clusters and few positives make doubtful."""
@@ -219,9 +197,23 @@ class Multilabel(SlicedItems):
         """Draw the cells of some examples in their population."""
         weight, unit = self.weights.unit_weights(items, size, rng, of)
         concentration = self.concentration if self.estimands[of] == "share" else 0.0
-        prior_cells = rng.standard_gamma(concentration, (size, 4, self.cells["tp"].shape[-1]))
+        prior_cells = self._prior_cells(size, rng, concentration)
         end_weight = rng.standard_gamma(concentration, (size, 2))
         return self._cells_of(items, weight, unit, prior_cells, end_weight, concentration)
+
+    def _prior_cells(self, size, rng, concentration):
+        """Draw the pseudo-examples (S, K, 4, L), which have the same labels for all systems."""
+        systems, _, labels = self.cells["tp"].shape
+        first = rng.standard_gamma(concentration, (size, 4, labels))
+        prior_cells = np.repeat(first[:, None], systems, axis=1)
+        if systems > 1 and concentration:
+            of_label = first.reshape(size, 1, 2, 2, labels).sum(
+                axis=3
+            )  # those with it, and without
+            hit = rng.beta(concentration, concentration, (size, systems - 1, 2, labels))
+            prior_cells[:, 1:, [0, 2]] = of_label * hit
+            prior_cells[:, 1:, [1, 3]] = of_label * (1 - hit)
+        return prior_cells
 
     def _cells_of(self, items, weight, unit, prior_cells, end_weight, concentration):
         cells: dict[str, Any] = {
@@ -239,9 +231,10 @@ class Multilabel(SlicedItems):
 
     def sample(self, items: np.ndarray) -> ExampleCells:
         """Return the cells of some examples in these themselves, as one draw without a prior."""
-        labels = self.cells["tp"].shape[-1]
+        systems, _, labels = self.cells["tp"].shape
         weight, unit = np.ones((1, len(items))), np.arange(len(items))
-        nothing = {"prior_cells": np.zeros((1, 4, labels)), "end_weight": np.zeros((1, 2))}
+        nothing = {"prior_cells": np.zeros((1, systems, 4, labels))}
+        nothing["end_weight"] = np.zeros((1, 2))
         return self._cells_of(items, weight, unit, **nothing, concentration=0.0)
 
     # What is known without draws, and means over the examples

@@ -6,8 +6,10 @@ draw all systems are measured in the same population. Answers have the dims of t
 ``classifier``, where the evidence has several systems.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,12 @@ import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import items_of_slices, slice_dims
 from bayescm.posteriors.base import LabelTemplate, Posterior
+
+# Fewer effective items in which two systems differ are warned of, where they differ by unequal
+# amounts. Of 50 and 200 items of which 1 to 10 differ .74 to .99 of the differences of means are
+# covered, least where gains are small and losses large and rare; of 20 and more .91 to .97 (600
+# simulated sets each). Where all differ by one amount, .95 and more are covered whatever they are.
+_FEW_APART = 15
 
 
 class SlicedItems(Posterior):
@@ -56,6 +64,20 @@ class SlicedItems(Posterior):
             template = template.append_dim(dim, self.evidence[dim].values)
         return template if self.names is None else template.append_dim("classifier", self.names)
 
+    def distance(self, first: int, second: int) -> np.ndarray | None:
+        """Return how far two systems are apart in each item; None where it does not matter."""
+        return None
+
+    def by(self, dim: str) -> Posterior:
+        """Return itself; warn where two systems differ in few items, or in none."""
+        if dim == "classifier" and self.names is not None:
+            for first, second in combinations(range(len(self.names)), 2):
+                distance = self.distance(first, second)
+                if distance is not None:
+                    pair = f"{self.names[first]} and {self.names[second]}"
+                    _warn_if_alike(distance, pair, self.unit)
+        return super().by(dim)
+
     def population(self, items: np.ndarray, size: int, rng: np.random.Generator, of: str) -> Any:
         """Draw the population that some items come from."""
         raise NotImplementedError
@@ -96,3 +118,24 @@ class SlicedItems(Posterior):
         values = np.stack(by_slice, axis=axis)
         further = values.shape[axis + 2 :]
         return values.reshape((*values.shape[:axis], *self.template.shape, *further))
+
+
+def _warn_if_alike(distance, pair, unit):
+    """Warn where two systems are as good as alike."""
+    apart = distance[distance > 0]
+    if not apart.size:
+        warnings.warn(
+            f"{pair} are alike in all {len(distance):,} {unit}s. They may differ in others, and an "
+            "interval of no length does not say otherwise.",
+            stacklevel=2,
+        )
+        return
+    # Kish's effective number (Survey Sampling, 1965, section 11.7) of weights by distance
+    number = apart.sum() ** 2 / (apart**2).sum()
+    if number < _FEW_APART and np.ptp(apart) > 1e-9 * apart.max():
+        warnings.warn(
+            f"{pair} differ in {apart.size:,} of {len(distance):,} {unit}s, worth {number:.0f} of "
+            "equal difference: too few to know how much others differ, and the interval of the "
+            "difference may be too short.",
+            stacklevel=2,
+        )

@@ -90,10 +90,11 @@ def test_systems_are_paired_by_item():
 
 
 @pytest.mark.long
-def test_two_copies_of_a_system_never_differ():
+def test_two_copies_of_a_system_differ_nowhere_and_are_warned_of():
     copies = bcm.from_item_scores({"a": A, "b": A})
     for measure in ("mean", "median", "share_above(0.5)"):
-        row = bcm.compare(copies, measure).iloc[0]
+        with pytest.warns(UserWarning, match="a and b are alike in all 80 items"):
+            row = bcm.compare(copies, measure).iloc[0]
         assert (row["lower"], row["upper"]) == (0, 0) or measure == "share_above(0.5)"
 
 
@@ -298,3 +299,19 @@ def test_a_share_above_a_mark_is_strictly_above_it_and_says_so():
     marks = bcm.from_item_scores([1, 2, 3, 3, 4], range=(1, 5))
     assert bcm.summary(marks, "share_above(3)")["point"].item() == pytest.approx(0.2)
     assert bcm.measures.display_name("share_above(3)") == "share strictly above 3"
+
+
+def test_systems_that_are_nearly_alike_are_warned_of():
+    scores = np.random.default_rng(4).random(40)
+    near = scores.copy()
+    near[:5] = np.random.default_rng(5).random(5)
+    copies, few = (
+        bcm.from_item_scores({"a": scores, "b": other}, range=(0, 1)) for other in (scores, near)
+    )
+    for measure in ("median", "mean"):
+        with pytest.warns(UserWarning, match="a and b are alike in all 40 items"):
+            bcm.compare(copies, measure)
+        with pytest.warns(UserWarning, match="differ in 5 of 40 items, worth"):
+            bcm.compare(few, measure)
+    right = {"a": (scores > 0.5) * 1.0, "b": (near > 0.5) * 1.0}
+    bcm.compare(bcm.from_item_scores(right, range=(0, 1)), "mean")  # by one and the same amount

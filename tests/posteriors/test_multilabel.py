@@ -104,23 +104,48 @@ def test_systems_are_paired_by_example():
         assert row["p_better"] > 0.9
 
 
-def test_two_copies_of_a_system_never_differ_and_are_warned_of():
+def test_two_copies_of_a_system_may_differ_in_other_examples_and_are_warned_of():
     copies = bcm.from_multilabel(ACTUAL, {"a": A, "b": A})
-    for measure in ("f1_micro", "f1_macro", "recall[1]"):
+    for measure in ("f1_micro", "f1_macro", "recall[1]", "hamming_loss"):
         with pytest.warns(UserWarning, match="a and b are alike in all 80 examples"):
             row = bcm.compare(copies, measure).iloc[0]
-        assert (row["lower"], row["upper"]) == (0, 0)
+        assert row["lower"] < 0 < row["upper"]
+        assert row["p_better"] == pytest.approx(0.5, abs=0.03)
 
 
 def test_systems_that_differ_in_few_examples_are_warned_of():
     near = A.copy()
     near[:12, 0] ^= True
-    with pytest.warns(UserWarning, match="differ in 12 of 80 examples, worth 12 of equal"):
+    near[0, 1] ^= True
+    with pytest.warns(UserWarning, match="differ in 12 of 80 examples, worth 11 of equal"):
         bcm.compare(bcm.from_multilabel(ACTUAL, {"a": A, "b": near}), "f1_micro")
-    near[:16, 0] = ~A[:16, 0]
+    near[:20, 0] = ~A[:20, 0]
     bcm.compare(bcm.from_multilabel(ACTUAL, {"a": A, "b": near}), "f1_micro")
     summary = bcm.summary(bcm.from_multilabel(ACTUAL, {"a": A, "b": A}), "f1_micro")
     assert len(summary) == 2  # which compares nothing, and is not warned of
+
+
+def test_the_difference_in_one_label_is_that_of_its_joint_table():
+    both = bcm.from_classifiers(ACTUAL[:, 1], {"a": A[:, 1], "b": B[:, 1]}, positive=True)
+    for measure in ("recall", "f1", "specificity"):
+        of_label = bcm.compare(BOTH, f"{measure}[dog]").iloc[0]
+        expected = bcm.compare(both, measure).iloc[0]
+        columns = ["mean", "sd", "lower", "upper"]
+        difference = (of_label[columns] - expected[columns]).to_numpy(float)
+        np.testing.assert_allclose(difference / expected["sd"], 0, atol=0.12)
+
+
+def test_pseudo_examples_have_the_same_labels_for_all_systems():
+    posterior, rng = multilabel(BOTH), np.random.default_rng(2)
+    cells = posterior.population(np.arange(80), 20_000, rng, "population").prior_cells
+    tp, fn, fp, tn = np.moveaxis(cells[..., 0], -1, 0)
+    np.testing.assert_allclose(tp[:, 0] + fn[:, 0], tp[:, 1] + fn[:, 1])
+    np.testing.assert_allclose(fp[:, 0] + tn[:, 0], fp[:, 1] + tn[:, 1])
+    for cell in (tp, fn, fp, tn):  # that of each system by itself is Gamma(1/2)
+        for system in (0, 1):
+            assert stats.kstest(cell[:, system], stats.gamma(0.5).cdf).pvalue > 0.001
+    share = tp / (tp + fn)
+    assert abs(np.corrcoef(share.T)[0, 1]) < 0.03
 
 
 def test_clusters_widen_intervals():
