@@ -1,0 +1,278 @@
+r"""
+Plans of item scores, of labels beside a judge and of repeated answers, by other simulations.
+
+Item scores. The pilot's scores and the ends of their range, which count half an item each, get
+Dirichlet shares; a test set of n items is drawn by these shares, and its mean has the posterior of
+such shares again. How often the limits of many of its draws are as near as the plan promises, or
+leave 0 out, is its assurance.
+
+Labels. The strata of a judge have shares :math:`\pi` and a truth t in each, Dirichlet with half an
+example in each cell; labels are drawn from t where the plan puts them, and the posterior that they
+leave is drawn anew. What a judge is worth is the number of examples of which a Dirichlet table has
+the same posterior variance.
+
+Repeated answers. The rates of items are a mixture over 21 values, with the prior of
+`bayescm.models.repeated_items`. Shares are drawn from their posterior, by a chain for each data
+set, answers of new items from the shares, and the posterior of these by Gibbs sampling, of which
+many sweeps are kept.
+
+The intervals of a plan of repeated answers are of 200 draws, which are `FEW_DRAWS` shorter than of
+thousands of normal draws: this is counted as their error. What a plan of labels says of the width
+that is to come is a delta method, "about what is to be expected": `ROUGH` of the width is counted
+as its error.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import optimize, stats
+
+import bayescm as bcm
+from bayescm.evidence.partly_labelled import from_partly_labelled_counts
+from bayescm.simulation import Repeated, Replications
+from validation.recomputed import Figure, rows, summarised
+
+planning = bcm.planning
+CASES = dict(enumerate([("item scores",), ("labels",), ("worth",), ("attempts",)], start=1))
+TAILS = [0.025, 0.975]
+ROUGH, FEW_DRAWS = 0.05, 0.03
+PACKAGE_SETS, PACKAGE_REPLICATIONS, WORTH_DRAWS = 400, 40, 10_000
+# By actual class and what the judge says; and the examples that the judge alone has seen.
+LABELLED, UNLABELLED = np.array([[28, 4], [3, 15]]), np.array([1500, 400])
+PSEUDO_COUNT = 0.5
+SUPPORT = np.sin(np.linspace(0, np.pi / 2, 21)) ** 2
+PRIOR = np.full(21, 0.9 / 19)
+PRIOR[[0, -1]] = 0.05
+BURN, SWEEPS = 500, 4000
+
+
+# Item scores
+
+
+def limits_of_means(
+    rng: np.random.Generator, values: np.ndarray, weight: np.ndarray, draws: int
+) -> np.ndarray:
+    """Return equal-tailed limits (2,) of the mean of values with Dirichlet shares."""
+    positive = weight > 0
+    gammas = rng.standard_gamma(weight[positive], (draws, positive.sum()))
+    return np.quantile(gammas @ values[positive] / gammas.sum(1), TAILS)
+
+
+def of_item_scores(rng: np.random.Generator, size: int) -> Iterator[Any]:
+    """Yield the assurance of plans of a width and of a difference."""
+    pilot = np.random.default_rng(7)
+    first = pilot.beta(5, 2, 40)
+    second = np.clip(first - 0.05 + pilot.normal(0, 0.12, 40), 0, 1)
+    one = bcm.from_item_scores(first, range=(0, 1))
+    two = bcm.from_item_scores({"a": first, "b": second}, range=(0, 1))
+    largest = np.abs(first - second).max()
+    for question, evidence, scores, ends, goal in (
+        ("width of a mean score", one, first, [0, 1], {"width": 0.1}),
+        (
+            "difference of mean scores",
+            two,
+            first - second,
+            [-largest, largest],
+            {"difference": 0.05},
+        ),
+    ):
+        plan = planning.plan_item_scores(evidence, replications=PACKAGE_SETS, **goal).iloc[0]
+        population = np.concatenate([scores, ends])
+        ends_alone = np.where(np.arange(len(population)) < len(scores), 0.0, PSEUDO_COUNT)
+        reached = []
+        for _ in range(size):
+            shares = rng.dirichlet(np.where(ends_alone > 0, PSEUDO_COUNT, 1.0))
+            sample = rng.multinomial(int(plan["n"]), shares)
+            low, high = limits_of_means(rng, population, sample + ends_alone, 8000)
+            if "width" in goal:
+                reached.append(high - low <= goal["width"])
+            else:
+                reached.append(low - shares @ population + goal["difference"] > 0)
+        own = Figure(np.mean(reached), np.sqrt(0.9 * 0.1 / size))
+        package = Figure(float(plan["assurance"]), np.sqrt(0.9 * 0.1 / PACKAGE_SETS))
+        yield from rows(question, {"assurance": package}, {"assurance": own})
+
+
+# Labels beside a judge
+
+
+def judged_tables(rng: np.random.Generator, labelled: np.ndarray, size: int) -> np.ndarray:
+    """Return draws (size, actual, judge) of the table of the judge."""
+    number = LABELLED.sum(0) + UNLABELLED
+    shares = rng.dirichlet(number + 2 * PSEUDO_COUNT, size)
+    truth = np.stack([rng.dirichlet(column + PSEUDO_COUNT, size) for column in labelled.T], -1)
+    return shares[:, None] * truth
+
+
+def f1(table: np.ndarray) -> np.ndarray:
+    """Return F1 of tables (..., 2, 2)."""
+    return 2 * table[..., 1, 1] / (2 * table[..., 1, 1] + table[..., 0, 1] + table[..., 1, 0])
+
+
+def recall(table: np.ndarray) -> np.ndarray:
+    """Return the recall of tables (..., 2, 2)."""
+    return table[..., 1, 1] / table[..., 1, :].sum(-1)
+
+
+def prevalence(table: np.ndarray) -> np.ndarray:
+    """Return the prevalence of tables (..., 2, 2)."""
+    return table[..., 1, :].sum(-1)
+
+
+MEASURES: dict[str, Callable] = {"f1": f1, "recall": recall, "prevalence": prevalence}
+
+
+def shortest(draws: np.ndarray) -> float:
+    """Return the length of the shortest interval that holds 95 % of draws."""
+    ordered = np.sort(draws)
+    inside = int(np.ceil(0.95 * len(ordered)))
+    return float((ordered[inside:] - ordered[:-inside]).min())
+
+
+def expected_width(
+    rng: np.random.Generator, measure: Callable, labels: np.ndarray, size: int
+) -> tuple[Figure, Figure]:
+    """Return length and standard deviation to be expected after so many labels by stratum."""
+    truth = judged_tables(rng, LABELLED, size)
+    share_positive = truth[:, 1] / truth.sum(1)
+    widths, deviations = [], []
+    for chance in share_positive:
+        positive = rng.binomial(labels, chance)
+        labelled = LABELLED + np.stack([labels - positive, positive])
+        values = measure(judged_tables(rng, labelled, 4000))
+        widths.append(shortest(values))
+        deviations.append(values.std())
+    return tuple(  # type: ignore[return-value]
+        Figure(np.mean(values), np.std(values) / np.sqrt(size)) for values in (widths, deviations)
+    )
+
+
+def of_labels(rng: np.random.Generator, size: int) -> Iterator[Any]:
+    """Yield widths to be expected, and whether labels elsewhere would tell more."""
+    evidence = from_partly_labelled_counts(LABELLED, UNLABELLED, labels=["-", "+"], positive="+")
+    for name, measure in MEASURES.items():
+        for budget in (40, 200):
+            plan = planning.plan_labels(evidence, name, budget)
+            labels = plan["label_next"].to_numpy()
+            width, deviation = expected_width(rng, measure, labels, size)
+            expected = float(plan["width_after"].iloc[0])
+            package = {"width after": Figure(expected, ROUGH * expected)}
+            yield from rows(f"labels for {name}", package, {"width after": width})
+            # The variance that labels elsewhere would leave is no smaller.
+            excess, error = 0.0, deviation.error
+            for moved in (-1, 1):
+                step = moved * max(1, budget // 4)
+                other = np.clip(labels + np.array([step, -step]), 0, budget)
+                _, elsewhere = expected_width(rng, measure, other, size)
+                if deviation.value - elsewhere.value > excess:
+                    excess = deviation.value - elsewhere.value
+                    error = float(np.hypot(deviation.error, elsewhere.error))
+            yield from rows(
+                f"labels for {name}",
+                {"elsewhere": Figure(0.0)},
+                {"elsewhere": Figure(excess, error)},
+            )
+
+
+def of_worth(rng: np.random.Generator, size: int) -> Iterator[Any]:
+    """Yield how many labels alone would tell as much, relative to the package's number."""
+    evidence = from_partly_labelled_counts(LABELLED, UNLABELLED, labels=["-", "+"], positive="+")
+    table = planning.labels_worth(evidence, list(MEASURES)).set_index("measure")
+    drawn = judged_tables(rng, LABELLED, 1000 * size)
+    mean = drawn.mean(0)
+    for name, measure in MEASURES.items():
+        variance = measure(drawn).var()
+
+        def excess(log_number, measure=measure, variance=variance):
+            fixed = np.random.default_rng(5)
+            alone = fixed.dirichlet(np.ravel(mean * np.exp(log_number) + PSEUDO_COUNT), 1000 * size)
+            return np.log(measure(alone.reshape(-1, 2, 2)).var() / variance)
+
+        number = float(np.exp(optimize.brentq(excess, np.log(10), np.log(5000), xtol=1e-3)))
+        error = np.sqrt(2 * (2 + 2) / (1000 * size))  # of the ratio of two variances, generously
+        package = Figure(float(table.loc[name, "worth"]) / number, np.sqrt(8 / WORTH_DRAWS))
+        yield from rows("worth of a judge", {name: package}, {name: Figure(1.0, error)})
+    positive = prevalence(drawn)
+    share, variance = positive.mean(), positive.var()
+    exact = share * (1 - share) / variance - 1 - 4 * PSEUDO_COUNT
+    package = Figure(float(table.loc["prevalence", "worth"]) / exact, np.sqrt(8 / WORTH_DRAWS))
+    error = np.sqrt(2 / (1000 * size))
+    yield from rows("worth of a judge", {"beta": package}, {"beta": Figure(1.0, error)})
+
+
+# Repeated answers
+
+
+def gibbs(rng: np.random.Generator, right: np.ndarray, attempts: int, sweeps: int) -> np.ndarray:
+    """Return draws (sweeps, R, 21) of the shares, of data sets (R, items) of right answers."""
+    number = np.stack([(right == k).sum(-1) for k in range(attempts + 1)], -1)  # (R, A + 1)
+    likelihood = stats.binom.pmf(np.arange(attempts + 1)[:, None], attempts, SUPPORT)
+    shares, kept = np.broadcast_to(PRIOR, (len(right), 21)), []
+    for sweep in range(BURN + sweeps):
+        chance = shares[:, None] * likelihood
+        chance = chance / chance.sum(-1, keepdims=True)
+        sorts = rng.multinomial(number, chance).sum(1)
+        gammas = np.maximum(rng.standard_gamma(PRIOR + sorts), 1e-300)
+        shares = gammas / gammas.sum(-1, keepdims=True)
+        if sweep >= BURN:
+            kept.append(shares)
+    return np.stack(kept)
+
+
+def of_attempts(rng: np.random.Generator, size: int) -> Iterator[Any]:
+    """Yield widths of intervals of other numbers of items and attempts."""
+    pilot = np.random.default_rng(4)
+    answers = (pilot.random((20, 4)) < pilot.beta(1, 0.7, (20, 1))).astype(int)
+    evidence = bcm.from_attempts(answers)
+    copies = np.broadcast_to(answers.sum(1), (3 * size, 20))
+    shares = gibbs(rng, copies, 4, 4 * BURN)[-1]
+    measures = {"mean": SUPPORT, "pass_at(4)": 1 - (1 - SUPPORT) ** 4}
+    for items, attempts in ((20, 4), (80, 4), (20, 8)):
+        plans = {
+            name: planning.plan_attempts(
+                evidence,
+                name,
+                items=items,
+                attempts=attempts,
+                kind=kind,
+                replications=PACKAGE_REPLICATIONS,
+            ).iloc[0]
+            for name, kind in (("mean", "eti"), ("pass_at(4)", "hdi"))
+        }
+        drawn, shares = shares[:size], shares[size:]
+        sorts = np.array([rng.choice(21, items, p=share) for share in drawn])
+        right = rng.binomial(attempts, SUPPORT[sorts])
+        posterior = gibbs(rng, right, attempts, SWEEPS)
+        for name, values in measures.items():
+            of_sets = (posterior @ values).T
+            if name == "mean":
+                widths = np.array([np.ptp(np.quantile(draws, TAILS)) for draws in of_sets])
+            else:
+                widths = np.array([shortest(draws) for draws in of_sets])
+            own = Figure(widths.mean(), widths.std(ddof=1) / np.sqrt(size))
+            width, error = float(plans[name]["width"]), float(plans[name]["width_se"])
+            package = Figure(width, float(np.hypot(error, FEW_DRAWS * width)))
+            answer = f"{items} items, {attempts} attempts"
+            yield from rows(f"attempts, {name}", {answer: package}, {answer: own})
+
+
+def figures(replications: Replications, plan: str) -> Iterator[Mapping[str, Any]]:
+    """Yield a row for every figure."""
+    rng, number = replications.generator(), replications.number
+    simulate: dict[str, tuple[Callable, int]] = {
+        "item scores": (of_item_scores, 20 * number),
+        "labels": (of_labels, 10 * number),
+        "worth": (of_worth, number),
+        "attempts": (of_attempts, 3 * number),
+    }
+    function, size = simulate[plan]
+    yield from function(rng, size)
+
+
+def table_rows(replications: Replications, plan: str) -> Iterator[Mapping[str, Any]]:
+    """Yield a row for every question of a case."""
+    yield from summarised(figures(replications, plan))
+
+
+EXPERIMENTS = [Repeated("recomputed", CASES, table_rows, columns=["plan"], table="simulated_plans")]
