@@ -21,8 +21,9 @@ from bayescm.posteriors.repeated_items import Mixture, RepeatedItems, repeated_i
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
 
 # Draws of each data set simulated: their width then errs by some 7 %, less than widths differ from
-# data set to data set. Chains of which several draws are taken need a third of the time of a chain
-# for each draw.
+# data set to data set, and is too short by 2 % (equal tails) or 3 % (highest density), as measured
+# on 400 samples of a normal distribution. Chains of which several draws are taken need a third of
+# the time of a chain for each draw.
 _DRAWS, _CHAINS = 200, 25
 
 
@@ -81,7 +82,8 @@ def plan_attempts(
     Notes
     -----
     Of more attempts than there are so far a plan knows what its prior says of items that were never
-    or always solved, and no more.
+    or always solved, and no more. Each interval is of 200 draws: it is 2 to 3 % shorter than of
+    many.
 
     Examples
     --------
