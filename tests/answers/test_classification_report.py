@@ -5,7 +5,7 @@ from sklearn import metrics
 import bayescm as bcm
 
 
-@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("classes", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_the_points_are_those_of_scikit_learn(classes):
     rng = np.random.default_rng(classes)
     truth = rng.integers(0, classes, 120)

@@ -43,6 +43,7 @@ def test_what_a_model_uses_up_lies_in_one_block():
     np.testing.assert_allclose(lazy.compute(scheduler="sync"), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("counts", [COUNTS, LABELLED], ids=["plain", "labelled"])
 def test_a_table_of_blocks_is_the_table_of_all(counts):
     with dask.config.set(scheduler="sync"):

@@ -107,6 +107,7 @@ def test_readings_of_the_average(average):
     np.testing.assert_allclose(bcm.prob_above(folds, "mcc", high, **settings), 0.05, atol=1e-3)
 
 
+@pytest.mark.long
 def test_a_class_that_is_never_predicted_and_a_fold_without_positives():
     counts = bcm.from_cells(tp=[0, 0, 0], fn=[3, 0, 2], fp=0, tn=[5, 8, 6]).rename(batch="fold")
     for model in MODELS:

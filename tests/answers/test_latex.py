@@ -183,6 +183,7 @@ def test_pdflatex_sets_it(tmp_path, summary, comparisons):
     assert (tmp_path / "paper.pdf").stat().st_size > 5000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", ["data_set", "measure"])
 def test_a_table_that_is_turned_marks_the_same_cells(rows):
     rng, sets = np.random.default_rng(3), {}

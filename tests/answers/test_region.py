@@ -44,6 +44,7 @@ def test_the_density_integrates_to_one():
     assert float(where.density.sum() * cell) == pytest.approx(1)
 
 
+@pytest.mark.long
 def test_members_share_a_grid():
     actual = np.tile([1, 0, 1, 1, 0], 40)
     answers = {"a": np.roll(actual, 1), "b": actual}

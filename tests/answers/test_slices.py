@@ -53,11 +53,13 @@ def test_expected_false_discoveries_are_the_chances_that_those_flagged_are_good(
     assert table.attrs["expected_bad"] == pytest.approx(table["p_bad"].sum())
 
 
+@pytest.mark.long
 def test_more_are_flagged_where_more_may_be_false(slices, table):
     more = bcm.worst_slices(slices, "recall", threshold=0.7, fdr=0.7, draws=1000)
     assert more["flagged"].sum() > table["flagged"].sum()
 
 
+@pytest.mark.long
 def test_worse_is_above_where_lower_is_better(slices):
     found = bcm.worst_slices(slices, "fnr", threshold=0.3, k=BAD, draws=1000)
     assert set(found.head(BAD)["group"]) == {f"s{place}" for place in range(BAD)}
@@ -85,6 +87,7 @@ def test_combinations_of_several_attributes_are_slices_too():
     assert set(zip(worst["sex"], worst["age"], strict=True)) == {(0, age) for age in range(BAD)}
 
 
+@pytest.mark.long
 def test_an_empty_slice_is_answered_and_not_flagged(slices):
     counts = slices.copy(data=np.where(np.arange(60)[:, None, None] == 9, 0, slices.values))
     row = bcm.worst_slices(counts, "recall", threshold=0.7, draws=500).set_index("group").loc["s9"]

@@ -93,6 +93,7 @@ def test_small_numbers_are_not_shown_as_nothing():
     assert all(f">{shown}<" in text for shown in ("3e-09", "0.000", "0.001"))
 
 
+@pytest.mark.long
 def test_digits_stop_where_the_error_begins():
     counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     exact, drawn = (bcm.summary(counts, "f1", draws=draws) for draws in (None, 2000))

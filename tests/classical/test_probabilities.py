@@ -55,6 +55,7 @@ def test_corp_is_the_isotonic_regression_and_its_parts_are_the_brier_score():
     assert outside.mean() > 0.3
 
 
+@pytest.mark.long
 def test_p_values_are_uniform_where_forecasts_are_right():
     evidence = [bcm.from_probabilities(*drawn(seed, 400)) for seed in range(60)]
     for test in (bcm.classical.hosmer_lemeshow, bcm.classical.spiegelhalter_z):

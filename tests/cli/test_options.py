@@ -85,8 +85,7 @@ def fails(capsys, line):
     [
         ("plan -m accuracy --expect .9 --width .1 --prevalence .2", ["prevalence"]),
         ("plan -m sensitivity --difference .05 --prevalence .2", ["--prevalence"]),
-        ("plan -m auc --expect .8 --width .3 --pilot 1,2,3,4", ["--pilot"]),
-        ("plan -m auc --expect .8 --width .3 --kind eti", ["--kind"]),
+        ("plan -m auc --expect .8 --width .5 --pilot 1,2,3,4 --kind eti", ["--kind", "--pilot"]),
         ("plan --above .8 --expect .9 --plot x.png", ["--plot"]),
         (f"summary {P} --predicted a -m recall --gold g", ["--gold", "--raters"]),
         (f"summary {P} --predicted a -m recall --transfer nonsense", ["--transfer", "--judge"]),
@@ -167,6 +166,7 @@ def test_only_keywords_that_the_command_has_are_translated():
     assert in_options("pass prob=None", {}) == "pass prob=None"
 
 
+@pytest.mark.long
 def test_four_pseudo_counts_are_a_prior_of_monitors_too(capsys, folder):
     add = "monitor add p.csv --store s.db --batch 1 --actual y --predicted a --positive 1"
     lower = []

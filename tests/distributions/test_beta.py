@@ -125,6 +125,7 @@ def test_highest_density_near_the_one_sided_border(distribution, a, b):
     _check_highest(distribution(b, a), 0.95)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=100)
 @given(shapes, shapes, st.floats(0.001, 0.999), st.sampled_from([Beta, F1]))
 def test_cdf_inverts_quantile(a, b, q, kind):

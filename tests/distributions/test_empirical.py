@@ -58,6 +58,7 @@ def test_many_short_chains_are_worth_as_many_draws_as_there_are_chains():
     assert (moving._effective(4001) > 3400).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["hdi", "eti"])
 def test_the_error_of_weighted_nodes_bounds_that_of_independent_ones(kind):
     law, rng = CONTINUOUS["skewed"], np.random.default_rng(5)

@@ -143,6 +143,7 @@ def recalls(cells):
     return np.einsum("...ii->...i", cells) / cells.sum(-1)
 
 
+@pytest.mark.long
 def test_a_function_of_the_user_with_a_value_for_each_class():
     ends = bcm.interval(THREE, recalls, kind="eti", concentration=0.5)
     rows = Beta(*np.array([[50.5, 6.0], [40.5, 11.0], [30.5, 7.0]]).T)
@@ -189,6 +190,7 @@ def answers(classes, n=150):
     return bcm.from_classifiers(truth, members, positive=1 if classes == 2 else None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("classes", "measure"), [(2, "f1"), (2, "mcc"), (3, "f1_macro")])
 def test_differences_of_classifiers_are_those_of_joint_draws(classes, measure):
     posterior, kernel = paired_outcomes(answers(classes)), resolve(measure)
@@ -214,6 +216,7 @@ def test_draws_are_made_where_they_are_asked_for():
     assert 0 < np.abs(known["mean"] - drawn["mean"]).max() < 0.01
 
 
+@pytest.mark.long
 def test_the_seed_does_not_move_the_answer():
     one, two = (bcm.interval(THREE, mean_recall, random_seed=seed) for seed in (0, 1))
     np.testing.assert_array_equal(one, two)

@@ -95,12 +95,14 @@ LISTS = {
     ),
     "point": lambda: PointMass(np.array([0.2, -0.4])),
 }
+LONG = ("pre-integration", "quadrature")  # the ratio is by the same quadrature
 WHOLE = ("lazy draws", "cdf alone")  # members of these are not taken apart
 MADE = {name: make() for name, make in (CONTINUOUS | LISTS).items()}
 
 
 def each(names):
-    return pytest.mark.parametrize("distribution", [pytest.param(MADE[n], id=n) for n in names])
+    params = [pytest.param(MADE[n], id=n, marks=[pytest.mark.long] * (n in LONG)) for n in names]
+    return pytest.mark.parametrize("distribution", params)
 
 
 def columns(distribution, points):
@@ -264,6 +266,7 @@ def test_all_follows_from_the_quantiles():
     np.testing.assert_allclose(distribution.hdi(0.9), [0, known.ppf(0.9)], atol=1e-9)
 
 
+@pytest.mark.long
 def test_of_two_hills_apart_the_interval_is_the_shortest_of_its_mass():
     distribution = MixtureOfFolds(Beta(np.array([300.0, 40]), np.array([20.0, 300])))
     assert distribution.hdi_kind(0.3) == NOT_UNIMODAL

@@ -71,6 +71,7 @@ def test_exact_coverage_of_paired_accuracies():
     assert (frame["replications"] == 0).all()
 
 
+@pytest.mark.long
 def test_intervals_that_hold_jointly_are_wider():
     frame = table_of("jointly", 1, 4)
     il = frame.set_index("method")["il"]

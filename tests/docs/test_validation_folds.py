@@ -29,6 +29,7 @@ def test_folds_and_halves_are_counted_once():
     assert ends["recall"][0] < ends["recall"][1]
 
 
+@pytest.mark.long
 def test_equal_learners_see_features_of_their_own_and_every_method_says_how_far_they_differ():
     outcomes, _ = folds.outcomes_of_pairs(np.random.default_rng(1), *folds.PAIRS[1])
     assert outcomes["counts"].sum() == 150

@@ -88,6 +88,7 @@ def test_a_group_of_scores_needs_both_classes(data):
     )
 
 
+@pytest.mark.long
 def test_curves_of_each_group_are_those_of_its_examples(data):
     evidence = bcm.from_scores(data["actual"], data["p"], by={"group": data["sex"]})
     own = evidence.isel(example=data["sex"] == "m").drop_vars("group")
@@ -146,6 +147,7 @@ def learned():
     )
 
 
+@pytest.mark.long
 def test_folds_are_counted_slice_by_slice(learned):
     X, y, by = learned
     two = {"bayes": GaussianNB(), "logit": LogisticRegression()}
@@ -191,6 +193,7 @@ def test_what_folds_cannot_carry_is_refused_in_words(learned, door):
         door(two, X, y, 4, by={"sex": by["sex"]}, groups=by["old"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("several", [False, True])
 def test_each_slice_of_partly_labelled_examples_is_as_if_alone(data, several):
     predicted = data["told"] if several else data["told"]["a"]

@@ -226,6 +226,7 @@ def test_members_of_a_further_type_are_compared_and_checked():
     assert met["outcome"].tolist() == ["met", "failed"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("with_rates")
 @pytest.mark.filterwarnings("ignore:a and b have the same class totals")
 def test_a_further_type_is_reported(tmp_path):

@@ -95,7 +95,7 @@ OBSERVATIONS: dict[str, dict[str, int]] = {
     "scores": {"positives": 1},
     "transferred_errors": {"labelled_counts": 2, "unlabelled_counts": 1},
 }
-QUICK = ["calibration", "importance_weighted", "item_score_slices", "item_scores", "multilabel"]
+QUICK = ["item_score_slices", "multilabel"]
 MODELS = [
     name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in EVIDENCE
 ]

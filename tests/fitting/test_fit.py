@@ -104,6 +104,7 @@ def test_counts_are_kept_with_the_tree(either):
 # What others do with the tree
 
 
+@pytest.mark.long
 def test_arviz_takes_it(either):
     table = az.summary(either, var_names="theta", ci_prob=0.95, ci_kind="hdi", round_to="none")
     assert table.loc["theta[sick, sick]", "mean"] == pytest.approx(65.5 / 147, abs=0.01)
@@ -324,6 +325,7 @@ def test_many_classes_with_an_empty_cell():
     assert np.isfinite(fitted["log_likelihood"]["cell_counts"]).all()
 
 
+@pytest.mark.long
 def test_an_improper_prior_has_no_groups():
     fitted = fit(COUNTS, concentration=0)
     assert set(fitted.children) == GROUPS - PRIOR_GROUPS
@@ -440,6 +442,7 @@ def test_a_function_that_returns_no_model_of_cells_is_refused():
         fit(COUNTS, lambda counts: 3)
 
 
+@pytest.mark.long
 def test_a_free_variable_without_dims_has_the_shape_of_its_direct_draws():
     def unnamed(counts):
         coords = {dim: counts[dim].values for dim in ("actual", "predicted")}

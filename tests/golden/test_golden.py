@@ -8,7 +8,7 @@ import recorded
 from golden_figures import TOLERANCE, differences, flatten
 from golden_wrong import WRONG
 
-_QUICK = 0.1  # seconds; what takes longer is run before every landing
+_QUICK = 0.05  # seconds; what takes longer is run before every landing
 
 
 def _entries():

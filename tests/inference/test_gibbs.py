@@ -19,11 +19,11 @@ def assert_uniform(ranks, of):
 
 
 def ranks_of_weights(prior, moves, *, wrong=1.0):
-    """Return ranks of the first weight of 300 data sets from the prior among 49 draws of each."""
+    """Return ranks of the first weight of 200 data sets from the prior among 49 draws of each."""
     rng = np.random.default_rng(11)
     rates = np.linspace(0.05, 0.95, len(prior))
     likelihood = np.stack([1 - rates, rates])  # two kinds: a miss and a hit
-    weights = rng.dirichlet(prior, 300)
+    weights = rng.dirichlet(prior, 200)
     hits = rng.binomial(12, weights @ rates)
     counts = np.stack([12 - hits, hits], axis=-1)
 
@@ -37,6 +37,7 @@ def ranks_of_weights(prior, moves, *, wrong=1.0):
     return (draws @ rates < weights @ rates).sum(0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("prior", "moves"), [(np.full(3, 1.0), 0), (np.array([0.3, 1.5, 0.2, 0.6]), 5)]
 )
@@ -44,11 +45,13 @@ def test_weights_of_many_data_sets_are_calibrated(prior, moves):
     assert_uniform(ranks_of_weights(prior, moves), 49)
 
 
+@pytest.mark.long
 def test_calibration_sees_another_prior():
     with pytest.raises(AssertionError):
         assert_uniform(ranks_of_weights(np.full(3, 1.0), 0, wrong=8.0), 49)
 
 
+@pytest.mark.long
 def test_one_data_set_is_the_same_within_many():
     likelihood = np.array([[0.9, 0.2, 0.5], [0.1, 0.8, 0.5]])
     counts = np.array([[3, 1], [40, 60]])

@@ -127,6 +127,7 @@ def test_a_comparison_says_what_makes_the_model_doubtful():
     assert bcm.compare(members, "brier").attrs["caution"].count("8 positive") == 1
 
 
+@pytest.mark.long
 def test_forecasts_without_log_odds_are_cautioned_of_until_told_what_they_mean():
     rng = np.random.default_rng(3)
     p = rng.random(300)
@@ -166,6 +167,7 @@ def test_classifiers_that_differ_in_few_examples_by_much_are_warned_of():
     )  # warnings are errors
 
 
+@pytest.mark.long
 def test_the_error_of_right_forecasts_may_be_0_however_many_draws():
     rng = np.random.default_rng(7)
     p = rng.random(200)
@@ -174,6 +176,7 @@ def test_the_error_of_right_forecasts_may_be_0_however_many_draws():
         assert bcm.interval(evidence, "ece", draws=draws).values[0] == 0
 
 
+@pytest.mark.long
 def test_the_error_of_clearly_wrong_forecasts_is_bounded_from_both_sides():
     """Twice as extreme as the truth: the error's interval is not much longer than equal tails."""
     rng = np.random.default_rng(8)

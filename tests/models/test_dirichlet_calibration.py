@@ -118,6 +118,7 @@ def test_weights_stand_for_examples():
     np.testing.assert_allclose(every[0]["sd"], every[1]["sd"], rtol=0.12)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_model_and_direct_posterior_have_one_density():
     actual, forecast, _ = drawn(30)
@@ -158,6 +159,7 @@ def test_the_prior_of_proper_scores_does_not_grow_with_the_classes(classes, size
         assert 0.9 < (row.upper - row.lower) / (2 * 1.96 * error) < 1.25
 
 
+@pytest.mark.long
 def test_the_mean_area_of_many_classes_is_not_drawn_away_from_the_samples():
     forecast, code = softmax_of_normals(12, 300, 3, seed=1)
     evidence = bcm.from_probabilities(code, forecast)

@@ -87,6 +87,7 @@ def log_joint(counts, drawn, keywords):
     return np.array(logs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_model_and_direct_posterior_have_one_density(name):
     cells, dims, keywords = CASES[name]

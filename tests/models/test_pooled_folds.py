@@ -29,6 +29,7 @@ def test_what_changes_between_fits_is_data():
     assert names == {"counts", "is_positive", "concentration", "omega"}
 
 
+@pytest.mark.long
 def test_new_folds_are_predicted_by_the_plain_multinomial():
     model = pooled_folds(FOLDS, omega=0.2, concentration=50.0)
     drawn = pm.draw(model["cell_counts"], 400, random_seed=1, mode=PLAIN)
@@ -38,6 +39,7 @@ def test_new_folds_are_predicted_by_the_plain_multinomial():
     np.testing.assert_allclose(drawn.var(0).mean(-1) / sizes, 3 / 16, rtol=0.35)
 
 
+@pytest.mark.long
 def test_log_likelihood_of_a_fit_is_not_discounted():
     tree = bcm.fit(FOLDS, "pooled_folds", omega=0.3, draws=20, chains=1, random_seed=1)
     theta = tree["posterior"]["theta"].values[0, 7].ravel()

@@ -128,6 +128,7 @@ def test_functions_are_priors_of_models(name):
     assert names(other) & {f"{keyword}{end}" for end in ("", "_logit", "_positive", "_between")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["dirichlet_multinomial", "fixed_totals", "scores", "binormal"])
 @pytest.mark.filterwarnings("ignore")
 def test_a_prior_of_preliz_is_such_a_function(name):

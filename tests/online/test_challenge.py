@@ -31,6 +31,7 @@ def batch(seed, *, better=0.1, size=200, names=("old", "new")):
     return bcm.from_classifiers(actual, answers)
 
 
+@pytest.mark.long
 def test_batches_are_kept_and_judged_as_compare_judges_them(store, tmp_path):
     with Challenge(store, "trial") as challenge:
         for day in range(3):

@@ -42,6 +42,7 @@ def test_what_is_known_now_is_known_since_the_change():
         assert "change" in [line.get_label() for line in figure.axes[0].lines]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", [{"window": 30}, {"forgetting": 0.99}])
 def test_what_is_not_forgotten_is_of_the_time_since_the_change_too(settings):
     with monitor_of(HOURS[:36], **settings) as monitor:
@@ -49,6 +50,7 @@ def test_what_is_not_forgotten_is_of_the_time_since_the_change_too(settings):
         assert upper < 0.5
 
 
+@pytest.mark.long
 def test_a_series_without_a_change_is_that_of_all_batches():
     with monitor_of(HOURS[:24]) as monitor:
         assert monitor.since_change().identical(monitor.batches())
@@ -78,6 +80,7 @@ def test_the_last_change_is_known_without_those_before():
     np.testing.assert_array_equal(later, batches[24 : raised + 1].sum("step"))
 
 
+@pytest.mark.long
 def test_alarms_say_in_words_what_one_is_called_about():
     with monitor_of(HOURS[:30]) as monitor:
         table = monitor.alarms(floor=FLOOR)
@@ -122,6 +125,7 @@ def test_the_incident_of_an_alarm_is_the_same_however_many_batches_follow():
         assert some[keys].values.tolist() == want.values.tolist()
 
 
+@pytest.mark.long
 def test_an_improvement_is_an_incident_that_closes_by_itself():
     with monitor_of([30, 31, 29, 30] * 5 + [45, 44, 46, 45] * 3) as monitor:
         table = monitor.incidents()

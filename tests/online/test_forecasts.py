@@ -108,6 +108,7 @@ def test_few_examples_of_a_class_are_cautioned_of(tmp_path, capsys):
     assert "Caution" not in pages.status(seen, 1).body.decode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["auc", "brier", "log_loss", "calibration_slope"])
 def test_the_linearized_posterior_is_that_of_drawn_shares(name):
     rng = np.random.default_rng(4)
@@ -137,6 +138,7 @@ def test_intervals_are_of_the_kind_that_is_asked_for(drifting):
     np.testing.assert_allclose(last, shortest.loc[0, ["lower", "upper"]].astype(float))
 
 
+@pytest.mark.long
 def test_bins_that_tell_little_are_cautioned_of():
     rng = np.random.default_rng(3)
     truth, p = batch(rng)

@@ -119,6 +119,7 @@ def test_an_incident_that_is_acknowledged_gives_no_page_and_takes_no_further_ala
         assert [page["incident"] for page in got] == ["later 0"]
 
 
+@pytest.mark.long
 def test_an_incident_whose_batch_is_corrected_gives_no_second_page():
     got = []
     hook = Hook("list", got.append)

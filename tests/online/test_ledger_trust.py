@@ -145,6 +145,7 @@ def test_an_entry_whose_number_is_no_number_is_named(tmp_path):
     assert "batch '0-3'" in found["damage"][0]
 
 
+@pytest.mark.long
 def test_a_damaged_index_of_names_lets_no_batch_in_twice(tmp_path):
     path = tmp_path / "eval.db"
     ledger_damage.fill(path, 40)

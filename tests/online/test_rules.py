@@ -40,6 +40,7 @@ def test_prob_worse_is_what_draws_say(measure):
     assert back == pytest.approx(1 - float(online.prob_worse(NOW, THEN, measure)), abs=1e-6)
 
 
+@pytest.mark.long
 def test_prob_worse_of_a_measure_without_a_closed_distribution():
     def net(cells):
         return cells[..., 1, 1] - 0.25 * cells[..., 0, 1]

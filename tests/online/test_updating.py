@@ -90,6 +90,7 @@ def test_a_posterior_is_handed_on_as_a_prior():
     )
 
 
+@pytest.mark.long
 def test_a_state_fits():
     state = one_by_one(WEEKS, priors.default(WEEKS))
     tree = bcm.fit(state["counts"], concentration=state["concentration"], draws=50, random_seed=1)

@@ -72,6 +72,7 @@ def test_what_has_no_meaning_is_refused(measure, keywords, message):
         bcm.planning.plan_attempts(EVIDENCE, measure, **keywords)
 
 
+@pytest.mark.long
 def test_a_plan_is_of_one_system():
     both = bcm.from_attempts({"a": TABLE, "b": TABLE})
     with pytest.raises(ValueError, match="select one"):

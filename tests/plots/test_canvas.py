@@ -122,6 +122,7 @@ def luminance(colour):
     ]
 
 
+@pytest.mark.long
 def test_long_names_leave_room_for_the_plot():
     name = "gradient boosting with isotonic calibration and early stopping, fold 3"
     pair = {name: [1, 0, 0, 1, 1], f"{name} again": [1, 1, 1, 1, 0]}
@@ -134,6 +135,7 @@ def test_long_names_leave_room_for_the_plot():
     assert boxes[0].y0 >= boxes[1].y1 or boxes[1].y0 >= boxes[0].y1
 
 
+@pytest.mark.long
 def test_figures_of_a_paper_have_its_width_and_its_letters(two):
     wide = bcm.plot_posterior(two, ["precision", "recall", "f1"])
     with bcm.plots.paper_columns(1, width=3.3, font_size=7):

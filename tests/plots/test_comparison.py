@@ -43,6 +43,7 @@ def test_bars_are_sets_of_ranks_and_lines_are_tiers():
         bcm.plots.plot_tiers(THREE, ["f1", "mcc"], draws=200)
 
 
+@pytest.mark.long
 def test_differences_are_drawn_by_what_the_table_was_computed_with():
     both = bcm.from_classifiers([1, 1, 0, 0] * 9, {"a": [1, 1, 0, 1] * 9, "b": [1, 0] * 18})
     table = bcm.compare(both, ["f1"], rope=0.01, prob=0.9, kind="eti")

@@ -132,6 +132,7 @@ def test_a_step_down_is_answered_by_means_of_groups():
     assert ((low <= truth) & (truth <= high))[apart].all()
 
 
+@pytest.mark.long
 def test_another_prevalence_moves_all_bands_by_the_same_log_odds():
     for evidence in (jagged(8, 400), drawn(8, 400, up), drawn(8, 600, down)):
         plain = bcm.calibration.curve(evidence)
@@ -143,6 +144,7 @@ def test_another_prevalence_moves_all_bands_by_the_same_log_odds():
         np.testing.assert_allclose(moved["interval"].values, expected, atol=1e-9)
 
 
+@pytest.mark.long
 def test_the_bayes_factor_is_that_of_laplace_at_every_place():
     """The score of a step and one correction a scale stand for the mode with every step."""
     rng = np.random.default_rng(9)
@@ -192,6 +194,7 @@ def test_the_isotonic_limits_are_those_of_all_ranges():
         assert ends[place, 0] == pytest.approx(np.nanmax([0, *lower]), abs=1e-9)
 
 
+@pytest.mark.long
 def test_the_error_of_few_values_is_that_of_a_curve_that_need_not_be_smooth():
     error = np.abs(TRUTH - VALUES).mean()
     held = []
@@ -204,6 +207,7 @@ def test_the_error_of_few_values_is_that_of_a_curve_that_need_not_be_smooth():
     assert table["p_calibrated"].item() < 0.01
 
 
+@pytest.mark.long
 def test_measures_of_the_curve_are_warned_of_where_it_has_a_step():
     stepped, smooth = drawn(11, 900, up), drawn(11, 900, lambda p: p)
     with pytest.warns(UserWarning, match="ece: The calibration curve seems to have a step"):

@@ -70,6 +70,7 @@ def test_three_classes_without_differences_are_one_sample():
         np.testing.assert_allclose(function(drawn, 0), expected, atol=0.004)
 
 
+@pytest.mark.long
 def test_shares_of_three_classes_that_are_known():
     posterior = posteriors.crossed_groups(THREE, prevalence={"a": 0.1, "b": 0.2, "c": 0.7})
     theta = posterior.variables(50, np.random.default_rng(0))["theta"]

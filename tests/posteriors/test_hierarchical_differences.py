@@ -154,6 +154,7 @@ def test_what_is_published_of_54_data_sets():
     assert np.log(drawn["spread"]).mean() == pytest.approx(np.log(2.44), abs=0.05)
 
 
+@pytest.mark.long
 def test_trees_of_results_have_all_groups():
     """Results are not counts that would have to be whole."""
     tree = bcm.fit(RESULTS, draws=50, random_seed=1)

@@ -193,7 +193,9 @@ def test_weights_stay_even_for_two_classes():
         assert posteriors.hierarchical_groups(cells).effective_draws > 600
 
 
-@pytest.mark.parametrize("model", ["hierarchical_groups", "robust_groups"])
+@pytest.mark.parametrize(
+    "model", ["hierarchical_groups", pytest.param("robust_groups", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("of", ["group", "finite"])
 def test_a_known_prevalence_is_that_of_each_group_too(model, of):
     sites = bcm.from_matrix(SITES[:3], dims=("group",), positive=1)

@@ -163,6 +163,7 @@ def test_a_scale_without_ends_is_cautioned_of():
     )
 
 
+@pytest.mark.long
 def test_slices_have_answers_of_their_own_and_are_pooled_for_gaps():
     sliced = bcm.from_item_scores({"a": A, "b": B}, range=(0, 1), by={"topic": TOPIC})
     table = bcm.summary(sliced, "mean").set_index(["topic", "classifier"])

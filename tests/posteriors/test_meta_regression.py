@@ -60,6 +60,7 @@ def test_covariates_move_the_logits_of_the_groups_and_nothing_else():
         assert rates.log_likelihood(point)[0, group] == pytest.approx(want, abs=1e-5)
 
 
+@pytest.mark.long
 def test_the_model_makes_the_same_matrices_of_the_same_variables():
     """In another order of the groups too: they go by their names."""
     counts = STUDIES[:4].assign_coords(group=list("abcd"))

@@ -41,6 +41,7 @@ def test_draws_are_those_of_brute_force(error):
         np.testing.assert_allclose(*ends, atol=0.04)
 
 
+@pytest.mark.long
 def test_many_classes_are_those_of_brute_force():
     counts = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]])
     posterior = posteriors.mislabelled(counts, label_error={0: 0.05, 1: {2: 0.2}, 2: 0.1})

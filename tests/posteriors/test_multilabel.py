@@ -148,6 +148,7 @@ def test_pseudo_examples_have_the_same_labels_for_all_systems():
     assert abs(np.corrcoef(share.T)[0, 1]) < 0.03
 
 
+@pytest.mark.long
 def test_clusters_widen_intervals():
     cluster = np.arange(80) // 8
     order = np.argsort(DIFFICULTY[:, 0])  # whole clusters are easy or hard
@@ -184,6 +185,7 @@ def test_labels_of_few_positives_are_cautioned_of():
     assert "caution" not in bcm.interval(ONE, "f1_macro").attrs
 
 
+@pytest.mark.long
 def test_counts_of_labels_that_were_never_seen_are_left_out_of_averages():
     wide = [np.c_[x, np.zeros((80, 2), bool)] for x in (ACTUAL, A)]
     narrow, wider = (bcm.from_multilabel(*pair) for pair in ((ACTUAL, A), wide))

@@ -186,6 +186,7 @@ def test_bad_input_says_what_is_wrong(given, words):
         bcm.from_raters(**given)
 
 
+@pytest.mark.long
 def test_two_tests_in_two_populations_as_hui_and_walter_printed():
     # Hui & Walter (1980), two tests for tuberculosis: their Table 1, and the estimates.
     cells = {"one": [14, 4, 9, 528], "two": [887, 31, 37, 367]}

@@ -139,7 +139,9 @@ def distance(first, second):
     "items",
     [
         [(0, 2), (4, 4), (1, 6), (3, 5), (0, 8), (2, 3), (7, 8), (5, 5), (1, 2), (0, 6)],
-        [(0, 4)] * 14 + [(1, 4)] * 6 + [(3, 4)] * 5 + [(4, 4)] * 8,
+        pytest.param(
+            [(0, 4)] * 14 + [(1, 4)] * 6 + [(3, 4)] * 5 + [(4, 4)] * 8, marks=pytest.mark.long
+        ),
     ],
     ids=["unequal", "many"],
 )
@@ -176,6 +178,7 @@ def test_the_error_of_a_bound_is_how_far_seeds_differ(evidence):
     assert 1.5 < np.mean([each.attrs["error"] for each in found]) / spread < 5
 
 
+@pytest.mark.long
 def test_the_point_is_about_the_items_that_were_asked_about():
     few = bcm.from_attempts(table([(0, 5)] * 4 + [(1, 5)]))
     points = {of: bcm.summary(few, ["mean"], of=of)["point"].item() for of in BOTH}
@@ -184,7 +187,11 @@ def test_the_point_is_about_the_items_that_were_asked_about():
 
 
 @pytest.mark.parametrize(
-    ("of", "about"), [("population", "all items like these"), ("new", "a new")]
+    ("of", "about"),
+    [
+        ("population", "all items like these"),
+        pytest.param("new", "a new", marks=pytest.mark.long),
+    ],
 )
 def test_fewer_than_six_items_are_cautioned_of(of, about):
     few, enough = (bcm.from_attempts(table([(1, 3)] * number)) for number in (5, 6))
@@ -207,6 +214,7 @@ def test_a_fit_knows_that_answers_are_whole(evidence):
     assert tree["log_likelihood"]["right"].sizes == {"chain": 2, "draw": 50, "item": 60}
 
 
+@pytest.mark.long
 def test_the_model_has_the_density_of_the_mixture():
     items = [(0, 2), (4, 4), (1, 6)]
     evidence = bcm.from_attempts(table(items))
@@ -248,13 +256,14 @@ def test_systems_are_paired_by_their_items():
     assert paired["mean"] == pytest.approx(ANSWERS.mean() - harder.mean(), abs=0.02)
 
 
+@pytest.mark.long
 def test_one_answer_does_not_tell_systems_apart():
     other = ANSWERS.copy()
     place = tuple(np.argwhere(other == 0)[0])
     other[place] = 1
     solved = {"a": np.ones((10, 3)), "b": np.ones((10, 5))}  # more attempts are no better answers
     for given in ({"a": ANSWERS, "b": other}, solved):
-        row = bcm.compare(bcm.from_attempts(given), "mean", draws=300).iloc[0]
+        row = bcm.compare(bcm.from_attempts(given), "mean", draws=100).iloc[0]
         assert 0.1 < row["p_better"] < 0.9
         assert row["lower"] < 0 < row["upper"]
 
@@ -280,6 +289,7 @@ def test_a_fit_has_the_shares_of_all_rates(evidence):
     np.testing.assert_allclose(found.sum(1), 1)
 
 
+@pytest.mark.long
 def test_items_of_a_group_are_drawn_together():
     group = np.repeat(np.arange(12), 5)
     rng = np.random.default_rng(2)
@@ -327,6 +337,7 @@ def test_a_majority_of_answers_is_their_plurality(evidence):
     assert means[0].equals(means[1])
 
 
+@pytest.mark.long
 def test_pluralities_are_not_compared_with_majorities(evidence):
     known = bcm.from_attempts(1 - ANSWERS, truth=np.zeros(60))
     with pytest.raises(ValueError, match="the answers themselves are not known of b"):
@@ -375,6 +386,7 @@ def test_one_attempt_tells_the_mean_as_the_model_does(right, means_of_the_prior)
     assert bcm.summary(single(right), draws=50)["measure"].tolist() == ["mean"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("measure", "of"),
     [
@@ -423,6 +435,7 @@ def test_slices_have_answers_of_their_own():
     assert not across["paired"].any()
 
 
+@pytest.mark.long
 def test_slices_without_items_are_undefined_and_have_no_model():
     crossed = {"topic": np.arange(60) // 30, "year": np.arange(60) // 30}
     sliced = bcm.from_attempts(ANSWERS, by=crossed)

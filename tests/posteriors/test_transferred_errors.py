@@ -135,6 +135,7 @@ def test_gibbs_draws_are_those_of_the_exact_posterior():
         np.testing.assert_allclose(found.std(0), exact.std(0), rtol=0.15)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The chains still remember:UserWarning")
 def test_three_classes_are_as_uncertain_as_their_labels():
     labelled = np.array([[40, 5, 5], [5, 40, 5], [5, 5, 40]])

@@ -127,6 +127,7 @@ def test_a_beta_from_an_interval_has_its_mass(bounds):
     assert float(result.cdf(upper) - result.cdf(lower)) == pytest.approx(prob, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("bounds", [(0.6, 0.8, 0.9), (0.0, 0.8, 0.9), (0.95, 0.99, 0.9)])

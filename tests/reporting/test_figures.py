@@ -71,7 +71,9 @@ def texts(figure):
     return [each.get_text() for each in figure.axes[0].texts]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", ["plain", *(pytest.param(c, marks=pytest.mark.long) for c in CASES if c != "plain")]
+)
 def test_pictures_are_those_of_the_evidence(case):
     make, keywords = CASES[case]
     evidence = make()
@@ -93,6 +95,7 @@ def test_pictures_are_those_of_the_evidence(case):
     )
 
 
+@pytest.mark.long
 def test_pictures_of_a_fit_are_of_the_fit():
     tree = bcm.fit(of_one(), concentration=7.0, random_seed=0)
     section = Section("Pictures")
@@ -118,6 +121,7 @@ def test_what_the_model_tells_apart_is_left_out_with_a_sentence():
     assert any(each.startswith("The region of recall and precision") for each in sentences)
 
 
+@pytest.mark.long
 def test_every_classifier_has_pictures_of_its_own_folds():
     tp = np.array([[18, 11, 16, 19], [12, 14, 9, 13]])
     folds = [bcm.from_cells(tp=own, fn=20 - own, fp=3, tn=17).rename(batch="fold") for own in tp]

@@ -42,6 +42,7 @@ def test_sites_have_a_section_of_their_own(tmp_path):
     assert "hierarchical_calibration" in text
 
 
+@pytest.mark.long
 def test_folds_of_probabilities_have_what_each_fold_has_by_itself(tmp_path):
     rng = np.random.default_rng(5)
     risk = rng.beta(2, 3, 200)
