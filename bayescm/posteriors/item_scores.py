@@ -125,14 +125,7 @@ def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> "ItemSco
     if "lowest" not in evidence.coords and concentration != 0.5:
         todo = "pass range= to from_item_scores"
         raise fail("pseudo-items stand at the ends of the range", ..., "a range", todo)
-    if (cluster := clusters_of(evidence)) is not None:
-        for items in items_of_slices(evidence):
-            clusters = len(np.unique(cluster[items]))
-            if clusters < _FEWEST_CLUSTERS:
-                todo = "what few clusters share is not known; leave group= out to take items alike"
-                raise fail(
-                    "too few clusters of items", clusters, f"{_FEWEST_CLUSTERS} or more", todo
-                )
+    check_clusters(evidence)
     return ItemScores(evidence, float(concentration))
 
 
@@ -528,6 +521,19 @@ class ItemScores(SlicedItems):
     def log_marginal_likelihood(self) -> np.ndarray:
         """Return 0: the model has no likelihood, its prior is the posterior."""
         return np.zeros(())
+
+
+def check_clusters(evidence: xr.Dataset, unit: str = "item") -> None:
+    """Raise where there are too few clusters of items, or of examples, in a slice."""
+    cluster = clusters_of(evidence, unit)
+    if cluster is None:
+        return
+    for items in items_of_slices(evidence, unit):
+        clusters = len(np.unique(cluster[items]))
+        if clusters < _FEWEST_CLUSTERS:
+            todo = f"what few clusters share is not known; leave group= out to take {unit}s alike"
+            what = f"too few clusters of {unit}s"
+            raise fail(what, clusters, f"{_FEWEST_CLUSTERS} or more", todo)
 
 
 def _check_common(differences):

@@ -41,6 +41,7 @@ from bayescm.distributions.base import Distribution
 from bayescm.evidence.clusters_and_slices import SLICE, clusters_of, slice_dims
 from bayescm.evidence.counts import make_counts
 from bayescm.evidence.item_counts import as_item_counts, is_item_counts
+from bayescm.evidence.item_scores import as_item_scores
 from bayescm.evidence.multilabel import as_multilabel
 from bayescm.measures import example_cells
 from bayescm.measures.example_cells import CELL_NAMES, ExampleCells
@@ -48,7 +49,7 @@ from bayescm.measures.item_scores import mean as MEAN
 from bayescm.measures.measure import OverExamples, OverLabels
 from bayescm.posteriors.base import DRAWS
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
-from bayescm.posteriors.item_scores import ItemScores, item_scores
+from bayescm.posteriors.item_scores import ItemScores, check_clusters
 from bayescm.posteriors.sliced_items import SlicedItems
 from bayescm.validate import fail
 
@@ -120,7 +121,8 @@ class Multilabel(SlicedItems):
             self.evidence, self.unit = as_multilabel(evidence), "example"
             self.labels = self.evidence["label"].values
             self.cells = _cells_of_labels(self.evidence)
-        # The clusters are checked and weighed as those of item scores.
+        # The clusters are weighed as those of item scores.
+        check_clusters(self.evidence, self.unit)
         self.weights = self.of_values(np.zeros(self.cells["tp"].shape[:2]), (0.0, 1.0))
         self.estimands = self.weights.estimands
 
@@ -287,7 +289,7 @@ class Multilabel(SlicedItems):
             codes = self.evidence[SLICE + dim].values
             evidence = evidence.assign({SLICE + dim: ("item", codes)})
             evidence = evidence.assign_coords({dim: self.evidence[dim].values})
-        return item_scores(evidence, concentration=self.concentration)
+        return ItemScores(as_item_scores(evidence), self.concentration)
 
     def _over_examples(self, measure):
         """Return the posterior of the item scores that a mean over examples is the mean of."""
