@@ -24,10 +24,11 @@ _TERMS = 20_000  # up to this many trials it is quicker to sum
 _TIE = 1e-12
 # Of alarms only tails below a level are asked for. Below `_RARE` none is within `_NEAR` standard
 # deviations of its mean; a tail below `_CANCELS` is not 1 minus the other. Where there is no
-# distribution, draws are added until `_ENOUGH` are as extreme as the batch.
+# distribution, draws are added until `_ENOUGH` are as extreme as the batch; `_FEW` are enough where
+# they are so many of the draws that the tail cannot be near the level.
 _NEAR, _RARE, _CANCELS = 2.0, 1e-4, 1e-8
 _EXPECTED, _STEP = 5, 1e-3
-_FIRST, _ENOUGH, _MOST = 1_000, 10, 1_000_000
+_FIRST, _FEW, _ENOUGH, _MOST = 200, 3, 10, 1_000_000
 
 
 def surprise(
@@ -117,16 +118,17 @@ def unlikely(kernel: Any, cells: np.ndarray, weights: np.ndarray, level: float) 
 
 def _unlikely_by_draws(kernel, cells, weights, level):
     """Draw more where a few draws show that a batch may be unlikely."""
-    result = np.ones(np.shape(kernel(cells)))
+    result, far = np.ones(np.shape(kernel(cells))), 15 * level  # of one tail, 30 times the level
     is_asked = np.ones(len(cells), bool)
     if level < _RARE and kernel.canonical and np.isfinite(kernel.range).all():
         is_asked = ~_is_near(kernel, cells, weights)
     for index in np.flatnonzero(is_asked):
         table, prior = cells[index, None], weights[index, None]
         rng, hits, size, draws = np.random.default_rng(0), np.zeros(result.shape[1:]), 0, _FIRST
-        while size < _MOST and (np.min(hits) < _ENOUGH):
+        while size < _MOST and np.min(hits) < (_FEW if np.min(hits) > far * size else _ENOUGH):
             more = np.minimum(*_tails_by_draws(kernel, table, prior, draws, rng))[0]
-            hits, size, draws = hits + draws * more, size + draws, min(9 * (size + draws), _DRAWS)
+            hits, size = hits + draws * more, size + draws
+            draws = min(size, _DRAWS)
         result[index] = np.minimum(1.0, 2 * (hits + 1) / (size + 1))
     return np.nan_to_num(result, nan=1.0)
 
