@@ -1,4 +1,4 @@
-"""The models of pairs, groups and rows against their direct posteriors."""
+"""The models of groups and rows against their direct posteriors."""
 
 import numpy as np
 import pytest
@@ -12,9 +12,6 @@ import bayescm as bcm
 from bayescm import models, posteriors
 from bayescm.measures import resolve
 
-ACTUAL = np.tile([1, 0, 1, 1, 0, 0], 15)
-ANSWERS = {"a": np.roll(ACTUAL, 1), "b": np.where(np.arange(90) % 7, ACTUAL, 1 - ACTUAL)}
-PAIRS = bcm.from_classifiers(ACTUAL, ANSWERS)
 SITES = bcm.from_matrix(
     [[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]], [[20, 5], [0, 0]]],
     labels=["well", "sick"],
@@ -22,33 +19,9 @@ SITES = bcm.from_matrix(
     dims=("group",),
 )
 ROWS = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]], labels=list("abc"))
-MANY = bcm.from_matrix(
-    [[[9, 1, 0], [2, 7, 3], [0, 0, 5]], [[6, 2, 2], [1, 9, 0], [1, 2, 4]]],
-    labels=list("abc"),
-    dims=("group",),
-)
-
 RATES = ("prevalence", "recall", "specificity")
 CROSSED = bcm.from_matrix(np.arange(24).reshape(2, 3, 2, 2) % 7, dims=("sex", "age"))
 CROSSED_OF_THREE = bcm.from_matrix(np.arange(36).reshape(2, 2, 3, 3) % 11, dims=("sex", "age"))
-
-
-@pytest.mark.parametrize(
-    ("name", "evidence"),
-    [
-        ("paired_outcomes", PAIRS),
-        ("hierarchical_groups", SITES),
-        ("hierarchical_groups", MANY),
-        ("hierarchical_rows", ROWS),
-    ],
-)
-def test_draws_have_the_models_variables(name, evidence):
-    model = getattr(models, name)(evidence)
-    given = evidence if name == "paired_outcomes" else evidence.values
-    drawn = getattr(posteriors, name)(given).variables(7, np.random.default_rng(0))
-    for variable in model.free_RVs:
-        shape = variable.shape.eval(mode=Mode("py", None))
-        assert drawn[variable.name].shape == (7, *shape), variable.name
 
 
 @pytest.mark.parametrize(
