@@ -231,7 +231,7 @@ FEW_DRAWS = {
     ("posteriors.noisy_labels", "_POINTS"): 1000,
     ("posteriors.repeated_items", "_DRAWS"): 100,
 }
-QUICK = {"prob-above", "elicit", "monitor verify", "monitor export"}
+QUICK = {"elicit", "monitor verify", "monitor export"}
 QUICK |= {"monitor backup", "monitor restore", "monitor roll-up"}
 
 

@@ -32,9 +32,7 @@ def posterior():
 
 
 @pytest.mark.parametrize("kind", ["eti", "hdi"])
-@pytest.mark.parametrize(
-    "table", [[[30, 5], [4, 11]], [[100_000, 200], [300, 900]], [[40, 0], [1, 25]]]
-)
+@pytest.mark.parametrize("table", [[[100_000, 200], [300, 900]], [[40, 0], [1, 25]]])
 def test_one_step_is_that_of_a_single_matrix(table, kind):
     names = ["f1", "mcc", "accuracy", "precision", "lift", "balanced_accuracy", "lr_minus"]
     ends = bcm.interval(
