@@ -181,8 +181,9 @@ class Question(Contrast):
         list[str] | None,
         typer.Option(
             "--require",
-            help='A requirement, such as "mean > 0.6 @ 0.95", of each system unless it says '
-            "[classifier=NAME]; repeat for several. Exits with 0, 1 or 3 as bayescm check does.",
+            help='A requirement, such as "mean > 0.6 @ 0.95", of each system unless it names one '
+            "in brackets, as classifier=new; repeat for several. Exits with 0, 1 or 3 as bayescm "
+            "check does.",
         ),
     ] = None
     level: Annotated[
@@ -325,10 +326,11 @@ def _answer(
         raise fail("only one system to compare", option, "two or more", todo)
     if question.require:
         return _check(data, facts, columns, question, output)
-    names, of = measures.measures, question.keywords("of")
+    names = measures.measures
     if question.report is not None:
-        _report(data, names, columns, question, {**interval.keywords(), **of}, output)
+        _report(data, names, columns, question, interval, output)
         return None
+    of = question.keywords("of")
     printing: dict[str, Any] = {"hidden": ["sentence"]}
     if question.ranks:
         keywords = {"prob": interval.prob, **of}
@@ -394,7 +396,7 @@ def _check(data, facts, columns, question, output):
     return next(code for name, code in STATUS.items() if name in {*table["outcome"]})
 
 
-def _report(data, names, columns, question, keywords, output):
+def _report(data, names, columns, question, interval, output):
     """Write a report on the evidence."""
     from bayescm.cli.output import say
     from bayescm.reporting import report
@@ -403,7 +405,8 @@ def _report(data, names, columns, question, keywords, output):
     path = question.report
     check_path(path)
     output.refuse_unread()
-    written = report(data, path, measures=names, source=columns.file, progressbar=True, **keywords)
+    keywords = {"measures": names, "source": columns.file, **interval.keywords()}
+    written = report(data, path, progressbar=True, **keywords)
     say(f"written to {written}")
 
 

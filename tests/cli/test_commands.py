@@ -438,6 +438,7 @@ def test_attempts_are_read_with_their_systems_and_reported(capsys, tmp_path):
     assert code == 2
     assert "sample 9 answers to each item" in err
     parts = {name: part["right"].to_numpy().reshape(12, 4) for name, part in frame.groupby("model")}
+    assert run(capsys, "attempts", path, *columns[:-2], "--report", tmp_path / "a.md")[0] == 0
     report = bcm.report(bcm.from_attempts(parts), tmp_path / "report.md", progressbar=False)
     assert "12 items with 4 answers to each" in report.read_text()
     assert "Which is better" in report.read_text()
