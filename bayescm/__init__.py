@@ -33,4 +33,11 @@ def _elsewhere(name):
     for home in (*homes.split(), "classical", "measures", "online"):
         if name in __getattr__(home).__all__:
             return f": it is bcm.{home}.{name}"
-    return ""
+    from bayescm.measures.catalogue import is_named
+    from bayescm.validate import suggest
+
+    if name in ("hdi", "eti"):
+        return f": ask bcm.interval(evidence, measure, kind={name!r})"
+    if is_named(name):
+        return f": it is a measure, ask bcm.interval(evidence, {name!r})"
+    return f": {question}" if (question := suggest(name, __all__)) else ""

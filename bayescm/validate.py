@@ -4,6 +4,7 @@ import datetime
 import inspect
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from reprlib import Repr
@@ -120,7 +121,7 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
     ['f1_macro']
     """
     by_lower_case = {str(choice).lower(): str(choice) for choice in names}
-    lower = str(name).lower()
+    lower = "_".join(re.findall(r"[^\s()-]+", str(name).lower()))
     words = sorted(lower.split("_"))
     swapped = [text for text in by_lower_case if sorted(text.split("_")) == words]
     close = swapped or get_close_matches(lower, by_lower_case, n=3, cutoff=0.5)
@@ -172,7 +173,13 @@ def check_seed(seed: Any) -> Any:
 
 def check_kind(kind: str) -> str:
     """Return the kind of an interval, or raise where it is neither ``hdi`` nor ``eti``."""
-    return check_choice("kind", kind, ["hdi", "eti"])
+    choices = ["hdi", "eti"]
+    if not isinstance(kind, str) or kind not in choices:
+        todo = "'hdi' is the interval of highest density, 'eti' has equal tails"
+        near = isinstance(kind, str) and kind.lower() in choices
+        question = f"did you mean {kind.lower()!r}? " if near else ""
+        raise fail("unknown kind", kind, choices, question + todo)
+    return kind
 
 
 def check_is(value: Any, kind: type | tuple[type, ...], what: str, allowed: str, todo: str) -> Any:
@@ -456,14 +463,37 @@ def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[s
     for keyword in keywords:
         if keyword not in allowed:
             name = getattr(function, "__name__", "this function")
-            raise fail(
-                f"{name} has no such keyword",
-                keyword,
-                allowed,
-                suggest(keyword, allowed) or "leave it out",
-                TypeError,
-            )
+            todo = _called_here(keyword) or suggest(keyword, allowed) or "leave it out"
+            raise fail(f"{name} has no such keyword", keyword, allowed, todo, TypeError)
     return keywords
+
+
+# What other libraries call our keywords.
+_CALLED_HERE = {
+    "the prior is concentration=, in pseudo-counts per cell": "prior priors pseudocounts",
+    "the mass of an interval is prob=0.95": (
+        "ci level confidence confidence_level conf_level conf hdi_prob ci_prob cred_mass mass"
+    ),
+    "the mass of an interval is prob=0.95, which is 1 - alpha": "alpha significance",
+    "kinds of intervals are kind='hdi' and kind='eti'": "interval interval_type ci_kind method",
+    "the seed is random_seed=0": "seed random_state rng",
+    "the number of draws is draws=20000": "samples n_samples n_draws nsamples num_samples n_boot",
+    "the measures are the second argument, such as 'f1'": (
+        "measure measures metric metrics score scoring scorer"
+    ),
+    "the positive class is positive=": "pos_label positive_class positive_label event",
+    "the size of the next test set is n=, with of='predictive'": "n_test test_size size",
+    "the estimand is of=": "estimand target",
+    "the groups are a dim of the evidence, from_predictions(..., by={'group': site})": (
+        "group groups by"
+    ),
+}
+
+
+def _called_here(keyword: str) -> str:
+    """Say what a keyword of other libraries is called here, or nothing where it is not known."""
+    lower = keyword.lower()
+    return next((text for text, others in _CALLED_HERE.items() if lower in others.split()), "")
 
 
 def check_memory(what: str, values: int, todo: str) -> None:

@@ -506,8 +506,8 @@ def positions(
         template = posterior.measure_template(kernel)
         if dim not in template.dims:
             dims = ", ".join(map(str, template.dims)) or "none"
-            todo = "pass evidence with this dim, or a mapping from names to evidence"
-            raise fail("no such dim to compare over", dim, dims, todo)
+            todo = 'pass several by name, {"a": counts_a, "b": counts_b}, or evidence with this dim'
+            raise fail("no such dim to compare over", dim, f"a dim of the evidence: {dims}", todo)
         names = template.coords[dim].values.tolist() if dim in template.coords else None
         names = names or list(range(template.sizes[dim]))
         if len(names) < 2:

@@ -586,6 +586,7 @@ def _floats(name, values):
 def distributions_of(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
     measures: Wanted,
+    /,
     *,
     model: str | Callable | None = None,
     of: str = "parameter",

@@ -216,6 +216,9 @@ def _summary(frame, center):
     """Return the index, the number in the middle and the ends of a summary, NaN labels as None."""
     allowed, todo = "a summary", "pass bcm.summary(...)"
     check_is(frame, pd.DataFrame, "a table", allowed, todo)
+    if "p_better" in frame:
+        allowed, todo = "a summary", "pass latex_table(bcm.summary(...), comparison=this)"
+        raise fail("a comparison holds differences", list(frame.columns), allowed, todo)
     missing = [name for name in ("measure", center, *_NUMBERS) if name not in frame]
     if missing:
         raise fail("not a summary", list(frame.columns), f"with a column {missing[0]}", todo)

@@ -375,15 +375,22 @@ def not_counts(evidence: Any) -> Exception:
     is_mapping = isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset)
     member = next(iter(evidence.values()), None) if is_mapping else evidence
     entry = next((entry for entry in TYPES if entry.matches(member)), None)
-    what, todo = "not evidence", "pass a bare matrix through from_matrix"
+    what, got = "not evidence", type(evidence).__name__
+    todo = "pass a matrix through from_matrix, and answers through from_predictions"
     if is_mapping:
         todo = "put counts together first: combine({'a': counts, 'b': counts})"
-    if entry is None or entry.name == "counts":
-        return fail(what, type(evidence).__name__, allowed, todo, TypeError)
-    if is_mapping:
-        todo = f"make one piece of evidence of all of them: {entry.made_by}({{'a': ..., 'b': ...}})"
-        return fail(what, f"a mapping of {entry.name}", "one piece of evidence", todo, TypeError)
-    return fail("not counts", entry.name, allowed, "this function takes no others", TypeError)
+        if {"tp", "fn", "fp", "tn"} == {str(name).lower() for name in evidence}:
+            todo = "pass the four cells through from_cells(tp=65, fn=15, fp=35, tn=30)"
+    elif hasattr(evidence, "columns"):
+        todo = "pass a table of answers through from_frame, and a confusion table through "
+        todo += "from_matrix"
+    if entry is not None and entry.name != "counts":
+        got, todo = entry.name, "this function takes no others"
+        what = "not counts"
+        if is_mapping:
+            what, allowed = "a mapping of several pieces of evidence", "one"
+            todo = f"make it of all of them: {entry.made_by}({{'a': ..., 'b': ...}})"
+    return fail(what, got, allowed, todo, TypeError)
 
 
 def _check_dims(evidence):
@@ -492,6 +499,15 @@ def by_labels(values: xr.DataArray, labels: Sequence, dims: Sequence[str] = CELL
     return values.isel({dim: values.indexes[dim].get_indexer_for(labels) for dim in dims})
 
 
+def _as_number(value):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        allowed = "pseudo-counts: a number per cell, or one for each"
+        todo = "pass e.g. concentration=0.5, or bcm.priors.uniform(counts)"
+        raise fail("not a prior or a cost", value, allowed, todo, TypeError) from None
+
+
 def align(values: Any, counts: xr.DataArray) -> Any:
     """
     Bring a concentration, or a cost matrix, to the canonical order of the counts.
@@ -517,7 +533,7 @@ def align(values: Any, counts: xr.DataArray) -> Any:
            [2., 1.]])
     """
     if values is None or (np.ndim(values) == 0 and not isinstance(values, xr.DataArray)):
-        return values if values is None else float(values)
+        return values if values is None else _as_number(values)
     canonical = in_order(counts)
     values = _labelled_values(values, counts)
     labels = canonical.indexes["actual"].tolist()

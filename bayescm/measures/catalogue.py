@@ -186,34 +186,48 @@ def _weighted_kappa(cells, power):
 # Measures of one class against the rest
 
 
-@one_class(aliases=("ppv",), unit="predicted positives", form=Proportion("tp", "fp"))
+@one_class(
+    aliases=("ppv", "positive_predictive_value"),
+    unit="predicted positives",
+    form=Proportion("tp", "fp"),
+)
 def precision(tp, fn, fp, tn):
     """Proportion of predicted positives that are positive."""
     return tp / (tp + fp)
 
 
 @one_class(
-    aliases=("sensitivity", "tpr", "hit_rate"), unit="positives", form=Proportion("tp", "fn")
+    aliases=("sensitivity", "tpr", "hit_rate", "true_positive_rate"),
+    unit="positives",
+    form=Proportion("tp", "fn"),
 )
 def recall(tp, fn, fp, tn):
     """Proportion of positives that are found."""
     return tp / (tp + fn)
 
 
-@one_class(aliases=("tnr", "selectivity"), unit="negatives", form=Proportion("tn", "fp"))
+@one_class(
+    aliases=("tnr", "selectivity", "true_negative_rate"),
+    unit="negatives",
+    form=Proportion("tn", "fp"),
+)
 def specificity(tp, fn, fp, tn):
     """Proportion of negatives that are predicted negative."""
     return tn / (tn + fp)
 
 
-@one_class(unit="predicted negatives", form=Proportion("tn", "fn"))
+@one_class(
+    aliases=("negative_predictive_value",),
+    unit="predicted negatives",
+    form=Proportion("tn", "fn"),
+)
 def npv(tp, fn, fp, tn):
     """Proportion of predicted negatives that are negative (negative predictive value)."""
     return tn / (tn + fn)
 
 
 @one_class(
-    aliases=("fall_out",),
+    aliases=("fall_out", "false_positive_rate"),
     display_names={"fall_out": "fall-out"},
     lower_is_better=True,
     unit="negatives",
@@ -225,14 +239,22 @@ def fpr(tp, fn, fp, tn):
 
 
 @one_class(
-    aliases=("miss_rate",), lower_is_better=True, unit="positives", form=Proportion("fn", "tp")
+    aliases=("miss_rate", "false_negative_rate"),
+    lower_is_better=True,
+    unit="positives",
+    form=Proportion("fn", "tp"),
 )
 def fnr(tp, fn, fp, tn):
     """Proportion of positives that are missed (false negative rate)."""
     return fn / (fn + tp)
 
 
-@one_class(lower_is_better=True, unit="predicted positives", form=Proportion("fp", "tp"))
+@one_class(
+    aliases=("false_discovery_rate",),
+    lower_is_better=True,
+    unit="predicted positives",
+    form=Proportion("fp", "tp"),
+)
 def fdr(tp, fn, fp, tn):
     """Proportion of predicted positives that are negative (false discovery rate)."""
     return fp / (fp + tp)
@@ -250,7 +272,7 @@ def for_(tp, fn, fp, tn):
     return fn / (fn + tn)
 
 
-@one_class(form=Overlap(0.5, 0.5))
+@one_class(aliases=("f1_score",), form=Overlap(0.5, 0.5))
 def f1(tp, fn, fp, tn):
     """Harmonic mean of precision and recall."""
     return 2 * tp / (2 * tp + fn + fp)
@@ -543,6 +565,11 @@ def names(variable: str = "cells") -> list[str]:
     return sorted(name for takes, name in _CATALOGUE if takes == variable)
 
 
+def is_named(name: str) -> bool:
+    """Say whether a measure of the catalogue has this name."""
+    return name in _NAMED
+
+
 def is_loss(name: str) -> bool | None:
     """Say whether lower is better of what has this name; None where the catalogue has no such."""
     try:
@@ -602,6 +629,8 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
         entry = entry if name == measure else entry.called(measure)
     else:
         allowed, todo = "a name or a function of cells", 'pass e.g. "f1"'
+        if hasattr(measure, "dims"):  # a second piece of evidence
+            measure, todo = "evidence", 'pass several by name: compare({"a": first, "b": second})'
         raise fail("not a measure", measure, allowed, todo, TypeError)
     of_examples = "example_cells" in variables and not {"cells", "curve"} & {*variables}
     if entry.takes in ("cells", "curve") and of_examples:
@@ -609,7 +638,9 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
     if variables and entry.takes not in variables:
         of = [_VARIABLES.get(variable, variable) for variable in (*variables, entry.takes)]
         what = f"not a measure of {' or '.join(of[:-1])}, but of {of[-1]}"
-        todo = "ask evidence that has it"
+        doors = {"attempts": "from_attempts", "item_scores": "from_item_scores"}
+        doors |= {"example_cells": "from_multilabel"}
+        todo = f"it needs evidence of {doors.get(entry.takes, 'its own')}"
         if entry.takes == "curve":
             todo = "it needs the scores of the examples: from_scores(actual, scores)"
         if entry.takes == "cells" and "curve" in variables:

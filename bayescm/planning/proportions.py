@@ -110,7 +110,8 @@ def plan(
     check_share("assurance", assurance)
     if (expect is None) == (pilot is None):
         passed = {"expect": expect, "pilot": pilot is not None}
-        raise fail("say what is plausible in one way only", passed, "expect or pilot", "choose one")
+        todo = "pass a plausible value, expect=0.85, or the counts of a pilot, pilot=counts"
+        raise fail("say what is plausible in one way only", passed, "expect or pilot", todo)
     if _is_proportion(kernel, pilot):
         interval_width = partial(_interval_width, _prior(kernel), prob, kind)
         reach = _width_assurance(interval_width, width, _truth(kernel, expect, pilot))

@@ -17,6 +17,7 @@ from bayescm.distributions.beta import Beta
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS, as_counts, in_order
 from bayescm.evidence.default_models import model_of_counts
+from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.trees import (
     attribute_dims,
     cells_of,
@@ -131,7 +132,9 @@ def plot_matrix(
     check_prob(prob), check_kind(kind), check_choice("per", per, list(_WHOLES))
     if order is not None:
         check_choice("order", order, ["labels", "error"])
-    evidence = with_positive_class(evidence, positive)
+    evidence = with_positive_class(matrices_of(evidence), positive)
+    if getattr(evidence, "sizes", {}).get("classifier") == 1:
+        evidence = evidence.isel(classifier=0, drop=True)
     asked = {"n": n, "model": model, "concentration": concentration, "draws": draws}
     keywords |= {name: value for name, value in asked.items() if value is not None}
     keywords |= {} if of == "parameter" else {"of": of}
@@ -324,6 +327,7 @@ def _of_tree(tree, per, **keywords):
 def _one_matrix(values, over):
     extra = [dim for dim in values.dims if dim not in ("actual", "predicted", *over)]
     if extra:
-        todo = f"select one of {extra[0]}, or sum over it"
+        label = values[extra[0]].values.tolist()[0]
+        todo = f"select one of {extra[0]}, such as .sel({extra[0]}={label!r}), or sum over it"
         raise fail("more than one matrix", dict(values.sizes), "one matrix", todo)
     return values

@@ -372,12 +372,13 @@ class Posterior:
         """Return the estimand, or raise where the posterior has none of this name."""
         name = "finite" if of == "fitted" and "fold" in self.pooled_dims else of
         if name not in self.estimands:
-            raise fail(
-                f"{type(self).__name__} has no such estimand",
-                of,
-                self.estimands,
-                "for others use another model",
-            )
+            todo = "for others use another model"
+            if of in ("population", "typical", "new", "finite", "group"):
+                todo = (
+                    f"{of!r} is of groups, folds or items: make evidence of these, such as "
+                    "from_predictions(..., by={'group': site})"
+                )
+            raise fail(f"{type(self).__name__} has no such estimand", of, self.estimands, todo)
         return name
 
     def estimand_name(self, of: str) -> str:
@@ -904,7 +905,7 @@ def kish_factors(counts: xr.DataArray, parts: np.ndarray) -> np.ndarray:
 def prior_of(concentration: Any, evidence: Any, uses: Sequence[Hashable] = ()) -> Any:
     """Return a concentration in the order of the canonical counts, without the dims used up."""
     if np.ndim(concentration) == 0 and not isinstance(concentration, xr.DataArray):
-        return concentration
+        return align(concentration, evidence)
     if is_outcomes(evidence):
         evidence = counts_of(evidence)
     if not isinstance(evidence, xr.DataArray):

@@ -40,7 +40,10 @@ def check_path(path: str | Path, *, interactive: bool = False) -> Path:
     path = Path(path)
     if path.suffix not in RENDERERS:
         endings = f"a name ending in {', '.join(RENDERERS)}"
-        raise fail("unknown report format", path.name, endings, "rename the file")
+        todo = "rename the file"
+        if path.suffix == ".pdf":
+            todo = "write .html, whose pages print well, or .tex and run LaTeX"
+        raise fail("unknown report format", path.name, endings, todo)
     if path.suffix == ".docx":
         _check_extra("docx", "a .docx needs python-docx, which is not installed")
     if interactive:

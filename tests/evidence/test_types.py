@@ -85,7 +85,7 @@ def test_a_fit_is_told_from_evidence():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ([[65, 15], [35, 30]], "not evidence: 'list'.*pass a bare matrix through from_matrix"),
+        ([[65, 15], [35, 30]], "not evidence: 'list'.*pass a matrix through from_matrix"),
         (xr.Dataset({"x": 1}), r"a Dataset of: 'x'.*counts \(from_predictions.*fit \(fit\)"),
     ],
 )

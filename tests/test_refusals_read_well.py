@@ -1,0 +1,153 @@
+"""
+Wrong calls that users of other libraries make first, and the advice that each ends in.
+
+Every message was read as its reader would: what is asserted is the part that must be right, the
+name or the call that helps. Not the whole wording, which may be improved.
+"""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayescm as bcm
+
+COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+TRUTH, FIRST, SECOND = [1, 1, 0, 0] * 9, [1, 1, 0, 1] * 9, [1, 0, 0, 0] * 9
+BOTH = bcm.from_classifiers(TRUTH, {"a": FIRST, "b": SECOND}, positive=1)
+NUMBERS = np.random.default_rng(1).random(36)
+SCORES = bcm.from_scores(TRUTH, NUMBERS, positive=1)
+HOSPITALS = bcm.from_cells(tp=[40, 10, 35], fn=[5, 30, 8], fp=[9, 4, 20], tn=[41, 50, 30])
+HOSPITALS = HOSPITALS.rename(batch="hospital")
+PETS = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]], labels=["cat", "cow", "dog"])
+TABLE = pd.DataFrame({"y": TRUTH, "a": FIRST})
+FOLDS = bcm.from_classifiers(
+    TRUTH, {"a": FIRST, "b": SECOND}, positive=1, by={"fold": np.arange(36) % 3}
+)
+
+
+def f1(**keywords):
+    return bcm.interval(COUNTS, "f1", **keywords)
+
+
+CALLS = {
+    # Keywords of other libraries.
+    "prior": (lambda: f1(prior=1.0), "the prior is concentration="),
+    "priors": (lambda: f1(priors=1.0), "the prior is concentration="),
+    "alpha": (lambda: f1(alpha=0.05), "prob=0.95, which is 1 - alpha"),
+    "ci": (lambda: bcm.summary(COUNTS, "f1", ci=0.9), "the mass of an interval is prob="),
+    "level": (lambda: f1(level=0.9), "the mass of an interval is prob="),
+    "confidence_level": (lambda: f1(confidence_level=0.9), "the mass of an interval is prob="),
+    "hdi_prob": (lambda: f1(hdi_prob=0.9), "the mass of an interval is prob="),
+    "ci_prob": (lambda: bcm.compare(BOTH, "f1", ci_prob=0.9), "the mass of an interval is prob="),
+    "seed": (lambda: f1(seed=1), "the seed is random_seed="),
+    "random_state": (lambda: bcm.ranks(BOTH, "f1", random_state=1), "the seed is random_seed="),
+    "n_samples": (lambda: f1(n_samples=100), "the number of draws is draws="),
+    "method": (lambda: f1(method="hdi"), "kind='hdi' and kind='eti'"),
+    "measures": (lambda: bcm.interval(COUNTS, measures="f1"), "the second argument"),
+    "measure": (lambda: bcm.summary(COUNTS, measure="f1"), "the second argument"),
+    "metric": (lambda: bcm.interval(COUNTS, metric="f1"), "the second argument"),
+    "pos_label": (lambda: f1(pos_label=1), "the positive class is positive="),
+    "misspelled": (lambda: f1(concentraton=1), "Did you mean 'concentration'"),
+    # Values.
+    "percent": (lambda: f1(prob=95), "such as prob=0.95"),
+    "HDI": (lambda: f1(kind="HDI"), "Did you mean 'hdi'"),
+    "equal-tailed": (lambda: f1(kind="equal-tailed"), "'eti' has equal tails"),
+    "population": (lambda: f1(of="population"), r"by=\{'group': site\}"),
+    "n": (lambda: f1(n=100), "of='predictive' with n"),
+    "model": (lambda: f1(model="dirichlet"), "Did you mean 'dirichlet_multinomial'"),
+    "no groups": (lambda: f1(model="hierarchical_groups"), r"by=\{'group': site\}"),
+    "groups by another name": (
+        lambda: bcm.interval(HOSPITALS, "recall", model="hierarchical_groups"),
+        r"counts.rename\(hospital='group'\)",
+    ),
+    "positive": (lambda: f1(positive="sick"), "'negative' or 'positive'"),
+    "positive as text": (lambda: bcm.summary(BOTH, positive="1"), "Did you mean 1"),
+    "prior in words": (lambda: f1(concentration="flat"), "concentration=0.5"),
+    "negative prior": (lambda: f1(concentration=-1), "concentration=0.5"),
+    "one draw": (lambda: f1(draws=1), "draws=20000"),
+    "threshold": (lambda: bcm.prob_above(COUNTS, "f1", "80%"), "pass one number"),
+    "prevalence": (lambda: bcm.at_prevalence(COUNTS, 5), "e.g. 0.01"),
+    "rope": (lambda: bcm.compare(BOTH, "f1", rope=-0.01), "rope=0.01"),
+    # Measures.
+    "recal": (lambda: bcm.interval(COUNTS, "recal"), "Did you mean 'recall'"),
+    "in full": (
+        lambda: bcm.interval(COUNTS, "positive predictive value"),
+        "Did you mean 'positive_predictive_value'",
+    ),
+    "with a space": (lambda: bcm.interval(COUNTS, "balanced accuracy"), "'balanced_accuracy'"),
+    "with a hyphen": (lambda: bcm.interval(COUNTS, "f1-score"), "Did you mean 'f1_score'"),
+    "kappa": (lambda: bcm.interval(COUNTS, "cohens_kappa"), "Did you mean 'cohen_kappa'"),
+    "auc": (lambda: bcm.interval(COUNTS, "auc"), r"from_scores\(actual, scores\)"),
+    "pass@k": (lambda: bcm.interval(COUNTS, "pass@2"), "from_attempts"),
+    "brier": (lambda: bcm.interval(SCORES, "brier"), "from_probabilities"),
+    "f1 of scores": (lambda: bcm.interval(SCORES, "f1"), r"curves.at_threshold\(scores, 'f1'"),
+    "class": (lambda: bcm.interval(PETS, "f1[cats]"), "'cat', 'cow' or 'dog'"),
+    # Evidence.
+    "list": (lambda: bcm.interval([[65, 15], [35, 30]], "f1"), "through from_matrix"),
+    "labels": (lambda: bcm.interval(TRUTH, FIRST), "through from_predictions"),
+    "DataFrame": (lambda: bcm.interval(TABLE, "f1"), "through from_frame"),
+    "dict of cells": (
+        lambda: bcm.interval({"tp": 65, "fn": 15, "fp": 35, "tn": 30}, "f1"),
+        r"from_cells\(tp=65",
+    ),
+    "dict of counts": (lambda: bcm.interval({"a": COUNTS}, "f1"), "combine"),
+    "shares": (lambda: bcm.from_cells(tp=0.6, fn=0.1, fp=0.2, tn=0.1), "count whole examples"),
+    "lengths": (lambda: bcm.from_predictions([1, 0, 1], [1, 0]), "align the columns"),
+    "scores as answers": (lambda: bcm.from_predictions(TRUTH, NUMBERS), "from_scores"),
+    "missing": (lambda: bcm.from_predictions([1, 0, np.nan], [1, 0, 1]), "drop these examples"),
+    "classifiers": (lambda: bcm.from_classifiers(TRUTH, [FIRST, SECOND]), r'\{"a": pred_a'),
+    "turned round": (lambda: bcm.from_scores(NUMBERS, TRUTH), r"from_scores\(actual, scores\)"),
+    "percentages": (lambda: bcm.from_probabilities(TRUTH, 100 * NUMBERS), "divide percentages"),
+    "results of evidence": (lambda: bcm.from_results(FOLDS), r"from_results\(measure\(combine"),
+    "combine data sets": (lambda: bcm.combine({"x": BOTH, "y": BOTH}), "dim='data_set'"),
+    "column": (lambda: bcm.from_frame(TABLE, actual="truth", predicted="a"), "'y' or 'a'"),
+    # Questions.
+    "compare one": (lambda: bcm.compare(COUNTS, "f1"), r'\{"a": counts_a, "b": counts_b\}'),
+    "compare two": (lambda: bcm.compare(COUNTS, COUNTS + 1), r'compare\(\{"a": first'),
+    "compare data sets": (
+        lambda: bcm.compare({"x": BOTH, "y": BOTH}, "f1"),
+        r"combine\(evidence, dim='data_set'\)",
+    ),
+    "reference": (lambda: bcm.compare(BOTH, "f1", reference="c"), "'a' or 'b'"),
+    "requirement": (lambda: bcm.check(COUNTS, ["f1 at least .5"]), "recall > 0.9"),
+    "plan": (lambda: bcm.plan("recall", width=0.1), "expect=0.85"),
+    "plan of f1": (lambda: bcm.plan("f1", expect=0.8, width=0.1), "pilot="),
+    "report": (lambda: bcm.report(COUNTS, "report.pdf"), "write .html"),
+    # Pictures and tables.
+    "ax": (lambda: bcm.plot_forest(COUNTS, "f1", ax=3), "plt.subplots"),
+    "roc of counts": (lambda: bcm.plot_roc(COUNTS), r"from_scores\(actual, scores\)"),
+    "calibration of scores": (lambda: bcm.plot_calibration(SCORES), "from_probabilities"),
+    "matrix of two": (lambda: bcm.plot_matrix(BOTH), r"\.sel\(classifier='a'\)"),
+    "a comparison as a summary": (
+        lambda: bcm.latex_table(bcm.compare(BOTH, "f1")),
+        r"latex_table\(bcm.summary\(...\), comparison=",
+    ),
+    # Names that the package does not have.
+    "bcm.f1": (lambda: bcm.f1(COUNTS), r"bcm.interval\(evidence, 'f1'\)"),
+    "bcm.hdi": (lambda: bcm.hdi(COUNTS), "kind='hdi'"),
+    "bcm.credible_interval": (lambda: bcm.credible_interval(COUNTS), "'interval'"),
+    "bcm.from_confusion_matrix": (lambda: bcm.from_confusion_matrix([]), "'from_matrix'"),
+    "bcm.heterogeneity": (lambda: bcm.heterogeneity(COUNTS), "bcm.meta.heterogeneity"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wrong_call_ends_in_advice_that_is_right(name):
+    call, advice = CALLS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises((ValueError, TypeError, AttributeError), match=advice):
+            call()
+
+
+def test_the_advice_can_be_followed():
+    assert bcm.plot_matrix(BOTH.sel(classifier="a")).axes
+    assert bcm.interval(COUNTS, "positive_predictive_value").shape == (2,)
+    sites = HOSPITALS.rename(hospital="group")
+    assert bcm.interval(sites, "recall", model="hierarchical_groups").attrs["of"] == "population"
+    results = bcm.from_results(
+        bcm.measure(bcm.combine({"x": FOLDS, "y": FOLDS}, dim="data_set"), "f1")
+    )
+    assert bcm.compare(results)["measure"].tolist() == ["f1"]
