@@ -91,8 +91,8 @@ def interval(
         The positive class, where the evidence does not know it or another one is meant.
     draws : int, optional
         How many draws of each matrix, for every measure. By default the distribution itself where
-        it is known, and 20,000 draws otherwise. Of a model that is sampled, draws of each chain, by
-        default 1,000.
+        it is known, and 20,000 draws otherwise; more draws of groups are of as many more points of
+        their parameters. Of a model that is sampled, draws of each chain, by default 1,000.
     random_seed : int, default 0
         Seed of the draws.
     accuracy : float, optional

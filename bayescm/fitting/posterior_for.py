@@ -112,7 +112,7 @@ def posterior_of(
         raise fail("not a model", name_of(form), "a function that returns one", todo)
     if "design_effect" in getattr(evidence, "coords", ()) and not answer.knows_groups:
         warn_of_groups(getattr(form, "__name__", repr(form)))
-    return answer
+    return answer if draws is None else answer.with_draws(draws)
 
 
 def _sampled(evidence, model, keywords, sampler):

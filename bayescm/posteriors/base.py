@@ -362,6 +362,10 @@ class Posterior:
         """Return the posterior of each member of a dim that is pooled over, such as each group."""
         return self
 
+    def with_draws(self, draws: int) -> "Posterior":
+        """Return the posterior as it is for so many draws: with more points to draw them from."""
+        return self
+
     def caveats(self, of: str = "parameter") -> list[str]:
         """Return what the evidence makes doubtful of an estimand, in whole sentences."""
         return []

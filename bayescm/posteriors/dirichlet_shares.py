@@ -25,7 +25,7 @@ Mosimann, J. E. (1962). On the compound multinomial distribution, the multivaria
 distribution, and correlations among proportions. Biometrika 49, 65-82. doi:10.1093/biomet/49.1-2.65
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -60,11 +60,14 @@ class DirichletShares:
         Dirichlet parameters of the typical shares.
     scale : float
         Scale of the half-normal prior of the spread.
+    points : int
+        At least so many weighted points of the parameters.
     """
 
     counts: np.ndarray
     prior: np.ndarray
     scale: float
+    points: int = field(default=0, kw_only=True)
 
     def unpack(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return typical shares (S, C) and spreads (S,) of parameters (S, C + 1)."""
@@ -100,8 +103,9 @@ class DirichletShares:
         _, log_ratios = self._propose(np.repeat(middles, _DRAWS_PER_CELL), rng)
         ratios = np.exp(log_ratios - log_ratios.max()).reshape(-1, _DRAWS_PER_CELL).mean(1)
         mass = ratios / ratios.sum() * (1 - _UNIFORM) + _UNIFORM / len(ratios)
-        cell = rng.choice(len(mass), _SIZE, p=mass)
-        log_spread = edges[cell] + rng.random(_SIZE) * (edges[1] - edges[0])
+        size = max(_SIZE, self.points)
+        cell = rng.choice(len(mass), size, p=mass)
+        log_spread = edges[cell] + rng.random(size) * (edges[1] - edges[0])
         parameters, log_ratios = self._propose(log_spread, rng)
         return Weighted.from_logs(parameters, log_ratios - np.log(mass[cell]))
 

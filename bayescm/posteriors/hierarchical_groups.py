@@ -38,7 +38,7 @@ doi:10.1080/10618600.1995.10474663
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -225,6 +225,7 @@ def _design(covariates, slope, table):
 
 _FEWEST_DRAWS = 500  # of the matrices of all groups
 _GROUP_DRAWS = 1e6  # draws times groups: half a second of effects of two classes
+_DRAWS_PER_POINT = 2  # of the parameters, where more draws are asked for than by default
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,6 +253,8 @@ class HierarchicalGroups(CountsPosterior):
         Of the groups; every estimand but ``"finite"`` is of groups that have zeros.
     slope : float
         Scale of the normal prior of what a covariate adds to a logit.
+    points : int
+        At least so many weighted points of the parameters.
     """
 
     pooled_dims = ("group",)
@@ -270,6 +273,7 @@ class HierarchicalGroups(CountsPosterior):
     prevalence: float | None
     covariates: np.ndarray | None = field(default=None, kw_only=True)
     slope: float = field(default=2.0, kw_only=True)
+    points: int = field(default=0, kw_only=True)
 
     @property
     def how(self) -> str:  # type: ignore[override]
@@ -286,7 +290,9 @@ class HierarchicalGroups(CountsPosterior):
         """The posterior of every collection of groups of the batch."""
         if self.concentration.shape[-1] > 2:
             return [
-                DirichletHierarchy(cells, totals, self.concentration, self.spread)
+                DirichletHierarchy(
+                    cells, totals, self.concentration, self.spread, points=self.points
+                )
                 for cells, totals in self._cells_and_totals
             ]
         return [
@@ -298,6 +304,7 @@ class HierarchicalGroups(CountsPosterior):
                 self.prevalence,
                 design=self.covariates,
                 slope=self.slope,
+                points=self.points,
             )
             for cells, totals in self._cells_and_totals
         ]
@@ -321,6 +328,10 @@ class HierarchicalGroups(CountsPosterior):
             totals.reshape(-1, *totals.shape[-2:]),
             strict=True,
         )
+
+    def with_draws(self, draws: int) -> "HierarchicalGroups":
+        """Return the posterior with as many more points as more draws are asked for."""
+        return replace(self, points=draws // _DRAWS_PER_POINT)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """
@@ -412,6 +423,8 @@ class BivariateLogitNormal:
         Known share of the positive class in the population.
     design : ndarray, shape (G, Q), optional
     slope : float
+    points : int
+        At least so many weighted points of the parameters.
     """
 
     free_variables: tuple[str, ...] = ("rates", "spread", "correlation")
@@ -426,6 +439,7 @@ class BivariateLogitNormal:
         *,
         design: np.ndarray | None = None,
         slope: float = 2.0,
+        points: int = 0,
     ):
         (tn, fp), (fn, tp) = cells.transpose(1, 2, 0)
         hits, tested = np.stack([tp, tn], axis=1), np.stack([tp + fn, tn + fp], axis=1)
@@ -433,9 +447,9 @@ class BivariateLogitNormal:
         share_prior = concentration.sum(1)[::-1][None]
         # Slopes are explored for the whole range of a covariate, which is of a size in any unit.
         self.ranges = np.ones(0) if design is None else np.ptp(design, axis=0)
-        scaled: dict[str, Any] = {}
+        scaled: dict[str, Any] = {"points": points}
         if design is not None:
-            scaled = {"design": design / self.ranges, "slope": slope * self.ranges}
+            scaled |= {"design": design / self.ranges, "slope": slope * self.ranges}
         self.rates = LogitNormalRates(hits, tested, rate_prior, spread, **scaled)
         self.shares = LogitNormalRates(
             totals[:, 1:], totals.sum(1, keepdims=True), share_prior, spread, **scaled
@@ -546,10 +560,10 @@ def _matrix(tn, fp, fn, tp):
 # are more than 100 groups. Posteriors move by what the groups' errors differ, see the tests.
 _NODES, _NODES_EXTREME, _NODES_ROUGH = 4, 7, 3
 _NODES_EXTREME_OF_MANY, _MANY_GROUPS = 5, 100
-# Draws of the parameters: so many in all groups together, and at least and at most; of few groups,
-# where they cost a third of a second, up to 10,000, which halve the error of 2,500.
+# Points of the parameters: so many in all groups together, and at least and at most, of which a
+# fifth shape the proposal; of few groups, where they cost a quarter of a second, as many as this.
 _PARAMETER_GROUPS, _FEWEST_AND_MOST = 1e6, (1000, 2500)
-_PARAMETERS_OF_FEW, _MOST_OF_FEW = 1e5, 10_000
+_PARAMETERS_OF_FEW_GROUPS, _MOST_OF_FEW_GROUPS = 1.2e5, 10_000
 _LOWEST_LOG_PRIOR = -1e6  # exp of it is 0 beside any other
 _CACHED = 32_000  # parameters times groups times nodes in an array: 256 kB
 # Of Newton's method. The longest step keeps effects where the curvature is not next to 0.
@@ -580,6 +594,8 @@ class LogitNormalRates:
         Covariates of the groups; the typical group has zeros.
     slope : float or ndarray, shape (Q,)
         Scale of the normal prior of what a covariate adds to a logit.
+    points : int
+        At least so many weighted points of the parameters.
     """
 
     hits: np.ndarray
@@ -588,6 +604,7 @@ class LogitNormalRates:
     scale: float
     design: np.ndarray | None = field(default=None, kw_only=True)
     slope: float | np.ndarray = field(default=2.0, kw_only=True)
+    points: int = field(default=0, kw_only=True)
 
     @property
     def n_rates(self) -> int:
@@ -687,16 +704,15 @@ class LogitNormalRates:
             n_slopes = self.design.shape[1] * self.n_rates
             start = np.append(start, np.zeros(n_slopes))
             bounds = [*bounds, *[(-_LOGIT_BOUND, _LOGIT_BOUND)] * n_slopes]
-        groups = len(self.hits)
-        size = int(np.clip(_PARAMETER_GROUPS / groups, *_FEWEST_AND_MOST))
-        size = max(size, int(min(_PARAMETERS_OF_FEW / groups, _MOST_OF_FEW)))
+        size = int(np.clip(_PARAMETER_GROUPS / len(self.hits), *_FEWEST_AND_MOST))
+        many = min(int(_PARAMETERS_OF_FEW_GROUPS / len(self.hits)), _MOST_OF_FEW_GROUPS)
         return explore(
             self.log_posterior,
             start,
             bounds,
             sketch=partial(self.log_posterior, n_nodes=_NODES_ROUGH),
-            rough=min(size, _FEWEST_AND_MOST[1]) // 5,
-            size=size,
+            rough=size // 5,
+            size=max(size, many, self.points),
         )
 
     @cached_property
@@ -887,17 +903,25 @@ class DirichletHierarchy:
         How many examples of each class the class shares are known by.
     concentration : ndarray, shape (C, C)
     spread : float
+    points : int
+        At least so many weighted points of the parameters.
     """
 
     free_variables = ("shares", "right", "errors", "spread")
 
     def __init__(
-        self, cells: np.ndarray, totals: np.ndarray, concentration: np.ndarray, spread: float
+        self,
+        cells: np.ndarray,
+        totals: np.ndarray,
+        concentration: np.ndarray,
+        spread: float,
+        *,
+        points: int = 0,
     ):
-        shares = DirichletShares(totals, concentration.sum(-1), spread)
+        shares = DirichletShares(totals, concentration.sum(-1), spread, points=points)
         right, errors = (
             [
-                DirichletShares(counts, prior[0], spread)
+                DirichletShares(counts, prior[0], spread, points=points)
                 for counts, prior in zip(split(cells), split(concentration[None]), strict=True)
             ]
             for split in (_right_and_wrong, _errors)

@@ -529,3 +529,16 @@ def test_the_published_telomerase_estimates():
     np.testing.assert_allclose(middle, [0.75, 0.86], atol=0.04)
     assert low[1] < 0.77
     assert 0.92 < high[1] < 0.98
+
+
+@pytest.mark.parametrize("cells", [SITES, np.arange(18).reshape(2, 3, 3) % 7 + 1])
+def test_more_draws_are_of_more_points_of_the_parameters(cells):
+    counts = bcm.from_matrix(cells, dims=("group",))
+    default, more = (
+        bcm.interval(counts, "accuracy", of="typical", kind="eti", draws=draws)
+        for draws in (None, 50_000)
+    )
+    assert more.error < 0.75 * default.error
+    np.testing.assert_allclose(more, default, atol=float(2 * default.error))
+    few = posteriors.hierarchical_groups(cells).with_draws(100)
+    assert few.effective_draws == posteriors.hierarchical_groups(cells).effective_draws
