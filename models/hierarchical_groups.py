@@ -51,7 +51,9 @@ which suits groups that are alike or small; at 1 they are the logits, which suit
 examples say what their logit is: standardised effects then depend on m and s so closely that chains
 hardly move. :math:`\lambda_g = I_g / (I_g + 1 / s^2)` is the share of the group itself in its mean,
 as of normal distributions, with the information :math:`I_g` of its counts about the logit; for
-:math:`s^2` stands DerSimonian and Laird's estimate, 0 where groups differ by no more than chance.
+:math:`s^2` stands DerSimonian and Laird's estimate, 0 where groups differ by no more than chance,
+times (G - 5) / (G - 1) of G groups, since of few groups a small spread is possible whatever the
+estimate: without this factor one draw in a thousand diverged.
 
 References
 ----------
@@ -231,9 +233,11 @@ def _centring(data):
     total = pm.math.maximum(information.sum(-2, keepdims=True), 1e-12)
     mean = (information * pm.math.logit(rates)).sum(-2, keepdims=True) / total
     deviance = (information * (pm.math.logit(rates) - mean) ** 2).sum(-2, keepdims=True)
-    excess = pm.math.maximum(deviance - (observed.sum(-2, keepdims=True) - 1), 0)
     scale = total - (information**2).sum(-2, keepdims=True) / total
-    variance = excess / pm.math.maximum(scale, 1e-12)
+    number = observed.sum(-2, keepdims=True)
+    excess = pm.math.maximum(deviance - (number - 1), 0)
+    few = pm.math.maximum(number - 5, 0) / pm.math.maximum(number - 1, 1)
+    variance = few * excess / pm.math.maximum(scale, 1e-12)
     return information * variance / (information * variance + 1)
 
 

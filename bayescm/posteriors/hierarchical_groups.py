@@ -736,7 +736,9 @@ class LogitNormalRates:
         """
         means, cholesky = self.logit_distribution(parameters)
         logits, information = _observed_logits(self.hits, self.totals)
-        variance = _variance_between(logits, information)
+        number = (self.totals > 0).sum(0)
+        few = np.maximum(number - 5, 0) / np.maximum(number - 1, 1)
+        variance = few * _variance_between(logits, information)
         centring = information * variance / (information * variance + 1)
         columns = []
         for index, (mean, row) in enumerate(zip(means, cholesky, strict=True)):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from monte_carlo import assert_converged, assert_same_distribution, measured, sampled_by_nuts
 from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
@@ -53,9 +54,10 @@ def test_the_model_computes_the_cells_of_the_direct_posterior(name, evidence):
 
 def test_partial_centring_changes_the_variables_and_not_the_distribution():
     """The density of the effects, times the Jacobian, is that of standardised ones."""
-    sites, pseudo_counts = SITES.values, np.array([[0.7, 0.4], [0.6, 0.9]])
+    counts = xr.concat([SITES, SITES * 3], "group")
+    sites, pseudo_counts = counts.values, np.array([[0.7, 0.4], [0.6, 0.9]])
     model = remove_value_transforms(
-        models.hierarchical_groups(SITES, concentration=pseudo_counts, spread=0.8)
+        models.hierarchical_groups(counts, concentration=pseudo_counts, spread=0.8)
     )
     log_density = model.compile_logp(jacobian=False, mode=Mode("py", None))
     trials = np.stack([sites.sum((1, 2)), sites[:, 1].sum(-1), sites[:, 0].sum(-1)], axis=1)
@@ -65,17 +67,19 @@ def test_partial_centring_changes_the_variables_and_not_the_distribution():
     mean = np.average(logit(shares), axis=0, weights=information)
     deviance = (information * (logit(shares) - mean) ** 2).sum(0)
     scale = information.sum(0) - (information**2).sum(0) / information.sum(0)
-    variance = (deviance - (trials > 0).sum(0) + 1) / scale  # of DerSimonian and Laird
-    centring = 1 - 1 / (1 + information * np.maximum(variance, 0))
+    number = (trials > 0).sum(0)
+    variance = (deviance - number + 1) / scale  # of DerSimonian and Laird
+    variance = np.maximum(variance, 0) * (number - 5) / (number - 1)
+    centring = 1 - 1 / (1 + information * variance)
     assert centring.min() == 0  # the group without a class
     assert centring.max() > 0.5
     rng = np.random.default_rng(5)
     for _ in range(5):
         rates, spread, correlation = rng.uniform(0.1, 0.9, 3), rng.uniform(0.1, 2, 3), rng.random()
-        standard, standard_new = rng.standard_normal((4, 3)), rng.standard_normal(3)
+        standard, standard_new = rng.standard_normal((8, 3)), rng.standard_normal(3)
         rho = 2 * correlation - 1
         sd = spread * [1, 1, (1 - rho**2) ** 0.5]
-        means = np.tile(logit(rates), (4, 1))
+        means = np.tile(logit(rates), (8, 1))
         means[:, 2] += rho * spread[2] * standard[:, 1]
         prevalence, recall, specificity = expit(means + sd * standard).T
         rows = [(1 - prevalence) * specificity, (1 - prevalence) * (1 - specificity)]
@@ -87,7 +91,7 @@ def test_partial_centring_changes_the_variables_and_not_the_distribution():
             + stats.beta(2, 2).logpdf(correlation)
             + stats.norm.logpdf(standard).sum()
             + stats.norm.logpdf(standard_new).sum()
-            + stats.multinomial.logpmf(sites.reshape(4, 4), trials[:, 0], cells).sum()
+            + stats.multinomial.logpmf(sites.reshape(8, 4), trials[:, 0], cells).sum()
         )
         scale = sd**centring
         effects = centring * means + scale * standard

@@ -63,8 +63,8 @@ def test_covariates_move_the_logits_of_the_groups_and_nothing_else():
 @pytest.mark.long
 def test_the_model_makes_the_same_matrices_of_the_same_variables():
     """In another order of the groups too: they go by their names."""
-    counts = STUDIES[:4].assign_coords(group=list("abcd"))
-    design = bcm.meta.study_covariates(counts, {"year": 0}).isel(group=[2, 0, 3, 1])
+    counts = STUDIES[:8].assign_coords(group=list("abcdefgh"))
+    design = bcm.meta.study_covariates(counts, {"year": 0}).isel(group=[2, 0, 3, 1, 7, 5, 4, 6])
     model = models.hierarchical_groups(counts, covariates=design)
     posterior = posteriors.hierarchical_groups(counts, covariates=design)
     drawn = posterior.variables(1, np.random.default_rng(0))
