@@ -132,8 +132,13 @@ def _sampler(model):
 
 def computation_of(model) -> compiled.Computation:
     """Return what a compiled sampler works out."""
+    from pytensor.graph.basic import clone
+
     graph = [model.logp(), *model.deterministics]
-    return compiled.computation(model, graph, [*model.value_vars, *model.free_RVs])
+    computation = compiled.computation(model, graph, [*model.value_vars, *model.free_RVs])
+    # Compiling rewrites in place what depends on the data alone, which every log density shares.
+    _, graph = clone(computation.inputs, computation.graph, copy_inputs=False)
+    return computation._replace(graph=graph)
 
 
 def warn_unless_converged(tree: xr.DataTree, free: list[str]) -> None:

@@ -5,8 +5,10 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from pytensor.graph.rewriting.utils import rewrite_graph
 
 import bayescm as bcm
+from bayescm import models
 from bayescm.fitting import compiled, tree
 from bayescm.fitting import nuts as sampling
 
@@ -253,6 +255,15 @@ def test_the_samplers_keywords_reach_it(monkeypatch):
         fit(COUNTS, method="nuts", progressbar=False, nuts_sampler="pymc")
     with pytest.raises(RuntimeError, match="nutpie, None"):
         fit(COUNTS, method="nuts")
+
+
+def test_a_sampler_is_known_by_its_graph_before_it_was_compiled():
+    """Compilers rewrite in place what depends on the data alone."""
+    groups = bcm.from_cells(tp=[9, 7, 8], fn=[1, 3, 2], fp=2, tn=8).rename(batch="group")
+    model, again = (models.hierarchical_groups(groups) for _ in range(2))
+    known = sampling.computation_of(model)
+    rewrite_graph(model.logp(), include=("canonicalize", "stabilize"))
+    assert compiled.same(known, sampling.computation_of(again))
 
 
 @pytest.mark.parametrize(
