@@ -1,7 +1,8 @@
-"""A number for each item: coverage of means, of paired differences, and in clusters."""
+"""A number for each item: coverage of means and differences, in clusters, and beside a judge."""
 
+import warnings
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -187,6 +188,108 @@ def robust_t(evidence: xr.Dataset) -> Mapping[str, Any]:
     return {"population": ends, "finite": _t(score)}
 
 
+# Two systems that give most items the same score: of n items, about so many differ.
+
+
+class NearSetting(NamedTuple):
+    """How the scores differ where they do, how many items differ, and of how many."""
+
+    differences: str
+    differing: float
+    items: int
+
+
+DIFFERENCES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "both ways": lambda rng, size: rng.uniform(-0.5, 0.5, size),
+    "small gains, rare large losses": lambda rng, size: np.where(
+        rng.random(size) < 0.8, rng.uniform(0, 0.1, size), -rng.uniform(0, 0.5, size)
+    ),
+    "by one amount": lambda rng, size: np.where(rng.random(size) < 0.75, 0.5, -0.5),
+}
+MEAN_DIFFERENCES = {
+    "both ways": 0.0,
+    "small gains, rare large losses": 0.8 * 0.05 - 0.2 * 0.25,
+    "by one amount": 0.25,
+}
+
+
+def near_copies(
+    rng: np.random.Generator, differences: str, differing: float, items: int
+) -> tuple[xr.Dataset, Mapping[str, float]]:
+    """Return scores of two systems, most of them equal, and the mean difference."""
+    apart = np.where(
+        rng.random(items) < differing / items, DIFFERENCES[differences](rng, items), 0.0
+    )
+    second = np.full(items, 0.5)
+    evidence = from_item_scores({"a": second + apart, "b": second}, range=(0, 1))
+    return evidence, {"difference": MEAN_DIFFERENCES[differences] * differing / items}
+
+
+def unwarned(method: Callable, evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return the intervals of a method, where it warns that few items differ."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return method(evidence)
+
+
+# People score some items, chosen at random, and a judge all (Angelopoulos, Duchi and Zrnic, 2023,
+# arXiv:2311.01453, whose interval is the rival).
+
+JUDGED_ITEMS = 1000
+
+
+class JudgeSetting(NamedTuple):
+    """How people score, how far the judge goes with them, and how many items they score."""
+
+    population: str
+    correlation: float
+    scored: int
+
+
+PEOPLE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "beta(5, 2)": lambda uniform: stats.beta.ppf(uniform, 5, 2),
+    "80 % ones, else uniform": lambda uniform: np.minimum(uniform / 0.2, 1.0),
+}
+PEOPLE_MEANS = {"beta(5, 2)": 5 / 7, "80 % ones, else uniform": 0.9}
+
+
+def judged(
+    rng: np.random.Generator, population: str, correlation: float, scored: int
+) -> tuple[xr.Dataset, Mapping[str, float]]:
+    """Return scores of people and of a judge, whose normal scores have a correlation."""
+    latent = rng.standard_normal(JUDGED_ITEMS)
+    other = rng.standard_normal(JUDGED_ITEMS)
+    judge = correlation * latent + np.sqrt(1 - correlation**2) * other
+    people = PEOPLE[population](stats.norm.cdf(latent))
+    people[rng.permutation(JUDGED_ITEMS)[scored:]] = np.nan
+    evidence = from_item_scores(people, judge=judge, range=(0, 1))
+    return evidence, {"mean": PEOPLE_MEANS[population]}
+
+
+def with_judge(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return the 95% equal-tailed interval of the mean, by the scores of people and judge."""
+    return {"mean": interval(evidence, "mean", kind="eti", draws=2000).values}
+
+
+def people_alone(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return the same by the scores of people alone."""
+    score = evidence["item_score"].values
+    alone = from_item_scores(score[~np.isnan(score)], range=(0, 1))
+    return {"mean": interval(alone, "mean", kind="eti").values}
+
+
+def ppi(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return the normal interval of power-tuned prediction-powered inference."""
+    score, judge = evidence["item_score"].values, evidence["judge_score"].values
+    scored = ~np.isnan(score)
+    y, f, rest = score[scored], judge[scored], judge[~scored]
+    n, unscored = len(y), len(rest)
+    slope = np.cov(y, f)[0, 1] / ((1 + n / unscored) * judge.var(ddof=1))
+    mean = slope * rest.mean() + (y - slope * f).mean()
+    variance = slope**2 * rest.var(ddof=1) / unscored + (y - slope * f).var(ddof=1) / n
+    return {"mean": mean + np.sqrt(variance) * stats.norm.ppf([0.025, 0.975])}
+
+
 EXPERIMENTS = (
     Experiment(
         "item_scores",
@@ -206,7 +309,7 @@ EXPERIMENTS = (
         },
         pairs,
         {
-            "item_scores": of_difference,
+            "item_scores": partial(unwarned, of_difference),
             "t": t_of_difference,
             "bootstrap (BCa)": bootstrap_of_difference,
         },
@@ -218,5 +321,25 @@ EXPERIMENTS = (
         clusters,
         {"item_scores": of_clusters, "t": robust_t},
         table="clusters",
+    ),
+    Experiment(
+        "item_scores",
+        {
+            case: NearSetting(*setting)
+            for case, setting in enumerate(product(DIFFERENCES, (3, 10, 25), (50, 200)), start=1)
+        },
+        near_copies,
+        {"item_scores": partial(unwarned, of_difference)},
+        table="near_copies",
+    ),
+    Experiment(
+        "item_scores",
+        {
+            case: JudgeSetting(*setting)
+            for case, setting in enumerate(product(PEOPLE, (0.0, 0.6, 0.9), (30, 100)), start=1)
+        },
+        judged,
+        {"people and judge": with_judge, "people alone": people_alone, "PPI++": ppi},
+        table="judge",
     ),
 )
