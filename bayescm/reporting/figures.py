@@ -2,12 +2,13 @@
 
 import bayescm as bcm
 from bayescm.answers.interval import ASKED, select_estimand
-from bayescm.evidence.counts import classes, positive
+from bayescm.evidence.counts import CELLS, classes, positive
 from bayescm.evidence.default_models import model_of_counts
 from bayescm.evidence.trees import with_positive_class
-from bayescm.measures.display_names import display_name
+from bayescm.measures.display_names import check_display_names, display_name
 from bayescm.plots.matrix import has_model
 from bayescm.plots.style import MOST_COLORS
+from bayescm.posteriors.hierarchical_groups import HierarchicalGroups
 from bayescm.reporting.progress import progress
 from bayescm.reporting.sections import Picture, Section
 
@@ -42,8 +43,33 @@ def of_counts(batches, measures, interval, posterior, comparison=None) -> Sectio
     progress("pictures: parts and matrices")
     section.pictures += _parts(batches, single, plain)
     counts = with_positive_class(counts, interval.get("positive"))
+    section.pictures += _groups_together(counts, posterior, interval)
     add_matrices(section, counts, counts, posterior, interval)
     return section
+
+
+def _groups_together(counts, posterior, interval):
+    """Draw groups of two classes as a meta-analysis does: in ROC space, and as a paired forest."""
+    if not isinstance(posterior, HierarchicalGroups) or counts.dims != ("group", *CELLS):
+        return []
+    if len(classes(counts)) != 2 or positive(counts) is None:
+        return []
+    if counts.sizes["group"] > MOST_ROWS:
+        return []
+    progress("pictures: groups together")
+    others = {*ASKED, "prob", "kind", "model", "positive"}
+    options = {name: value for name, value in interval.items() if name not in others}
+    options |= {name: interval[name] for name in ("prob", "random_seed") if name in interval}
+    options["display_names"] = {"group": "group", **check_display_names(None)}
+    recall, specificity = map(display_name, ("recall", "specificity"))
+    space = (
+        f"{recall} over the false positive rate: groups, the typical and a new one with regions."
+    )
+    rows = f"{recall} and {specificity} of every group, the typical one, all of them and a new one."
+    return [
+        Picture("sroc", space, bcm.plots.plot_sroc(counts, **options)),
+        Picture("studies", rows, bcm.plots.plot_studies(counts, kind=interval["kind"], **options)),
+    ]
 
 
 def _listed(measures):

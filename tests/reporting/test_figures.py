@@ -130,3 +130,11 @@ def test_every_classifier_has_pictures_of_its_own_folds():
     assert list(pictures) == ["matrix-0", "region-0", "matrix-1", "region-1"]
     alone = bcm.plots.plot_region(folds[0], prob=0.9, random_seed=0)
     np.testing.assert_allclose(rims(pictures["region-0"]), rims(alone))
+
+
+def test_groups_of_two_classes_are_drawn_as_a_meta_analysis_does(tmp_path):
+    cells = {"tp": [40, 10, 35], "fn": [5, 30, 8], "fp": [9, 4, 20], "tn": [41, 50, 30]}
+    studies = bcm.from_cells(**cells).rename(batch="group")
+    text = bcm.report(studies, tmp_path / "report.md", measures=["recall"]).read_text()
+    assert "(report_files/sroc.png)" in text
+    assert "(report_files/studies.png)" in text
