@@ -186,7 +186,7 @@ class ExampleCells:
         """
         Return gamma variates (4, S, L) of the cells of one system, and of the pseudo-examples.
 
-        They are the same random numbers for all systems, so that copies of one never differ.
+        They are the same random numbers for all systems, so that their biases differ by no noise.
         """
         rng = np.random.default_rng(0)
         cells = np.stack([rng.standard_gamma(count, (size, len(count))) for count in counts])
