@@ -112,6 +112,8 @@ def posterior_of(
         raise fail("not a model", name_of(form), "a function that returns one", todo)
     if "design_effect" in getattr(evidence, "coords", ()) and not answer.knows_groups:
         warn_of_groups(getattr(form, "__name__", repr(form)))
+    if "effective" in getattr(evidence, "coords", ()) and not answer.knows_weights:
+        warn_of_weights(getattr(form, "__name__", repr(form)))
     return answer if draws is None else answer.with_draws(draws)
 
 
@@ -168,6 +170,17 @@ def warn_of_groups(model: str) -> None:
     warnings.warn(
         f"The examples come in groups, and {model} takes each for drawn by itself, which makes "
         "intervals too short. Keep the folds and use hierarchical_folds or classical.fold_t.",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def warn_of_weights(model: str) -> None:
+    """Warn that a model takes sums of importance weights for numbers of examples."""
+    warnings.warn(
+        f"The examples have importance weights, and {model} takes the sums of these for numbers of "
+        "examples, which makes intervals too long or too short. Leave the model out, or take "
+        "importance_weighted.",
         UserWarning,
         stacklevel=4,
     )

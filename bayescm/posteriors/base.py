@@ -215,6 +215,8 @@ class Posterior:
         Whether ``concentration`` is pseudo-counts of the cells.
     knows_groups : bool
         Whether it allows for examples that come in groups, by the coord ``design_effect``.
+    knows_weights : bool
+        Whether it allows for importance weights, by the coord ``effective``.
     how : str
         How its draws are made, in words.
     effective_draws : float
@@ -235,6 +237,7 @@ class Posterior:
     has_model: bool = True
     cell_prior: bool = True
     knows_groups: bool = False
+    knows_weights: bool = False
     how: str = "draws"
     effective_draws: float = np.inf
     chains: int = 1

@@ -77,7 +77,8 @@ class CorrelatedT(CountsPosterior):
 
     pooled_dims = FOLDS
     estimands = {"parameter": "mean over folds"}  # noqa: RUF012
-    knows_groups = True  # folds of groups differ by what their groups do
+    # Folds of groups differ by what their groups do, and so do folds of heavy examples.
+    knows_groups = knows_weights = True
     how = "correlated t"
 
     def __init__(self, counts: xr.DataArray, dim: str):

@@ -178,6 +178,7 @@ class CrossedGroups(CountsPosterior):
         Attributes whose main effect is a slope and a curve.
     """
 
+    knows_weights = True
     sampling_method = "importance"
     counts: xr.DataArray
     concentration: np.ndarray

@@ -264,7 +264,7 @@ class HierarchicalFolds(CountsPosterior):
         "predictive": "theta_new",
     }
     sampling_method = "quadrature"
-    knows_groups = True
+    knows_groups = knows_weights = True
 
     def __init__(self, counts: xr.DataArray, settings: Design, halves: xr.DataArray | None = None):
         self.counts = counts

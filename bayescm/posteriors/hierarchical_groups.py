@@ -258,6 +258,7 @@ class HierarchicalGroups(CountsPosterior):
     """
 
     pooled_dims = ("group",)
+    knows_weights = True
     estimands = {  # noqa: RUF012
         "parameter": "theta",
         "population": "theta",

@@ -87,6 +87,7 @@ class ImportanceWeighted(CountsPosterior):
         Prior pseudo-counts plus effective counts.
     """
 
+    knows_weights = True
     how = "draws"
     counts: xr.DataArray
     effective: np.ndarray

@@ -679,7 +679,7 @@ class AttemptsRecipe(Recipe):
 
     def extras(self) -> list[Section]:
         """Say what is known of the items at hand, where most of them have several answers."""
-        if reach(self.evidence) < 2:
+        if reach(self.evidence) < 2 or "of" in self.asked:
             return []
         table = bcm.summary(self.evidence, self.measures, of="finite", **self.asked)
         title = "What is known of the items at hand"

@@ -71,3 +71,11 @@ def test_groups_of_three_classes_count_the_examples_that_they_have():
     plain = bcm.from_predictions(actual, predicted, by=by)
     answers = (bcm.interval(counts, "f1_macro") for counts in (weighted, plain))
     np.testing.assert_allclose(*answers, rtol=1e-6)
+
+
+@pytest.mark.parametrize("model", ["dirichlet_multinomial", "fixed_totals"])
+def test_models_that_know_no_weights_warn(model):
+    weights = {"weights": [1.0, 5.0] * 20, "weights_are": "importance"}
+    counts = bcm.from_predictions([1, 0, 1, 0] * 10, [1, 0, 0, 0] * 10, positive=1, **weights)
+    with pytest.warns(UserWarning, match=f"importance weights, and {model} takes the sums"):
+        bcm.interval(counts, "recall", model=model)
