@@ -68,7 +68,7 @@ def test_what_is_judged_stands_beside_the_outcome():
     assert table.loc[1, "lower"] < table.loc[1, "mean"] < table.loc[1, "upper"] < 0
 
 
-SCORES = np.random.default_rng(3).beta(2, 1, (2, 12)).round(2)
+SCORES = np.random.default_rng(3).beta(2, 1, (2, 60)).round(2)
 SYSTEMS = {
     "item scores": bcm.from_item_scores(dict(zip("ab", SCORES, strict=True)), range=(0, 1)),
     "classifiers": bcm.from_classifiers(

@@ -91,7 +91,7 @@ def test_pooled_groups_stand_beside_what_was_observed():
 def test_a_mapping_has_a_row_for_each_member(two):
     sets = {"first": two, "second_set": two + 9}
     names = {"second_set": "the second", "f1": "F-measure"}
-    figure = bcm.bcm.plot_forest(sets, "f1", dim="data_set", display_names=names)
+    figure = bcm.plot_forest(sets, "f1", dim="data_set", display_names=names)
     (axes,) = figure.axes
     assert rows(axes) == ["first", "the second"]
     assert axes.get_xlabel() == "F-measure"
