@@ -2,13 +2,14 @@
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bayescm.validate import fail, suggest
+from bayescm.validate import fail
 
 # Labels of two classes that say themselves which is the positive one: the second.
 BINARY = ((0, 1), ("0", "1"), ("False", "True"), ("false", "true"), ("FALSE", "TRUE"))
@@ -136,7 +137,11 @@ def find_label(wanted: Any, labels: list, what: str = "positive class") -> Any:
     for label in labels:
         if label == wanted:
             return label
-    raise fail(f"the {what} is not among the labels", wanted, labels, suggest(wanted, labels))
+    # Of two classes the wrong one may be the nearest word: only one spelled alike is suggested.
+    spelled = {str(label).strip().lower(): label for label in labels}
+    alike = get_close_matches(str(wanted).strip().lower(), spelled, n=1, cutoff=0.8)
+    todo = f"did you mean {spelled[alike[0]]!r}?" if alike else "pass one of these"
+    raise fail(f"the {what} is not among the labels", wanted, labels, todo)
 
 
 def sides_of(table: pd.DataFrame) -> tuple[str, str]:

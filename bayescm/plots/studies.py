@@ -229,7 +229,7 @@ def plot_studies(
     if studies > _MOST:
         todo = "select some studies"
         raise fail("too many studies to read", studies, f"at most {_MOST}", todo)
-    names = [f"{word} {number}" for number in range(1, studies + 1)]
+    names = [f"{word} {number}" for number in range(studies)]  # as tables number them
     if "group" in counts.coords:
         names = [display_label(name, display_names) for name in counts["group"].values.tolist()]
     single = _single(counts, prob, kind)

@@ -55,7 +55,7 @@ def test_the_forest_says_what_interval_says():
         "new study",
     ]
     unnamed = bcm.plots.plot_studies(STUDIES.drop_vars("group")).axes[0]
-    assert unnamed.get_yticklabels()[0].get_text() == "study 1"
+    assert unnamed.get_yticklabels()[0].get_text() == "study 0"
     alone = bcm.interval(STUDIES.sel(group="study 2", drop=True), "recall", kind="eti")
     single, _ = left.collections
     np.testing.assert_allclose(single.get_segments()[2][:, 0], alone, atol=1e-6)
