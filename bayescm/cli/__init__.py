@@ -5,9 +5,10 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
 from bayescm import __version__
@@ -67,6 +68,19 @@ def _main_options(
     """Take what is not of one command."""
 
 
+class Command(TyperCommand):
+    """A command that refuses an option of one value that is passed twice; Typer takes the last."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, each option of one value at most once."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for parameter in order:
+            single = not (parameter.multiple or getattr(parameter, "is_flag", False))
+            if parameter.param_type_name == "option" and single and order.count(parameter) > 1:
+                ctx.fail(f"{max(parameter.opts, key=len)} takes one value, and is passed twice")
+        return super().parse_args(ctx, args)
+
+
 def application(commands: Iterable[str] = COMMANDS, groups: Iterable[str] = GROUPS) -> typer.Typer:
     """Return the application of Typer, with all commands or with some."""
     app = typer.Typer(
@@ -77,14 +91,14 @@ def application(commands: Iterable[str] = COMMANDS, groups: Iterable[str] = GROU
     )
     app.callback()(_main_options)
     for name in commands:
-        app.command()(load(name))
+        app.command(cls=Command)(load(name))
     for former, name in FORMER.items():
         if name in commands:
-            app.command(former, hidden=True)(load(name))
+            app.command(former, hidden=True, cls=Command)(load(name))
     for name in groups:
         group = typer.Typer(help=_MONITOR, no_args_is_help=True)
         for function in load_group(name):
-            group.command()(function)
+            group.command(cls=Command)(function)
         app.add_typer(group, name=name)
     return app
 

@@ -186,8 +186,8 @@ def _last_notes(deliveries):
 
 def _page(classifier, incident, members, event, key):
     """Return what a hook is told of an incident, as JSON knows it."""
-    alarm = members.iloc[0]
     sentence = incident["sentence"]
+    alarm = members[members["sentence"] == sentence].iloc[0]  # the numbers are of the sentence
     if event == "closed":
         since = f"{incident['opened']:%Y-%m-%d %H:%M}"
         sentence = f"over at {incident['closed']:%Y-%m-%d %H:%M}, opened at {since}: {sentence}"

@@ -130,6 +130,14 @@ def plot_forest(
         if of in table.columns and not isinstance(evidence, xr.DataTree):
             # Each member of a pooled dim, beside what was seen of it alone.
             observed = "cross: as observed, without pooling"
+            if any(map(callable, asked.values())):
+                # Of what is sampled `point` is of the posterior; what was seen is asked without.
+                of_sampler = ("draws", "tune", "chains")
+                plain = {k: v for k, v in asked.items() if not callable(v) and k not in of_sampler}
+                plain |= {"dim": dim, "prob": prob, "inner": _INNER, "kind": kind}
+                table["point"] = _arranged(
+                    nested_summary(evidence, measures, **plain), display_names
+                )["point"]
             axes.plot(table["point"], table["y"], "x", color=style.foreground(), zorder=3)
         dot = "mean, median where that is infinite" if "median" in table else "mean"
         bars = f"dot: {dot}; bars: 50% and {style.interval_words(prob, kind)}"
@@ -149,7 +157,10 @@ def _arranged(table: pd.DataFrame, display_names: DisplayNames) -> pd.DataFrame:
     shared = _shared_dim(table, dims)
     table = table.copy()
     rest = [name for name in dims if name != shared]
-    where = [{name: row[name] for name in rest} for row in table.to_dict("records")]
+    where = [  # a measure over all classes has no class
+        {name: row[name] for name in rest if not pd.isna(row[name])}
+        for row in table.to_dict("records")
+    ]
     written = distinct_display_names(table["measure"], display_names)
     labels = [
         with_index(written[name], style.index_words(index, display_names))

@@ -91,8 +91,8 @@ class CorrelatedT(CountsPosterior):
 
     def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
-    ) -> StudentT:
-        """Return the distribution of the mean difference of two members."""
+    ) -> StudentT | None:
+        """Return the distribution of the mean difference of two members, None where undefined."""
         values = measure(self._rows)
         dims = self.batch.dims
         indices = [tuple(labels[dim] for dim in dims) for labels in (first, second)]
@@ -100,6 +100,8 @@ class CorrelatedT(CountsPosterior):
         if "class" in first:
             minuend, subtrahend = minuend[:, first["class"]], subtrahend[:, second["class"]]
         tables = np.stack([self._rows[index] for index in indices])
+        if np.isfinite(minuend - subtrahend).sum() < 2:  # 0/0 of a member in all folds but one
+            return None
         _warn_of_certainty(np.stack([minuend, subtrahend]), tables)
         return mean_difference(minuend - subtrahend, self.rho)
 

@@ -192,3 +192,10 @@ def test_an_option_belongs_to_one_group():
 
     with pytest.raises(TypeError, match="two groups of share share an option"):
         command(share)
+
+
+def test_an_option_of_one_value_is_passed_once(capsys):
+    cells = [*("--tp", 65), *("--fn", 15), *("--fp", 35), *("--tn", 30)]
+    with pytest.raises(SystemExit, match="2"):
+        main(["interval", *map(str, cells), "--prob", "0.9", "--prob", "0.95"])
+    assert "--prob takes one value, and is passed twice" in capsys.readouterr().err
