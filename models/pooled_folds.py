@@ -19,8 +19,9 @@ long there) nor what training sets do to an unstable learner (those of recall ca
 
 Conjugate: the posterior is :math:`\mathrm{Dirichlet}(\lambda + \omega \sum_k \text{counts}_k)`.
 The estimand is the measure at ``theta``. New folds are predicted by the plain multinomial.
-``pm.compute_log_likelihood`` gives the discounted log likelihood: divide it by ``omega``, as
-``bayescm.fit`` does, before comparing models.
+``pm.compute_log_likelihood`` gives the discounted log likelihood; in the tree of ``bayescm.fit`` it
+is divided by ``omega``. Do not compare models by ``az.loo`` where ``omega`` is below 1: it takes a
+fold out of the posterior with its whole likelihood, of which the posterior holds a power alone.
 
 References
 ----------
