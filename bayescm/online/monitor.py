@@ -545,7 +545,14 @@ class Monitor(LedgerClient):
     def alarms_and_incidents(
         self, *, since: Any = None, **rules: Any
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return both `alarms` and `incidents`, of which each would evaluate the rules anew."""
+        """
+        Return both `alarms` and `incidents`, of which each would evaluate the rules anew.
+
+        Parameters
+        ----------
+        since, **rules
+            See `alarms`.
+        """
         from bayescm.online.incidents import incidents_of
 
         table = self._alarms(since, rules)

@@ -209,9 +209,8 @@ class Multilabel(SlicedItems):
         first = rng.standard_gamma(concentration, (size, 4, labels))
         prior_cells = np.repeat(first[:, None], systems, axis=1)
         if systems > 1 and concentration:
-            of_label = first.reshape(size, 1, 2, 2, labels).sum(
-                axis=3
-            )  # those with it, and without
+            # Of each label, the pseudo-examples that have it and those that do not.
+            of_label = first.reshape(size, 1, 2, 2, labels).sum(axis=3)
             hit = rng.beta(concentration, concentration, (size, systems - 1, 2, labels))
             prior_cells[:, 1:, [0, 2]] = of_label * hit
             prior_cells[:, 1:, [1, 3]] = of_label * (1 - hit)
