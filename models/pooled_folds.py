@@ -19,9 +19,10 @@ long there) nor what training sets do to an unstable learner (those of recall ca
 
 Conjugate: the posterior is :math:`\mathrm{Dirichlet}(\lambda + \omega \sum_k \text{counts}_k)`.
 The estimand is the measure at ``theta``. New folds are predicted by the plain multinomial.
-``pm.compute_log_likelihood`` gives the discounted log likelihood; in the tree of ``bayescm.fit`` it
-is divided by ``omega``. Do not compare models by ``az.loo`` where ``omega`` is below 1: it takes a
-fold out of the posterior with its whole likelihood, of which the posterior holds a power alone.
+Where ``omega`` is below 1 the tree of ``bayescm.fit`` has no log likelihood, so that ``az.loo`` and
+``az.compare`` refuse it: leaving a fold out with its whole likelihood takes more out of the
+posterior than the power of it that went in, and the power is no probability of a fold. Compare
+priors by ``az.loo`` with ``omega=1``.
 
 References
 ----------

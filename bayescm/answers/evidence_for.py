@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.trees import attribute_dims
+from bayescm.fitting.tree import WHY_NO_LOG_LIKELIHOOD
 from bayescm.validate import check_seed, check_whole, fail
 
 if TYPE_CHECKING:
@@ -186,17 +187,23 @@ def _check_marginal(name, model):
     if _is_fit(model):
         if _KEY in model.attrs:
             return
+        if WHY_NO_LOG_LIKELIHOOD in model.attrs:
+            _refuse_discounted(name)
         todo = "pass the pymc.Model itself, or compare by az.loo where there are folds or groups"
         got = (name, model.attrs.get("model", "a tree"))
         raise fail("no marginal likelihood is known", got, "a fit whose attributes have it", todo)
     from bayescm.fitting.tree import is_discounted, is_improper
 
     if is_discounted(model):
-        todo = "pass omega=1.0"
-        raise fail("a discounted likelihood is no probability", name, "a likelihood as it is", todo)
+        _refuse_discounted(name)
     if is_improper(model):
         todo = "take a concentration above 0, and no flat variable"
         raise fail("an improper prior has no marginal likelihood", name, "a proper prior", todo)
+
+
+def _refuse_discounted(name):
+    todo = "pass omega=1.0 to pooled_folds, or compare hierarchical_folds of one cross-validation"
+    raise fail("a discounted likelihood is no probability", name, "a likelihood as it is", todo)
 
 
 def _check_same(first, name, models):

@@ -85,9 +85,10 @@ def fit(
         keywords, the ``sampling_method`` ("conjugate", "quadrature", "importance", "gibbs" or
         "nuts") with its reason, and the estimands. An improper prior (concentration 0) has no
         groups of the prior, fractional counts have none of the likelihood; the log likelihood of
-        groups has their effects integrated out. Where the direct posterior knows it, the attribute
-        ``log_marginal_likelihood`` of the root is a number, or a list over the flat batch
-        (`evidence_for` compares models by it).
+        groups has their effects integrated out, and a discounted likelihood (``omega`` below 1) has
+        none, as the attribute ``why_no_log_likelihood`` of the root says. Where the direct
+        posterior knows it, the attribute ``log_marginal_likelihood`` of the root is a number, or a
+        list over the flat batch (`evidence_for` compares models by it).
 
     Raises
     ------

@@ -24,6 +24,13 @@ ORDER = [
 ]
 LIKELIHOOD = {"posterior_predictive", "log_likelihood", "prior_predictive", "observed_data"}
 
+# The attribute of the root that says why there is no log likelihood.
+WHY_NO_LOG_LIKELIHOOD = "why_no_log_likelihood"
+DISCOUNTED = (
+    "the likelihood is raised to a power below 1, which is no probability of the folds; leaving "
+    "one out with its whole likelihood would take more out of the posterior than it put in"
+)
+
 ORIGIN = {"inference_library": "bayescm", "inference_library_version": version("bayescm")}
 
 
@@ -58,7 +65,9 @@ def build(
     -------
     xarray.DataTree
         The groups of `ORDER` that have variables. An improper prior (a concentration of 0, a flat
-        variable) leaves out those of the prior, and fractional counts those of the likelihood.
+        variable) leaves out those of the prior, fractional counts those of the likelihood, and a
+        discounted likelihood the log likelihood, with the attribute `WHY_NO_LOG_LIKELIHOOD` of the
+        root.
     """
     from pytensor import config
 
@@ -76,6 +85,8 @@ def build(
             groups |= forward.prior(model, n_draws, numbers, prior_seed)
     coords = {name: np.asarray(values) for name, values in model.coords.items()}
     omitted = set() if whole_counts else LIKELIHOOD
+    if is_discounted(model):
+        attrs = {**attrs, WHY_NO_LOG_LIKELIHOOD: DISCOUNTED}
     # A model whose data are weights of what was seen observes no variable.
     order = [name for name in ORDER if name in groups and len(groups[name].data_vars)]
     fitted = {name: _finish(groups[name], coords, scalars) for name in order if name not in omitted}
@@ -149,14 +160,17 @@ def _free_deterministics(model):
 
 
 def _densities(*parts):
-    """Return the function from a model to its log densities, of data alone or of both."""
+    """Return the function from a model to its log densities: of data, of parameters, or of both."""
 
     def densities(model):
         from pymc.model.transform.conditioning import remove_value_transforms
 
         # Densities of the variables themselves, not of their unconstrained transforms.
         plain = remove_value_transforms(model)
-        variables = [*plain.observed_RVs, *(plain.free_RVs if "log_prior" in parts else [])]
+        variables = [
+            *(plain.observed_RVs if "log_likelihood" in parts else []),
+            *(plain.free_RVs if "log_prior" in parts else []),
+        ]
         values = {variable.name: plain.rvs_to_values[variable] for variable in plain.free_RVs}
         named = [variable.name for variable in variables]
         return dict(zip(named, plain.logp(vars=variables, sum=False), strict=True)), values
@@ -165,20 +179,19 @@ def _densities(*parts):
 
 
 def _logs(model, free):
-    """Return the log likelihood of every observation and the log prior of every free variable."""
-    parts = {"log_likelihood": model.observed_RVs}
+    """
+    Return the log likelihood of every observation and the log prior of every free variable.
+
+    A discounted likelihood is left out: `arviz.loo` divides the posterior by it.
+    """
+    parts = {} if is_discounted(model) else {"log_likelihood": model.observed_RVs}
     if not is_improper(model):
         parts["log_prior"] = model.free_RVs
+    if not parts:
+        return {}
     groups = {}
     values = forward.evaluate(model, " ".join(parts), _densities(*parts), free)
     for name, variables in parts.items():
         named = {rv.name: values[rv.name] for rv in variables}
         groups[name] = labelled(model, named, ORIGIN)
-    if "omega" in model.named_vars:
-        # The models of folds raise their likelihood to this power; what is kept is untempered.
-        omega = model["omega"].get_value(), model.named_vars_to_dims.get("omega", ())
-        with xr.set_options(keep_attrs=True):
-            logs = groups["log_likelihood"]
-            untempered = logs["cell_counts"] / xr.DataArray(*omega[:1], dims=omega[1])
-            groups["log_likelihood"] = logs.assign(cell_counts=untempered)
     return groups

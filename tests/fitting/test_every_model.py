@@ -64,7 +64,8 @@ EVIDENCE = {
     "scores": bcm.from_scores(TRUTH, CHANCE, positive=1),
     "transferred_errors": JUDGED,
 }
-KEYWORDS = {"mislabelled": {"label_error": (2, 18)}}
+# A discounted likelihood has no log likelihood of the folds.
+KEYWORDS = {"mislabelled": {"label_error": (2, 18)}, "pooled_folds": {"omega": 1.0}}
 # How many observations of each variable ``az.loo`` leaves out, one at a time.
 OBSERVATIONS: dict[str, dict[str, int]] = {
     "averaged_folds": {"cell_counts": 4},

@@ -1,9 +1,10 @@
+import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
 from bayescm.models import pooled_folds
 from pytensor.compile.mode import Mode
-from scipy.stats import multinomial
+from scipy.stats import dirichlet_multinomial, multinomial
 
 import bayescm as bcm
 
@@ -40,12 +41,26 @@ def test_new_folds_are_predicted_by_the_plain_multinomial():
 
 
 @pytest.mark.long
-def test_log_likelihood_of_a_fit_is_not_discounted():
-    tree = bcm.fit(FOLDS, "pooled_folds", omega=0.3, draws=20, chains=1, random_seed=1)
+def test_a_fit_has_a_log_likelihood_unless_it_is_discounted():
+    tree = bcm.fit(FOLDS, "pooled_folds", omega=1.0, draws=20, chains=1, random_seed=1)
     theta = tree["posterior"]["theta"].values[0, 7].ravel()
     kept = tree["log_likelihood"]["cell_counts"].values[0, 7]
     cells = FOLDS.values.reshape(5, 4)
     np.testing.assert_allclose(kept, multinomial.logpmf(cells, cells.sum(-1), theta), rtol=1e-8)
+    discounted = bcm.fit(FOLDS, "pooled_folds", draws=20, chains=1, random_seed=1)
+    assert "raised to a power" in discounted.attrs["why_no_log_likelihood"]
+    with pytest.raises(TypeError, match="log likelihood not found"):
+        az.loo(discounted)
+
+
+@pytest.mark.long
+def test_leaving_a_fold_out_is_what_a_fit_without_it_says_where_nothing_is_discounted():
+    tree = bcm.fit(FOLDS, "pooled_folds", omega=1.0, draws=4000, chains=2, random_seed=1)
+    cells = FOLDS.values.reshape(5, 4)
+    expected = 0.0
+    for fold, others in ((cells[k], np.delete(cells, k, axis=0).sum(0) + 0.5) for k in range(5)):
+        expected += dirichlet_multinomial.logpmf(fold, others, fold.sum())
+    assert az.loo(tree).elpd == pytest.approx(expected, abs=0.05)
 
 
 @pytest.mark.long
