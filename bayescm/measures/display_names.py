@@ -89,6 +89,27 @@ def displaying(display_names: DisplayNames) -> Iterator[None]:
         _of_document.reset(token)
 
 
+def names_in_call(measures: Iterable[str | Callable]) -> dict[str, str]:
+    """
+    Return display names by which measures are written as a call named them, wherever they appear.
+
+    Examples
+    --------
+    >>> names_in_call(["sensitivity", "ppv", "f1"])
+    {'precision': 'PPV', 'recall': 'sensitivity'}
+    >>> names_in_call(["sensitivity", "recall"])
+    {}
+    """
+    entries = [_entry(measure) for measure in measures if isinstance(measure, str)]
+    kernels = [entry for entry in entries if entry is not None]
+    in_call = {kernel.__name__ for kernel in kernels}
+    return {
+        kernel.canonical: display_name(kernel.__name__)
+        for kernel in reversed(kernels)  # of two aliases the first
+        if kernel.canonical and kernel.canonical not in in_call
+    }
+
+
 def check_display_names(display_names: DisplayNames) -> Mapping[Any, str]:
     """Return display names as a mapping, or raise where they are none."""
     if display_names is None:
@@ -121,7 +142,7 @@ def distinct_display_names(
     texts = {name: _display_name(name, stated) for name in names}
     for text in set(texts.values()):
         alike = [name for name in names if texts[name] == text]
-        if len(alike) > 1 and stated:
+        if len(alike) > 1 and any(_display_name(name, {}) != text for name in alike):
             todo = "give each measure a display name of its own"
             raise fail(f"measures are displayed alike, as {text!r}", alike, "", todo)
     written = list(texts.values())

@@ -73,7 +73,8 @@ def report(
         Whether to say which part is being made; by default in terminals and notebooks.
     display_names : mapping of str to str, optional
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``. A measure that was
+        asked for by another of its names, such as ``"sensitivity"``, is written so everywhere.
     **keywords
         The model's further keywords; see `bayescm.interval`.
 
@@ -99,7 +100,8 @@ def report(
     # Evaluation of a classifier
     """
     from bayescm.evidence.types import type_of
-    from bayescm.measures.display_names import displaying
+    from bayescm.measures.display_names import check_display_names, displaying, names_in_call
+    from bayescm.measures.labelled import several
     from bayescm.reporting import methods, render
     from bayescm.reporting.progress import showing_progress
     from bayescm.reporting.recipe import sections_of
@@ -114,7 +116,9 @@ def report(
     asked |= {"of": None if of == "parameter" else of, "draws": draws}
     keywords |= {name: value for name, value in asked.items() if value is not None}
     origin = methods.origin(source)
-    with showing_progress(progressbar), render.own_figures(), displaying(display_names):
+    written = names_in_call([] if measures is None else several(measures))
+    written |= check_display_names(display_names)
+    with showing_progress(progressbar), render.own_figures(), displaying(written):
         sections = sections_of(evidence, measures, scores, settings, keywords)
         sections[0].sentences += origin
         methods.add_paragraph(sections, prob, kind)

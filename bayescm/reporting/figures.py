@@ -143,7 +143,8 @@ def add_matrices(section, evidence, counts, posterior, interval):
     if with_region and dims and members.batch.size > MOST_COLORS:
         with_region = False
         section.sentences.append(
-            f"The region of recall and precision is left out: the model has one of every {dims[0]}."
+            f"The region of {_listed(['recall', 'precision'])} is left out: the model has one of "
+            f"every {dims[0]}."
         )
     for number, (name, table) in enumerate(tables.items()):
         of = f" of {name}" if name else ""
@@ -153,7 +154,8 @@ def add_matrices(section, evidence, counts, posterior, interval):
             figure = bcm.plot_matrix(table, **plain, **of_matrix)
             section.pictures.append(Picture(f"matrix-{number}", alt, figure))
         if with_region:
-            alt = f"Where precision and recall{of} lie together: highest-density region."
+            rates = _listed(["precision", "recall"])
+            alt = f"Where {rates}{of} lie together: highest-density region."
             figure = bcm.plots.plot_region(table, prob=plain["prob"], **keywords)
             section.pictures.append(Picture(f"region-{number}", alt, figure))
 

@@ -101,3 +101,9 @@ def test_what_a_name_is_about_joins_its_brackets():
     assert with_index("F1 (macro)", ["classifier a", "fold 1"]) == (
         "F1 (macro; classifier a, fold 1)"
     )
+
+
+def test_two_names_of_one_measure_keep_them_whatever_else_has_a_display_name():
+    stated = {"precision": "PPV"}
+    texts = distinct_display_names(["accuracy", "accuracy_score", "precision"], stated)
+    assert texts == {"accuracy": "accuracy", "accuracy_score": "accuracy_score", "precision": "PPV"}

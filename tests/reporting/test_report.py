@@ -284,3 +284,11 @@ def test_display_names_are_in_sentences_tables_and_pictures(tmp_path):
     assert "F-measure & " in text
     assert "Posterior mean and 95\\% interval of F-measure." in text
     assert "f1" not in text.lower()
+
+
+@pytest.mark.long
+def test_a_measure_has_the_name_of_the_call_on_the_whole_page(counts, tmp_path):
+    path = bcm.report(counts, tmp_path / "r.html", measures=["sensitivity", "ppv"])
+    page = path.read_text(encoding="utf-8")
+    assert page.count("sensitivity") > 5
+    assert not {"recall", "precision"} & set(re.findall(r"\w+", page))
