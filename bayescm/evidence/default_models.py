@@ -11,6 +11,7 @@ counts              one table, or tables that stand by themselves    ``dirichlet
                     folds                                            ``hierarchical_folds``
                     groups, and three or more groups compared        ``hierarchical_groups``
                     groups compared, or each of them, two classes    ``robust_groups``
+                    the same, with covariates                        ``hierarchical_groups``
                     classifiers compared in the same folds           ``correlated_t``
 outcomes            classifiers on the same examples                 ``paired_outcomes``
                     folds or groups, nothing compared                those of the counts of each
@@ -53,6 +54,8 @@ _MODEL_OF_DIM = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
 _ENOUGH_GROUPS = 3
 # Keywords of one model alone, which name it wherever they are passed.
 _MODEL_OF_KEYWORD = {"label_error": "mislabelled"}
+# Keywords that groups of which a few are unlike all others do not take.
+_OF_COVARIATES = {"covariates", "slope"}
 
 
 def model_of_counts(
@@ -73,7 +76,8 @@ def model_of_counts(
         return DefaultModel(model, counts)
     dim = "group" if _are_pooled(counts, compared) else members
     if dim in _MODEL_OF_DIM:
-        robust = dim == "group" and counts.sizes.get("actual") == 2
+        two_classes = counts.sizes.get("actual") == 2
+        robust = dim == "group" and two_classes and not _OF_COVARIATES & keywords.keys()
         return DefaultModel("robust_groups" if robust else _MODEL_OF_DIM[dim], counts)
     if compared not in counts.dims:
         pooled = next((model for dim, model in _MODEL_OF_DIM.items() if dim in counts.dims), None)

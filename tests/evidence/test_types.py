@@ -137,6 +137,13 @@ def test_a_keyword_of_one_model_names_it(evidence):
     assert default_model(evidence, {"label_error": (1, 9)}).model == "mislabelled"
 
 
+@pytest.mark.parametrize("asked", [{"members": "group"}, {"compared": "group"}])
+def test_groups_with_covariates_are_of_the_model_that_takes_them(asked):
+    default_model = type_of(GROUPS).default_model
+    for keywords in ({"covariates": {"year": 2005}}, {"slope": 1.0}):
+        assert default_model(GROUPS, keywords, **asked).model == "hierarchical_groups"
+
+
 # A further type: published rates in place of tables.
 
 
