@@ -3,12 +3,14 @@ Coverage of 95 % intervals of one table of two classes and few examples, exact b
 
 All tables of n examples are listed with their multinomial probability under a true classifier, and
 the coverage is the sum of the probabilities of the tables whose interval holds the true measure;
-nothing is simulated. Every table counts: where the sample's own value is 0/0 (recall of a sample
-without positives) the posterior is the prior's, and its interval counts as any other. How probable
-such a sample is, is the column ``undefined``. Beside the default prior, half an example in each
-cell, stands the flat one, an example in each; of proportions also the Wilson interval, and
-Jeffreys' with the ends of Brown, Cai & DasGupta (2001, section 4.1.3): 0 where no example is a hit,
-1 where all are. Of no example at all these two are the interval from 0 to 1.
+nothing is simulated. Tables that are rarer than 1e-8 under every classifier are left out, and count
+as tables whose interval misses: of 50 examples 8,464 of 23,426 tables are kept, and their
+probabilities sum to 1 - 3e-6 or more. Every other table counts: where the sample's own value is
+0/0 (recall of a sample without positives) the posterior is the prior's, and its interval counts as
+any other. How probable such a sample is, is the column ``undefined``. Beside the default prior,
+half an example in each cell, stands the flat one, an example in each; of proportions also the
+Wilson interval, and Jeffreys' with the ends of Brown, Cai & DasGupta (2001, section 4.1.3): 0 where
+no example is a hit, 1 where all are. Of no example at all these two are the interval from 0 to 1.
 
 References
 ----------
@@ -28,6 +30,7 @@ from bayescm.measures.catalogue import resolve
 from bayescm.simulation import Repeated, Replications
 
 PROB, ACCURACY = 0.95, 1e-3
+RAREST = 1e-8
 
 
 class Classifier(NamedTuple):
@@ -95,6 +98,17 @@ def tables_of(n: int) -> np.ndarray:
     )
 
 
+def probabilities(tables: np.ndarray, truth: Classifier) -> np.ndarray:
+    """Return the multinomial probabilities (m,) of tables of as many examples (m, 2, 2)."""
+    return stats.multinomial.pmf(tables.reshape(-1, 4), tables[0].sum(), truth.cells.ravel())
+
+
+def possible_tables(n: int) -> np.ndarray:
+    """Return the tables of n examples that are not too rare under all classifiers, (m, 2, 2)."""
+    tables = tables_of(n)
+    return tables[np.max([probabilities(tables, truth) for truth in TRUTHS], axis=0) >= RAREST]
+
+
 def hits_and_totals(tables: np.ndarray, measure: str) -> tuple[np.ndarray, np.ndarray]:
     """Return how many examples a proportion counts, and of how many, (m,) each."""
     (tn, fp), (fn, tp) = tables.transpose(1, 2, 0)
@@ -141,13 +155,13 @@ def intervals(tables: np.ndarray, measure: str) -> Mapping[str, np.ndarray]:
 
 def coverage(replications: Replications, n: int) -> Iterator[Mapping[str, Any]]:
     """Yield the exact coverage of every measure and classifier by each method."""
-    tables = tables_of(n)
+    tables = possible_tables(n)
     for measure in MEASURES:
         ends = intervals(tables, measure)
         with np.errstate(divide="ignore", invalid="ignore"):
             of_sample = resolve(measure)(tables / n)
         for truth in TRUTHS:
-            probability = stats.multinomial.pmf(tables.reshape(-1, 4), n, truth.cells.ravel())
+            probability = probabilities(tables, truth)
             value = float(resolve(measure)(truth.cells))
             yield {
                 "measure": measure,
