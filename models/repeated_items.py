@@ -14,7 +14,8 @@ are no special cases.
 Use it for several attempts at the same items: benchmarks of language models sampled more than once,
 raters who are asked again. The answers to an item are independent given its rate. One attempt at
 each item tells the mean of all items like these and nothing about how items differ: the direct
-posterior answers for that mean and refuses the rest. Nor does it reach beyond the number of
+posterior answers for that mean, which is then a proportion with Jeffreys' prior, and refuses the
+rest. Nor does it reach beyond the number of
 attempts: pass@32 of eight attempts depends on what rates below 1/8 do, which is not in the data.
 
 Limits: ``concentration`` 0 is the maximum likelihood estimate of the mixture (Kiefer and Wolfowitz)

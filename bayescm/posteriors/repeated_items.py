@@ -1,10 +1,18 @@
 r"""
 The direct posterior of `bayescm.models.repeated_items`: items that were answered several times.
 
-One answer to each item is a case of it, in which the likelihood of the shares hangs on the mean of
-the rates :math:`\mu = \sum_m w_m q_m` alone: :math:`\mu^x (1 - \mu)^{n - x}` with x right
-answers of n. Then the mean of all items like these is answered, and nothing else.
+**One answer to each item** (`SingleAnswers`) tells the mean of all items like these and nothing
+else, as the likelihood of the shares hangs on the mean of the rates alone. With x right answers of
+n and a pseudo-items, half of them right, the mean is Beta(x + a / 2, n - x + a / 2), by Jeffreys'
+prior where a = 1. Where two systems answer the same items, of which the first alone has w right and
+the second alone l, the difference of their means is W - L of
 
+.. math:: (W, L, \cdot) \sim \mathrm{Dirichlet}(w + a/4, \; l + a/4, \; n - w - l + a/2),
+
+`bayescm.distributions.differences.Discordant`: in the pseudo-items they are right independently of
+one another. Nothing is drawn but ranks, which are of all systems at once, and items in groups.
+
+**Several answers.**
 Every item is of a sort m: it has a rate of right answers and, where the wrong answers are known, a
 way in which these are shared. The shares w of the sorts have the prior Dirichlet(a), and with the
 likelihoods :math:`L_{dm}` of the :math:`n_d` items whose answers have the pattern d, the posterior
@@ -36,7 +44,7 @@ simulation models using ensemble copula coupling. Statistical Science 28, 616-64
 doi:10.1214/13-STS443
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -44,11 +52,15 @@ import numpy as np
 import xarray as xr
 from scipy.special import xlog1py, xlogy
 
+from bayescm.distributions.base import Distribution
+from bayescm.distributions.beta import Beta
+from bayescm.distributions.differences import discordant
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.attempts import as_attempts, reach
 from bayescm.evidence.clusters_and_slices import items_of_slices, slice_dims, without_slices
 from bayescm.inference import bayesian_bootstrap, em, gibbs
 from bayescm.measures.attempts import Rates, Wrong
+from bayescm.measures.attempts import mean as MEAN
 from bayescm.measures.measure import Repeated
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.posteriors.sliced_items import SlicedItems
@@ -109,6 +121,7 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Poste
     Returns
     -------
     RepeatedItems or RepeatedItemsBySlice
+        Of one answer to each item `SingleAnswers`.
 
     Raises
     ------
@@ -126,6 +139,8 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Poste
     if not isinstance(concentration, (int, float, np.number)) or not 0 < concentration < np.inf:
         todo = "pass e.g. concentration=1"
         raise fail("concentration must be positive", concentration, "a number > 0", todo)
+    if (attempts["correct"].notnull().sum("attempt") == 1).all():
+        return SingleAnswers(attempts, float(concentration))
     if slice_dims(attempts):
         apart = without_slices(attempts)
         posteriors = [
@@ -136,12 +151,206 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Poste
         ]
         return RepeatedItemsBySlice(attempts, posteriors)
     posterior = RepeatedItems(attempts, float(concentration))
-    if posterior.group is not None and (number := posterior.group.max() + 1) < _FEWEST:
+    if posterior.group is not None:
+        _check_groups(posterior.group)
+    return posterior
+
+
+def _check_groups(group):
+    """Raise where the groups of some items are too few to tell of others."""
+    if (number := len(np.unique(group))) < _FEWEST:
         todo = (
             "what few groups share is not known; from_attempts without group takes items as alike"
         )
         raise fail("too few groups of items", number, f"{_FEWEST} or more", todo)
-    return posterior
+
+
+def check_reach(measure: Callable, reach: int, *, of_all_items: bool) -> None:
+    """
+    Refuse what is about more answers than most items have.
+
+    One answer to each item tells the mean of all items like these, and not how items differ: with
+    the same mean their rates may be all the same or all 0 and 1.
+
+    Parameters
+    ----------
+    measure : callable
+    reach : int
+        How many attempts most items have.
+    of_all_items : bool
+        Whether it is about all items like these, and not about those at hand or a new one.
+    """
+    form, name = getattr(measure, "form", None), getattr(measure, "__name__", repr(measure))
+    least = form.answers if isinstance(form, Repeated) else 2 if reach < 2 else 1
+    if not of_all_items:
+        least = max(least, 2)
+    if least <= reach:
+        return
+    attempts = f"{reach} attempt{'s' if reach > 1 else ''}"
+    todo = f"ask for at most {reach}, or sample {least} answers to each item"
+    what = f"{name} is about more answers than most items have"
+    if reach < 2:
+        what = f"{name} hangs on how items differ, which one answer to each does not tell"
+        todo = f"ask for the mean of all items like these, or sample {least} answers to each"
+    raise fail(what, attempts, f"{least} attempts or more", todo)
+
+
+def _few_items(items: int, concentration: float, estimated: str) -> list[str]:
+    """Say that few items tell little of others."""
+    if estimated == "share_item" or items >= _FEW_ITEMS:
+        return []
+    others = "a new item" if estimated == "share_new" else "all items like these"
+    number = "1 item is" if items == 1 else f"{items} items are"
+    prior = f"{concentration:g} item{'s' if concentration != 1 else ''}"
+    return [
+        f"{number} few: what is said of {others} depends on the prior, which counts as {prior} "
+        'more. Ask about the items at hand with of="finite", or answer six items or more.'
+    ]
+
+
+ESTIMANDS = {
+    "parameter": "share",
+    "population": "share",  # all items like these: the shares of the sorts of items
+    "finite": "share_item",  # the items at hand: how many are of each sort
+    "new": "share_new",  # one item not seen yet, of one sort that is drawn by the shares
+}
+
+
+class SingleAnswers(SlicedItems):
+    """
+    The posterior of the mean of items that were answered once.
+
+    Attributes
+    ----------
+    evidence : Dataset
+        Canonical attempts, one of each system at every item.
+    right : ndarray, shape (K, n)
+        Which answers of each system are right, 1 or 0.
+    group : ndarray, shape (n,), or None
+        The number of the group that each item belongs to, where they come in groups.
+    concentration : float
+        Pseudo-items of the prior.
+    """
+
+    measured_variable = "attempts"
+    estimands = ESTIMANDS
+    how = "draws of the shares of items by the Bayesian bootstrap"
+    reach = 1
+
+    def __init__(self, evidence: xr.Dataset, concentration: float):
+        self.evidence, self.concentration = evidence, concentration
+        self.right = np.atleast_2d(np.nansum(evidence["correct"].values, axis=-1))
+        self.group = None
+        if "group" in evidence.coords:
+            _, self.group = np.unique(evidence["group"].values, return_inverse=True)
+            for items in self.slices:
+                if len(items):
+                    _check_groups(self.group[items])
+
+    @property
+    def observed(self) -> xr.DataArray:
+        """The answers."""
+        return self.evidence["correct"]
+
+    @cached_property
+    def batch(self) -> xr.DataArray:
+        """The number of items, for every slice and system."""
+        numbers = np.repeat([len(items) for items in self.slices], len(self.right))
+        return self.template.to_dataarray(numbers.reshape(self.template.shape))
+
+    @property
+    def values_per_draw(self) -> int:
+        """The weights of all items, and two numbers of each system."""
+        return self.right.shape[1] + 2 * len(self.right)
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Say that few items tell little of others."""
+        fewest = min(len(items) for items in self.slices if len(items))
+        return _few_items(fewest, self.concentration, self.estimands[of])
+
+    def value(self, measure: Callable, population: Rates, items: np.ndarray) -> np.ndarray:
+        """Return the mean of a population; what one answer to each does not tell is refused."""
+        check_reach(measure, self.reach, of_all_items=True)
+        return measure(population)
+
+    def population(self, items: np.ndarray, size: int, rng: np.random.Generator, of: str) -> Rates:
+        """Draw how many of all items like some are answered rightly by each system."""
+        self._check_estimand(of)
+        systems, pseudo_items = len(self.right), rng.standard_gamma(self.concentration, (size, 1))
+        half = self.concentration / 2
+        right = pseudo_items * rng.beta(half, half, (size, systems))
+        if self.group is None:
+            weight = rng.standard_exponential((size, len(items)))
+        else:
+            _, group = np.unique(self.group[items], return_inverse=True)
+            shape = bayesian_bootstrap.student_shape(group.max() + 1) if len(items) else 1.0
+            number = group.max() + 1 if len(items) else 0
+            weight = (rng.standard_gamma(shape, (size, number)) / shape)[:, group]
+        total = weight.sum(axis=1, keepdims=True) + pseudo_items
+        return self._rates((right + weight @ self.right[:, items].T) / total, items)
+
+    def sample(self, items: np.ndarray) -> Rates:
+        """Return the share of right answers of each system, as one draw."""
+        with np.errstate(invalid="ignore"):
+            return self._rates(self.right[None, :, items].sum(axis=2) / len(items), items)
+
+    def _rates(self, mean, items):
+        """Return items that are answered rightly always or never; NaN of a slice without items."""
+        mean = mean if len(items) else np.full_like(mean, np.nan)
+        return Rates(np.array([0.0, 1.0]), np.stack([1 - mean, mean], axis=-1))
+
+    def _check_estimand(self, of):
+        if self.estimands[self.resolve_estimand(of)] != "share":
+            check_reach(MEAN, self.reach, of_all_items=False)
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the share of right answers, ([slices], [K])."""
+        self._check_estimand(of)
+        return super().point(measure, of)
+
+    def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return the beta distribution of the mean; None where items come in groups."""
+        self._check_estimand(of)
+        check_reach(measure, self.reach, of_all_items=True)
+        if self.group is not None or not self.batch.values.all():
+            return None
+        right = np.stack([self.right[:, items].sum(axis=1) for items in self.slices])
+        right, half = right.reshape(self.template.shape), self.concentration / 2
+        return Beta(right + half, self.batch.values - right + half)
+
+    def exact_difference(
+        self,
+        measure: Callable,
+        first: Mapping[str, int],
+        second: Mapping[str, int],
+        *,
+        of: str = "parameter",
+    ) -> Distribution | None:
+        """Return the difference of the means of two systems; None where items come in groups."""
+        dims = slice_dims(self.evidence)
+        if self.group is not None or any(first[dim] != second[dim] for dim in dims):
+            return None
+        sizes = tuple(self.evidence.sizes[dim] for dim in dims)
+        position = np.ravel_multi_index([first[dim] for dim in dims], sizes) if dims else 0
+        items, systems = self.slices[position], (first["classifier"], second["classifier"])
+        if systems[0] == systems[1] or not len(items):
+            return None
+        of_first, of_second = self.right[list(systems)][:, items]
+        wins, losses = (of_first > of_second).sum(), (of_second > of_first).sum()
+        quarter = self.concentration / 4
+        return discordant(
+            wins + quarter, losses + quarter, len(items) - wins - losses + 2 * quarter
+        )
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Refuse: the model is of how items differ."""
+        raise _shares_unknown(self.reach)
+
+
+def _shares_unknown(attempts):
+    todo = 'ask the evidence itself for the mean: bcm.interval(evidence, "mean")'
+    what = "the shares of the rates are not known of one attempt at most items"
+    return fail(what, attempts, "2 attempts or more", todo)
 
 
 class RepeatedItems(Posterior):
@@ -165,12 +374,7 @@ class RepeatedItems(Posterior):
     measured_variable = "attempts"
     pairs = ("classifier",)
     cell_prior = False
-    estimands = {  # noqa: RUF012
-        "parameter": "share",
-        "population": "share",  # all items like these: the shares of the sorts of items
-        "finite": "share_item",  # the items at hand: how many are of each sort
-        "new": "share_new",  # one item not seen yet, of one sort that is drawn by the shares
-    }
+    estimands = ESTIMANDS
     sampling_method = "gibbs"
 
     def __init__(self, evidence, concentration):
@@ -200,16 +404,7 @@ class RepeatedItems(Posterior):
 
     def caveats(self, of: str = "parameter") -> list[str]:
         """Say that few items tell little of others."""
-        items = self.n_right.shape[1]
-        if self.estimands[of] == "share_item" or items >= _FEW_ITEMS:
-            return []
-        others = "a new item" if self.estimands[of] == "share_new" else "all items like these"
-        number = "1 item is" if items == 1 else f"{items} items are"
-        prior = f"{self.concentration:g} item{'s' if self.concentration != 1 else ''}"
-        return [
-            f"{number} few: what is said of {others} depends on the prior, which counts as {prior} "
-            'more. Ask about the items at hand with of="finite", or answer six items or more.'
-        ]
+        return _few_items(self.n_right.shape[1], self.concentration, self.estimands[of])
 
     @property
     def observed(self):
@@ -279,25 +474,9 @@ class RepeatedItems(Posterior):
         return Empirical(draws, how=how, effective_draws=self.effective_draws)
 
     def check_reach(self, measure: Callable, of: str = "parameter") -> None:
-        """
-        Refuse what is about more answers than most items have.
-
-        One answer to each item tells the mean of all items like these, and not how items differ:
-        with the same mean their rates may be all the same or all 0 and 1.
-        """
-        form, name = getattr(measure, "form", None), getattr(measure, "__name__", repr(measure))
-        least = form.answers if isinstance(form, Repeated) else 2 if self.reach < 2 else 1
-        if self.estimands[self.resolve_estimand(of)] != "share":
-            least = max(least, 2)
-        if least <= self.reach:
-            return
-        attempts = f"{self.reach} attempt{'s' if self.reach > 1 else ''}"
-        todo = f"ask for at most {self.reach}, or sample {least} answers to each item"
-        what = f"{name} is about more answers than most items have"
-        if self.reach < 2:
-            what = f"{name} hangs on how items differ, which one answer to each does not tell"
-            todo = f"ask for the mean of all items like these, or sample {least} answers to each"
-        raise fail(what, attempts, f"{least} attempts or more", todo)
+        """Refuse what is about more answers than most items have."""
+        of_all_items = self.estimands[self.resolve_estimand(of)] == "share"
+        check_reach(measure, self.reach, of_all_items=of_all_items)
 
     def mixture(self, measures: Sequence[Callable]) -> "Mixture":
         """Return the sorts of items, as far as they matter for the measures."""
@@ -379,9 +558,7 @@ class RepeatedItems(Posterior):
             todo = "select one: evidence.sel(classifier=...)"
             raise fail("the model takes one system", self.names, "one", todo)
         if self.reach < 2:
-            todo = 'ask the evidence itself for the mean: bcm.interval(evidence, "mean")'
-            what = "the shares of the rates are not known of one attempt at most items"
-            raise fail(what, self.reach, "2 attempts or more", todo)
+            raise _shares_unknown(self.reach)
         shares = self.draw_shares(RATES_ONLY, "parameter", size, rng)
         return {"share": shares.reshape(size, *self.template.shape, len(SUPPORT))}
 

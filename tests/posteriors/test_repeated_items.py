@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
-from scipy.special import gammaln, xlog1py, xlogy
+from scipy.special import gammaln, xlogy
+from scipy.stats import beta, kstest
 
 import bayescm as bcm
 from bayescm.measures import resolve
@@ -365,25 +366,78 @@ def single(right, items=60):
     return bcm.from_attempts((np.arange(items) < right).astype(float)[:, None])
 
 
-@pytest.fixture(scope="module")
-def means_of_the_prior():
-    return np.random.default_rng(0).dirichlet(PRIOR, 50_000) @ SUPPORT
-
-
 @pytest.mark.parametrize("right", [0, 6, 48])
-def test_one_attempt_tells_the_mean_as_the_model_does(right, means_of_the_prior):
-    # The likelihood hangs on the mean of the rates alone, which is drawn from its prior here.
-    mean = means_of_the_prior
-    log = xlogy(right, mean) + xlog1py(60 - right, -mean)
-    weight = np.exp(log - log.max())
-    order = np.argsort(mean)
-    below = weight[order].cumsum() / weight.sum()
-    draws = drawn(single(right), ["mean"], "population")[0]
-    for q in (0.025, 0.25, 0.5, 0.75, 0.975):
-        exact = mean[order][np.searchsorted(below, q)]
-        # Of 1,000 draws the share below the quantile errs by four standard errors at most.
-        assert abs((draws <= exact).mean() - q) < 4 * (q * (1 - q) / 1000) ** 0.5 + 0.005
-    assert bcm.summary(single(right), draws=50)["measure"].tolist() == ["mean"]
+def test_the_mean_of_single_answers_is_beta_and_depends_on_no_seed(right):
+    exact = bcm.distribution(single(right), "mean")
+    ends = beta(right + 0.5, 60 - right + 0.5).ppf([0.025, 0.975])
+    answers = [bcm.interval(single(right), "mean", kind="eti", random_seed=seed) for seed in (0, 1)]
+    for answer in answers:
+        np.testing.assert_allclose(answer.values, ends, rtol=1e-6)
+    assert exact.mean().item() == pytest.approx((right + 0.5) / 61)
+    assert bcm.summary(single(right))["point"].item() == right / 60
+    draws = drawn(single(right), ["mean"], "population", size=4000)[0]
+    assert kstest(draws, beta(right + 0.5, 60 - right + 0.5).cdf).pvalue > 1e-3
+    three = beta(right + 1.5, 60 - right + 1.5).ppf(0.025)
+    answer = bcm.interval(single(right), "mean", kind="eti", concentration=3.0)
+    assert answer.values[0] == pytest.approx(three, rel=1e-6)
+
+
+def pair_of_single_answers():
+    """Return answers to 60 items, of which the first alone has 9 right, the second alone 4."""
+    kind = np.repeat(range(4), [30, 9, 4, 17])
+    return {"a": kind < 2, "b": np.isin(kind, [0, 2])}
+
+
+def test_a_difference_of_single_answers_is_of_the_items_that_one_system_has_right():
+    answers = bcm.from_attempts(pair_of_single_answers())
+    rows = [bcm.compare(answers, "accuracy", kind="eti", random_seed=seed) for seed in (0, 1)]
+    numbers = ["mean", "lower", "upper", "p_better"]
+    np.testing.assert_array_equal(rows[0][numbers], rows[1][numbers])
+    share = np.random.default_rng(0).dirichlet([9.25, 4.25, 47.5], 400_000)
+    difference = share[:, 0] - share[:, 1]
+    expected = [
+        difference.mean(),
+        *np.quantile(difference, [0.025, 0.975]),
+        (difference > 0).mean(),
+    ]
+    np.testing.assert_allclose(rows[0][numbers].to_numpy().ravel(), expected, atol=1e-3)
+    # Draws of all systems at once, for ranks, are right by themselves as often.
+    draws = drawn(answers, ["mean"], "population", size=20_000)[0]
+    np.testing.assert_allclose(np.ptp(draws.mean(0)), expected[0], atol=1e-3)
+    assert (draws[:, 0] - draws[:, 1]).std() == pytest.approx(difference.std(), rel=0.03)
+
+
+def test_systems_alike_in_all_single_answers_may_differ_in_others():
+    alike = bcm.from_attempts({"a": np.arange(60) < 40, "b": np.arange(60) < 40})
+    row = bcm.compare(alike, "mean").iloc[0]
+    assert row["lower"] < 0 < row["upper"]
+    assert row["p_better"] == pytest.approx(0.5)
+
+
+def test_single_answers_in_slices_are_known_exactly_by_slice():
+    topic = np.arange(60) % 2
+    answers = pair_of_single_answers()
+    sliced = bcm.from_attempts(answers, by={"topic": topic})
+    alone = bcm.from_attempts({name: right[topic == 1] for name, right in answers.items()})
+    of_topic = bcm.interval(sliced, "mean").sel(topic=1)
+    np.testing.assert_allclose(of_topic.values, bcm.interval(alone, "mean").values)
+    row, expected = bcm.compare(sliced, "mean").iloc[1], bcm.compare(alone, "mean").iloc[0]
+    assert row[["mean", "lower", "upper"]].tolist() == pytest.approx(
+        expected[["mean", "lower", "upper"]].tolist()
+    )
+    empty = {"topic": np.arange(60) // 30, "year": np.arange(60) // 30}
+    means = bcm.distribution(bcm.from_attempts(answers, by=empty), "mean").mean()
+    assert means.isel(classifier=0).isnull().values.tolist() == [[False, True], [True, False]]
+
+
+def test_single_answers_in_groups_vary_with_these():
+    answers = np.repeat(np.random.default_rng(3).random(12) < 0.6, 5)
+    grouped = bcm.interval(bcm.from_attempts(answers, group=np.arange(60) // 5), "mean")
+    alone = bcm.interval(bcm.from_attempts(answers), "mean")
+    # Twelve items and not sixty: twice as wide and more
+    assert 1.9 < (grouped.diff("bound") / alone.diff("bound")).item() < 2.8
+    with pytest.raises(ValueError, match="too few groups of items"):
+        bcm.interval(bcm.from_attempts(answers, group=np.arange(60) // 15), "mean")
 
 
 @pytest.mark.long
