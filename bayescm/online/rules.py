@@ -27,8 +27,11 @@ is ``rate`` over the number of limits, each floor and each tolerance being one, 
 
 Once `change` has gone off, everything begins anew at the first batch after the change, at its most
 probable place by then (`segments`): what is in force, what a batch is compared with, and how far
-back recent evidence reaches; and the rule asks anew about the batches after the alarm. A stream in
-which nothing changes has had its false alarm by then, so that the rate holds.
+back recent evidence reaches. The rule then asks whether the answers have changed again, at any
+batch after its alarm, against one table behind all batches since the change. Those up to the alarm
+tell what that table is like, and are no evidence of a second change: if there is none, the Bayes
+factor exceeds 1 / share with at most that probability, whenever the alarm came, averaged over the
+posterior of the table by these batches. How often a second alarm is false is simulated too.
 
 How often a healthy series raises any, and how soon a real drop is noticed, is simulated in
 ``docs/validation/online.py`` and tabulated in the docs.
@@ -391,7 +394,7 @@ def change_share(rate: float, floor: Any = None, reference: Any = None) -> float
 
 def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Segment]:
     """
-    Return the changes of a series, each found by the batches after the alarm of the one before.
+    Return the changes of a series, each after the alarm of the one before.
 
     Parameters
     ----------
@@ -408,18 +411,32 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
     sums = np.concatenate([np.zeros((1, *cells.shape[1:]), cells.dtype), cells.cumsum(axis=0)])
     score = score_of(check_proper(prior_cells(concentration, tables)), "answers")
     changes: list[Segment] = []
-    begin = 0
-    while (change := _first_change(sums[begin:] - sums[begin], score, -np.log(share))) is not None:
+    begin, unchanged, threshold = 0, 1, -np.log(share)
+    while change := _first_change(sums[begin:] - sums[begin], score, threshold, unchanged):
         changes.append(Segment(begin + change.first, begin + change.raised, change[2]))
-        begin = changes[-1].raised + 1
+        begin = changes[-1].first
+        unchanged = changes[-1].raised - begin + 1
     return changes
 
 
-def _first_change(sums, score, threshold):
-    """Return the first alarm of a change by sums before every batch and of all, or None."""
+def _first_change(sums, score, threshold, unchanged):
+    """
+    Return the first alarm of a change, or None.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (T + 1, C, C)
+        Sums of the counts before every batch, and of all.
+    score : callable
+        See `mixture`.
+    threshold : float
+        Of the log Bayes factor.
+    unchanged : int
+        How many batches there are at the beginning, at least, before there may be a change.
+    """
     ages = _AGES[max(len(sums), 2) > _AGES]
-    weights = geometric_prior(np.arange(len(sums)), _HAZARD)
-    for begin in range(1, len(sums), _BLOCK):
+    weights = geometric_prior(np.arange(len(sums)) - unchanged + 1, _HAZARD)
+    for begin in range(unchanged, len(sums), _BLOCK):
         block = sums[: begin + _BLOCK]
         log, _, latest = mixture(block, ages, weights, score, begin)
         if (log >= threshold).any():

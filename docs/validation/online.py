@@ -18,7 +18,15 @@ from bayescm.measures.probabilities import Forecasts
 from bayescm.online.challenge import FUTILE, PROMOTE, Rule, decisions, interim_analyses
 from bayescm.online.encoding import zero_forecasts
 from bayescm.online.forecasts import EDGES, BinnedForecasts, evaluate, forecast_table
-from bayescm.online.rules import RULES, TOLERANCE, MonitoredSeries, alarms, evaluate_rules
+from bayescm.online.rules import (
+    RULES,
+    TOLERANCE,
+    MonitoredSeries,
+    alarms,
+    change_share,
+    evaluate_rules,
+    segments,
+)
 from bayescm.online.updating import history, intervals
 from bayescm.posteriors import drifting
 from bayescm.priors import elicit
@@ -179,10 +187,13 @@ HEALTHY_RECALL, QUIET, BEFORE, AFTER = 0.9, 200, 50, 50
 RATES = (0.05, 0.005)
 
 
-def batches_with_recall(rng: np.random.Generator, recall: np.ndarray) -> xr.DataArray:
-    """Return a batch of 100 examples for each recall, half of them positive."""
-    tp, tn = rng.binomial(50, recall), rng.binomial(50, 0.9, len(recall))
-    counts = from_cells(tp=tp, fn=50 - tp, fp=50 - tn, tn=tn).rename(batch="step")
+def batches_with_recall(
+    rng: np.random.Generator, recall: np.ndarray, size: int = 100
+) -> xr.DataArray:
+    """Return a batch of so many examples for each recall, half of them positive."""
+    half = size // 2
+    tp, tn = rng.binomial(half, recall), rng.binomial(half, 0.9, len(recall))
+    counts = from_cells(tp=tp, fn=half - tp, fp=half - tn, tn=tn).rename(batch="step")
     return counts.assign_coords(step=np.arange(len(recall)))
 
 
@@ -225,6 +236,94 @@ def waiting_times(replications: Replications, recall: float) -> Iterator[Mapping
                 "median": times.fillna(np.inf).median(),
                 "run_length": batches / alarmed.sum() if alarmed.any() else np.inf,
             }
+
+
+# What comes after the alarm of a change. Recall falls from .9 after 50 batches, for good or for a
+# batch or two, and 200 batches follow. Of the streams in which that is noticed (before it is over):
+# in how many its end is, by another alarm, how soon, and how many raise an alarm of a change that
+# was none; and whether 95% intervals of recall by the batches since the change hold it.
+
+FOLLOWING = 200
+RATES_OF_CHANGES = (0.05, 0.5)
+
+
+class PassingSetting(NamedTuple):
+    """Examples of a batch, the recall after the change, and for how many batches (0: for good)."""
+
+    size: int
+    recall: float
+    lasting: int
+
+
+PASSING = {
+    1: PassingSetting(100, 0.8, 0),
+    2: PassingSetting(100, 0.7, 0),
+    3: PassingSetting(20, 0.5, 0),
+    4: PassingSetting(1000, 0.87, 0),
+    5: PassingSetting(100, 0.4, 1),
+    6: PassingSetting(100, 0.5, 2),
+    7: PassingSetting(20, 0.1, 2),
+    8: PassingSetting(1000, 0.75, 1),
+}
+
+
+def after_changes(
+    replications: Replications, size: int, recall: float, lasting: int
+) -> Iterator[Mapping[str, Any]]:
+    """
+    Yield a row for every rate of false alarms.
+
+    ``noticed`` is the share of streams whose change is noticed while it lasts, and of these
+    ``ended`` that whose end is noticed too, ``median`` the batches until then, and ``false``
+    the share with further alarms of changes. ``doc_10`` and ``doc`` are the coverage ten batches
+    after the last change, or after its alarm where it is for good, and at the end.
+    """
+    path = np.repeat([HEALTHY_RECALL, recall], [BEFORE, FOLLOWING])
+    if lasting:
+        path[BEFORE + lasting :] = HEALTHY_RECALL
+    for rate in RATES_OF_CHANGES:
+        rng = replications.generator()
+        streams = [batches_with_recall(rng, path, size) for _ in range(replications.number)]
+        rows = [_after_change(stream, path, lasting, change_share(rate)) for stream in streams]
+        table = pd.DataFrame([row for row in rows if row is not None], columns=_AFTER_A_CHANGE)
+        means = table.drop(columns="wait").mean()
+        yield {
+            "rate": rate,
+            "noticed": len(table) / len(rows),
+            "ended": means["ended"] if lasting else np.nan,
+            "median": table["wait"].median(),
+            "false": means["false"],
+            "doc_10": means["doc_10"],
+            "doc": means["doc"],
+        }
+
+
+_AFTER_A_CHANGE = ["ended", "wait", "false", "doc_10", "doc"]
+
+
+def _after_change(stream, path, lasting, share):
+    """Return what follows the alarm of a change; None where there is none while it lasts."""
+    changes = [change for change in segments(stream, None, share) if change.raised >= BEFORE]
+    end = BEFORE + lasting if lasting else len(path)
+    if not changes or changes[0].raised >= end:
+        return None
+    ended = len(changes) > 1 and bool(lasting)
+    wait = changes[1].raised - end + 1 if ended else np.nan
+    is_false = len(changes) > 1 + bool(lasting)
+    late = (end if lasting else changes[0].raised) + 10
+    held = []
+    for last in (min(late, len(path) - 1), len(path) - 1):
+        first = max(change.first for change in changes if change.raised <= last)
+        (lower, upper), truth = recall_since(stream, first, last), path[last]
+        held.append(lower <= truth <= upper)
+    return [ended, wait, is_false, *held]
+
+
+def recall_since(stream: xr.DataArray, first: int, last: int) -> np.ndarray:
+    """Return the equal-tailed 95% interval of recall by the batches from one to another."""
+    counts = stream[first : last + 1].sum("step")
+    state = xr.Dataset({"counts": counts, "concentration": (counts.dims, DEFAULT_PRIOR)})
+    return intervals(state, "recall", kind="eti")["recall"].values
 
 
 # Healthy streams of several kinds over 1,000 batches, with all measures of the default, by the
@@ -578,6 +677,7 @@ EXPERIMENTS = [
         table="alarms",
     ),
     Repeated("run_length", HEALTHY, false_alarms, table="healthy"),
+    Repeated("run_length", PASSING, after_changes, table="after"),
     Repeated("challengers", CHALLENGES, promotions),
     Repeated("binned_intervals", BINNED, binned_coverage),
     Repeated(

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import gammaln
 
 import bayescm as bcm
 from bayescm.online import Monitor, alarms, history
@@ -112,6 +113,37 @@ def test_a_drop_is_one_incident_which_is_closed_when_it_is_over():
             (incident,) = monitor.incidents(**rules).to_dict("records")
             assert incident["state"] == "closed"
             assert incident["closed"] < pd.Timestamp("2026-01-06 20:00")
+
+
+@pytest.mark.parametrize("n_bad", [1, 2])
+def test_what_is_bad_for_a_batch_or_two_is_over_with_the_good_ones_after_it(n_bad):
+    with monitor_of([45, 44, 46, 45] * 3 + [20] * n_bad + [45, 46, 44, 45] * 2) as monitor:
+        table = monitor.alarms()
+        assert (table["rule"] == "change").sum() == 2
+        (incident,) = monitor.incidents().to_dict("records")
+        assert (incident["state"], incident["incident"]) == ("closed", "hour 12")
+        assert monitor.since_change()["batch_id"].values[0] == f"hour {12 + n_bad}"
+        assert monitor.summary().set_index("measure").loc["recall", "lower"] > 0.85
+
+
+def test_a_second_alarm_of_a_change_has_the_bayes_factor_of_its_formula():
+    with monitor_of([45, 44, 46, 45] * 3 + [20] + [45, 46, 44, 45] * 2) as monitor:
+        batches = monitor.batches()
+    first, second = segments(batches, None, 0.025)
+
+    def log_evidence(table):
+        alpha, theirs = table + 0.5, gammaln(table + 0.5).sum(-1)
+        return float((theirs - gammaln(alpha.sum(-1))).sum()) - 2 * 2 * gammaln(0.5)
+
+    cells = batches.values
+    whole = log_evidence(cells[first.first : second.raised + 1].sum(0))
+    terms = [(second.raised - first.raised) * np.log1p(-0.01)]
+    for split in range(first.raised + 1, second.raised + 1):
+        parts = cells[first.first : split].sum(0), cells[split : second.raised + 1].sum(0)
+        place = np.log(0.01) + (split - first.raised - 1) * np.log1p(-0.01)
+        terms.append(sum(map(log_evidence, parts)) - whole + place)
+    assert second.log_bayes_factor == pytest.approx(np.logaddexp.reduce(terms), abs=1e-9)
+    assert second.first == first.raised + 1
 
 
 @pytest.mark.long
