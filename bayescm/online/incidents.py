@@ -1,9 +1,9 @@
 """
 Incidents: alarms that belong together, from the first to the time at which no rule is on.
 
-An alarm lasts as long as its rule is on, or until it is acknowledged. Alarms whose batches touch,
-or lie no more than `QUIET` batches apart, are one incident, which bears the name of the batch that
-raised the first. It is
+An alarm lasts as long as its rule is on, or until it is acknowledged. Alarms with no more than
+`QUIET` batches between them are one incident, which bears the name of the batch that raised the
+first. It is
 
 ============ =======================================================================
 open         where the rule of one of its alarms is on, or was on in the last batches
@@ -47,26 +47,27 @@ def with_incidents(
     Returns
     -------
     DataFrame
-        With columns ``acknowledged``, ``incident`` and ``end``, the first batch that would begin
-        another incident: infinite while the rule is on.
+        With columns ``acknowledged``, ``incident`` and ``end``, the batch with which the incident
+        is closed unless that raises an alarm too: infinite while the rule is on.
     """
     key = ["batch_id", "rule", "measure"]
     moments = acknowledgements["recorded_at"].str.removesuffix("Z").to_numpy("<M8[us]")
     when = dict(zip(map(tuple, acknowledgements[key].values.tolist()), moments, strict=True))
     incidents, ends, acknowledged = [], [], []
-    reach, incident = -1.0, ""
+    last, incident = -1.0, ""  # the last batch whose alarms belong to the incident
     for row in alarms.itertuples(index=False):
         moment = when.get((str(row.batch_id), row.rule, row.measure))
-        end = np.inf if row.on else float(row.step + row.lasted + QUIET)
+        reach = end = np.inf if row.on else float(row.step + row.lasted + QUIET)
         if moment is not None:
             # It is on no more for batches that were recorded after the acknowledgement.
             later = np.flatnonzero(
                 (recorded_at > moment) & (np.arange(len(recorded_at)) > row.step)
             )
-            end = min(end, float(later[0]) if len(later) else float(len(recorded_at)))
-        if row.step >= reach:
+            until = float(later[0]) if len(later) else float(len(recorded_at))
+            end, reach = min(end, until), min(reach, until - 1)
+        if row.step > last:
             incident = str(row.batch_id)
-        reach = max(reach, end)
+        last = max(last, reach)
         incidents.append(incident)
         ends.append(end)
         acknowledged.append(moment is not None)
