@@ -653,7 +653,7 @@ def notify(
         rules.refuse_unread(later=output)
         table = notify(monitor, *receivers, since=since, dry_run=dry_run, **limits)
     failed = table["problem"] != ""
-    header = f"{len(table)} handed over, {failed.sum()} failed"
+    header = f"{(~failed).sum()} handed over, {failed.sum()} failed"
     if dry_run:
         header = f"{len(table)} would be handed over"
     show(table, output, header, hidden=["rule", "measure"])

@@ -1,7 +1,9 @@
 """
 Incidents are handed to hooks: a command, a URL, the log or a function.
 
-There is one page as an incident opens and one as it closes. `notify` records in the ledger what it
+There is one page as an incident opens and one as it closes, or as it is found that there was none:
+by the batches that were recorded when it opened the rules still raise its alarm, and by those of
+today, some of them corrected or late, they do not. `notify` records in the ledger what it
 is about to hand over, does it, and records what came of it. What has failed is tried again by a
 later call, after a minute, two, four ... and at most an hour, `_MOST_ATTEMPTS` times. What a
 process that died was about to hand over is not: a page may be lost, and none comes twice.
@@ -20,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from signal import SIGKILL
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -28,7 +30,7 @@ import pandas as pd
 
 from bayescm.online.chain import digest
 from bayescm.online.encoding import check_name
-from bayescm.online.incidents import ACKNOWLEDGED, CLOSED
+from bayescm.online.incidents import ACKNOWLEDGED, CLOSED, OPEN
 from bayescm.online.ledger import DELIVERED, FAILED
 from bayescm.online.monitor import Monitor
 from bayescm.validate import check_is, check_whole, fail
@@ -37,6 +39,8 @@ _LOG = logging.getLogger("bayescm.online")
 _RETRIED = (408, 425, 429)  # with every 5xx: what may go well later
 _SHORTEST_SECRET = 16  # characters of a secret
 _ALARM = ("batch_id", "rule", "measure")  # what an alarm is known by
+_CLOSED = "closed"  # in place of the rule: the page that an incident is over
+_WITHDRAWN = "withdrawn"  # the state of an incident that was none
 _WAIT, _LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)  # before a failed page is retried
 _MOST_ATTEMPTS = 12  # some six hours
 _COLUMNS: tuple[str, ...] = (
@@ -78,7 +82,8 @@ def notify(
     Hand incidents to hooks: a page as one opens, and a page as it closes.
 
     An incident that nobody has acknowledged gives two pages, however many alarms are part of it;
-    one that is over before anybody was told of it gives one. That a page is about to be handed over
+    one that is over before anybody was told of it gives one. An incident of which nothing is left,
+    since a batch was corrected or came late, is closed too. That a page is about to be handed over
     is recorded in the store first. So however often this is called, by however many processes, a
     hook gets no page twice. A page that fails is tried again by later calls, after a minute, two,
     four ... an hour, twelve times in all; if the process dies on the way, it is not handed over
@@ -99,9 +104,10 @@ def notify(
     Returns
     -------
     DataFrame
-        What was handed over now: ``incident``, ``event`` (``opened`` or ``closed``), ``at``,
-        ``rule``, ``measure``, ``sentence``, ``hook``, ``attempt``, ``problem`` (empty where all
-        went well) and ``next_try``, when what has failed is tried again.
+        What was due now, handed over or failed: ``incident``, ``event`` (``opened`` or
+        ``closed``), ``at``, ``rule``, ``measure``, ``sentence``, ``hook``, ``attempt``,
+        ``problem`` (empty where all went well) and ``next_try``, when what has failed is tried
+        again.
 
     Raises
     ------
@@ -127,35 +133,99 @@ def notify(
         todo = "pass bcm.online.to_url(...), to_command(...), to_log() or Hook(name, function)"
         check_is(hook, Hook, "a hook", "an online.Hook", todo)
         check_name(hook.name, "the name of a hook")
-    alarms, incidents = monitor.alarms_and_incidents(since=since, **rules)
-    # A batch that is corrected is not told of again.
-    originals = monitor.original_ids()
-    alarms = alarms.assign(original=[originals[batch_id] for batch_id in alarms["batch_id"]])
+    alarms, incidents = _alarms_and_incidents(monitor, since, rules)
     rows = []
-    for incident in incidents[incidents["state"] != ACKNOWLEDGED].to_dict("records"):
-        members = alarms[alarms["incident"] == incident["incident"]]
-        rows += [_deliver(monitor, hook, incident, members, dry_run) for hook in hooks]
+    for hook in hooks:
+        pages = _handed_over(monitor, hook)
+        for incident in incidents[incidents["state"] != ACKNOWLEDGED].to_dict("records"):
+            members = alarms[alarms["incident"] == incident["incident"]]
+            page = _page_of_incident(monitor, incident, members, pages)
+            rows.append(None if page is None else _deliver(monitor, hook, page, dry_run))
+        for page in _pages_of_none(monitor, pages, alarms, since, rules):
+            rows.append(_deliver(monitor, hook, page, dry_run))
     table = pd.DataFrame([row for row in rows if row is not None], columns=list(_COLUMNS))
     return table.astype({"at": "datetime64[us]", "next_try": "datetime64[us]"})
 
 
-def _deliver(monitor, hook, incident, members, dry_run):
+class Page(NamedTuple):
+    """
+    What a hook may have to be told of an incident.
+
+    Attributes
+    ----------
+    incident : dict
+        A row of `Monitor.incidents`.
+    members : DataFrame
+        Its alarms.
+    event : {"opened", "closed"}
+    key : tuple of str
+        Batch, rule and measure by which the store knows the page.
+    """
+
+    incident: dict[str, Any]
+    members: pd.DataFrame
+    event: str
+    key: tuple[str, str, str]
+
+
+def _alarms_and_incidents(monitor, since, rules, as_of=None):
+    """Return alarms and incidents; a batch that is corrected bears the name it had at first."""
+    alarms, incidents = monitor.alarms_and_incidents(since=since, as_of=as_of, **rules)
+    originals = monitor.original_ids()
+    original = [originals[batch_id] for batch_id in alarms["batch_id"]]
+    key = zip(original, alarms["rule"], alarms["measure"].map(str), strict=True)
+    return alarms.assign(key=pd.Series(list(key), alarms.index, dtype=object)), incidents
+
+
+def _handed_over(monitor, hook):
+    """Return the last note of each page for a hook, by what its first alarm is known by."""
+    deliveries = monitor.ledger.deliveries(monitor.classifier)
+    notes = deliveries[deliveries["hook"] == hook.name].itertuples(index=False)
+    return {(note.batch_id, note.rule, note.measure): note for note in notes}
+
+
+def _page_of_incident(monitor, incident, members, pages):
+    """Return incident, alarms, event and key of the page that an incident has now, or None."""
+    originals, keys = monitor.original_ids(), members["key"].tolist()
+    name = originals[incident["incident"]]
+    # The alarm by which it was handed over, even if a correction has taken this one away.
+    first = next((key for key in keys if key in pages), None) or next(
+        (key for key, note in pages.items() if originals.get(note.incident) == name), keys[0]
+    )
+    if incident["state"] != CLOSED:
+        return Page(incident, members, "opened", first)
+    # Alarms that an earlier version has handed over one by one have no incident.
+    if first in pages and pd.isna(pages[first].incident):
+        return None
+    return Page(incident, members, "closed", (first[0], _CLOSED, first[2]))
+
+
+def _pages_of_none(monitor, pages, alarms, since, rules):
+    """Yield the pages that close what was an incident only by batches of before a correction."""
+    originals, keys = monitor.original_ids(), {*alarms["key"]}
+    names = {originals[name] for name in alarms["incident"]}
+    for key, note in pages.items():
+        closing = (key[0], _CLOSED, key[2])
+        if key[1] == _CLOSED or note.outcome == FAILED or pd.isna(note.incident):
+            continue
+        is_over = closing in pages and pages[closing].outcome != FAILED
+        if is_over or key in keys or originals[note.incident] in names:
+            continue
+        earlier, incidents = _alarms_and_incidents(monitor, since, rules, note.recorded_at)
+        names_then = earlier.loc[earlier["key"] == key, "incident"]
+        # By rules that are not those of today, or acknowledged, it is not closed either.
+        for incident in incidents[incidents["incident"].isin(names_then)].to_dict("records"):
+            if incident["state"] == OPEN:
+                closed = pd.Timestamp(monitor.batches()["recorded_at"].values.max())
+                incident |= {"state": _WITHDRAWN, "closed": closed}
+                members = earlier[earlier["incident"] == incident["incident"]]
+                yield Page(incident, members, "closed", closing)
+
+
+def _deliver(monitor, hook, due, dry_run):
     """Hand a page over, if it is due; return it with what went wrong, or None."""
     ledger, classifier = monitor.ledger, monitor.classifier
-    deliveries = ledger.deliveries(classifier)
-    deliveries = deliveries[deliveries["hook"] == hook.name]
-    names = ["original", *_ALARM[1:]]
-    keys: list[tuple] = [tuple(map(str, key)) for key in members[names].values]
-    handed_over = {tuple(key): row for *key, row in _last_notes(deliveries)}
-    first = next((key for key in keys if key in handed_over), keys[0])
-    if incident["state"] == CLOSED:
-        note = handed_over.get(first)
-        # Alarms that an earlier version has handed over one by one have no incident.
-        if note is not None and pd.isna(note.incident):
-            return None
-        event, key = "closed", (first[0], "closed", first[2])
-    else:
-        event, key = "opened", first
+    incident, members, event, key = due
     page = _page(classifier, incident, members, event, key)
     row = {name: page.get(name) for name in _COLUMNS} | {"at": incident[event], "hook": hook.name}
     if dry_run:
@@ -176,21 +246,15 @@ def _deliver(monitor, hook, incident, members, dry_run):
     return row | {"attempt": attempt, "problem": problem, "next_try": shown}
 
 
-def _last_notes(deliveries):
-    """Return the last note of each alarm, after what the alarm is known by."""
-    last = {}
-    for row in deliveries.itertuples(index=False):
-        last[row.batch_id, row.rule, row.measure] = row
-    return [(*key, row) for key, row in last.items()]
-
-
 def _page(classifier, incident, members, event, key):
     """Return what a hook is told of an incident, as JSON knows it."""
     sentence = incident["sentence"]
     alarm = members[members["sentence"] == sentence].iloc[0]  # the numbers are of the sentence
     if event == "closed":
-        since = f"{incident['opened']:%Y-%m-%d %H:%M}"
-        sentence = f"over at {incident['closed']:%Y-%m-%d %H:%M}, opened at {since}: {sentence}"
+        since, end = (f"{incident[name]:%Y-%m-%d %H:%M}" for name in ("opened", "closed"))
+        if incident["state"] == _WITHDRAWN:
+            end += " as batches were corrected or came late"
+        sentence = f"over at {end}, opened at {since}: {sentence}"
     numbers = ("estimate", "lower", "upper", "limit", "value", "threshold")
     return {
         "id": digest(classifier, *key),

@@ -266,8 +266,15 @@ class Monitor(LedgerClient):
         """
         if last is not None:
             check_whole("last", last, 1, "batches", 200)
+        batches = self._batches_by(None)
+        return batches if last is None else batches.isel(step=slice(-last, None))
+
+    def _batches_by(self, moment):
+        """Return the batches in force once those up to a moment were recorded, by default all."""
         zeros = self.ledger.empty(self.classifier)
         entries = self._read()
+        if moment is not None:
+            entries = Entries(*(part[entries.recorded_at <= moment] for part in entries))
         index = entries.current(self._order)
         coords = {
             **zeros.coords,
@@ -277,8 +284,7 @@ class Monitor(LedgerClient):
             "recorded_at": ("step", entries.recorded_at[index]),
         }
         dims = ["step", *zeros.dims]
-        batches = xr.DataArray(entries.cells[index], coords, dims, "counts", zeros.attrs)
-        return batches if last is None else batches.isel(step=slice(-last, None))
+        return xr.DataArray(entries.cells[index], coords, dims, "counts", zeros.attrs)
 
     def original_ids(self) -> dict[str, str]:
         """Return for every batch the name of the one that it corrects in the end, or its own."""
@@ -497,16 +503,15 @@ class Monitor(LedgerClient):
             ``calibration`` and ``floor``, and both look at the last batch, and the last 2, 4, 8 ...
             512 together, where these have ten examples of each class.
         """
-        table = self._alarms(since, rules).drop(columns="end")
+        table = self._alarms(self.batches(), since, rules).drop(columns="end")
         return table[~table["acknowledged"]].reset_index(drop=True) if new else table
 
-    def _alarms(self, since, rules):
-        """Return the alarms with their incidents, and how far these reach."""
+    def _alarms(self, batches, since, rules):
+        """Return the alarms of batches with their incidents, and how far these reach."""
         from bayescm.online.incidents import with_incidents
         from bayescm.online.rules import MonitoredSeries, evaluate_rules
 
         check_keywords(evaluate_rules, rules)
-        batches = self.batches()
         times = batches[self._order].values
         first, earliest = 0, None
         if since is not None:
@@ -543,7 +548,7 @@ class Monitor(LedgerClient):
         return self.alarms_and_incidents(since=since, **rules)[1]
 
     def alarms_and_incidents(
-        self, *, since: Any = None, **rules: Any
+        self, *, since: Any = None, as_of: Any = None, **rules: Any
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """
         Return both `alarms` and `incidents`, of which each would evaluate the rules anew.
@@ -552,11 +557,15 @@ class Monitor(LedgerClient):
         ----------
         since, **rules
             See `alarms`.
+        as_of : datetime, datetime64 or str, optional
+            By the batches that had been recorded by this moment, before later corrections; by
+            default by all.
         """
         from bayescm.online.incidents import incidents_of
 
-        table = self._alarms(since, rules)
-        return table.drop(columns="end"), incidents_of(table, self.batches()["at"].values)
+        batches = self.batches() if as_of is None else self._batches_by(as_datetime64(as_of))
+        table = self._alarms(batches, since, rules)
+        return table.drop(columns="end"), incidents_of(table, batches["at"].values)
 
     def acknowledge(self, alarms: pd.DataFrame | None = None, *, note: str = "") -> int:
         """

@@ -134,6 +134,37 @@ def test_an_incident_whose_batch_is_corrected_gives_no_second_page():
         assert len(got) == 1
 
 
+def test_an_incident_that_a_correction_takes_away_is_closed():
+    got = []
+    hook = Hook("list", got.append)
+    with Monitor("sqlite://", "spam filter", measures=["recall"]) as monitor:
+        for day, tp in enumerate([45, 44, 46, 20]):
+            counts = bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45)
+            monitor.add(day, counts, at=f"2026-01-0{day + 1}")
+        notify(monitor, hook)
+        monitor.add("3 right", bcm.from_cells(tp=45, fn=5, fp=5, tn=45), corrects="3")
+        assert monitor.incidents().empty
+        assert notify(monitor, hook, since="2027-01-01").empty  # asks of no such batch
+        assert notify(monitor, hook, dry_run=True)["event"].tolist() == ["closed"]
+        assert notify(monitor, hook)["event"].tolist() == ["closed"]
+        assert notify(monitor, hook).empty
+    opened, closed = got
+    assert (opened["event"], closed["event"]) == ("opened", "closed")
+    assert (opened["incident"], closed["incident"]) == ("3", "3")
+    assert "as batches were corrected or came late, opened at 2026-01-04" in closed["sentence"]
+    assert closed["sentence"].endswith(opened["sentence"])
+
+
+def test_a_page_of_other_rules_is_not_closed_by_these():
+    got = []
+    hook = Hook("list", got.append)
+    with Monitor("sqlite://", "spam filter", measures=["recall"]) as monitor:
+        for day, tp in enumerate([40] * 6):
+            monitor.add(day, bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45))
+        assert len(notify(monitor, hook, floor={"recall": 0.95})) == 1
+        assert notify(monitor, hook).empty
+
+
 @pytest.mark.long
 def test_what_has_failed_is_tried_again_when_its_time_has_come(monkeypatch):
     got = []
@@ -256,6 +287,7 @@ def test_the_command_line_hands_over_and_says_what_failed(store, capsys, caplog)
     rows = json.loads(said.out)
     assert (code, len(rows)) == (0, len(caplog.records))
     assert json.loads(run(*floor, "--log")[1].out) == []
+    assert "0 handed over, 1 failed" in run(*floor[:2], "--command", "exit 1")[1].out
     code, said = run(*floor, "--command", "false")
     assert code == 1
     assert "left with status 1" in json.loads(said.out)[0]["problem"]
