@@ -70,9 +70,10 @@ def heterogeneity(
     -----
     The variance of an estimated logit within a study of n examples is taken at its mean over the
     studies there may be, (exp(t**2 / 2 + m) + exp(t**2 / 2 - m) + 2) times the mean of 1 / n, with
-    m and t the mean and the standard deviation of the logits. The share of both together is that of
-    the square roots of the determinants. Large studies make it large however little they differ:
-    look at the standard deviations, and at the region of a new study, first.
+    m and t the mean and the standard deviation of the logits. Of importance weights n is how many
+    examples a class of a study is worth by Kish's formula, as in the posterior. The share of both
+    together is that of the square roots of the determinants. Large studies make it large however
+    little they differ: look at the standard deviations, and at the region of a new study, first.
 
     References
     ----------
@@ -107,7 +108,8 @@ def heterogeneity(
     )
     (studies,) = posterior.collections
     sample = studies.draw(draws, np.random.default_rng(check_seed(random_seed)), groups=False)
-    values = _variation(posterior.counts.values, sample)
+    ((cells, _),) = posterior.cells_and_totals
+    values = _variation(cells, sample)
     rows = [_row(name, draws_of_quantity, prob, kind) for name, draws_of_quantity in values.items()]
     if "slope" in sample:
         rows += _slopes(sample["slope"], keywords["covariates"], prob, kind)
@@ -115,7 +117,7 @@ def heterogeneity(
 
 
 def _variation(cells, sample):
-    """Return draws of what says how much the studies differ."""
+    """Return draws of what says how much studies of these cells (G, 2, 2) differ."""
     sd, rho = sample["spread"][:, 1:], 2 * sample["correlation"] - 1
     mean = logit(np.clip(sample["rates"][:, 1:], 1e-300, 1 - 1e-16))
     i2, joint_i2 = shares_beyond_chance(cells, mean, sd, rho)

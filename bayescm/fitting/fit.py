@@ -100,7 +100,8 @@ def fit(
     Warns
     -----
     UserWarning
-        If NUTS diverged or its chains disagree.
+        If NUTS diverged or its chains disagree; if the examples come in groups or have importance
+        weights and the model does not know of them.
 
     See Also
     --------
@@ -134,6 +135,9 @@ def fit(
         todo = "ask interval(), compare() or curves of the evidence, which need no tree"
         allowed = "counts of groups, outcomes of one data set, scores of two classes"
         raise fail("no PyMC model of this evidence", dict(canonical.sizes), allowed, todo)
+    if posterior is not None:
+        name = posterior_for.name_of(function)
+        posterior_for.warn_of_design(posterior, canonical, name, stacklevel=3)
     obstacle = posterior_for.obstacle(function, keywords, direct)
     directly, why = _choose(method, obstacle)
     with _untraced(model):

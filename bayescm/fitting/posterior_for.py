@@ -110,10 +110,7 @@ def posterior_of(
             return _sampled(evidence, model, of_model, sampler)
         todo = "return a pymc.Model with a variable theta, or a Posterior"
         raise fail("not a model", name_of(form), "a function that returns one", todo)
-    if "design_effect" in getattr(evidence, "coords", ()) and not answer.knows_groups:
-        warn_of_groups(getattr(form, "__name__", repr(form)))
-    if "effective" in getattr(evidence, "coords", ()) and not answer.knows_weights:
-        warn_of_weights(getattr(form, "__name__", repr(form)))
+    warn_of_design(answer, evidence, getattr(form, "__name__", repr(form)), stacklevel=4)
     return answer if draws is None else answer.with_draws(draws)
 
 
@@ -165,25 +162,36 @@ def _kind_of(answer) -> str:
     return "Model" if is_pymc_model else ""
 
 
-def warn_of_groups(model: str) -> None:
-    """Warn that a model takes examples that come in groups for single ones."""
-    warnings.warn(
-        f"The examples come in groups, and {model} takes each for drawn by itself, which makes "
-        "intervals too short. Keep the folds and use hierarchical_folds or classical.fold_t.",
-        UserWarning,
-        stacklevel=4,
-    )
+def warn_of_design(posterior: Posterior, evidence: Any, model: str, *, stacklevel: int) -> None:
+    """
+    Warn where the examples come in groups, or have importance weights, of which a model knows not.
 
-
-def warn_of_weights(model: str) -> None:
-    """Warn that a model takes sums of importance weights for numbers of examples."""
-    warnings.warn(
-        f"The examples have importance weights, and {model} takes the sums of these for numbers of "
-        "examples, which makes intervals too long or too short. Leave the model out, or take "
-        "importance_weighted.",
-        UserWarning,
-        stacklevel=4,
-    )
+    Parameters
+    ----------
+    posterior : Posterior
+        Of the model.
+    evidence : DataArray or Dataset
+    model : str
+        The name of the model.
+    stacklevel : int
+        As `warnings.warn` takes it, for one who calls the function that calls this one: 3.
+    """
+    coords = getattr(evidence, "coords", ())
+    if "design_effect" in coords and not posterior.knows_groups:
+        warnings.warn(
+            f"The examples come in groups, and {model} takes each for drawn by itself, which makes "
+            "intervals too short. Keep the folds and use hierarchical_folds or classical.fold_t.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+    if "effective" in coords and not posterior.knows_weights:
+        warnings.warn(
+            f"The examples have importance weights, and {model} takes the sums of these for "
+            "numbers of examples, which makes intervals too long or too short. Leave the model "
+            "out, or take importance_weighted.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def members_of(

@@ -294,7 +294,7 @@ class HierarchicalGroups(CountsPosterior):
                 DirichletHierarchy(
                     cells, totals, self.concentration, self.spread, points=self.points
                 )
-                for cells, totals in self._cells_and_totals
+                for cells, totals in self.cells_and_totals
             ]
         return [
             BivariateLogitNormal(
@@ -307,11 +307,11 @@ class HierarchicalGroups(CountsPosterior):
                 slope=self.slope,
                 points=self.points,
             )
-            for cells, totals in self._cells_and_totals
+            for cells, totals in self.cells_and_totals
         ]
 
     @property
-    def _cells_and_totals(self):
+    def cells_and_totals(self):
         """
         The counts (G, C, C) and class totals (G, C) of every collection.
 

@@ -134,7 +134,7 @@ class RobustGroups(HierarchicalGroups):
             IndependentRates(
                 cells, totals, self.concentration, self.spread, self.deviation, self.prevalence
             )
-            for cells, totals in self._cells_and_totals
+            for cells, totals in self.cells_and_totals
         ]
 
 

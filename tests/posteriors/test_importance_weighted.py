@@ -1,6 +1,7 @@
 """The posterior of weighted samples."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayescm as bcm
@@ -79,3 +80,18 @@ def test_models_that_know_no_weights_warn(model):
     counts = bcm.from_predictions([1, 0, 1, 0] * 10, [1, 0, 0, 0] * 10, positive=1, **weights)
     with pytest.warns(UserWarning, match=f"importance weights, and {model} takes the sums"):
         bcm.interval(counts, "recall", model=model)
+    with pytest.warns(UserWarning, match=f"importance weights, and {model} takes the sums"):
+        bcm.fit(counts, model, draws=10)
+
+
+def test_weights_of_classes_do_not_change_how_much_studies_differ():
+    """Equal weights within a class make an example no more and no less than an example."""
+    rng = np.random.default_rng(1)
+    actual, study = np.repeat([0, 1], 120), np.tile(np.arange(6), 40)
+    predicted = np.where(rng.random(240) < 0.6 + 0.05 * study, actual, 1 - actual)
+    weights = {"weights": np.where(actual == 1, 9.0, 1.0), "weights_are": "importance"}
+    by = {"group": study}
+    plain = bcm.from_predictions(actual, predicted, positive=1, by=by)
+    weighted = bcm.from_predictions(actual, predicted, positive=1, by=by, **weights)
+    tables = [bcm.meta.heterogeneity(counts, draws=2000) for counts in (plain, weighted)]
+    pd.testing.assert_frame_equal(*tables, rtol=1e-6)
