@@ -26,6 +26,7 @@ from bayescm.validate import check_prob, fail
 GO_ON, PROMOTE, FUTILE = "go on", "promote", "futile"
 _DRAWS, _NUMBERS_IN_MEMORY = 4000, 4_000_000  # draws of each posterior
 _TAILS = (0.025, 0.975)
+_NORMAL = float(ndtri(_TAILS[1]))
 _COORDS = ("actual", "predicted", "label", "classifier", "positive")  # of outcomes, not of batches
 _MOST_CLASSES = 30  # the table has their third power of cells
 
@@ -149,9 +150,11 @@ class Challenge(LedgerClient):
         DataFrame
             ``batch_id``, ``at``, ``n`` (examples so far), ``difference`` (posterior mean of
             challenger minus champion, the other way round where lower is better), ``lower`` and
-            ``upper`` of its equal-tailed 95% interval, ``p_better``, with ``planned`` also
-            ``p_promote``, and ``decision``: "go on", "promote" or "futile". The first decision
-            stays.
+            ``upper`` of its equal-tailed 95% interval, ``p_better`` and its ``error``, with
+            ``planned`` also ``p_promote``, and ``decision``: "go on", "promote" or "futile". The
+            first decision stays. ``p_better`` is a share of 4,000 draws, always the same ones of
+            the same batches; of 100 other samples of draws 95 are within ``error`` of it. Where
+            ``prob`` or ``1 - prob`` is so near, other draws might decide otherwise.
         """
         outcomes = self.outcomes()
         summed = outcomes.assign(counts=outcomes["counts"].cumsum("step"))
@@ -161,7 +164,7 @@ class Challenge(LedgerClient):
         columns = {name: outcomes[name].values for name in ("batch_id", "at")}
         columns |= {"n": n, "difference": analyses.mean}
         columns |= {"lower": analyses.lower, "upper": analyses.upper}
-        columns["p_better"] = analyses.p_better
+        columns |= {"p_better": analyses.p_better, "error": error_of_share(analyses.p_better)}
         if self.rule.planned is not None:
             columns["p_promote"] = p_promote(analyses, n, self.rule)
         return pd.DataFrame(columns | {"decision": decisions(analyses, n, self.rule)})
@@ -279,6 +282,24 @@ def _analyse(outcomes, kernel, margin, rng):
     lower, upper = np.quantile(difference, _TAILS, axis=0)
     p_better = (difference > margin).mean(axis=0)
     return difference.mean(axis=0), difference.std(axis=0), lower, upper, p_better
+
+
+def error_of_share(share: np.ndarray) -> np.ndarray:
+    """
+    Return how far a share of the draws is from the probability in 95 of 100 samples, at most.
+
+    The half width of Agresti and Coull's interval, which is not 0 where no draw or every draw is a
+    hit.
+
+    References
+    ----------
+    Agresti, A. & Coull, B. A. (1998). Approximate is better than "exact" for interval estimation of
+    binomial proportions. The American Statistician 52, 119-126.
+    doi:10.1080/00031305.1998.10480550
+    """
+    number = _DRAWS + _NORMAL**2
+    middle = (share * _DRAWS + _NORMAL**2 / 2) / number
+    return _NORMAL * np.sqrt(middle * (1 - middle) / number)
 
 
 def p_promote(analyses: InterimAnalyses, n: np.ndarray, rule: Rule) -> np.ndarray:

@@ -12,6 +12,7 @@ from bayescm.online.challenge import (
     InterimAnalyses,
     Rule,
     decisions,
+    error_of_share,
     interim_analyses,
     p_promote,
 )
@@ -46,7 +47,7 @@ def test_batches_are_kept_and_judged_as_compare_judges_them(store, tmp_path):
         row = bcm.compare(every, "accuracy").iloc[0]
         last = history.iloc[-1]
         assert last["difference"] == pytest.approx(-row["mean"], abs=0.002)
-        assert last["p_better"] == pytest.approx(row["p_worse"], abs=0.01)
+        assert last["p_better"] == pytest.approx(row["p_worse"], abs=1.5 * last["error"])
         assert history["decision"].iloc[-1] == challenge.decision() == "promote"
         copied = backup(challenge.ledger, tmp_path / "copy.db")
     assert copied["whole"].all()
@@ -148,3 +149,10 @@ def test_the_command_adds_and_says(tmp_path, capsys):
     assert "monday" in run("--format", "csv")[1].out
     assert "the batch has no name" in run(str(tmp_path / "day.csv"), *columns)[1].err
     assert "no such challenge" in run("--name", "another")[1].err
+
+
+@pytest.mark.parametrize("probability", [0.5, 0.95, 0.999])
+def test_shares_of_draws_are_within_their_errors_of_the_probability(probability):
+    shares = np.random.default_rng(1).binomial(4000, probability, 20_000) / 4000
+    within = np.abs(shares - probability) <= error_of_share(shares)
+    assert 0.93 < within.mean() < 0.985
