@@ -239,6 +239,31 @@ class Predictions(BatchClasses):
         typer.Option("--edge", help="An edge of the bins of probabilities, as often as there are."),
         BelongsWith("--probability"),
     ] = None
+    score: Annotated[
+        str | None,
+        typer.Option(
+            "--score", help="Column of item scores, in place of predictions: a row for each item."
+        ),
+    ] = None
+    item: Annotated[
+        str,
+        typer.Option("--item", help="Column of the names of the items."),
+        BelongsWith("--score"),
+    ] = "item"
+    range: Annotated[
+        str | None,
+        typer.Option(
+            "--range",
+            help="The lowest and the highest score there can be, as in 0,1: those of the first "
+            "batch.",
+        ),
+        BelongsWith("--score"),
+    ] = None
+    lower_is_better: Annotated[
+        bool,
+        typer.Option("--lower-is-better", help="Scores are errors, as in the first batch."),
+        BelongsWith("--score"),
+    ] = False
 
 
 class NamedBatch(Batch):
@@ -249,12 +274,14 @@ class NamedBatch(Batch):
 
 @command
 def add(source: Classifier, columns: Predictions, batch: NamedBatch) -> None:
-    """Record a batch of predictions or probabilities. The same batch again changes nothing."""
+    """Record a batch: predictions, probabilities or item scores. Once more changes nothing."""
     from bayescm.online.ledger import Ledger
     from bayescm.online.monitor import Monitor
 
     name, keywords = batch.batch_id, {"at": batch.at, "corrects": batch.corrects}
     as_table = _counts if columns.probability is None else _forecasts
+    if columns.score is not None:
+        as_table = _item_scores
     ledger, is_new = _ledger(source.store)
     with Monitor(ledger, source.classifier) as monitor:
         with _at_hand(columns.file) as columns.file:
@@ -266,8 +293,11 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch) -> None:
     if is_new:
         with Monitor(Ledger(source.store), source.classifier) as monitor:
             added = monitor.add(name, table, **keywords)
+    size = (
+        f"{table.sizes['item']} items" if "item" in table.dims else f"{table.values.sum()} examples"
+    )
     outcome = "recorded" if added else "was there already, nothing changed"
-    print(f"batch {name} of {source.classifier}: {table.values.sum()} examples, {outcome}")
+    print(f"batch {name} of {source.classifier}: {size}, {outcome}")
 
 
 @contextlib.contextmanager
@@ -287,7 +317,7 @@ def _counts(columns, template):
     """Return the counts of a file, with the labels of the batches before."""
     from bayescm.cli import evidence
 
-    if template is not None:
+    if template is not None and "actual" in template.coords:  # else `add` refuses
         columns.fill({"labels": template["actual"].values.tolist()})
         if "positive" in template.coords:
             columns.fill({"positive": template["positive"].item()})
@@ -318,6 +348,15 @@ def _forecasts(columns, template):
     positive = as_label(columns.positive, kind_of(frame[actual]))
     values = frame[actual].to_numpy(), frame[probability].to_numpy()
     return forecast_table(*values, positive=positive, edges=columns.edges)
+
+
+def _item_scores(columns, template):
+    """Return the item scores in a file, which are errors where those before were."""
+    from bayescm.cli import evidence
+
+    if template is not None and template.attrs.get("lower_is_better"):
+        columns.lower_is_better = True
+    return evidence.item_scores(columns)
 
 
 class AllClassifiers(Store):
@@ -361,6 +400,8 @@ def status(
 
 def _now(monitor, interval, rules):
     """Return one row for each measure of a classifier, and lines about changes and incidents."""
+    from bayescm.online.encoding import sizes_of, what_changes
+
     name, last = monitor.classifier, monitor.ledger.last(monitor.classifier)
     frame = monitor.summary(**interval.keywords(), **rules)
     batches, incidents = monitor.since_change(**rules), monitor.incidents(**rules)
@@ -372,7 +413,7 @@ def _now(monitor, interval, rules):
     columns = {
         "classifier": name,
         "batches": number,
-        "examples": batches.values.sum().item(),
+        "examples": sizes_of(batches).values.sum().item(),
         "since": since,
         "latest": last.latest[:19] + "Z",
     }
@@ -383,7 +424,7 @@ def _now(monitor, interval, rules):
     if number < last.batches:
         lines.insert(
             0,
-            f"{name}: the answers have changed; known is what {number} of "
+            f"{name}: the {what_changes(batches)} have changed; known is what {number} of "
             f"{last.batches} batches tell, those since {since}",
         )
     frame.attrs["lines"] = lines

@@ -18,10 +18,11 @@ from bayescm.validate import fail, suggest
 
 NAME = "monitor.toml"
 _TEXTS = ("classifier", "order", "kind", "positive", "actual", "predicted", "probability")
+_SCORES = ("score", "item", "range", "lower_is_better")
 _NUMBERS = ("forgetting", "window", "rate", "reference", "prob")
 _LIMITS = ("floor", "tolerance")  # tables of measures and numbers
 _HOOKS = ("command", "url", "log")  # of the table [notify]
-_KEYS = ("store", *_TEXTS, *_NUMBERS, "measures", "concentration", *_LIMITS, "notify")
+_KEYS = ("store", *_TEXTS, *_SCORES, *_NUMBERS, "measures", "concentration", *_LIMITS, "notify")
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -89,7 +90,15 @@ def _value(file, name, value):
         are_right = all(isinstance(x, int | float) and not isinstance(x, bool) for x in numbers)
         _check(file, name, value, are_right, "a number, or a list TP, FN, FP, TN")
         return ",".join(map(str, numbers))
-    if name == "log":
+    if name == "range":
+        is_right = (
+            isinstance(value, list)
+            and len(value) == 2
+            and all(isinstance(end, int | float) and not isinstance(end, bool) for end in value)
+        )
+        _check(file, name, value, is_right, "the lowest and the highest score, as in [0, 1]")
+        return f"{value[0]},{value[1]}"
+    if name in ("log", "lower_is_better"):
         _check(file, name, value, isinstance(value, bool), "true or false")
     elif name in _NUMBERS:
         _check(file, name, value, is_number, "a number")

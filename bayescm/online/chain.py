@@ -38,7 +38,7 @@ class Entry(NamedTuple):
         When it arrived.
     total : str or None
         The sum of the payloads that count after it; None once there were fractions, whose sums
-        depend on their order.
+        depend on their order, and of item scores.
     batches : int
         How many batches count after it.
     latest : str
@@ -102,6 +102,8 @@ def next_entry(
 def _total(last, payload, superseded):
     """Return the sum of the payloads that count, or None where they are not whole numbers."""
     cells = json.loads(payload)
+    if isinstance(cells, dict):  # item scores
+        return None
     if last is None:
         total: list | None = [[0] * len(row) for row in cells]
     else:

@@ -1,24 +1,28 @@
 """
-How evidence is written in the ledger: names, moments and tables of counts as text.
+How evidence is written in the ledger: names, moments, tables of counts and item scores as text.
 
 What all batches of a classifier share is its description: JSON of the labels and the positive
 class, with the edges of the bins of forecasts, or with the names of the two classifiers of a
-challenge. A batch is JSON of its cells in the order of these labels. Both carry the type and the
-version of their encoding:
+challenge; of item scores the ends of their scale. A batch is JSON of its cells in the order of
+these labels, or of its items and their scores. Both carry the type and the version of their
+encoding:
 
 ================== =========================================== ==================================
-type               evidence, dims                              cells of a batch
+type               evidence, dims                              payload of a batch
 ================== =========================================== ==================================
 counts             a confusion matrix, (actual, predicted)     C lists of C
 forecasts          probabilities or scores, (actual, bin)      C lists, a number for each bin
 paired_outcomes    two classifiers' answers to the same        C lists of C * C
                    examples, (actual, champion, challenger)
+item_scores        a number for each item, (item)              the names of the items, null where
+                                                               they have none, and their scores
 ================== =========================================== ==================================
 
 An encoding is of a table, and not of a type of evidence: probabilities and scores become a table
 only by the bins of the first batch (`forecasts.forecast_table`), outcomes only where they are of
-two classifiers (`challenge`). A further encoding needs a row here, its dims in `encoding_of`, what
-its batches share in `_SHARED`, and its zeros in `zeros`.
+two classifiers (`challenge`), item scores only where they are of one system (`item_scores`). A
+further encoding needs a row here, its dims in `encoding_of`, what its batches share in `_SHARED`,
+and its zeros in `zeros`.
 """
 
 import json
@@ -35,13 +39,16 @@ from bayescm.online.chain import digest
 from bayescm.validate import fail
 
 COUNTS, FORECASTS, PAIRED_OUTCOMES = "counts", "forecasts", "paired_outcomes"
+ITEM_SCORES = "item_scores"
 OF_FORECASTS = ("probabilities", "curve")  # the variables of measures of binned forecasts
+CHANGING = ("answers", "scores")  # what a change is one of: of counts, and of item scores
 VERSION = 1  # of the encodings of today
 # What the batches of a classifier share beside labels and positive class, as attributes of a table.
 _SHARED: dict[str, tuple[str, ...]] = {
     COUNTS: (),
     FORECASTS: ("edges", "chances"),
     PAIRED_OUTCOMES: ("classifiers",),
+    ITEM_SCORES: ("lowest", "highest", "lower_is_better"),
 }
 
 
@@ -52,7 +59,7 @@ class Description(NamedTuple):
     Attributes
     ----------
     classifier : str
-    encoding : {"counts", "forecasts", "paired_outcomes"}
+    encoding : {"counts", "forecasts", "paired_outcomes", "item_scores"}
         What its batches are.
     encoding_version : int
         Of the text.
@@ -76,8 +83,25 @@ class Description(NamedTuple):
         return json.loads(self.text)
 
 
+class ScoredItems(NamedTuple):
+    """
+    A batch of item scores, in the order of the names of the items, or else of their scores.
+
+    Attributes
+    ----------
+    item : list or None
+        The names of the items, or None where they have none.
+    score : ndarray, shape (n,)
+    """
+
+    item: list | None
+    score: np.ndarray
+
+
 def encoding_of(table: xr.DataArray) -> str:
     """Return the type of a table of evidence."""
+    if has_item_scores(table):
+        return ITEM_SCORES
     if table.ndim == 3:
         return PAIRED_OUTCOMES
     return FORECASTS if is_binned(table) else COUNTS
@@ -88,22 +112,53 @@ def is_binned(tables: xr.DataArray) -> bool:
     return "bin" in tables.dims
 
 
+def has_item_scores(tables: xr.DataArray) -> bool:
+    """Say whether these are item scores, or the sums of batches of them."""
+    return "item" in tables.dims or "statistic" in tables.dims
+
+
+def sizes_of(tables: xr.DataArray) -> xr.DataArray:
+    """Return the number of examples, or of items, of each leading index of tables."""
+    if "item" in tables.dims:
+        return xr.DataArray(tables.sizes["item"])
+    if "statistic" in tables.dims:
+        sizes = tables.sel(statistic="items", drop=True)
+        is_whole = (sizes.values == np.floor(sizes.values)).all()  # where nothing is forgotten
+        return sizes.astype(np.int64) if is_whole else sizes
+    return tables.sum(tables.dims[-2:])
+
+
+def unit_of(tables: xr.DataArray) -> str:
+    """Return what tables count, in the plural."""
+    return "items" if has_item_scores(tables) else "examples"
+
+
+def what_changes(tables: xr.DataArray) -> str:
+    """Return what the rule `change` is about, which stands for the measure of its alarms."""
+    return CHANGING[has_item_scores(tables)]
+
+
 def variables_of(tables: xr.DataArray) -> tuple[str, ...]:
     """Return the variables that measures of tables are functions of (their ``takes``)."""
+    if has_item_scores(tables):
+        return ("item_scores",)
     return OF_FORECASTS if is_binned(tables) else ("cells",)
 
 
 def describe(classifier: str, evidence: xr.DataArray) -> Description:
     """Return the description of a classifier whose first batch this is."""
-    encoding = encoding_of(evidence)
-    facts = {"labels": evidence.indexes["actual"].tolist(), "positive": positive(evidence)}
+    encoding, facts = encoding_of(evidence), {}
+    if encoding != ITEM_SCORES:
+        facts = {"labels": evidence.indexes["actual"].tolist(), "positive": positive(evidence)}
     facts |= {name: evidence.attrs[name] for name in _SHARED[encoding]}
     return Description(classifier, encoding, VERSION, json.dumps(facts))
 
 
 def zeros(description: Description) -> xr.DataArray:
-    """Return zero counts with the labels of a classifier."""
+    """Return zero counts with the labels of a classifier, or no items on its scale."""
     facts = description.facts()
+    if description.encoding == ITEM_SCORES:
+        return xr.DataArray(np.zeros(0), {"item": []}, ["item"], "item_score", facts)
     if description.encoding == PAIRED_OUTCOMES:
         todo = "ask for it as a challenge (online.Challenge, monitor challenge --name), or take "
         todo += "another name"
@@ -152,10 +207,14 @@ def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If it is not of the type, the labels, the bins or the classifiers of the batches before.
+        If it is not of the type, the labels, the bins, the scale or the classifiers of the batches
+        before.
     """
     facts = description.facts()
     _check_type(evidence, description, facts)
+    if description.encoding == ITEM_SCORES:
+        payload = json.dumps({"item": _names(evidence), "score": evidence.values.tolist()})
+        return {"encoding": ITEM_SCORES, "encoding_version": VERSION, "payload": payload}
     labels = _check_labels(evidence, description.classifier, facts)
     if labels != facts["labels"]:
         dims = [dim for dim in evidence.dims if dim != "bin"]
@@ -168,13 +227,28 @@ def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
     }
 
 
+# Of the types of batches that a monitor takes, in messages.
+_NOUNS = {
+    COUNTS: "a confusion matrix",
+    FORECASTS: "forecasts in bins",
+    ITEM_SCORES: "item scores",
+}
+
+
+def _names(evidence):
+    """Return the names of items, or None where they are numbered by their order."""
+    names = evidence.indexes["item"]
+    if names.equals(pd.RangeIndex(len(names))):
+        return None
+    return [name if isinstance(name, int | float) else str(name) for name in names.tolist()]
+
+
 def _check_type(evidence, description, facts):
     """Raise where a batch is of another type than those before, or of others' bins or names."""
     classifier, todo = description.classifier, "take another name for it"
     encoding, recorded = encoding_of(evidence), description.encoding
-    if encoding != recorded and FORECASTS in (encoding, recorded):
-        got = "forecasts in bins" if encoding == FORECASTS else "a confusion matrix"
-        raise fail(f"{classifier!r} holds other batches", got, "those of before", todo)
+    if encoding != recorded and PAIRED_OUTCOMES not in (encoding, recorded):
+        raise fail(f"{classifier!r} holds other batches", _NOUNS[encoding], _NOUNS[recorded], todo)
     if encoding != recorded:
         got = "of two classifiers" if encoding == PAIRED_OUTCOMES else "of one classifier"
         before = f"of {facts['classifiers']}" if "classifiers" in facts else "of one"
@@ -185,6 +259,12 @@ def _check_type(evidence, description, facts):
                 what = f"other {noun} than those of {classifier!r}"
                 advice = "bin all batches alike, or " + todo
                 raise fail(what, evidence.attrs[name], str(facts[name]), advice)
+    if encoding == ITEM_SCORES:
+        for name in _SHARED[ITEM_SCORES]:
+            if evidence.attrs[name] != facts[name]:
+                what = f"{name} is not that of the batches of {classifier!r}"
+                allowed, advice = str(facts[name]), "pass the scale of the first batch, or " + todo
+                raise fail(what, evidence.attrs[name], allowed, advice)
     if encoding == PAIRED_OUTCOMES and evidence.attrs["classifiers"] != facts["classifiers"]:
         what, names = f"not the classifiers of challenge {classifier!r}", facts["classifiers"]
         raise fail(what, evidence.attrs["classifiers"], names, todo)
@@ -208,15 +288,36 @@ def _check_labels(evidence, classifier, facts):
     return labels
 
 
-def decode(payloads: Sequence[str]) -> np.ndarray:
-    """Return the cells of batches of one shape, without a Python object for each number."""
+def decode(payloads: Sequence[str], encoding: str) -> np.ndarray:
+    """
+    Return the cells of batches of one shape, without a Python object for each number.
+
+    Of item scores the batches have any number of items: an array of `ScoredItems`.
+    """
     if not payloads:
         return np.array([])
+    if encoding == ITEM_SCORES:
+        batches = np.empty(len(payloads), dtype=object)
+        for index, payload in enumerate(map(json.loads, payloads)):
+            batches[index] = ScoredItems(payload["item"], np.array(payload["score"], float))
+        return batches
     joined = ",".join(payloads)
     dtype = np.int64 if set(joined) <= set("0123456789, []") else float
     shape = np.shape(json.loads(payloads[0]))
     numbers = joined.translate(str.maketrans("", "", "[] "))
     return np.fromstring(numbers, dtype, sep=",").reshape(-1, *shape)
+
+
+def sum_of_payloads(payloads: Sequence[str], encoding: str) -> str:
+    """Return the payload of several batches as one: the sums of their cells, or all their items."""
+    batches = [json.loads(payload) for payload in payloads]
+    if encoding != ITEM_SCORES:
+        return json.dumps(np.sum([np.array(cells) for cells in batches], axis=0).tolist())
+    scores = [score for batch in batches for score in batch["score"]]
+    names = None
+    if all(batch["item"] is not None for batch in batches):
+        names = [name for batch in batches for name in batch["item"]]
+    return json.dumps({"item": names, "score": scores})
 
 
 def check_encodings(classifier: str, encodings: Any) -> None:

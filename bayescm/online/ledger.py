@@ -27,6 +27,7 @@ import xarray as xr
 from bayescm.online.chain import Entry, check_chain, damage, digest, next_entry
 from bayescm.online.database import Database
 from bayescm.online.encoding import (
+    ITEM_SCORES,
     PAIRED_OUTCOMES,
     Description,
     as_utc,
@@ -153,7 +154,7 @@ class Ledger(Database):
             Its name, unique for the classifier.
         counts : xarray.DataArray
             One table: canonical counts, dims ``(actual, predicted)``, or of another type of
-            `encoding`.
+            `encoding`; or the scores of items.
         at : datetime, datetime64 or str, optional
             When the batch was evaluated; without a time zone it is taken as UTC. The time of its
             arrival by default, or the time of the batch that is corrected.
@@ -244,7 +245,7 @@ class Ledger(Database):
             np.array(by_name["entry"], dtype=np.int64),
             np.array(by_name["batch_id"], dtype=object),
             _moments(by_name["at"]),
-            decode(by_name["payload"]),
+            decode(by_name["payload"], description.encoding if description else ""),
             np.array(by_name["supersedes"], dtype=object),
             _moments(by_name["recorded_at"]),
         )
@@ -444,7 +445,15 @@ def _is_recorded(connection, description, batch, last):
     if old is None:
         return False
     what = f"batch {batch['batch_id']!r} is in the ledger with"
-    if json.loads(old.payload) != json.loads(batch["payload"]):
+    recorded, received = json.loads(old.payload), json.loads(batch["payload"])
+    if recorded != received and description.encoding == ITEM_SCORES:
+        raise fail(
+            f"{what} other scores of {len(recorded['score'])} items",
+            received["score"],
+            "the same scores again, or an id that is not taken",
+            f"take a new batch_id, with corrects={batch['batch_id']!r} if the old batch was wrong",
+        )
+    if recorded != received:
         raise fail(
             f"{what} other counts, {old.payload}",
             batch["payload"],

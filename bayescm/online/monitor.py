@@ -1,9 +1,9 @@
 """
 The evaluation of one classifier over time, kept in a ledger.
 
-A batch is counts, or probabilities or scores; of which type the batches of a classifier are, the
-first one says for good (`encoding`). The ledger holds every batch, and every conclusion is worked
-out from it on request:
+A batch is counts, or probabilities or scores, or a score of each of many items; of which type the
+batches of a classifier are, the first one says for good (`encoding`). The ledger holds every batch,
+and every conclusion is worked out from it on request:
 
     batches  ->  parted by changes (`rules.segments`)
              ->  the evidence in force (`discounting`)  ->  its posterior (`updating.posterior_of`)
@@ -13,6 +13,7 @@ out from it on request:
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,12 +28,15 @@ from bayescm.evidence.scores import SCORES
 from bayescm.measures.catalogue import resolve
 from bayescm.online.discounting import check_forgetting, check_window
 from bayescm.online.encoding import (
+    COUNTS,
     FORECASTS,
     as_datetime64,
     as_utc,
     check_name,
     encoding_of,
+    has_item_scores,
     is_binned,
+    sizes_of,
     timestamp,
     variables_of,
 )
@@ -60,16 +64,22 @@ class Monitor(LedgerClient):
     forecasts moved to the middles of their bins. Their posterior is taken for normal (on the log
     odds, or the log, where they are bounded), which needs some twenty examples of each class.
 
+    Of item scores (`from_item_scores`: nDCG of queries, marks on a rubric, a judge's scores) the
+    ledger holds every score with the name of its item. Monitored are means over the items: ``mean``
+    and ``share_above(4)``; for whatever else there is to ask see `item_scores`. The ends of the
+    scale are those of the first batch for good. The items of every batch are taken for new ones.
+
     Parameters
     ----------
     store : str or Ledger
         ``sqlite:///eval.db`` (its own file, created if missing),
         ``postgresql://user@host/database``, or a ledger that is open.
     classifier : str
-        Its name in the store. A store holds any number of classifiers, of either type.
+        Its name in the store. A store holds any number of classifiers, of any type.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts of counts; the default prior if omitted. Forecasts have a prior of their
-        own: one example over all bins, whose forecasts are right.
+        Prior pseudo-counts of counts; the default prior if omitted. Of item scores pseudo-items at
+        each end of the scale, by default one half. Forecasts have a prior of their own: one example
+        over all bins, whose forecasts are right.
     forgetting : float, default 1
         What earlier evidence is worth after each batch, in (0, 1]; see `update`.
     window : int, optional
@@ -77,8 +87,8 @@ class Monitor(LedgerClient):
     measures : sequence of names or functions, optional
         What to monitor; by default precision, recall, specificity, accuracy and F1 for two classes
         with a positive one; of probabilities the area under the ROC curve, the Brier score,
-        calibration in the large and its slope; of scores the area. Measures of forecasts are those
-        that need no curve.
+        calibration in the large and its slope; of scores the area; of item scores the mean.
+        Measures of forecasts are those that need no curve, of item scores means over the items.
     order : {"at", "recorded_at"}, default "at"
         By which time batches are in order and forgotten: that of observation, or of arrival.
     edges : sequence of float, optional
@@ -108,6 +118,16 @@ class Monitor(LedgerClient):
     ...     _ = monitor.add(week, bcm.from_probabilities(y, p), at=f"2026-01-0{week + 1}")
     >>> monitor.history()["auc"].dims, len(monitor.alarms())
     (('step', 'bound'), 0)
+    >>> monitor.close()
+
+    Of marks from 1 to 5:
+
+    >>> monitor = Monitor("sqlite://", "assistant", measures=["mean", "share_above(3)"])
+    >>> for week in range(3):
+    ...     marks = rng.choice([2, 3, 4, 5], 60, p=[0.1, 0.2, 0.4, 0.3])
+    ...     _ = monitor.add(week, bcm.from_item_scores(marks, range=(1, 5)))
+    >>> monitor.summary()[["measure", "point"]].round(2).values.tolist()
+    [['mean', 3.88], ['share_above(3)', 0.69]]
     >>> monitor.close()
     """
 
@@ -155,7 +175,8 @@ class Monitor(LedgerClient):
             the same name with different counts is refused.
         evidence : DataArray or Dataset
             Counts (actual, predicted), as `from_predictions` or `from_cells` return them; one
-            classifier's probabilities or scores, or a `forecast_table` of them.
+            classifier's probabilities or scores, or a `forecast_table` of them; one system's item
+            scores.
         at : datetime, datetime64 or str, optional
             When it was evaluated, now by default; without a time zone it is taken as UTC. The
             history is in the order of these times; a batch that comes late is put in its place,
@@ -172,9 +193,10 @@ class Monitor(LedgerClient):
         ------
         ValueError
             If the name is taken by different counts, or the labels are not those of the
-            classifier or of the prior, or the classifier has batches of another type or bins.
+            classifier or of the prior, or the classifier has batches of another type, bins or
+            scale.
         TypeError
-            If it is no evidence of either type.
+            If it is no evidence of these types.
         OSError
             If the store could not take it. The ledger is intact; send the batch again.
         """
@@ -202,6 +224,12 @@ class Monitor(LedgerClient):
             got = getattr(evidence, "dims", type(evidence).__name__)
             todo = "pass from_probabilities(actual, p), or online.forecast_table(actual, p)"
             raise fail("not forecasts", got, "(actual, bin), as there are edges", todo, TypeError)
+        elif ITEM_SCORES.matches(evidence):
+            from bayescm.online.item_scores import as_batch, check_pseudo_items
+
+            table = as_batch(evidence, self.labels())
+            check_pseudo_items(self._concentration, table.attrs)
+            return table
         else:
             table = _as_single_table(evidence, may_be_empty)
         if not self._is_prior_checked:
@@ -236,7 +264,7 @@ class Monitor(LedgerClient):
     @property
     def encoding(self) -> str:
         """
-        Of which type the batches are: ``"counts"`` or ``"forecasts"``.
+        Of which type the batches are: ``"counts"``, ``"forecasts"`` or ``"item_scores"``.
 
         Raises
         ------
@@ -256,8 +284,9 @@ class Monitor(LedgerClient):
 
         Returns
         -------
-        DataArray, dims (step, actual, predicted) or (step, actual, bin)
-            Counts, with coords ``batch_id`` and ``at`` along ``step``.
+        DataArray, dims (step, actual, predicted), (step, actual, bin) or (step, statistic)
+            Counts, or the sums over items by which their means are known, with coords ``batch_id``
+            and ``at`` along ``step``.
 
         Raises
         ------
@@ -271,20 +300,65 @@ class Monitor(LedgerClient):
 
     def _batches_by(self, moment):
         """Return the batches in force once those up to a moment were recorded, by default all."""
-        zeros = self.ledger.empty(self.classifier)
-        entries = self._read()
+        zeros, cells, coords = self._in_force(moment)
+        if has_item_scores(zeros):
+            from bayescm.online.item_scores import monitored_measures, sums_of_batches
+
+            measures = monitored_measures(self.measures)
+            batches = sums_of_batches(cells.tolist(), zeros.attrs, measures)
+        else:
+            dims = ["step", *zeros.dims]
+            batches = xr.DataArray(cells, zeros.coords, dims, "counts", zeros.attrs)
+        return batches.assign_coords({name: ("step", values) for name, values in coords.items()})
+
+    def _in_force(self, moment=None):
+        """Return an empty batch, the batches in force, and the step, name and times of each."""
+        zeros, entries = self.ledger.empty(self.classifier), self._read()
         if moment is not None:
             entries = Entries(*(part[entries.recorded_at <= moment] for part in entries))
         index = entries.current(self._order)
         coords = {
-            **zeros.coords,
             "step": np.arange(len(index)),
-            "batch_id": ("step", entries.batch_id[index].astype(str)),
-            "at": ("step", entries.at[index]),
-            "recorded_at": ("step", entries.recorded_at[index]),
+            "batch_id": entries.batch_id[index].astype(str),
+            "at": entries.at[index],
+            "recorded_at": entries.recorded_at[index],
         }
-        dims = ["step", *zeros.dims]
-        return xr.DataArray(entries.cells[index], coords, dims, "counts", zeros.attrs)
+        return zeros, entries.cells[index], coords
+
+    def item_scores(self) -> xr.Dataset:
+        """
+        Return every item of the batches in force, of a monitor of item scores.
+
+        Whatever else there is to ask of them is asked of this evidence: a median by
+        `bayescm.summary`, single batches by `from_item_scores` with ``by=`` the coord ``batch_id``.
+
+        Returns
+        -------
+        Dataset, dims (item)
+            As `from_item_scores` returns it, with coords ``batch_id`` and ``at`` of every item.
+
+        Raises
+        ------
+        ValueError
+            If there are no batches yet, or they are of another type.
+
+        Examples
+        --------
+        >>> import bayescm as bcm
+        >>> with Monitor("sqlite://", "search") as monitor:
+        ...     for day in ("monday", "tuesday"):
+        ...         _ = monitor.add(day, bcm.from_item_scores([0.2, 0.9, 0.7], range=(0, 1)))
+        ...     float(monitor.item_scores()["item_score"].median())
+        0.7
+        """
+        from bayescm.online.item_scores import evidence_of
+
+        zeros, batches, coords = self._in_force()
+        if not has_item_scores(zeros):
+            todo = "ask for its batches()"
+            raise fail("no item scores", encoding_of(zeros), "a monitor of item scores", todo)
+        of_items = {name: coords[name] for name in ("step", "batch_id", "at")}
+        return evidence_of(batches.tolist(), zeros.attrs, of_items)
 
     def original_ids(self) -> dict[str, str]:
         """Return for every batch the name of the one that it corrects in the end, or its own."""
@@ -318,8 +392,8 @@ class Monitor(LedgerClient):
         return batches[self._starts(batches, rules)[-1] :]
 
     def n_examples(self, **rules: Any) -> float:
-        """Return how many examples there are since the latest change; see `since_change`."""
-        return float(self.since_change(**rules).sum())
+        """Return how many examples or items there are since the latest change."""
+        return float(sizes_of(self.since_change(**rules)).sum())
 
     def _starts(self, batches, rules):
         """Return at which batches a change begins that was noticed, after 0 for the first batch."""
@@ -327,7 +401,10 @@ class Monitor(LedgerClient):
         from bayescm.online.updating import prior_cells
 
         check_keywords(evaluate_rules, rules)
-        if is_binned(batches) or not (prior_cells(self._concentration, batches) > 0).all():
+        of_counts = not (is_binned(batches) or has_item_scores(batches))
+        if is_binned(batches) or (
+            of_counts and not (prior_cells(self._concentration, batches) > 0).all()
+        ):
             return [0]  # a Bayes factor needs a proper prior
         share = change_share(rules.get("rate", RATE), rules.get("floor"), rules.get("reference"))
         changes = segments(batches, self._concentration, share)
@@ -362,9 +439,17 @@ class Monitor(LedgerClient):
             ``concentration``, the prior, and ``counts``, the evidence in force, dims (actual,
             predicted) or (actual, bin). Of counts it is a state for `update` and `intervals`; pass
             it on as ``bcm.fit(state["counts"], concentration=state["concentration"])``.
+
+        Raises
+        ------
+        TypeError
+            Of item scores, which are no table.
         """
         from bayescm.online.updating import as_prior
 
+        if has_item_scores(self.ledger.empty(self.classifier)):
+            todo = "ask summary, or any question of bayescm of what item_scores() returns"
+            raise fail("item scores have no table of counts", ..., "counts", todo, TypeError)
         tables = self._current(rules)
         prior = as_prior(self._concentration, tables)
         return xr.Dataset({"concentration": prior, "counts": tables})
@@ -390,10 +475,14 @@ class Monitor(LedgerClient):
 
     def _measures(self, tables):
         """Return the measures that are monitored."""
-        if is_binned(tables):
-            from bayescm.online.forecasts import monitored_measures
+        if has_item_scores(tables):
+            from bayescm.online import item_scores
 
-            return monitored_measures(self.measures, tables)
+            return item_scores.monitored_measures(self.measures)
+        if is_binned(tables):
+            from bayescm.online import forecasts
+
+            return forecasts.monitored_measures(self.measures, tables)
         return default_measures(tables, WATCHED) if self.measures is None else self.measures
 
     # What is concluded
@@ -436,8 +525,9 @@ class Monitor(LedgerClient):
         """
         from bayescm.online.updating import history_of, posterior_of
 
-        if of != "parameter" and self.encoding == FORECASTS:
-            what, todo = "forecasts have no predictive distribution", "leave of out"
+        if of != "parameter" and (encoding := self.encoding) != COUNTS:
+            name = "forecasts" if encoding == FORECASTS else "item scores"
+            what, todo = f"{name} have no predictive distribution", "leave of out"
             raise fail(what, of, "'parameter'", todo)
         batches = self.batches()
         current, measures = self._current_after_each(batches, rules), self._measures(batches)
@@ -597,7 +687,7 @@ class Monitor(LedgerClient):
 
         history, alarms = self.history(prob=prob, kind=kind, **rules), self.alarms(**rules)
         # The counts say which classes' answers have changed; forecasts have no such rule.
-        batches = self.observed() if self.encoding == FORECASTS else self.batches()
+        batches = self.batches() if self.encoding == COUNTS else self.observed()
         floor = rules.get("floor")
         return bcm.plot_history(history, batches=batches, alarms=alarms, floor=floor)
 
@@ -609,17 +699,15 @@ class Monitor(LedgerClient):
 
 
 def _refuse_items(evidence):
-    """Raise where a number, or several labels, of each item would have to be kept."""
+    """Raise where several labels, or several counts, of each item would have to be kept."""
     todo = {
-        ITEM_SCORES: "count the items above a mark, or compare the batches that there are: "
-        'from_item_scores(scores, by={"batch": batch})',
         MULTILABEL: "monitor the counts of each label by itself, or compare the batches that there "
         'are: from_multilabel(actual, predicted, by={"batch": batch})',
         ITEM_COUNTS: "monitor one answer to each item, right or wrong",
     }
     for entry, advice in todo.items():
         if entry.matches(evidence):
-            allowed = "counts, probabilities or scores"
+            allowed = "counts, probabilities, scores or item scores"
             raise fail(f"a monitor keeps no {entry.name}", ..., allowed, advice, TypeError)
 
 
@@ -652,7 +740,7 @@ def monitor_of(ledger: Ledger, classifier: str, settings: Mapping[str, Any]) -> 
     """
     applicable = {name: value for name, value in settings.items() if value is not None}
     table = ledger.empty(classifier)
-    if is_binned(table):
+    if is_binned(table) or has_item_scores(table):
         applicable.pop("concentration", None)
     if "measures" in applicable:
         measures = [m for m in applicable["measures"] if _applies(m, table)]
@@ -673,8 +761,11 @@ def applicable_rules(monitor: Monitor, rules: Mapping[str, Any]) -> dict[str, An
 
 def _applies(measure, table):
     """Say whether a measure is one of such tables, or unknown, which `Monitor` says."""
+    variables = variables_of(table)
     try:
         takes = resolve(measure).takes
     except (ValueError, TypeError):
         return True
-    return callable(measure) or takes in variables_of(table)
+    with suppress(ValueError, TypeError):  # mean is one of attempts, and of item scores too
+        takes = resolve(measure, variables).takes
+    return callable(measure) or takes in variables

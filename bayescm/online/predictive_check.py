@@ -13,6 +13,7 @@ from bayescm.distributions.beta import F1, Beta
 from bayescm.evidence.counts import as_counts
 from bayescm.measures.labelled import apply, one_kernel
 from bayescm.online.discounting import accumulate, check_single_series
+from bayescm.online.item_scores import SummedItemScores, above
 from bayescm.online.updating import prior_cells
 from bayescm.posteriors.base import as_labelled_counts
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
@@ -159,6 +160,30 @@ def _is_near(kernel, cells, weights):
     variance = (variance - sum_of_slopes**2) * factor[*across]
     near = (kernel(cells) - mean) ** 2 < _NEAR**2 * variance
     return near.reshape(len(cells), -1).all(1) & (expected >= _EXPECTED).all((-2, -1))
+
+
+def unlikely_item_scores(
+    measure: Any, before: SummedItemScores, batches: SummedItemScores
+) -> np.ndarray:
+    """
+    Return the two-sided predictive tail probability of batches of item scores, (T,).
+
+    Parameters
+    ----------
+    measure : Measure
+        A mean, or a share of items.
+    before, batches : SummedItemScores
+        What is in force before each batch, and the batches.
+    """
+    n = batches.sum_of("items")
+    if measure.form.kind == "share":
+        a, b = before.share_parameters(measure.form.at)
+        hits = batches.sum_of(above(measure.form.at))
+        low, high = beta_binomial_cdf(hits, n, a, b), beta_binomial_cdf(n - hits, n, b, a)
+    else:
+        predictive, mean = before.mean_of_next(n), batches.point(measure)
+        low, high = predictive.cdf(mean), predictive.sf(mean)
+    return np.minimum(1.0, 2 * np.minimum(low, high))
 
 
 def _check_whole_numbers(cells):

@@ -8,22 +8,24 @@ batches. The rules in use share it equally, and each rule spreads its share over
 =========== ========= ======================================================== ==================
 rule        evidence  goes off where                                           at the level
 =========== ========= ======================================================== ==================
-change      counts    the Bayes factor of a change exceeds 1 / level           share
-batch       counts    the two-sided predictive tail of a batch is <= level     share / (H V)
-reference   counts    P(worse than in the reference | recent) >= 1 - level     share / (H V S)
-floor       both      P(worse than the floor | recent) >= 1 - level            share / (H V S)
+change      counts, i the Bayes factor of a change exceeds 1 / level           share
+batch       counts, i the two-sided predictive tail of a batch is <= level     share / (H V)
+reference   counts, i P(worse than in the reference | recent) >= 1 - level     share / (H V S)
+floor       all       P(worse than the floor | recent) >= 1 - level            share / (H V S)
 calibration forecasts P(beyond the tolerance on a side | recent) >= 1 - level  share / (H V S)
 =========== ========= ======================================================== ==================
 
-is false at most that often in a batch (`change`: ever, by Ville's inequality, see `bayes_factor`),
-averaged over the prior: over truths that are drawn from it. For one fixed truth it may be more
-often or less, as where little evidence meets a prior that is far from the truth.
+(i: item scores, whose `change` is one in the shares of the parts of their scale) is false at most
+that often in a batch (`change`: ever, by Ville's inequality, see `bayes_factor`), averaged over the
+prior: over truths that are drawn from it. For one fixed truth it may be more often or less, as
+where little evidence meets a prior that is far from the truth.
 
 Here H is the horizon, V the number of values that are monitored (measures, times classes), and S
 the number of spans of recent evidence: the last batch, the last 2, 4, 8 ... 512 together, or one
 where evidence is forgotten. The share is ``rate`` over the number of rules in use: of counts
-`change`, `batch`, and those of `reference` and `floor` that are asked for. Of binned forecasts it
-is ``rate`` over the number of limits, each floor and each tolerance being one, and V is 1.
+`change`, `batch`, and those of `reference` and `floor` that are asked for; so of item scores. Of
+binned forecasts it is ``rate`` over the number of limits, each floor and each tolerance being one,
+and V is 1.
 
 Once `change` has gone off, everything begins anew at the first batch after the change, at its most
 probable place by then (`segments`): what is in force, what a batch is compared with, and how far
@@ -53,9 +55,10 @@ from bayescm.measures.catalogue import among
 from bayescm.measures.labelled import apply, kernels, one_kernel
 from bayescm.online.bayes_factor import check_proper, geometric_prior, mixture, score_of
 from bayescm.online.discounting import check_single_series, discounted
-from bayescm.online.encoding import is_binned
+from bayescm.online.encoding import has_item_scores, is_binned, what_changes
 from bayescm.online.forecasts import monitored_measures
-from bayescm.online.predictive_check import unlikely
+from bayescm.online.item_scores import MeanOfItems, bound_measures, parts_of
+from bayescm.online.predictive_check import unlikely, unlikely_item_scores
 from bayescm.online.updating import posterior_of, prior_cells
 from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_number, fail
@@ -74,6 +77,9 @@ _AGES = np.unique(np.r_[1:17, np.geomspace(16, max(SPANS), 36).astype(int)])
 # How far a measure may be from what it would be if the forecasts were right, on both sides.
 TOLERANCE = {"calibration_in_the_large": 0.02, "calibration_slope": 0.2}
 _FEWEST = 10  # examples of a class, below which recent forecasts are not judged
+# The same of items, on a scale with ends and without: of fewer the tails of means are too light
+# (docs/results/item_score_tails.csv).
+_FEWEST_ITEMS, _FEWEST_WITHOUT_ENDS = 20, 100
 _BLOCK = 512  # batches that are looked through at once for a change
 # Standard normal quantile of .95: beyond it a measure is worse than it was before a change.
 _WORSE = 1.645
@@ -173,7 +179,7 @@ def evaluate_rules(
     horizon: int = HORIZON,
 ) -> pd.DataFrame:
     """
-    Return the alarms of a series of counts, or of binned forecasts.
+    Return the alarms of a series of counts, of binned forecasts, or of sums of item scores.
 
     Parameters
     ----------
@@ -203,7 +209,10 @@ def evaluate_rules(
 
 
 def _of_counts(series, measures, rate, horizon, floor, reference):
-    resolved = kernels(measures, series.tables)
+    if has_item_scores(series.tables):
+        resolved = bound_measures(measures, series.tables)
+    else:
+        resolved = kernels(measures, series.tables)
     floors, period = _floors(floor, resolved), _reference_period(series, reference)
     share = change_share(rate, floors, reference)
     series = replace(series, segments=segments(series.tables, series.concentration, share))
@@ -247,7 +256,7 @@ class MonitoredSeries:
 
     Attributes
     ----------
-    tables : DataArray, dims (step, actual, predicted) or (step, actual, bin)
+    tables : DataArray, dims (step, actual, predicted), (step, actual, bin) or (step, statistic)
         All batches.
     concentration : optional
         Prior pseudo-counts.
@@ -398,8 +407,9 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
 
     Parameters
     ----------
-    tables : DataArray, dims (step, actual, predicted) or (step, actual, bin)
-        The batches. Of binned forecasts no change is looked for.
+    tables : DataArray, dims (step, actual, predicted), (step, actual, bin) or (step, statistic)
+        The batches. Of binned forecasts no change is looked for, of item scores one in the shares
+        of the parts of the scale, whose prior is one item over all parts.
     concentration : optional
         Prior pseudo-counts.
     share : float
@@ -407,9 +417,13 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
     """
     if is_binned(tables):
         return []
-    cells = tables.values
+    if has_item_scores(tables):
+        cells = parts_of(tables).astype(np.int64)
+        prior = np.full(cells.shape[1:], 1 / cells.shape[-1])
+    else:
+        cells, prior = tables.values, check_proper(prior_cells(concentration, tables))
     sums = np.concatenate([np.zeros((1, *cells.shape[1:]), cells.dtype), cells.cumsum(axis=0)])
-    score = score_of(check_proper(prior_cells(concentration, tables)), "answers")
+    score = score_of(prior, "answers")
     changes: list[Segment] = []
     begin, unchanged, threshold = 0, 1, -np.log(share)
     while change := _first_change(sums[begin:] - sums[begin], score, threshold, unchanged):
@@ -472,7 +486,16 @@ def _change(series, measures, share):
     names = [rows[i]["name"] for i in listed]
     duration = np.array([lasted[i] for i in listed], int), np.array([on[i] for i in listed], bool)
     return _columns(
-        series, "change", "answers", names, batch, start, value, threshold, duration, facts
+        series,
+        "change",
+        what_changes(series.tables),
+        names,
+        batch,
+        start,
+        value,
+        threshold,
+        duration,
+        facts,
     )
 
 
@@ -514,8 +537,15 @@ def _furthest(series, measures, segment, before, after):
 
 
 def _batch(series, measure, level):
-    weights = series.before + series.prior
-    tails = unlikely(measure, series.cells[series.judged], weights, level)
+    if has_item_scores(series.tables):
+        before, batches = series.before, series.cells[series.judged]
+        rows = np.flatnonzero(_are_enough(series, before) & _are_enough(series, batches))
+        tails = np.ones(len(batches))
+        posteriors = series.posterior(before[rows]), series.posterior(batches[rows])
+        tails[rows] = unlikely_item_scores(measure, *posteriors)
+    else:
+        weights = series.before + series.prior
+        tails = unlikely(measure, series.cells[series.judged], weights, level)
 
     def limit(posterior, batch, column):
         rows = series.before[batch - series.judged[0]]
@@ -526,8 +556,7 @@ def _batch(series, measure, level):
 
 def _reference(series, measure, level, first, table):
     reference = _distribution(posterior_of(table, series.concentration), measure)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        limit = measure(table.values.astype(float))
+    limit = posterior_of(table, series.concentration).point(measure)
 
     def is_beyond(posterior):
         values = posterior.point(measure)
@@ -599,8 +628,7 @@ def _by_recent(series, rule, measure, is_beyond, probability, level, limit, firs
         posterior = series.posterior(cells)
         with np.errstate(divide="ignore", invalid="ignore"):
             beyond = is_beyond(posterior)
-        if is_binned(series.tables):
-            beyond &= (cells.sum(axis=-1) >= _FEWEST).all(axis=-1)
+        beyond &= _are_enough(series, cells).reshape(-1, *[1] * (beyond.ndim - 1))
         rows = np.flatnonzero(beyond.reshape(len(beyond), -1).any(axis=1))
         if not len(rows):
             continue
@@ -611,6 +639,17 @@ def _by_recent(series, rule, measure, is_beyond, probability, level, limit, firs
     threshold = 1 - level
     is_on = highest >= threshold
     return _rows(series, rule, measure, highest, is_on, threshold, limit, since=since)
+
+
+def _are_enough(series, cells):
+    """Say which tables have enough examples of each class, or items, to be judged, (n,)."""
+    if is_binned(series.tables):
+        return (cells.sum(axis=-1) >= _FEWEST).all(axis=-1)
+    if has_item_scores(series.tables):
+        posterior = series.posterior(cells)
+        fewest = _FEWEST_ITEMS if posterior.bounded else _FEWEST_WITHOUT_ENDS
+        return posterior.batch.values >= fewest
+    return np.ones(len(cells), bool)
 
 
 _FACTS = ("estimate", "lower", "upper", "limit")
@@ -671,7 +710,8 @@ def _columns(series, rule, measures, names, batch, start, value, threshold, dura
         "on": duration[1],
     }
     rows = zip(names, batch - start + 1, at[start], *facts.values(), value, strict=True)
-    sentences = [_sentence(rule, *row) for row in rows]
+    changing = what_changes(series.tables)
+    sentences = [_sentence(rule, changing, *row) for row in rows]
     return columns | {"sentence": np.array(sentences, dtype=object)}
 
 
@@ -696,7 +736,7 @@ def _estimates(posterior, measure, column):
 
 
 _SENTENCES = {
-    "change": "the answers have changed: {measure} {estimate}, {limit} before (Bayes factor "
+    "change": "the {changing} have changed: {measure} {estimate}, {limit} before (Bayes factor "
     "{value})",
     "batch": "{measure} of one batch {estimate}, where {limit} was to be expected (chance {value})",
     "reference": "{measure} of {span} {estimate}, worse than {limit} in the reference "
@@ -707,7 +747,7 @@ _SENTENCES = {
 }
 
 
-def _sentence(rule, name, number, since, estimate, lower, upper, limit, value):
+def _sentence(rule, changing, name, number, since, estimate, lower, upper, limit, value):
     """Return what an alarm says, in words."""
     if rule == "change":
         shown = f"{np.exp(min(value, 690)):.2g}"
@@ -717,6 +757,7 @@ def _sentence(rule, name, number, since, estimate, lower, upper, limit, value):
         shown = "> 0.9999" if value > 0.9999 else f"{value:.4f}"
     text = _SENTENCES[rule].format(
         measure=name,
+        changing=changing,
         span="the last batch" if number == 1 else f"the last {number} batches",
         estimate=f"{estimate:.3g} [{lower:.3g}, {upper:.3g}]",
         limit=f"{limit:.3g}",
@@ -780,6 +821,8 @@ def _limits(noun, limits, measures, check):
 
 def _n_values(measure, series):
     """Return how many numbers a measure gives: one, or one for each class."""
+    if has_item_scores(series.tables):
+        return 1
     return int(np.size(measure(np.ones(series.cells.shape[1:]))))
 
 
@@ -793,7 +836,10 @@ def _reference_period(series, reference):
         if not 0 < first < max(last, 2):
             allowed = f"counts, or 1 to {last - 1} of {last} batches"
             raise fail("no such reference period", reference, allowed, "pass reference=10")
-        return first, counts[:first].sum("step")
+        return first, counts[:first].sum("step", keep_attrs=True)
+    if has_item_scores(counts):
+        todo = "pass reference=10 for the first ten batches"
+        raise fail("a reference of item scores is of batches", ..., "their number", todo, TypeError)
     reference = as_counts(reference)
     if reference.ndim != 2:
         raise _not_a_single_table(reference)
@@ -917,7 +963,8 @@ def _below(distribution: Distribution, floor: float) -> np.ndarray:
 
 def _has_tails(distribution):
     """Say whether tails are known that no number of draws would show."""
-    return distribution.how in ("closed form", "linearized")
+    has_distribution = distribution.how in ("closed form", "linearized")
+    return has_distribution or isinstance(distribution, MeanOfItems)
 
 
 def _distribution(posterior: Posterior, measure: Callable) -> Distribution:

@@ -20,8 +20,9 @@ from bayescm.answers.interval import check_size, resolve_measures
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, align, as_counts, by_labels, in_order, positive
 from bayescm.online.discounting import accumulate, check_forgetting
-from bayescm.online.encoding import is_binned
+from bayescm.online.encoding import has_item_scores, is_binned, sizes_of
 from bayescm.online.forecasts import BinnedForecasts, prior_of_forecasts
+from bayescm.online.item_scores import SummedItemScores
 from bayescm.posteriors.base import Posterior
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
 from bayescm.validate import check_kind, check_prob, check_whole, fail
@@ -265,14 +266,13 @@ def history_of(
     ----------
     posterior : Posterior
         Of the evidence in force at each step.
-    batches : DataArray, dims (..., step, ..., actual, predicted or bin)
+    batches : DataArray, dims (..., step, ..., actual, predicted or bin), or (step, statistic)
     measures, prob, kind, **of
         See `intervals`.
     """
     accuracy = 1e-3 if batches.sizes["step"] > _EXACT else None
     ends = intervals_of(posterior, measures, prob=prob, kind=kind, accuracy=accuracy, **of)
-    sizes = batches.sum(batches.dims[-2:])
-    return ends.assign_coords(n=sizes).assign_attrs(prob=prob, kind=kind)
+    return ends.assign_coords(n=sizes_of(batches)).assign_attrs(prob=prob, kind=kind)
 
 
 def intervals_of(
@@ -327,11 +327,14 @@ def posterior_of(tables: xr.DataArray, concentration: Any = None) -> Posterior:
 
     Parameters
     ----------
-    tables : DataArray, dims (..., actual, predicted) or (..., actual, bin)
-        Counts, or binned forecasts.
+    tables : DataArray, dims (..., actual, predicted), (..., actual, bin) or (..., statistic)
+        Counts, binned forecasts, or sums of item scores.
     concentration : optional
-        Prior pseudo-counts of counts. Binned forecasts have a prior of their own.
+        Prior pseudo-counts of counts, or pseudo-items at each end of the scale of item scores.
+        Binned forecasts have a prior of their own.
     """
+    if has_item_scores(tables):
+        return SummedItemScores(tables, concentration)
     prior = prior_cells(concentration, tables)
     return BinnedForecasts(tables) if is_binned(tables) else _dirichlet(tables, prior)
 

@@ -1,6 +1,5 @@
 """Whole ledgers: checks of every entry, backups and ledgers from backups, and smaller ledgers."""
 
-import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -11,13 +10,12 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import sqlalchemy as sa
 
 from bayescm.online.chain import damage, next_entry, verify_entry
 from bayescm.online.database import check_seal, file_of, parse, publish
-from bayescm.online.encoding import Description, as_utc, timestamp
+from bayescm.online.encoding import Description, as_utc, sum_of_payloads, timestamp
 from bayescm.online.ledger import (
     Ledger,
     acknowledgement_table,
@@ -375,9 +373,9 @@ def _sum(period, rows):
     latest = _batch(rows[-1])
     if len(rows) == 1:
         return latest
-    cells = np.sum([np.array(json.loads(row.payload)) for row in rows], axis=0)
+    payload = sum_of_payloads([row.payload for row in rows], latest["encoding"])
     batch_id = f"{period} ({len(rows)} batches, last {rows[-1].batch_id})"[:500]
-    return latest | {"batch_id": batch_id, "payload": json.dumps(cells.tolist())}
+    return latest | {"batch_id": batch_id, "payload": payload}
 
 
 def _write_chain(connection, description, batches):

@@ -11,6 +11,7 @@ from bayescm.measures.catalogue import resolve, same
 from bayescm.measures.display_names import DisplayNames
 from bayescm.measures.labelled import measure
 from bayescm.online import log_bayes_factor
+from bayescm.online.encoding import CHANGING
 from bayescm.online.rules import RULES
 from bayescm.plots import style
 from bayescm.plots.canvas import band, bare, canvas
@@ -154,7 +155,7 @@ def _changed_classes(batches, alarms):
     if not isinstance(batches, xr.DataArray) or alarms is None:
         return {}
     steps, begin, changed = batches["step"].values.tolist(), 0, {}
-    for row in alarms[alarms["measure"] == "answers"].itertuples(index=False):
+    for row in alarms[alarms["measure"].isin(CHANGING)].itertuples(index=False):
         first, last = steps.index(row.first), steps.index(row.step)
         before, after = batches[begin:first].sum("step"), batches[first : last + 1].sum("step")
         unchanged = log_bayes_factor(before, after).isel(part=slice(2, None))
@@ -169,7 +170,7 @@ def _of_panel(alarms, name, where, changed, batches):
     label = f"{name}[{where['class']}]" if where else str(name)
     index = ", ".join(f"{dim} {value}" for dim, value in where.items())
     shown = alarms["measure"].isin({label, str(name), f"{name} ({index})"})
-    of_answers = alarms["measure"] == "answers"
+    of_answers = alarms["measure"].isin(CHANGING)
     if changed:
         classes_needed = _needed_classes(str(name), where, batches)
         steps = {step for step, classes in changed.items() if (classes & classes_needed).any()}

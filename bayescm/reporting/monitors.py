@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import bayescm as bcm
 from bayescm.evidence.counts import positive
 from bayescm.online import Ledger, Monitor
-from bayescm.online.encoding import FORECASTS
+from bayescm.online.encoding import COUNTS, FORECASTS, ITEM_SCORES, what_changes
 from bayescm.reporting import cautions, methods, render, sections
-from bayescm.reporting.recipe import Recipe
+from bayescm.reporting.recipe import ItemScoresRecipe, Recipe
 from bayescm.reporting.sample_size_advice import uncertain
 from bayescm.reporting.sections import Picture, Section, Table
 from bayescm.validate import fail
@@ -74,8 +75,7 @@ def monitor_report(
     memory: dict[str, Any] = {"forgetting": forgetting, "window": window, "order": order}
     memory |= {"measures": measures, "concentration": concentration}
     with render.own_figures(), Monitor(ledger, name, **memory) as monitor:
-        are_forecasts = monitor.encoding == FORECASTS
-        recipe = ForecastsMonitorRecipe if are_forecasts else CountsMonitorRecipe
+        recipe = _RECIPES[monitor.encoding]
         parts = recipe(monitor, prob, kind, rules, concentration).sections()
         methods.add_paragraph(parts, prob, kind)
         render.write(path, title or f"Online evaluation of {name}", parts)
@@ -138,8 +138,8 @@ class CountsMonitorRecipe(Recipe):
         if self.latest.sizes["step"] < self.batches.sizes["step"]:
             first = _minutes(self.latest["at"].to_series()).iloc[0]
             lines.append(
-                f"The answers have changed: what is known now is by the batches since {first}, "
-                f"{self.latest.sizes['step']:,} of them."
+                f"The {what_changes(self.batches)} have changed: what is known now is by the "
+                f"batches since {first}, {self.latest.sizes['step']:,} of them."
             )
         return lines
 
@@ -194,6 +194,70 @@ class ForecastsMonitorRecipe(CountsMonitorRecipe):
         """Name what the bins and the evidence do not tell, and that there were alarms."""
         doubts = _doubts(self.table, self.batches.attrs["chances"], self.history)
         return cautions.section(doubts)
+
+
+class ItemScoresMonitorRecipe(CountsMonitorRecipe):
+    """Batches of item scores: their means now and over time, and the scores in bars."""
+
+    def __init__(
+        self,
+        monitor: Monitor,
+        prob: float,
+        kind: str,
+        rules: dict[str, Any],
+        concentration: Any = None,
+    ):
+        self.monitor, self.batches, self.rules = monitor, monitor.batches(), rules
+        self.latest = monitor.since_change(**rules)
+        items = monitor.item_scores()
+        in_force = np.isin(items["step"].values, self.latest["step"].values)
+        settings = {"prob": prob, "kind": kind, "rope": 0.0, "random_seed": 0}
+        Recipe.__init__(self, items.isel(item=in_force), None, settings, {})
+        self.pseudo_items = 0.5 if concentration is None else float(concentration)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The summary of the means that are monitored."""
+        return self.monitor.summary(prob=self.prob, kind=self.kind, **self.rules)
+
+    def evaluation(self) -> Section:
+        """Name the items in force and their scale, and how many batches there are."""
+        section = ItemScoresRecipe(self.evidence, None, self.settings, {}).evaluation()
+        section.sentences += self._spans()
+        return section
+
+    def advice(self) -> list[Section]:
+        """Return nothing: how many items a goal takes is asked of the items."""
+        return []
+
+    def pictures(self) -> list[Section]:
+        """Draw the scores of the items in force."""
+        figure = bcm.plots.plot_item_scores(self.evidence, prob=self.prob, kind=self.kind)
+        alt = "The share of items with each score, and the mean."
+        return [Section("Pictures", pictures=[Picture("scores", alt, figure)])]
+
+    def facts(self) -> dict[str, Any]:
+        """Name the model and its prior in words."""
+        has_ends = "lowest" in self.evidence.coords
+        prior = f"{self.pseudo_items:g} pseudo-items at each end of the scale"
+        return {
+            "Model": "item_scores, a Dirichlet process, by its moments",
+            "Prior": prior if has_ends else "none: the ends of the scale are not known",
+        } | methods.versions()
+
+    def cautions(self) -> Section:
+        """Say what is assumed, and what the posterior says of itself."""
+        assumed = "The items of each batch are taken for a new sample of those there may be."
+        caution = self.table.attrs.get("caution")
+        return cautions.section([assumed, *([caution] if caution else [])])
+
+
+# The recipe of each type of batches.
+_RECIPES: dict[str, type[CountsMonitorRecipe]] = {
+    COUNTS: CountsMonitorRecipe,
+    FORECASTS: ForecastsMonitorRecipe,
+    ITEM_SCORES: ItemScoresMonitorRecipe,
+}
 
 
 def _evaluated_forecasts(batches):

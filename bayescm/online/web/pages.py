@@ -15,6 +15,7 @@ import xarray as xr
 from starlette.responses import Response
 
 from bayescm.measures.catalogue import same
+from bayescm.online.encoding import CHANGING
 from bayescm.online.web.state import SHOWN, ClassifierState, DashboardState
 
 _PER_PAGE = 50  # classifiers; a monitor of more is read page by page
@@ -173,7 +174,7 @@ def panels(
             label = f"{name}[{class_label}]" if has_classes else str(name)
             interval = intervals.sel(where).transpose("step", "bound").values
             values = observed[name].sel(where).values
-            marked = alarms[alarms["measure"].isin([label, "answers"])] if len(alarms) else alarms
+            marked = alarms[alarms["measure"].isin([label, *CHANGING])] if len(alarms) else alarms
             floor = _floor(floors, str(name))
             pictures.append(_panel(label, interval, values, marked, ends, floor))
     return pictures

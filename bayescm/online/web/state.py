@@ -13,6 +13,7 @@ import xarray as xr
 
 from bayescm.measures.catalogue import resolve
 from bayescm.online.challenge import GO_ON, PROMOTE, Challenge
+from bayescm.online.encoding import sizes_of, unit_of, what_changes
 from bayescm.online.ledger import Ledger
 from bayescm.online.monitor import Monitor, applicable_rules, monitor_of
 from bayescm.online.rules import HORIZON, RATE, check_rate, evaluate_rules
@@ -26,14 +27,16 @@ class ClassifierState(NamedTuple):
     """
     What is known of a classifier now: its size, its measures, its alarms; or what is wrong.
 
-    Of all its batches, ``in_force`` with so many examples are those since the latest change, of
-    which the first is of the time ``since``.
+    Of all its batches, ``in_force`` with so many examples, or items, are those since the latest
+    change of ``changing``, of which the first is of the time ``since``.
     """
 
     classifier: str
     batches: int = 0
     in_force: int = 0
     examples: float = 0
+    unit: str = "examples"
+    changing: str = "answers"
     since: str = ""
     latest: str = ""
     incidents: pd.DataFrame = pd.DataFrame()
@@ -152,7 +155,9 @@ class DashboardState:
             alarms, incidents = monitor.alarms_and_incidents(**rules)
             return state._replace(
                 in_force=batches.sizes["step"],
-                examples=batches.values.sum().item(),
+                examples=sizes_of(batches).values.sum().item(),
+                unit=unit_of(batches),
+                changing=what_changes(batches),
                 since=str(batches["at"].values[0])[:19] + "Z",
                 measures=monitor.summary(prob=self.prob, kind=self.kind, **rules),
                 alarms=alarms,
