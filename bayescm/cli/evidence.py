@@ -84,7 +84,11 @@ def counts(
 
 
 def outcomes(
-    options: Any, *, predicted: list[str] | None = None, by: Mapping[str, str] | None = None
+    options: Any,
+    *,
+    predicted: list[str] | None = None,
+    by: Mapping[str, str] | None = None,
+    numeric_labels: bool = False,
 ) -> xr.Dataset:
     """Return the outcomes of one or more classifiers on the examples of a file."""
     from bayescm.evidence.files import kind_of, read_columns
@@ -96,7 +100,7 @@ def outcomes(
     )
     by = options.keywords("fold", "group") if by is None else by
     columns = list(dict.fromkeys([actual, *predicted]))
-    numeric = bool(options.get("numeric_labels"))
+    numeric = numeric_labels or bool(options.get("numeric_labels"))
     frame = read_columns(options.file, columns, by=list(by.values()), numeric_labels=numeric)
     return from_classifiers(
         frame[actual],

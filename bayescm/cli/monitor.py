@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from bayescm.cli.monitor_config import NAME, read_config
@@ -322,6 +323,7 @@ def _counts(columns, template):
         if "positive" in template.coords:
             columns.fill({"positive": template["positive"].item()})
     counts = evidence.counts(columns, predicted=columns.predicted)
+    counts = _as_truth_values(counts, columns.labels or [])
     _ask_for_positive(columns, counts["actual"].values.tolist(), "positive" in counts.coords)
     return counts
 
@@ -341,13 +343,34 @@ def _forecasts(columns, template):
     from bayescm.online import forecast_table
 
     actual, probability = columns.actual, columns.probability
-    frame = read_columns(columns.file, [actual], by=[], numbers=[probability])
+    labels = [] if template is None else template["actual"].values.tolist()
+    frame = read_columns(
+        columns.file, [actual], numbers=[probability], numeric_labels=_are_numbers(labels)
+    )
     if template is not None and "edges" in template.attrs:  # where it has counts, `add` refuses
         positive = template["positive"].item()
         columns.fill({"positive": positive, "edges": template.attrs["edges"]})
     positive = as_label(columns.positive, kind_of(frame[actual]))
     values = frame[actual].to_numpy(), frame[probability].to_numpy()
-    return forecast_table(*values, positive=positive, edges=columns.edges)
+    return _as_truth_values(forecast_table(*values, positive=positive, edges=columns.edges), labels)
+
+
+def _are_numbers(labels):
+    """Say whether the labels of the batches before are numbers, as text of a file is read then."""
+    return any(isinstance(label, int) and not isinstance(label, bool) for label in labels)
+
+
+def _as_truth_values(table, labels):
+    """Return a table whose labels are True and False where those of the batches before are."""
+    if not labels or not all(isinstance(label, bool) for label in labels):
+        return table
+    values = {"True": True, "False": False}
+    coords = {}
+    for name in {"actual", "predicted", "label", "positive"} & {*table.coords}:
+        coord = table.coords[name]
+        new = [values.get(str(label), label) for label in coord.values.ravel()]
+        coords[name] = coord.dims, np.array(new).reshape(coord.shape)
+    return table.assign_coords(coords)
 
 
 def _item_scores(columns, template):
@@ -630,7 +653,9 @@ def challenge(source: Challenge, columns: ChallengeBatch, output: Output) -> Non
             earlier = ledger.challenges().get(name, {})
             columns.fill({k: earlier[k] for k in ("labels", "positive") if k in earlier})
             predicted = [columns.champion, columns.challenger]
-            outcomes = evidence.outcomes(columns, predicted=predicted)
+            numeric = _are_numbers(earlier.get("labels", ()))
+            outcomes = evidence.outcomes(columns, predicted=predicted, numeric_labels=numeric)
+            outcomes = _as_truth_values(outcomes, earlier.get("labels", ()))
             labels = outcomes["label"].values.tolist()
             _ask_for_positive(columns, labels, "positive" in outcomes.coords)
             source.refuse_unread(later=output)

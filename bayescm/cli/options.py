@@ -164,6 +164,12 @@ def _listed(options):
     return f"{', '.join(first)} and {last}" if first else last
 
 
+# Advice about abstentions, and what it is of a command without --abstain.
+_ABSTENTIONS = (
+    (r"pass abstain=\S+ if it is no answer", "leave its rows out if it is no answer"),
+    (r", or give abstentions a label of their own and pass (it as )?abstain=", ""),
+    (r"make the counts with abstain=\S+", "leave its rows out."),
+)
 _VALUE = r"""'[^']*'|"[^"]*"|\[[^]]*\]|\([^)]*\)|[^\s,;)]*[^\s,;).?:]|"""
 
 
@@ -184,11 +190,16 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     'no positive class; leave --positive out.'
     >>> in_options("say what they are by weights_are='counts', or labels=['a', 'b']", options)
     'say what they are by --weights-are counts, or --label a --label b'
+    >>> in_options("pass abstain='refused' if it is no answer", options)
+    'leave its rows out if it is no answer'
     >>> in_options("leave positive out", options)
     'leave --positive out'
     """
     if not options:
         return message
+    if "abstain" not in options:
+        for advice, replacement in _ABSTENTIONS:
+            message = re.sub(advice, replacement, message)
     by_length = sorted(options, key=len, reverse=True)
     names, words = "|".join(by_length), "|".join(name for name in by_length if "_" in name)
 

@@ -44,7 +44,7 @@ class Challenge(LedgerClient):
     ----------
     store : str, path or Ledger
         See `Monitor`. A store holds monitors and challenges, each by its own name.
-    name : str
+    name : str, default "challenge"
         Of the challenge.
     measure : str or callable, default "accuracy"
         What the challenger is to be better at.
@@ -73,7 +73,7 @@ class Challenge(LedgerClient):
     def __init__(
         self,
         store: str | os.PathLike | Ledger,
-        name: str,
+        name: str = "challenge",
         *,
         measure: str | Callable = "accuracy",
         margin: float = 0.0,

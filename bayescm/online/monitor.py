@@ -41,7 +41,7 @@ from bayescm.online.encoding import (
     variables_of,
 )
 from bayescm.online.ledger import ORDERS, Entries, Ledger, LedgerClient
-from bayescm.validate import check_choice, check_keywords, check_kind, check_prob, check_whole, fail
+from bayescm.validate import check_choice, check_kind, check_prob, check_whole, fail
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -397,10 +397,10 @@ class Monitor(LedgerClient):
 
     def _starts(self, batches, rules):
         """Return at which batches a change begins that was noticed, after 0 for the first batch."""
-        from bayescm.online.rules import RATE, change_share, evaluate_rules, segments
+        from bayescm.online.rules import RATE, change_share, check_rules, segments
         from bayescm.online.updating import prior_cells
 
-        check_keywords(evaluate_rules, rules)
+        check_rules(rules)
         of_counts = not (is_binned(batches) or has_item_scores(batches))
         if is_binned(batches) or (
             of_counts and not (prior_cells(self._concentration, batches) > 0).all()
@@ -599,9 +599,9 @@ class Monitor(LedgerClient):
     def _alarms(self, batches, since, rules):
         """Return the alarms of batches with their incidents, and how far these reach."""
         from bayescm.online.incidents import with_incidents
-        from bayescm.online.rules import MonitoredSeries, evaluate_rules
+        from bayescm.online.rules import MonitoredSeries, check_rules, evaluate_rules
 
-        check_keywords(evaluate_rules, rules)
+        check_rules(rules)
         times = batches[self._order].values
         first, earliest = 0, None
         if since is not None:
@@ -714,6 +714,10 @@ def _refuse_items(evidence):
 def _as_single_table(evidence, may_be_empty):
     _refuse_items(evidence)
     counts = as_counts(evidence)
+    if "abstain" in counts.coords:
+        label = counts["abstain"].item()
+        todo = "leave these examples out, or let it be a class: from_predictions without abstain"
+        raise fail("a monitor keeps no abstentions", label, "answers that are classes", todo)
     if counts.ndim != 2:
         todo = "sum over the other dims, or add each table by itself"
         raise fail("a batch must be a single table", counts.dims, "(actual, predicted)", todo)

@@ -61,7 +61,7 @@ from bayescm.online.item_scores import MeanOfItems, bound_measures, parts_of
 from bayescm.online.predictive_check import unlikely, unlikely_item_scores
 from bayescm.online.updating import posterior_of, prior_cells
 from bayescm.posteriors.base import Posterior
-from bayescm.validate import check_number, fail
+from bayescm.validate import check_number, fail, suggest
 
 # The rules of counts, in the order of the columns of ``docs/results/run_length_*.csv``.
 RULES = ("batch", "floor", "reference", "change")
@@ -779,6 +779,18 @@ def _table(columns: Sequence[Mapping[str, np.ndarray]]) -> pd.DataFrame:
 
 
 # The limits, and how often alarms may be false
+
+_KEYWORDS = ("rate", "floor", "reference", "tolerance", "horizon")
+
+
+def check_rules(rules: Mapping[str, Any]) -> None:
+    """Raise where a keyword of the rules of a monitor is none."""
+    for name in rules:
+        if name not in _KEYWORDS:
+            todo = suggest(name, _KEYWORDS) or "leave it out"
+            if name in ("measure", "measures"):
+                todo = "pass measures to the monitor: Monitor(store, classifier, measures=['f1'])"
+            raise fail("the rules of alarms have no such keyword", name, _KEYWORDS, todo, TypeError)
 
 
 def check_rate(rate: float, horizon: int) -> None:

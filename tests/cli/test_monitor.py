@@ -1,8 +1,10 @@
 import io
 import json
 
+import pandas as pd
 import pytest
 
+import bayescm as bcm
 from bayescm.cli import main
 
 ROWS = "actual,predicted\nsick,sick\nwell,sick\nwell,well\nsick,well\nsick,sick\n"
@@ -182,6 +184,37 @@ def test_a_configuration_that_cannot_be_understood_is_refused(run, tmp_path, tex
     code, said = run("status", "--store", "e.db")
     assert (code, message in said.err) == (2, True), said.err
     assert "no such file" in run("status", "--config", "none.toml")[1].err
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (False, True)])
+def test_what_python_has_begun_the_command_line_goes_on_with(run, tmp_path, labels):
+    actual, forecasts = [*labels] * 5, [0.2, 0.8, 0.4, 0.9, 0.6, 0.3, 0.1, 0.7, 0.2, 0.9]
+    columns = {"actual": actual, "predicted": actual[::-1], "champion": actual}
+    frame = pd.DataFrame(columns | {"challenger": actual[::-1], "p": forecasts})
+    frame.to_csv(tmp_path / "b.csv", index=False)
+    ledger = bcm.online.Ledger(tmp_path / "e.db")
+    both = {"champion": actual, "challenger": actual[::-1]}
+    counts = bcm.from_predictions(actual, actual, positive=labels[1])
+    bcm.online.Monitor(ledger, "counts").add(1, counts)
+    bcm.online.Monitor(ledger, "odds").add(1, bcm.from_probabilities(actual, forecasts))
+    duel = bcm.online.Challenge(ledger)
+    duel.add(1, bcm.from_classifiers(actual, both, positive=labels[1]))
+    add = ("add", "b.csv", "--store", "e.db", "--batch", "2", "--classifier")
+    assert run(*add, "counts")[0] == 0
+    assert run(*add, "odds", "--probability", "p")[0] == 0
+    assert run("challenge", "b.csv", "--store", "e.db", "--batch", "2")[0] == 0
+    for name in ("counts", "odds"):
+        assert bcm.online.Monitor(ledger, name).batches().sizes["step"] == 2
+    assert duel.outcomes().sizes["step"] == 2
+    ledger.close()
+
+
+def test_advice_about_abstentions_is_what_a_monitor_can_do(run, tmp_path):
+    (tmp_path / "b.csv").write_text("actual,predicted\nsick,sick\nwell,well\nwell,refused\n")
+    add = ("add", "b.csv", "--store", "e.db", "--batch", "1", "--positive", "sick")
+    code, said = run(*add, "--label", "sick", "--label", "well")
+    assert (code, "abstain" in said.err) == (2, False)
+    assert "leave its rows out if it is no answer" in said.err
 
 
 def test_probabilities_after_counts_are_refused(run, tmp_path):

@@ -215,3 +215,20 @@ def test_numbers_and_labels_of_items_are_refused_with_what_can_be_done(tmp_path,
         pytest.raises(TypeError, match=words),
     ):
         monitor.add("monday", evidence)
+
+
+def test_abstentions_are_refused():
+    counts = bcm.from_predictions(["a", "b"], ["a", "none"], positive="a", abstain="none")
+    with (
+        online.Monitor("sqlite://", "spam") as monitor,
+        pytest.raises(ValueError, match=r"keeps no abstentions: 'none'.*leave these examples out"),
+    ):
+        monitor.add("monday", counts)
+
+
+@pytest.mark.parametrize("method", ["alarms", "summary", "history", "incidents", "plot"])
+def test_measures_are_those_of_the_monitor_and_no_rule(method):
+    with online.Monitor("sqlite://", "spam") as monitor:
+        monitor.add("monday", bcm.from_cells(tp=5, fn=1, fp=2, tn=4))
+        with pytest.raises(TypeError, match=r"no such keyword: 'measures'.*: Monitor\("):
+            getattr(monitor, method)(measures=["recall"])

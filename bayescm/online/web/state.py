@@ -16,7 +16,7 @@ from bayescm.online.challenge import GO_ON, PROMOTE, Challenge
 from bayescm.online.encoding import sizes_of, unit_of, what_changes
 from bayescm.online.ledger import Ledger
 from bayescm.online.monitor import Monitor, applicable_rules, monitor_of
-from bayescm.online.rules import HORIZON, RATE, check_rate, evaluate_rules
+from bayescm.online.rules import HORIZON, RATE, check_rate, check_rules
 from bayescm.validate import check_keywords, check_kind, check_prob
 
 SHOWN = 200  # batches in a history
@@ -220,7 +220,7 @@ def dashboard_state(ledger: Ledger, settings: dict[str, Any]) -> DashboardState:
     kind = check_kind(rules.pop("kind", "hdi"))
     challenge = rules.pop("challenge", None) or {}
     of_monitors = {name: rules.pop(name) for name in _SETTINGS if name in rules}
-    check_keywords(evaluate_rules, rules)
+    check_rules(rules)
     # What no classifier and no challenge could be judged by is refused before there is any.
     Monitor(ledger, "any", **of_monitors)
     check_rate(rules.get("rate", RATE), rules.get("horizon", HORIZON))
