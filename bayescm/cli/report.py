@@ -86,6 +86,23 @@ class Document(Options):
     ] = 0.0
 
 
+# The commands that write a report of a number, of labels or of answers of each item, by an option
+# that only they have, and what else they need.
+_OTHER_COMMANDS = {
+    "item": ("of item scores", "bayescm items FILE --item question --score mark"),
+    "separator": ("of several labels", "bayescm multilabel FILE --actual tags --separator ';'"),
+    "correct": ("of repeated answers", "bayescm attempts FILE --item task --correct right"),
+}
+
+
+class OfItems(Options):
+    """Options of the commands of items, which write reports of their own."""
+
+    correct: Annotated[str | None, typer.Option("--correct", hidden=True)] = None
+    separator: Annotated[str | None, typer.Option("--separator", hidden=True)] = None
+    item: Annotated[str | None, typer.Option("--item", hidden=True)] = None
+
+
 class OfMonitor(Forgetting, Rules):
     """What the batches of a ledger are worth, and the rules of their alarms."""
 
@@ -100,13 +117,22 @@ def report(
     prior: Prior,
     interval: Interval,
     monitored: OfMonitor,
+    items: OfItems,
 ) -> None:
-    """Report with tables, sentences and pictures: HTML, Markdown, LaTeX or Word."""
+    """
+    Report with tables, sentences and pictures: HTML, Markdown, LaTeX or Word.
+
+    The commands items, multilabel and attempts have their own: --report report.html.
+    """
     from bayescm.cli.output import say
     from bayescm.reporting import report
     from bayescm.reporting.monitors import monitor_report
     from bayescm.reporting.render import check_path
 
+    for option in items.keywords():
+        evidence, command_line = _OTHER_COMMANDS[option]
+        what = f"a report {evidence} is written by the command that reads them"
+        raise fail(what, f"--{option}", "", f"write {command_line} --report report.html")
     out = _path(document.out, document.style)
     check_path(out, interactive=document.interactive)
     if columns.store is not None:
