@@ -378,8 +378,19 @@ class MeanOfItems(CornishFisherBeta):
     A mean of scores by its moments, whose tails alarms are read off.
 
     How often samples of a mean at the limit have a tail below 1e-2 ... 1e-5 is in
-    docs/results/item_score_tails.csv.
+    docs/results/item_score_alarms_tails.csv.
     """
+
+    def minus(self, other: "MeanOfItems") -> "MeanOfItems":
+        """Return the distribution of the difference from another sample, by its cumulants."""
+        low, high = self.support
+        first, second = self.unit_sd**2, other.unit_sd**2
+        variance = first + second
+        cubes = self.skew * first**1.5 - other.skew * second**1.5
+        fourths = self.excess * first**2 + other.excess * second**2
+        mean = (self.unit_mean - other.unit_mean + 1) / 2
+        sd, skew, excess = np.sqrt(variance) / 2, cubes / variance**1.5, fourths / variance**2
+        return MeanOfItems(mean, sd, skew, excess, support=(low - high, high - low))
 
 
 _FEW_ITEMS = 30  # of a scale without ends, as of `posteriors.item_scores`

@@ -78,7 +78,7 @@ _AGES = np.unique(np.r_[1:17, np.geomspace(16, max(SPANS), 36).astype(int)])
 TOLERANCE = {"calibration_in_the_large": 0.02, "calibration_slope": 0.2}
 _FEWEST = 10  # examples of a class, below which recent forecasts are not judged
 # The same of items, on a scale with ends and without: of fewer the tails of means are too light
-# (docs/results/item_score_tails.csv).
+# (docs/results/item_score_alarms_tails.csv).
 _FEWEST_ITEMS, _FEWEST_WITHOUT_ENDS = 20, 100
 _BLOCK = 512  # batches that are looked through at once for a change
 # Standard normal quantile of .95: beyond it a measure is worse than it was before a change.
@@ -955,9 +955,12 @@ def _prob_worse(current: Distribution, earlier: Distribution, lower_is_better: b
     Return the probability that a measure is worse now than it was.
 
     With F the current distribution function and Q the earlier quantile function, it is the mean of
-    F(Q(Phi(z))) over a standard normal z; of draws, that of a normal difference.
+    F(Q(Phi(z))) over a standard normal z; of draws, that of a normal difference; of means of items
+    that of the cumulants of the difference.
     """
-    if _has_tails(current) and _has_tails(earlier):
+    if isinstance(current, MeanOfItems) and isinstance(earlier, MeanOfItems):
+        below = current.minus(earlier).cdf(0.0)
+    elif _has_tails(current) and _has_tails(earlier):
         quantiles = [earlier.quantile(q) for q in special.ndtr(_Z)]
         below = sum(w * current.cdf(x) for w, x in zip(_WEIGHTS, quantiles, strict=True))
     else:

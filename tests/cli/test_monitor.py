@@ -172,7 +172,7 @@ def test_what_is_asked_for_every_time_stands_in_a_file(run, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("stor = 'e.db'", "unknown key in monitor.toml: 'stor'. Did you mean 'store'?"),
+        ("stor = 'e.db'", "unknown key in monitor.toml: 'stor'. Did you mean 'store' or 'score'?"),
         ("store = ", "monitor.toml cannot be read"),
         ("floor = 0.8", "floor in monitor.toml: 0.8. Expected a table [floor]"),
         ("[notify]\nmail = 'x'", "unknown key in monitor.toml: 'mail'"),

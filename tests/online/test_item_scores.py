@@ -1,0 +1,340 @@
+"""Item scores batch by batch: what is kept, what is known of their means, and the alarms."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayescm as bcm
+from bayescm.cli import main
+from bayescm.measures.catalogue import resolve
+from bayescm.online import Ledger, Monitor, roll_up, verify
+from bayescm.online.encoding import ScoredItems
+from bayescm.online.item_scores import (
+    SummedItemScores,
+    cut_points,
+    mean_of_batch,
+    mean_of_process,
+    sums_of_batches,
+)
+from bayescm.online.predictive_check import unlikely_item_scores
+from bayescm.online.web import pages
+from bayescm.online.web.metrics import exposition
+from bayescm.online.web.state import dashboard_state
+from bayescm.reporting.monitors import monitor_report
+
+MEASURES = ["mean", "share_above(3)"]
+GOOD, BAD = (0.05, 0.05, 0.1, 0.3, 0.5), (0.2, 0.2, 0.2, 0.2, 0.2)
+FACTS = {"lowest": 1.0, "highest": 5.0, "lower_is_better": False}
+
+
+def day(number):
+    return np.datetime64("2026-01-01") + np.timedelta64(number, "D")
+
+
+def marks(rng, shares, size=60):
+    return rng.choice([1.0, 2, 3, 4, 5], size, p=shares)
+
+
+def resolved(name):
+    return resolve(name, "item_scores")
+
+
+@pytest.fixture(scope="module")
+def worse():
+    """Return a monitor of 24 batches of marks, which are worse from the seventeenth on."""
+    rng, ledger = np.random.default_rng(3), Ledger("sqlite://")
+    monitor = Monitor(ledger, "assistant", measures=MEASURES)
+    for number in range(24):
+        scores = marks(rng, GOOD if number < 16 else BAD)
+        names = [f"{number}-{index}" for index in range(60)]
+        monitor.add(number, bcm.from_item_scores(scores, item=names, range=(1, 5)), at=day(number))
+    Monitor(ledger, "spam").add("monday", bcm.from_cells(tp=65, fn=15, fp=35, tn=30), at=day(0))
+    return monitor
+
+
+def test_every_item_is_kept(worse):
+    items = worse.item_scores()
+    assert items.sizes == {"item": 24 * 60}
+    assert items["item"].values[60] == "1-0"
+    first = items.isel(item=items["batch_id"] == "0")
+    rng = np.random.default_rng(3)
+    assert sorted(first["item_score"].values) == sorted(marks(rng, GOOD))
+    assert worse.encoding == "item_scores"
+
+
+def test_what_is_known_is_what_is_known_of_the_items_without_a_monitor(worse):
+    latest = worse.since_change()
+    assert latest.sizes["step"] == 8
+    items = worse.item_scores()
+    in_force = items.isel(item=items["step"] >= int(latest["step"][0]))
+    columns = ["point", "mean", "lower", "upper"]
+    np.testing.assert_allclose(
+        worse.summary()[columns], bcm.summary(in_force, MEASURES)[columns], atol=1e-4
+    )
+    assert worse.n_examples() == in_force.sizes["item"]
+
+
+def test_the_history_is_of_the_sums_and_begins_anew_at_a_change(worse):
+    history = worse.history(kind="eti")
+    since = history["since"].values
+    assert (since[:16] == since[0]).all()
+    assert (since[17:] == np.datetime64(day(16))).all()
+    items = worse.item_scores()
+    earlier = items.isel(item=items["step"] <= 9)
+    interval = bcm.interval(earlier, "mean", kind="eti")
+    np.testing.assert_allclose(history["mean"][9], interval, atol=1e-4)
+    np.testing.assert_array_equal(history["n"], 60)
+    value = items["item_score"].where(items["step"] == 5).mean()
+    assert worse.observed()["mean"][5] == pytest.approx(float(value))
+
+
+def test_a_drop_raises_every_rule_and_one_incident(worse):
+    rules = {"floor": {"mean": 3.5}, "reference": 10}
+    alarms = worse.alarms(**rules)
+    assert set(alarms["rule"]) == {"change", "batch", "reference", "floor"}
+    assert alarms["step"].min() == 16
+    change = alarms[alarms["rule"] == "change"].iloc[0]
+    assert (change["measure"], change["first"]) == ("scores", 16)
+    assert change["sentence"].startswith("the scores have changed: ")
+    incidents = worse.incidents(**rules)
+    assert incidents["state"].tolist() == ["open"]
+    before = worse.alarms(**rules, rate=0.01)
+    assert len(before) <= len(alarms)
+    assert len(worse.plot(floor={"mean": 3.5}).axes) == 2
+
+
+def test_errors_are_worse_where_they_are_higher():
+    rng, monitor = np.random.default_rng(5), Monitor("sqlite://", "regression")
+    for number in range(12):
+        errors = rng.gamma(2, 1 if number < 8 else 2, 150)
+        monitor.add(number, bcm.from_item_scores(errors, lower_is_better=True), at=day(number))
+    alarms = monitor.alarms(floor=2.8)
+    assert "floor" in set(alarms["rule"])
+    assert (alarms.loc[alarms["rule"] == "floor", "step"] >= 8).all()
+    assert "above the floor" in alarms.loc[alarms["rule"] == "floor", "sentence"].iloc[0]
+
+
+# The posterior of sums
+
+
+def test_moments_of_the_urn_are_those_of_its_items():
+    rng = np.random.default_rng(1)
+    base, weight, n = np.array([0.0, 0.1, 1.0]), np.array([2.0, 1.5, 1.0]), 6
+    shares = rng.dirichlet(weight, 400_000)
+    counts = rng.multinomial(n, shares)
+    total, mean = weight.sum(), weight @ base / weight.sum()
+    central = [weight @ (base - mean) ** k / total for k in (2, 3, 4)]
+    for values, moments in (
+        (shares @ base, mean_of_process(total, mean, *central)),
+        (counts @ base / n, mean_of_batch(total, mean, *central, n)),
+    ):
+        standard = (values - values.mean()) / values.std()
+        drawn = [values.mean(), values.std(), (standard**3).mean(), (standard**4).mean() - 3]
+        np.testing.assert_allclose(moments, drawn, atol=0.01)
+
+
+def test_the_difference_of_two_samples_is_that_of_their_draws():
+    rng, measure = np.random.default_rng(2), resolved("mean")
+    samples = [ScoredItems(None, marks(rng, shares, 80)) for shares in (GOOD, BAD)]
+    now, before = (
+        SummedItemScores(sums_of_batches([sample], FACTS, [measure])).distribution(measure)
+        for sample in samples
+    )
+    drawn = np.subtract(*(mean.quantile(rng.random((200_000, 1)))[:, 0] for mean in (now, before)))
+    levels = [0.01, 0.3, 0.99]
+    quantiles = now.minus(before).quantile(np.array(levels)[:, None])[:, 0]
+    np.testing.assert_allclose(quantiles, np.quantile(drawn, levels), atol=0.01)
+
+
+@pytest.mark.parametrize("size", [20, 200])
+def test_tails_of_a_batch_are_as_frequent_as_they_say(size):
+    """A batch of the same scores as those before has a tail below .01 in about one of a hundred."""
+    rng, measures = np.random.default_rng(size), [resolved(name) for name in MEASURES]
+    scores = rng.choice([1.0, 2, 3, 4, 5], (2, 2000, size), p=GOOD)
+    before, batches = (
+        SummedItemScores(sums_of_batches([ScoredItems(None, row) for row in rows], FACTS, measures))
+        for rows in scores
+    )
+    tails = unlikely_item_scores(resolved("mean"), before, batches)
+    assert (tails < 0.01).mean() < 0.02
+    assert 0.03 < (tails < 0.1).mean() < 0.13
+    of_shares = unlikely_item_scores(resolved("share_above(3)"), before, batches)
+    assert (of_shares < 0.01).mean() < 0.02
+
+
+@pytest.mark.parametrize(
+    ("scores", "shares"),
+    [
+        ([1, 2, 3, 4, 5] * 10, [0.2, 0.4, 0.2, 0.2]),
+        ([5] * 45 + [1, 2, 3, 4, 4], [0.1, 0.9]),
+        (np.linspace(0, 1, 400), [0.25] * 4),
+        ([3.0] * 50, [0, 1, 0]),
+    ],
+    ids=["marks", "nearly all alike", "continuous", "all alike"],
+)
+def test_the_scale_is_parted_between_scores_that_occur(scores, shares):
+    cuts = cut_points([ScoredItems(None, np.array(scores, float))])
+    parts = np.bincount(np.searchsorted(cuts, scores, "right"), minlength=len(cuts) + 1)
+    np.testing.assert_allclose(sorted(parts / len(scores)), sorted(shares), atol=0.01)
+    assert all(first < second for first, second in pairwise(cuts))
+
+
+# What comes in
+
+
+def test_the_same_batch_in_another_order_changes_nothing():
+    rng, monitor = np.random.default_rng(2), Monitor("sqlite://", "m")
+    scores, names = rng.random(30), [f"q{number}" for number in range(30)]
+    order = rng.permutation(30)
+    assert monitor.add("a", bcm.from_item_scores(scores, item=names, range=(0, 1)))
+    again = bcm.from_item_scores(scores[order], item=np.array(names)[order], range=(0, 1))
+    assert not monitor.add("a", again)
+    with pytest.raises(ValueError, match="other scores of 30 items"):
+        monitor.add("a", bcm.from_item_scores(scores[::-1], item=names, range=(0, 1)))
+    assert monitor.add("b", bcm.from_item_scores(scores / 2, range=(0, 1)), corrects="a")
+    assert float(monitor.summary()["point"][0]) == pytest.approx(scores.mean() / 2)
+
+
+def test_the_scale_is_that_of_the_first_batch():
+    monitor = Monitor("sqlite://", "m")
+    monitor.add(1, bcm.from_item_scores([0.2, 0.4, 0.9], range=(0, 1)))
+    assert monitor.add(2, bcm.from_item_scores([0.3, 0.4, 0.9]))
+    with pytest.raises(ValueError, match="outside the range"):
+        monitor.add(3, bcm.from_item_scores([0.3, 0.4, 1.9]))
+    with pytest.raises(ValueError, match="highest is not that of the batches"):
+        monitor.add(3, bcm.from_item_scores([0.3, 0.4, 0.9], range=(0, 5)))
+    with pytest.raises(ValueError, match="lower_is_better is not that"):
+        monitor.add(3, bcm.from_item_scores([0.3, 0.4], lower_is_better=True))
+    with pytest.raises(ValueError, match="holds other batches: 'a confusion matrix'"):
+        monitor.add(3, bcm.from_cells(tp=6, fn=1, fp=3, tn=3))
+    assert monitor.ledger.last("m").entry == 2
+
+
+@pytest.mark.parametrize(
+    ("evidence", "message"),
+    [
+        (bcm.from_item_scores({"a": [1, 2], "b": [2, 3]}), "a batch is of one system"),
+        (bcm.from_item_scores([1, 2, 3], weights=[1, 2, 1]), "no slices, clusters, weights"),
+        (bcm.from_item_scores([1, 2, 3], group=["a", "a", "b"]), "no slices, clusters"),
+        (bcm.from_item_scores([1, 2, 3], by={"language": list("eed")}), "no slices"),
+    ],
+    ids=["systems", "weights", "clusters", "slices"],
+)
+def test_what_a_batch_cannot_keep_is_refused(evidence, message):
+    with pytest.raises(ValueError, match=message):
+        Monitor("sqlite://", "m").add("a", evidence)
+
+
+def test_what_a_monitor_of_item_scores_does_not_answer_is_refused(worse):
+    with pytest.raises(ValueError, match=r"not monitored: 'median'.*share_above\(0.5\)"):
+        Monitor(worse.ledger, "assistant", measures=["median"]).summary()
+    with pytest.raises(TypeError, match="no table of counts"):
+        worse.posterior()
+    with pytest.raises(ValueError, match="no predictive distribution"):
+        worse.history(of="predictive")
+    with pytest.raises(ValueError, match="a tolerance is of probabilities"):
+        worse.alarms(tolerance={"mean": 0.1})
+    with pytest.raises(TypeError, match="a reference of item scores is of batches"):
+        worse.alarms(reference=bcm.from_cells(tp=6, fn=1, fp=3, tn=3))
+    with pytest.raises(ValueError, match="no item scores"):
+        Monitor(worse.ledger, "spam").item_scores()
+    with pytest.raises(ValueError, match="concentration"):
+        Monitor("sqlite://", "m", concentration=-1).add("a", bcm.from_item_scores([1, 2]))
+
+
+def test_items_that_come_again_and_a_scale_without_ends_are_cautioned_of():
+    rng, monitor = np.random.default_rng(4), Monitor("sqlite://", "nightly")
+    names = [f"q{number}" for number in range(20)]
+    for night in range(3):
+        monitor.add(night, bcm.from_item_scores(rng.random(20), item=names), at=day(night))
+    caution = monitor.summary().attrs["caution"]
+    assert "67% of the items in force were scored in an earlier batch" in caution
+    assert "the ends of the scale are not known" not in caution
+    assert (
+        "ends of the scale"
+        in Monitor(monitor.ledger, "nightly", window=1).summary().attrs["caution"]
+    )
+    assert "caution" in monitor.history().attrs
+
+
+def test_forgetting_and_a_window_weigh_the_items():
+    rng, ledger = np.random.default_rng(6), Ledger("sqlite://")
+    scores = rng.random((5, 50))
+    for number, row in enumerate(scores):
+        Monitor(ledger, "m").add(number, bcm.from_item_scores(row, range=(0, 1)), at=day(number))
+    latest = Monitor(ledger, "m", window=2).summary()["point"][0]
+    assert latest == pytest.approx(scores[-2:].mean())
+    weight = np.repeat(0.5 ** np.arange(4, -1, -1), 50)
+    forgotten = Monitor(ledger, "m", forgetting=0.5).summary()["point"][0]
+    assert forgotten == pytest.approx(np.average(scores.ravel(), weights=weight))
+
+
+# The ledger, the faces
+
+
+def test_ledgers_are_verified_and_rolled_up(worse, tmp_path):
+    assert verify(worse.ledger)["whole"].all()
+    rolled = roll_up(worse.ledger, tmp_path / "new.db", before=day(10))
+    assert rolled.set_index("classifier")["rolled_up"]["assistant"] == 10
+    with Monitor(tmp_path / "new.db", "assistant", measures=MEASURES) as monitor:
+        assert monitor.batches().sizes["step"] == 15
+        assert monitor.item_scores().sizes["item"] == 24 * 60
+        columns = ["point", "lower", "upper"]
+        pd.testing.assert_frame_equal(monitor.summary()[columns], worse.summary()[columns])
+
+
+def test_the_dashboard_shows_them_beside_counts(worse):
+    settings = {"measures": [*MEASURES, "recall"], "floor": {"mean": 3.5, "recall": 0.7}}
+    state = dashboard_state(worse.ledger, settings)
+    text = exposition(state).decode()
+    assert 'bayescm_measure{bound="mean",class="",classifier="assistant",measure="mean"}' in text
+    assert 'bayescm_examples{classifier="assistant"} 480.0' in text
+    assert [state.classifier(name).problem for name in state.names()] == ["", ""]
+    assert state.classifier("assistant").has_changed
+    page = pages.classifier(state, "assistant", may_acknowledge=False).body.decode()
+    assert "The scores have changed" in page
+    assert "480 items" in page
+
+
+def test_a_report_is_written_of_them(worse, tmp_path):
+    with Ledger(tmp_path / "m.db") as ledger:
+        items = worse.item_scores()
+        for name, batch in items.groupby("step"):
+            kept = batch.drop_vars(["batch_id", "at", "step"])
+            Monitor(ledger, "assistant").add(name, kept, at=batch["at"].values[0])
+    path = monitor_report(str(tmp_path / "m.db"), tmp_path / "report.md", floor={"mean": 3.5})
+    text = path.read_text()
+    assert "480 items" in text
+    assert "The scores have changed" in text
+    assert "pseudo-items at each end of the scale" in text
+
+
+def test_the_command_line_takes_item_scores(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(7)
+    for number in range(3):
+        names = [f"{number}-{index}" for index in range(40)]
+        frame = pd.DataFrame({"q": names, "mark": marks(rng, GOOD, 40)})
+        frame.to_csv(f"{number}.csv", index=False)
+    (tmp_path / "monitor.toml").write_text(
+        'store = "m.db"\nscore = "mark"\nitem = "q"\nrange = [1, 5]\nmeasures = ["mean"]\n'
+    )
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as leaving:
+            main(["monitor", *arguments])
+        return leaving.value.code
+
+    for number in range(3):
+        assert run("add", f"{number}.csv", "--batch", str(number)) == 0
+    assert "batch 0 of classifier: 40 items, recorded" in capsys.readouterr().out
+    assert run("status", "--format", "json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["examples"], row["measure"]) == (120, "mean")
+    assert run("alarms", "--floor", "mean=4.9") == 0
+    assert "below the floor" in " ".join(capsys.readouterr().out.split())
+    assert run("add", "0.csv", "--batch", "4", "--range", "0,5") == 2
+    assert "lowest is not that of the batches" in capsys.readouterr().err
