@@ -57,7 +57,12 @@ from bayescm.online.bayes_factor import check_proper, geometric_prior, mixture, 
 from bayescm.online.discounting import check_single_series, discounted
 from bayescm.online.encoding import has_item_scores, is_binned, what_changes
 from bayescm.online.forecasts import monitored_measures
-from bayescm.online.item_scores import MeanOfItems, bound_measures, parts_of
+from bayescm.online.item_scores import (
+    PSEUDO_ITEMS_OF_A_PART,
+    MeanOfItems,
+    bound_measures,
+    parts_of,
+)
 from bayescm.online.predictive_check import unlikely, unlikely_item_scores
 from bayescm.online.updating import posterior_of, prior_cells
 from bayescm.posteriors.base import Posterior
@@ -409,7 +414,7 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
     ----------
     tables : DataArray, dims (step, actual, predicted), (step, actual, bin) or (step, statistic)
         The batches. Of binned forecasts no change is looked for, of item scores one in the shares
-        of the parts of the scale, whose prior is one item over all parts.
+        of the parts of the scale, whose prior is half an item in each.
     concentration : optional
         Prior pseudo-counts.
     share : float
@@ -419,7 +424,7 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
         return []
     if has_item_scores(tables):
         cells = parts_of(tables).astype(np.int64)
-        prior = np.full(cells.shape[1:], 1 / cells.shape[-1])
+        prior = np.full(cells.shape[1:], PSEUDO_ITEMS_OF_A_PART)
     else:
         cells, prior = tables.values, check_proper(prior_cells(concentration, tables))
     sums = np.concatenate([np.zeros((1, *cells.shape[1:]), cells.dtype), cells.cumsum(axis=0)])

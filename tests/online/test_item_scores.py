@@ -170,7 +170,7 @@ def test_tails_of_a_batch_are_as_frequent_as_they_say(size):
     [
         ([1, 2, 3, 4, 5] * 10, [0.2, 0.4, 0.2, 0.2]),
         ([5] * 45 + [1, 2, 3, 4, 4], [0.1, 0.9]),
-        (np.linspace(0, 1, 400), [0.25] * 4),
+        (np.linspace(0, 1, 400), [0.125] * 4 + [0.25] * 2),
         ([3.0] * 50, [0, 1, 0]),
     ],
     ids=["marks", "nearly all alike", "continuous", "all alike"],
