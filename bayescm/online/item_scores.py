@@ -52,7 +52,7 @@ from bayescm.validate import fail
 _PSEUDO_ITEMS = 0.5  # at each known end of the scale, as of `posteriors.item_scores`
 _POWERS = ("z", "z**2", "z**3", "z**4")
 _FIRST = 40  # items, by which the scale is parted
-# Where the scale is parted. Of 2, 3, 4 and 6 parts, with 1 / K or half a pseudo-item each, these see
+# Where the scale is parted. Of 2, 3, 4 and 6 parts, with 1 / K or half a pseudo-item each these see
 # one item in seven fall to the worst score, or all fall by a quarter of a standard deviation,
 # soonest: after 4 to 13 batches of 50, where two parts take 8 to 39 (medians of 60 streams of each
 # of three populations, without one in which the worst score is also the commonest).
