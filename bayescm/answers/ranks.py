@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from bayescm.answers.compare import Evidence, draw_labelled, joint_posterior, labels, positions
 from bayescm.answers.interval import check_draws
@@ -26,6 +26,7 @@ from bayescm.validate import check_prob, check_seed
 _PAIRS_AT_ONCE = 2e7  # numbers of the differences of all pairs in memory
 _MOST_DRAWS, _FEWEST_DRAWS = 10_000, 400  # that the bound of the pairs is made of
 _RANKS_AT_ONCE = 2**17  # of all ranks at once
+_DISAGREEMENT = 0.02  # of the probabilities of a pair, from which a caution is due
 _LARGEST = np.finfo(float).max
 
 
@@ -63,7 +64,7 @@ def ranks(
         ``mean``, ``p_best``, ``expected_rank`` (1 is best), ``expected_loss`` of choosing it
         instead of the best one, the ends of its set of ranks (``best_rank``, ``worst_rank``), its
         ``tiers``, and the probability of every rank, ``rank_1``, ... Tied members share their
-        ranks.
+        ranks. ``attrs["caution"]`` says what makes the model doubtful, if anything does.
 
     Notes
     -----
@@ -73,6 +74,11 @@ def ranks(
     exactly where they are not told apart; a member may be in several, ``"1, 2"``. So tiers say
     neither more nor less than the pairs do, where the bars of a critical-difference diagram may
     connect members that a test of these two tells apart.
+
+    Results on several data sets (:func:`bayescm.from_results`) are compared pair by pair, and ranks
+    are made of levels of all classifiers together whose pairs are the better with the same
+    probabilities as by :func:`compare`. Where no levels are, such as of pairs that go round in a
+    circle, ``attrs["caution"]`` says which pair is the furthest off.
 
     References
     ----------
@@ -101,7 +107,7 @@ def ranks(
     rng = np.random.default_rng(check_seed(random_seed))
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     joint_draws = draw_labelled(posterior, kernels, size, rng, of=of, n=n)
-    tables = []
+    tables, cautions = [], posterior.caveats(of)
     for kernel, position, names in positions(posterior, kernels, dim):
         values = joint_draws[kernel.__name__].isel(position).transpose("draw", dim).values
         better = kernel.oriented(values)
@@ -109,11 +115,14 @@ def ranks(
         numbers = _rank_probabilities(better)
         relative = bool(posterior.measured)
         scores = _scores_of_differences(posterior, kernel, of, len(names)) if relative else None
+        cautions += [] if scores is None else _disagreement(better, scores, names)
         shares = {name: numbers.pop(name) for name in list(numbers) if name.startswith("rank_")}
         numbers |= _rank_sets_and_tiers(better, prob, scores)
         columns = {dim: names, "mean": np.nanmean(values, axis=0), **numbers, **shares}
         tables.append(pd.DataFrame(labels(posterior, kernel, position) | columns))
-    return pd.concat(tables, ignore_index=True)
+    table = pd.concat(tables, ignore_index=True)
+    table.attrs |= {"caution": " ".join(cautions)} if cautions else {}
+    return table
 
 
 # The probability of every rank, by sorting the draws.
@@ -183,6 +192,22 @@ def _scores_of_differences(posterior, kernel, of, number):
     return scores
 
 
+def _disagreement(values, scores, names):
+    """Say which pair is furthest from what its own posterior says, where levels cannot meet all."""
+    pairs = list(combinations(range(len(names)), 2))
+    gaps = [(values[:, i] > values[:, j]).mean() - ndtr(scores[i, j]) for i, j in pairs]
+    furthest = int(np.argmax(np.abs(gaps)))
+    if not abs(gaps[furthest]) > _DISAGREEMENT:
+        return []
+    first, second = pairs[furthest]
+    alone = ndtr(scores[first, second])
+    return [
+        f"No ranking of all classifiers agrees with every pair by itself: {names[first]} is better "
+        f"than {names[second]} with probability {alone:.2f} by compare, and "
+        f"{alone + gaps[furthest]:.2f} in the ranks. Trust the pairs."
+    ]
+
+
 def told_apart(
     values: np.ndarray, prob: float = 0.95, scores: np.ndarray | None = None
 ) -> np.ndarray:
@@ -245,11 +270,11 @@ def _range_of_independent(number, size, prob):
 
 
 def _transitive_closure(above):
-    """Add what follows: better than those who are better than others."""
+    """Add what follows: better than those who are better than others; a circle tells none apart."""
     while True:
         more = above | (above.astype(np.float32) @ above.astype(np.float32) > 0)
         if (more == above).all():
-            return above
+            return above & ~above.T
         above = more
 
 

@@ -21,6 +21,11 @@ whose location :math:`\delta_0`, spread :math:`\sigma_0` and excess :math:`\kapp
 
 A new data set's difference is the mixture of t distributions over that grid.
 
+Pairs have posteriors of their own, so that what is known of two classifiers does not depend on
+which others are in the table. Draws of all classifiers, of which ranks are made, are normal levels
+with the means and variances of the pairs, weighted by exponential tilting so that of every pair the
+first is the better with the probability that the pair has by itself.
+
 References
 ----------
 Corani, G., Benavoli, A., Demsar, J., Mangili, F. & Zaffalon, M. (2017). Statistical comparison of
@@ -40,6 +45,8 @@ from scipy import special
 
 from bayescm.distributions.mixtures import Gridded, StudentMixture
 from bayescm.evidence.results import as_results
+from bayescm.inference import exponential_tilting
+from bayescm.inference.importance import systematic
 from bayescm.measures.catalogue import is_loss, own
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import fail
@@ -76,6 +83,9 @@ def hierarchical_differences(
     return HierarchicalDifferences(results, scale)
 
 
+# Levels that are drawn before tilting, of which 3,000 and more were effective in tables of up to a
+# dozen classifiers and 2,300 of twenty; and the greatest number of their pairs in memory.
+_NORMAL_LEVELS, _NUMBERS_OF_PAIRS = 40_000, 1e7
 _FLOOR = 1e-3  # of the scale: the least error of a data set, as of one whose runs are all equal
 
 
@@ -84,8 +94,10 @@ class HierarchicalDifferences(Posterior):
     The posterior of the differences of classifiers over data sets, every pair by itself.
 
     A difference of two classifiers has the distribution of their pair. Draws of all classifiers
-    together are normal levels, about their average, with the means and variances that fit those of
-    the pairs best: for ranks.
+    together are levels about their average, for ranks: normal ones with the means and variances
+    that fit those of the pairs best, tilted to the probability of each pair that the first is the
+    better. Pairs that no levels have, such as those that go round in a circle, are met as nearly as
+    can be.
 
     Attributes
     ----------
@@ -160,18 +172,27 @@ class HierarchicalDifferences(Posterior):
         n: Any = None,
     ) -> list[np.ndarray]:
         """Draw the classifiers' levels about their average, (size, J)."""
+        first, second = np.transpose(list(self.pairs_of))
+        differences = [getattr(pair, self.estimands[of]) for pair in self.pairs_of.values()]
+        number = max(size, min(_NORMAL_LEVELS, int(_NUMBERS_OF_PAIRS / len(differences))))
+        levels = self._normal_levels(differences, number, rng)
+        first_above = np.array([float(difference.sf(0.0)) for difference in differences])
+        weights = exponential_tilting.weights(levels[:, first] > levels[:, second], first_above)
+        levels = levels[systematic(weights, size, rng)]
+        return [measure(levels) for measure in measures]
+
+    def _normal_levels(self, differences, size, rng):
+        """Draw normal levels, whose differences have the means and variances of all pairs."""
         number = len(self.names)
         means, variances = np.zeros((2, number, number))
-        for (first, second), pair in self.pairs_of.items():
-            difference = getattr(pair, self.estimands[of])
+        for (first, second), difference in zip(self.pairs_of, differences, strict=True):
             means[first, second] = difference.mean()
             means[second, first] = -means[first, second]
             variances[first, second] = variances[second, first] = difference.sd() ** 2
         centre = np.eye(number) - 1 / number
         values, vectors = np.linalg.eigh(-centre @ variances @ centre / 2)
         factor = vectors * np.sqrt(np.maximum(values, 0))
-        levels = means.mean(axis=1) + rng.standard_normal((size, number)) @ factor.T
-        return [measure(levels) for measure in measures]
+        return means.mean(axis=1) + rng.standard_normal((size, number)) @ factor.T
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return those of one measure: levels are of ranks only, differences are not drawn."""

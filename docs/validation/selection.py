@@ -1,6 +1,7 @@
 """Selection among many classifiers: the best of them, and sets of ranks."""
 
 import warnings
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,12 +10,14 @@ import xarray as xr
 from scipy.special import ndtri
 
 from bayescm.answers.best import best
+from bayescm.answers.compare import compare
 from bayescm.answers.interval import interval
 from bayescm.answers.ranks import ranks
 from bayescm.evidence.counts import from_matrix
 from bayescm.evidence.outcomes import from_classifiers
 from bayescm.evidence.results import from_results
 from bayescm.measures.catalogue import resolve
+from bayescm.posteriors.hierarchical_differences import hierarchical_differences
 from bayescm.simulation import Repeated, Replications
 
 # The true measure of the pipeline that was selected as the best of many. The answers of M pipelines
@@ -173,8 +176,12 @@ def several_data_sets(
     """Return accuracies in ten folds on several data sets, which suit each classifier otherwise."""
     shape = size, len(accuracies), 10
     expected = accuracies[:, None] + 0.03 * rng.standard_t(5, (*shape[:2], 1))
-    runs = expected + 0.03 * rng.standard_normal(shape)
-    index = np.indices(shape).reshape(3, -1)
+    return _results(expected + 0.03 * rng.standard_normal(shape))
+
+
+def _results(runs):
+    """Return the accuracies (data_set, classifier, fold) as results."""
+    index = np.indices(runs.shape).reshape(3, -1)
     columns = dict(zip(("data_set", "classifier", "fold"), index, strict=True))
     return from_results(pd.DataFrame(columns | {"accuracy": runs.ravel()}))
 
@@ -216,7 +223,69 @@ def sets_of_ranks(
     return [pd.DataFrame(records).astype(float).mean().to_dict()]
 
 
+# Whether ranks of several data sets agree with the pairs: ten folds of classifiers that are all
+# equal, with effects of data sets of three degrees of freedom that are spread differently, whose
+# robust locations do not add up.
+
+
+class Benchmark(NamedTuple):
+    """How many data sets and classifiers."""
+
+    data_sets: int
+    classifiers: int
+
+
+BENCHMARKS = {
+    case: Benchmark(data_sets, classifiers)
+    for case, (data_sets, classifiers) in enumerate(product((4, 8, 30), (3, 6, 12)), start=1)
+}
+
+
+def ranks_and_pairs(
+    replications: Replications, data_sets: int, classifiers: int
+) -> list[dict[str, float]]:
+    """
+    Return how far the ranks of all classifiers are from the comparisons of their pairs.
+
+    One row: the difference of the probabilities of a pair, at the pair that is the furthest off, in
+    the mean of all tables (``pair_off``) and in the worst of them (``worst_pair_off``); and how far
+    the probability of being best is at most above the least of being better than another
+    (``best_above_pair``), which is not above 0 but for the error of the draws.
+    """
+    records = []
+    for rng in replications.generators():
+        results = differing_data_sets(rng, data_sets, classifiers)
+        posterior = hierarchical_differences(results)
+        (levels,) = posterior.draw(posterior.measured, 20_000, rng)
+        better = np.full((classifiers, classifiers), 1.0)
+        for row in compare(results).itertuples():
+            better[row.first, row.second] = row.p_better
+            better[row.second, row.first] = 1 - row.p_better
+        above = (levels[:, :, None] > levels[:, None]).mean(0)
+        np.fill_diagonal(above, 1)
+        p_best = np.bincount(levels.argmax(1), minlength=classifiers) / len(levels)
+        pair_off = np.abs(above - better).max()
+        records.append({"pair_off": pair_off, "above": (p_best - better.min(1)).max()})
+    table = pd.DataFrame(records)
+    return [
+        {
+            "pair_off": table["pair_off"].mean(),
+            "worst_pair_off": table["pair_off"].max(),
+            "best_above_pair": table["above"].max(),
+        }
+    ]
+
+
+def differing_data_sets(rng: np.random.Generator, data_sets: int, classifiers: int) -> xr.Dataset:
+    """Return accuracies in ten folds whose effects of data sets are spread differently."""
+    shape = data_sets, classifiers, 10
+    spread = rng.uniform(0.01, 0.05, (classifiers, 1))
+    effects = spread * rng.standard_t(3, (*shape[:2], 1))
+    return _results(0.8 + effects + 0.03 * rng.standard_normal(shape))
+
+
 EXPERIMENTS = [
     Repeated("best", BEST, selected_as_best),
+    Repeated("ranks_and_pairs", BENCHMARKS, ranks_and_pairs),
     Repeated("ranks", RANKS, sets_of_ranks),
 ]

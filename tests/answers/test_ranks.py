@@ -161,3 +161,48 @@ def test_no_tier_is_left_whose_pairs_share_others():
 def test_other_probabilities_are_refused(prob):
     with pytest.raises(ValueError, match="prob"):
         bcm.ranks(OUTCOMES, "f1", prob=prob)
+
+
+def test_ranks_of_results_agree_with_every_pair():
+    """Robust locations do not add up, so that normal levels alone are .06 and more off."""
+    rng = np.random.default_rng(8)
+    spread = rng.uniform(0.01, 0.05, 6)[:, None]
+    shape = 8, 6, 10
+    runs = 0.8 + spread * rng.standard_t(3, (8, 6, 1)) + 0.03 * rng.standard_normal(shape)
+    index = np.indices(shape).reshape(3, -1)
+    columns = dict(zip(("data_set", "classifier", "fold"), index, strict=True))
+    results = bcm.from_results(pd.DataFrame(columns | {"accuracy": runs.ravel()}))
+    for of in ("parameter", "new"):
+        table = bcm.ranks(results, of=of).set_index("classifier")
+        pairs = bcm.compare(results, of=of)
+        posterior = bcm.posteriors.hierarchical_differences(results)
+        levels = posterior.draw(posterior.measured, 20_000, np.random.default_rng(1), of=of)[0]
+        above = [(levels[:, i] > levels[:, j]).mean() for i, j in combinations(range(6), 2)]
+        np.testing.assert_allclose(above, pairs["p_better"], atol=0.01)
+        assert "caution" not in table.attrs
+        for name, row in table.iterrows():
+            least = [*pairs.loc[pairs["first"] == name, "p_better"]]
+            least += [*pairs.loc[pairs["second"] == name, "p_worse"]]
+            assert row["p_best"] < min(least) + 0.01
+
+
+def test_of_two_classifiers_the_better_is_the_best():
+    two = RESULTS.isel(classifier=[1, 2])
+    table, (p_better,) = bcm.ranks(two), bcm.compare(two)["p_better"]
+    np.testing.assert_allclose(table["p_best"], [p_better, 1 - p_better], atol=0.005)
+
+
+def test_pairs_in_a_circle_are_cautioned_of_and_tell_none_apart():
+    rng = np.random.default_rng(0)
+    rows = [
+        (data_set, name, fold, level + rng.normal(0, 0.02))
+        for data_set in range(12)
+        for name, level in zip(("ab", "bc", "ca")[data_set % 3], (0.85, 0.80), strict=True)
+        for fold in range(5)
+    ]
+    results = pd.DataFrame(rows, columns=["data_set", "classifier", "fold", "accuracy"])
+    table = bcm.ranks(bcm.from_results(results))
+    assert "No ranking of all classifiers agrees" in table.attrs["caution"]
+    assert table["best_rank"].tolist() == [1, 1, 1]
+    assert table["worst_rank"].tolist() == [3, 3, 3]
+    assert table["tiers"].tolist() == ["1", "1", "1"]

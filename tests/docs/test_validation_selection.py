@@ -24,3 +24,10 @@ def test_nested_selection_counts_every_example_once():
     np.testing.assert_allclose(right, (answers == truth).mean(1))
     low, high = selection.nested(truth, answers, "accuracy")
     assert low - 0.05 < accuracies[0] < high + 0.05 < right.max() + 0.2
+
+
+def test_ranks_are_as_near_to_the_pairs_as_draws_go():
+    (experiment,) = experiments("ranks_and_pairs")
+    row = experiment.run(case=1, replications=2, seed=3).iloc[0]
+    assert 0 <= row["pair_off"] <= row["worst_pair_off"] < 0.02
+    assert row["best_above_pair"] < 0.02
