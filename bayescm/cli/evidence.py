@@ -6,7 +6,7 @@ its type of evidence has. Which types a command takes is said by the options tha
 ``--raters`` and ``--judge`` are asked for first, and without them a file holds predictions.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -473,3 +473,18 @@ def halves(options: Any, counts: Any) -> dict[str, Any]:
     numeric = True if isinstance(labels[0], int) else None
     classes = {"labels": labels, "positive": positive(counts), "numeric_labels": numeric}
     return {"halves": read(options.halves, **columns, **classes)}
+
+
+def typical_study(counts: xr.DataArray, pairs: Sequence[str]) -> dict[str, Any]:
+    """Return the covariates of groups by the value that the typical one has."""
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise fail("no value of a covariate", pair, "NAME=VALUE", "pass e.g. year=2000")
+        numeric = name in counts.coords and counts[name].dtype.kind in "iuf"
+        try:
+            values[name] = float(value) if numeric else value
+        except ValueError:
+            raise fail(f"{name} is a number", value, "a number", "pass e.g. year=2000") from None
+    return values

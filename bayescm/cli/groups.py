@@ -7,6 +7,7 @@ import typer
 from bayescm.cli.options import (
     BelongsWith,
     Classes,
+    Covariates,
     Interval,
     Measures,
     Options,
@@ -182,16 +183,9 @@ def slices(
     show(table, output, header, facts=facts, picture=picture)
 
 
-class Studies(Options):
+class Studies(Covariates):
     """What goes with the differences between studies, and their prior."""
 
-    covariate: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--covariate",
-            help="A column of studies and its value in the typical one: year=2000, test=ELISA.",
-        ),
-    ] = None
     spread: Annotated[float, typer.Option("--spread", help="Scale of its prior.")] = 1.0
 
 
@@ -201,6 +195,7 @@ def heterogeneity(
 ) -> None:
     """How much studies of a test differ beyond chance (I2), and what goes with it."""
     from bayescm.answers.heterogeneity import heterogeneity
+    from bayescm.cli.evidence import typical_study
     from bayescm.cli.output import facts_of_counts, header_of_counts, show
     from bayescm.evidence import read
     from bayescm.evidence.files import File
@@ -212,22 +207,7 @@ def heterogeneity(
     studies = read(source.file)
     keywords: dict[str, Any] = {**interval.keywords(), **question.keywords("spread")}
     if question.covariate:
-        keywords["covariates"] = _typical_study(studies, question.covariate)
+        keywords["covariates"] = typical_study(studies, question.covariate)
     table = heterogeneity(studies, **keywords).reset_index()
     facts = facts_of_counts(studies, **interval.keywords())
     show(table, output, header_of_counts(studies, **interval.keywords()), facts=facts)
-
-
-def _typical_study(studies, pairs):
-    """Return the covariates by the value that the typical study has."""
-    values: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise fail("no value of a covariate", pair, "NAME=VALUE", "pass e.g. year=2000")
-        numeric = name in studies.coords and studies[name].dtype.kind in "iuf"
-        try:
-            values[name] = float(value) if numeric else value
-        except ValueError:
-            raise fail(f"{name} is a number", value, "a number", "pass e.g. year=2000") from None
-    return values

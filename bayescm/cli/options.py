@@ -462,6 +462,19 @@ class Measures(Options):
     ] = None
 
 
+class Covariates(Options):
+    """What goes with the differences between groups, such as studies."""
+
+    covariate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--covariate",
+            help="A column of studies and its value in the typical one: year=2000, test=ELISA.",
+        ),
+        BelongsWith("a table of studies"),
+    ] = None
+
+
 class Model(Options):
     """The model of the evidence."""
 

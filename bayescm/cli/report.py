@@ -10,6 +10,7 @@ from bayescm.cli.options import (
     Abstentions,
     BelongsWith,
     Clip,
+    Covariates,
     Estimand,
     Folds,
     Groups,
@@ -62,6 +63,20 @@ class ResultsOrClassifier(Results):
     ] = None
 
 
+class Studies(Covariates):
+    """That groups are studies of a test, and what goes with their differences."""
+
+    meta_analysis: Annotated[
+        bool,
+        typer.Option(
+            "--meta-analysis",
+            help="Groups are studies of a diagnostic test, as of a table with columns TP, FN, FP "
+            "and TN.",
+        ),
+        BelongsWith("one table of two classes for each study"),
+    ] = False
+
+
 class Document(Options):
     """The document that is written."""
 
@@ -111,6 +126,7 @@ class OfMonitor(Forgetting, Rules):
 def report(
     columns: Columns,
     results: ResultsOrClassifier,
+    studies: Studies,
     document: Document,
     measures: Measures,
     question: Estimand,
@@ -147,7 +163,7 @@ def report(
     if columns.file is None:
         todo = "bayescm report FILE --actual y --predicted yhat -o report.html"
         raise fail("nothing to report on", ..., "a file, or --store", todo)
-    data, settings = _evidence(columns, results, measures, question, prior, interval)
+    data, settings = _evidence(columns, results, studies, measures, question, prior, interval)
     settings |= document.keywords("title", "checklist", "interactive") | interval.keywords("prob")
     parts = (data, settings.get("scores", data))
     if any(part.sizes.get("classifier", 1) > 1 for part in parts):
@@ -155,6 +171,10 @@ def report(
     document.refuse_unread()
     path = report(data, out, source=columns.file, progressbar=True, **settings)
     say(f"written to {path}")
+    if "group" in getattr(data, "dims", ()) and not (
+        columns.group or settings.get("meta_analysis")
+    ):
+        say("Of studies of a diagnostic test, --meta-analysis writes a meta-analysis.")
 
 
 def _of_monitor(store, results, monitored, prior) -> dict[str, Any]:
@@ -182,7 +202,9 @@ def _path(out, style):
     return out
 
 
-def _evidence(columns, results, measures, question, prior, interval) -> tuple[Any, dict[str, Any]]:
+def _evidence(
+    columns, results, studies, measures, question, prior, interval
+) -> tuple[Any, dict[str, Any]]:
     """Return the evidence that the options name, and the keywords that a report on it has."""
     from bayescm.cli import evidence
 
@@ -203,6 +225,10 @@ def _evidence(columns, results, measures, question, prior, interval) -> tuple[An
             return beside["scores"], {}
     keywords = measures.keywords() | question.keywords() | interval.keywords("kind") | beside
     data = evidence.from_predictions_options(columns)
+    if tuple(getattr(data, "dims", ()))[:1] == ("group",):
+        keywords |= studies.keywords("meta_analysis")
+        if studies.covariate:
+            keywords["covariates"] = evidence.typical_study(data, studies.covariate)
     if not columns.raters:
         keywords |= evidence.prior(prior, data) | evidence.halves(columns, data)
     return data, keywords

@@ -172,6 +172,20 @@ def display_dim(dim: Any, display_names: DisplayNames = None) -> str:
     return f"P({spaced[2:]})" if text.startswith("p_") else spaced
 
 
+def plural(word: str) -> str:
+    """
+    Return the plural of what one member of a dim is called.
+
+    Examples
+    --------
+    >>> plural("study"), plural("survey"), plural("hospital")
+    ('studies', 'surveys', 'hospitals')
+    """
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return f"{word[:-1]}ies"
+    return f"{word}s"
+
+
 def with_index(name: str, index: Iterable[str]) -> str:
     """
     Return a display name with what it is about, in brackets.

@@ -14,6 +14,7 @@ from bayescm.measures.display_names import (
     display_dim,
     display_label,
     display_name,
+    plural,
 )
 from bayescm.plots import style
 from bayescm.plots.canvas import band, bare, canvas, name_rows, rows, write_beside
@@ -30,8 +31,10 @@ _MEASURES = ("recall", "specificity")
 _POOLED = ("typical", "population", "new")
 # Dims whose members are no studies: they share examples, classifiers or training data.
 _NO_STUDIES = ("classifier", "fold", "repeat", "half", "step")
-_ROW, _MOST = 0.28, 80
-_SHARES = 50  # points of room for "1,543/1,815" beside a panel
+_ROW, MOST_STUDIES = 0.28, 80
+# Points beside a panel where the columns of numbers end, and where the intervals begin.
+_RIGHT, _WRONG, _INTERVALS = 32, 68, 76
+_COUNTED = {"recall": ("TP", "FN"), "specificity": ("TN", "FP")}
 
 
 def plot_sroc(
@@ -102,7 +105,7 @@ def plot_sroc(
     >>> [each.get_text() for each in axes.get_legend().get_texts()]
     ['typical study', '95% region of the typical study', '95% region of a new study', 'SROC curve']
     """
-    counts, word = _studies(counts, display_names)
+    counts, word = studies_of(counts, display_names)
     prob = check_prob(prob)
     posterior = hierarchical_groups(counts, concentration=concentration, **keywords)
     variables = posterior.variables(_DRAWS, np.random.default_rng(check_seed(random_seed)))
@@ -127,7 +130,7 @@ def plot_sroc(
         axes.set_aspect("equal")
         bare(axes)
         axes.legend(loc="lower right", fontsize=8)
-        number = f"{counts.sizes['group']} {_plural(word)}, area of a circle: examples"
+        number = f"{counts.sizes['group']} {plural(word)}, area of a circle: examples"
         page.heading(
             number,
             f"{100 * prob:g}% band of the curve",
@@ -204,9 +207,9 @@ def plot_studies(
     Returns
     -------
     matplotlib.figure.Figure
-        Every study by itself, with its true positives of the positives and its true negatives of
-        the negatives, and, by the model of groups, the typical study, the mean over all studies
-        there may be, and a new study.
+        Every study by itself, with its true positives and false negatives beside its recall, its
+        true negatives and false positives beside its specificity, and, by the model of groups, the
+        typical study, the mean over all studies there may be, and a new study.
 
     Raises
     ------
@@ -222,20 +225,20 @@ def plot_studies(
     >>> [axes.get_xlabel() for axes in figure.axes]
     ['recall', 'specificity']
     """
-    counts, word = _studies(counts, display_names)
+    counts, word = studies_of(counts, display_names)
     prob = check_prob(prob)
     check_kind(kind), check_keywords(hierarchical_groups, keywords)
     studies = counts.sizes["group"]
-    if studies > _MOST:
+    if studies > MOST_STUDIES:
         todo = "select some studies"
-        raise fail("too many studies to read", studies, f"at most {_MOST}", todo)
+        raise fail("too many studies to read", studies, f"at most {MOST_STUDIES}", todo)
     names = [f"{word} {number}" for number in range(studies)]  # as tables number them
     if "group" in counts.coords:
         names = [display_label(name, display_names) for name in counts["group"].values.tolist()]
     single = _single(counts, prob, kind)
     posterior = hierarchical_groups(counts, concentration=concentration, **keywords)
     pooled = _pooled(posterior, prob, kind, random_seed)
-    together = [f"typical {word}", f"mean of {_plural(word)}", f"new {word}"]
+    together = [f"typical {word}", f"mean of {plural(word)}", f"new {word}"]
     y = np.r_[:studies, studies + 1 : studies + 1 + len(_POOLED)]  # a gap between them
     size = (11.5, _ROW * (studies + 4) + 1.4)
     with canvas(size, number=2, columns=2, sharey=True) as page:
@@ -247,9 +250,11 @@ def plot_studies(
             rows(axes, y[studies:], ends_pooled, centers_pooled, **pooled_rows)
             numbers = zip([*centers, *centers_pooled], [*ends, *ends_pooled], strict=True)
             texts = [f"{center:.2f} [{low:.2f}, {high:.2f}]" for center, (low, high) in numbers]
-            write_beside(axes, y, texts, at=1.04, points=_SHARES)  # beyond a marker at 1
-            shares = [f"{right:,g}/{total:,g}" for right, total in _shares(counts, measure)]
-            write_beside(axes, y[:studies], shares, at=1.02, points=_SHARES, ha="right")
+            write_beside(axes, y, texts, at=1.02, points=_INTERVALS)  # beyond a marker at 1
+            columns = zip(_COUNTED[measure], _counted(counts, measure), strict=True)
+            for points, (name, cell) in zip((_RIGHT, _WRONG), columns, strict=True):
+                column = [name, *(f"{number:,g}" for number in cell)]
+                write_beside(axes, [-1, *y[:studies]], column, points=points, ha="right")
             axes.set_xlim(0, 1)
             axes.set_xlabel(display_name(measure, display_names))
         bars = f"bar: {style.interval_words(prob, kind)}"
@@ -257,11 +262,11 @@ def plot_studies(
     return page.figure
 
 
-def _shares(counts, measure):
-    """Return of each study how many of one class are predicted right, and of how many: (n, 2)."""
-    cells = counts.values[:, int(measure == "recall")]
-    right = cells[:, int(measure == "recall")]
-    return np.stack([right, cells.sum(-1)], axis=-1).tolist()
+def _counted(counts, measure):
+    """Return of each study how many of one class are predicted right, and how many wrong."""
+    index = int(measure == "recall")
+    of_class = counts.values[:, index]
+    return of_class[:, index], of_class[:, 1 - index]
 
 
 def _single(counts, prob, kind):
@@ -287,7 +292,7 @@ def _pooled(posterior, prob, kind, random_seed):
     }
 
 
-def _studies(counts, display_names):
+def studies_of(counts: xr.DataArray, display_names: DisplayNames) -> tuple[xr.DataArray, str]:
     """Return counts of two classes with the dim group, and what one of the groups is called."""
     counts = as_counts(counts)
     dims = [dim for dim in counts.dims if dim not in CELLS]
@@ -301,10 +306,4 @@ def _studies(counts, display_names):
         raise fail("recall and specificity are of two classes", labels, "two", "join some")
     usual = {"group": "study", "batch": "study"}
     word = display_dim(dim, {**usual, **check_display_names(display_names)})
-    return counts.rename({dim: "group"}), word
-
-
-def _plural(word):
-    if word.endswith("y") and word[-2:-1] not in "aeiou":
-        return f"{word[:-1]}ies"
-    return f"{word}s"
+    return counts if dim == "group" else counts.rename({dim: "group"}), word

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from bayescm.validate import check_choice, check_kind, check_prob
+from bayescm.validate import check_choice, check_kind, check_prob, fail
 
 if TYPE_CHECKING:
     from bayescm.measures.display_names import DisplayNames
@@ -31,6 +31,7 @@ def report(
     random_seed: int = 0,
     source: str | Path | None = None,
     checklist: str | None = None,
+    meta_analysis: bool = False,
     interactive: bool = False,
     progressbar: bool | None = None,
     display_names: "DisplayNames" = None,
@@ -66,6 +67,11 @@ def report(
     checklist : {"stard", "tripod"}, optional
         Says of each item of STARD 2015 or TRIPOD+AI where it is in the report, or that the authors
         must write it.
+    meta_analysis : bool, default False
+        Whether groups of two classes are studies of a diagnostic test: the table of every study,
+        the typical study beside the mean of all and a new one, heterogeneity (I2, standard
+        deviations, correlation, with ``covariates=`` what goes with them), the summary ROC curve
+        and a forest, in the words of medicine; groups are not ranked.
     interactive : bool, default False
         Of a ``.html``: forests, matrices and curves show their numbers where they are pointed at.
         The page still loads nothing: it holds plotly's script, 5 MB (the extra ``interactive``).
@@ -103,6 +109,7 @@ def report(
     from bayescm.measures.display_names import check_display_names, displaying, names_in_call
     from bayescm.measures.labelled import several
     from bayescm.reporting import methods, render
+    from bayescm.reporting.meta_analysis import TITLE, MetaAnalysisRecipe, medical_names
     from bayescm.reporting.progress import showing_progress
     from bayescm.reporting.recipe import sections_of
 
@@ -116,14 +123,31 @@ def report(
     asked |= {"of": None if of == "parameter" else of, "draws": draws}
     keywords |= {name: value for name, value in asked.items() if value is not None}
     origin = methods.origin(source)
-    written = names_in_call([] if measures is None else several(measures))
+    heading = "Evaluation of a classifier" if of_examples else "Evaluation"
+    in_call = [] if measures is None else several(measures)
+    written = names_in_call(in_call)
+    if meta_analysis:
+        _check_meta_analysis(scores, rope, checklist)
+        heading, written = TITLE, medical_names(in_call) | written
     written |= check_display_names(display_names)
     with showing_progress(progressbar), render.own_figures(), displaying(written):
-        sections = sections_of(evidence, measures, scores, settings, keywords)
+        if meta_analysis:
+            sections = MetaAnalysisRecipe(evidence, measures, settings, keywords).sections()
+        else:
+            sections = sections_of(evidence, measures, scores, settings, keywords)
         sections[0].sentences += origin
         methods.add_paragraph(sections, prob, kind)
         if checklist is not None:
             sections.append(methods.checklist(checklist, sections))
-        heading = title or ("Evaluation of a classifier" if of_examples else "Evaluation")
-        render.write(path, heading, sections, interactive=interactive)
+        render.write(path, title or heading, sections, interactive=interactive)
     return path
+
+
+def _check_meta_analysis(scores, rope, checklist):
+    """Raise where something was asked for that a meta-analysis has not."""
+    if scores is not None or rope:
+        name = "rope" if scores is None else "scores"
+        raise fail(f"a meta-analysis has no {name}", ..., "tables of studies", "leave it out")
+    if checklist is not None:
+        todo = "leave checklist out; the guideline of meta-analyses of tests is PRISMA-DTA"
+        raise fail(f"{checklist} is of a single study", ..., "no checklist", todo)

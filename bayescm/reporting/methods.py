@@ -30,6 +30,7 @@ import xarray as xr
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.evidence.counts import align
 from bayescm.evidence.files import local_path
+from bayescm.measures.display_names import display_dim, plural
 from bayescm.reporting.sections import Section, Table
 
 _PACKAGES = ["bayescm", "numpy", "scipy", "xarray"]
@@ -100,7 +101,8 @@ def _describe(prior, posterior):
     if np.ptp(prior) > 0:
         return f"concentration from {prior.min():.4g} to {prior.max():.4g} per cell, {total}"
     pooled = [dim for dim in dims if posterior.estimands.get("finite") == f"theta_{dim}"]
-    spreads = "".join(f"; the spread of the {dim}s is estimated" for dim in pooled)
+    members = [plural(display_dim(dim)) for dim in pooled]
+    spreads = "".join(f"; the spread of the {name} is estimated" for name in members)
     return f"concentration {prior.flat[0]:.4g} per cell, {total}{spreads}"
 
 

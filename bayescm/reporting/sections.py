@@ -249,7 +249,7 @@ def differences(comparison: pd.DataFrame, rope: float, prob: float) -> Section:
     shown = comparison.drop(columns=hidden + ([] if rope else ["p_rope"]))
     for name in ("p_better", "p_rope", "p_worse"):
         if name in shown:
-            shown[name] = [_probability(value) for value in shown[name]]
+            shown[name] = [probability(value) for value in shown[name]]
     margin = f"; p_rope: they differ by less than {rope:.4g}" if rope else ""
     paired = "the same examples" if comparison["paired"].all() else "different examples"
     caption = (
@@ -260,7 +260,7 @@ def differences(comparison: pd.DataFrame, rope: float, prob: float) -> Section:
     return Section("Which is better", lines, [Table(caption, shown)])
 
 
-def _probability(value):
+def probability(value: float) -> str:
     """Return a probability as text that is never rounded to certainty."""
     return "–" if np.isnan(value) else chance(value).removeprefix("= ").replace(" ", "")
 

@@ -140,7 +140,7 @@ VALUES = {
     "--secret": "sixteen letters ..", "FILE": "p.csv",
 }  # fmt: skip
 FLAGS = {"--compare", "--corp", "--exit-code", "--interactive", "--log", "--new"}
-FLAGS |= {"--lower-is-better", "--no-positive", "--dry-run"}
+FLAGS |= {"--lower-is-better", "--meta-analysis", "--no-positive", "--dry-run"}
 FLAGS |= {
     "--numeric-labels",
     "--plan",

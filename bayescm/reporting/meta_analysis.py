@@ -1,0 +1,247 @@
+"""
+The report of a meta-analysis: studies of a diagnostic test, taken together by the bivariate model.
+
+The studies are the groups of `bayescm.models.hierarchical_groups`. Its results are those that
+PRISMA-DTA asks for: the table of every study, the summary sensitivity and specificity with a region
+of a new study beside that of the typical one, and how far the studies differ beyond chance.
+
+References
+----------
+McInnes, M. D. F. et al. (2018). Preferred reporting items for a systematic review and meta-analysis
+of diagnostic test accuracy studies: the PRISMA-DTA statement. JAMA 319, 388-396.
+doi:10.1001/jama.2017.19163
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import bayescm as bcm
+from bayescm.answers.tables import decimals
+from bayescm.evidence.counts import positive
+from bayescm.evidence.trees import with_positive_class
+from bayescm.measures.catalogue import resolve
+from bayescm.measures.display_names import display_dim, display_name
+from bayescm.plots.studies import MOST_STUDIES, studies_of
+from bayescm.posteriors.hierarchical_groups import hierarchical_groups
+from bayescm.reporting import cautions, methods, sections
+from bayescm.reporting.progress import progress
+from bayescm.reporting.recipe import Recipe
+from bayescm.reporting.sections import Picture, Section, Table
+from bayescm.validate import check_keywords, fail
+
+TITLE = "Meta-analysis of a diagnostic test"
+MEASURES = ("sensitivity", "specificity", "LR+", "LR-", "dor")
+_ESTIMANDS = {"typical": "typical study", "population": "mean of all studies", "new": "new study"}
+# With fewer studies the prior of the spread between them shows.
+_FEW_STUDIES = 5
+
+
+def medical_names(measures: Sequence[str | Callable]) -> dict[str, str]:
+    """Return the display names of a meta-analysis: those of medicine, but for those in the call."""
+    if "recall" in measures:
+        return {"group": "study"}
+    return {"group": "study", "recall": "sensitivity", "fpr": "1 - specificity"}
+
+
+class MetaAnalysisRecipe(Recipe):
+    """Studies of a diagnostic test of two outcomes."""
+
+    title = "Summary accuracy"
+
+    def __init__(
+        self,
+        evidence: Any,
+        measures: Any,
+        settings: Mapping[str, Any],
+        keywords: Mapping[str, Any],
+    ):
+        keywords = dict(keywords)
+        for name in ("of", "n"):
+            if name in keywords:
+                allowed = "the typical study, the mean of all studies and a new one"
+                raise fail(
+                    f"a meta-analysis has no {name}=", keywords[name], allowed, "leave it out"
+                )
+        if keywords.pop("model", "hierarchical_groups") != "hierarchical_groups":
+            todo = "leave the model out, or leave meta_analysis out"
+            raise fail("a meta-analysis has its model", ..., "hierarchical_groups", todo)
+        counts, _ = studies_of(with_positive_class(evidence, keywords.pop("positive", None)), None)
+        if positive(counts) is None:
+            labels, todo = counts["actual"].values.tolist(), "pass positive="
+            raise fail("no class is the positive one", ..., labels, todo)
+        super().__init__(counts, measures, settings, keywords)
+        self.of_model = {name: value for name, value in keywords.items() if name != "draws"}
+        check_keywords(hierarchical_groups, self.of_model)
+        self.posterior = hierarchical_groups(counts, **self.of_model)
+        self.measures = sections.check_measures(self.measures or list(MEASURES), counts)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The measures of the typical study, of all there may be, and of a new one."""
+        progress("intervals")
+        table = bcm.summary(self.evidence, self.measures, **{**self.asked, "of": [*_ESTIMANDS]})
+        sections.check_defined(table)
+        return table
+
+    def evaluation(self) -> Section:
+        """Name studies and participants, and show the table of every study."""
+        counts, label = self.evidence, positive(self.evidence)
+        (tn, fp), (fn, tp) = counts.values.transpose(1, 2, 0)
+        ill, well = (tp + fn).sum(), (tn + fp).sum()
+        other = next(name for name in counts["actual"].values.tolist() if name != label)
+        lines = [
+            f"{counts.sizes['group']} studies of {ill + well:,.6g} participants: {ill:,.6g} with "
+            f"the condition ({label}) and {well:,.6g} without it ({other})."
+        ]
+        names = counts["group"].values if "group" in counts.coords else range(len(tp))
+        frame = pd.DataFrame({"group": [str(name) for name in names]})
+        for name, cell in {"TP": tp, "FP": fp, "FN": fn, "TN": tn}.items():
+            frame[name] = cell.astype(int) if (cell == cell.round()).all() else cell
+        for name in self._covariates():
+            frame[name] = [str(value) for value in counts[name].values]
+        return Section("What was evaluated", lines, [Table("The studies", frame)])
+
+    def _covariates(self) -> dict[str, Any]:
+        """Return the covariates by the value that the typical study has."""
+        covariates = self.keywords.get("covariates")
+        return dict(covariates) if isinstance(covariates, Mapping) else {}
+
+    def summary(self) -> Section:
+        """Say what is known of the typical study, of all on average, and of a new one."""
+        lines = [_sentence(part) for _, part in self.table.groupby("measure", sort=False)]
+        lines.append(
+            "The typical study is the one in the middle, whose values are the summary point; the "
+            "interval of a new study says what to expect where the test is used next."
+        )
+        if covariates := self._covariates():
+            values = ", ".join(f"{display_dim(name)} {value}" for name, value in covariates.items())
+            lines.append(f"These are values of studies with: {values}.")
+        names = ("measure", "of", "mean", "median", "lower", "upper", "sd", "error")
+        shown = self.table[[name for name in names if name in self.table]]
+        shown = shown.assign(of=[_ESTIMANDS[of] for of in shown["of"]])
+        kind = "highest-density" if self.kind == "hdi" else "equal-tailed"
+        caption = f"Summary of the studies; lower and upper bound the {self.mass} {kind} interval"
+        return Section(self.title, lines, [Table(caption, shown)])
+
+    def extras(self) -> list[Section]:
+        """Say how far the studies differ beyond chance, and what goes with it."""
+        progress("heterogeneity")
+        table = bcm.meta.heterogeneity(self.evidence, **self.asked)
+        slopes = table[table.index.str.startswith("odds_ratio")]
+        spread = table.drop(slopes.index)
+        rates = {name: display_name(name) for name in ("recall", "specificity")}
+        both = " and ".join(rates.values())
+        rows = {f"sd_{rate}": f"standard deviation of logit {name}" for rate, name in rates.items()}
+        rows |= {"correlation": f"correlation of logit {both}"}
+        rows |= {f"i2_{rate}": f"I² of {name}" for rate, name in rates.items()}
+        rows |= {"i2": f"I² of {both} together"}
+        share = {name: 100 * spread.loc[name] for name in ("i2_recall", "i2_specificity", "i2")}
+        of_each = [*rates.values(), "both together"]
+        parts = [
+            f"{row['median']:.0f}% [{row['lower']:.0f}%, {row['upper']:.0f}%] of {name}"
+            for name, row in zip(of_each, share.values(), strict=True)
+        ]
+        lines = [
+            f"Of the variation between the studies' estimates more than chance is (I²): "
+            f"{', '.join(parts)}.",
+            "I² grows with the size of the studies, the standard deviations between them do not.",
+        ]
+        caption = f"Heterogeneity: medians and {self.mass} intervals"
+        section = Section(
+            "How far the studies differ", lines, [Table(caption, _shown(spread, rows))]
+        )
+        if len(slopes):
+            names = {f"odds_ratio_{rate}": name for rate, name in rates.items()}
+            caption = (
+                f"Odds ratios for one unit more of a number, and of a label against that of the "
+                f"typical study; medians and {self.mass} intervals"
+            )
+            frame = _shown(slopes, names)
+            frame.insert(0, "covariate", slopes["covariate"].to_numpy())
+            frame["P(odds ratio > 1)"] = [sections.probability(p) for p in slopes["p_above_1"]]
+            section.tables.append(Table(caption, frame))
+        return [section]
+
+    def pictures(self) -> list[Section]:
+        """Draw the studies in ROC space with the summary curve, and beside each other."""
+        progress("pictures")
+        options = {"prob": self.prob, "random_seed": self.random_seed, **self.of_model}
+        recall, specificity = display_name("recall"), display_name("specificity")
+        across = display_name("fpr")
+        alt = (
+            f"{recall} over {across}: the studies, the typical and a new one with their "
+            f"{self.mass} regions, and the summary ROC curve."
+        )
+        figure = bcm.plots.plot_sroc(self.evidence, **options)
+        section = Section("Pictures", pictures=[Picture("sroc", alt, figure)])
+        if self.evidence.sizes["group"] <= MOST_STUDIES:
+            alt = f"{recall} and {specificity} of every study, and of all of them together."
+            figure = bcm.plots.plot_studies(self.evidence, kind=self.kind, **options)
+            section.pictures.append(Picture("studies", alt, figure))
+        return [section]
+
+    def facts(self) -> dict[str, Any]:
+        """Name the model, the prior, the seed and the versions."""
+        prior = methods.prior_of(self.evidence, self.keywords.get("concentration"))
+        facts = methods.of_counts("hierarchical_groups", prior, self.random_seed, self.posterior)
+        facts["Model"] += ", bivariate normal logits between studies and binomial within them"
+        return facts
+
+    def cautions(self) -> Section:
+        """Name few studies, what depends on the prevalence, and what is assumed."""
+        lines = []
+        number = self.evidence.sizes["group"]
+        if number < _FEW_STUDIES:
+            lines.append(
+                f"{number} studies say little about how far studies differ: the prior of the "
+                "standard deviations between them shows."
+            )
+        names = [display_name(name) for name in self.measures if _depends_on_prevalence(name)]
+        if names and "prevalence" not in (*self.keywords, *self.evidence.coords):
+            lines.append(
+                f"How many are ill decides on {', '.join(names)} too: the values are of the "
+                "prevalence in the studies, and not of a place with another one."
+            )
+        caution = self.table.attrs.get("caution")
+        lines += [caution] if caution else []
+        lines.append(
+            "Publication bias is not modelled: the studies are taken for a sample of all there "
+            "may be."
+        )
+        return cautions.section(lines)
+
+
+def _sentence(rows):
+    """Say what one measure is in the typical study, on average, and in a new one."""
+    texts = []
+    for row in rows.to_dict("records"):
+        digits = decimals(row["error"], 2)
+        center = row["mean"] if np.isfinite(row["mean"]) else row["median"]
+        ends = f"{row['lower']:.{digits}f}, {row['upper']:.{digits}f}"
+        texts.append(f"{center:.{digits}f} [{ends}]")
+    typical, average, new = texts
+    name = display_name(rows["measure"].iloc[0])
+    return (
+        f"{name} is {typical} in the typical study, {average} on average over all studies there "
+        f"may be, and {new} in a new one."
+    )
+
+
+def _shown(table, names):
+    """Return rows of heterogeneity in words, with two decimals: draws say no more."""
+    columns = ["median", "lower", "upper"]
+    frame = pd.DataFrame({"quantity": [names[name] for name in table.index]})
+    for column in columns:
+        frame[column] = [f"{value:.2f}" for value in table[column]]
+    return frame
+
+
+def _depends_on_prevalence(measure):
+    """Say whether a measure changes where the ill are ten times as many beside the same rates."""
+    cells = np.array([[90.0, 10.0], [3.0, 12.0]])
+    kernel = resolve(measure)
+    return not np.isclose(kernel(cells), kernel(cells * [[1.0], [10.0]])).all()

@@ -1,0 +1,138 @@
+"""The report of a meta-analysis: tables of studies, summary, heterogeneity, in medicine's words."""
+
+import re
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm.cli import main
+from bayescm.reporting.meta_analysis import MetaAnalysisRecipe
+
+TP, FN = [45, 30, 60, 22, 80, 33, 50, 70], [5, 10, 6, 9, 20, 4, 18, 7]
+FP, TN = [10, 12, 30, 5, 25, 14, 9, 20], [90, 60, 120, 45, 150, 40, 110, 80]
+YEARS = [1999, 2001, 2004, 2006, 2009, 2012, 2015, 2018]
+SETTINGS = {"prob": 0.95, "kind": "eti", "rope": 0.0, "random_seed": 0}
+
+
+def studies(number=8):
+    cells = {"tp": TP, "fn": FN, "fp": FP, "tn": TN}
+    counts = bcm.from_cells(**{name: cell[:number] for name, cell in cells.items()})
+    return counts.rename(batch="group").assign_coords(year=("group", YEARS[:number]))
+
+
+def recipe(counts, measures=None, **keywords):
+    return MetaAnalysisRecipe(counts, measures, SETTINGS, keywords)
+
+
+def frame_of(section, number=0):
+    return section.tables[number].frame
+
+
+@pytest.mark.long
+def test_the_page_is_a_meta_analysis_in_the_words_of_medicine(tmp_path):
+    path = bcm.report(studies(), tmp_path / "r.md", meta_analysis=True)
+    page = path.read_text(encoding="utf-8")
+    assert page.startswith("# Meta-analysis of a diagnostic test\n")
+    assert "8 studies of 1,289 participants: 469 with the condition (positive) and 820" in page
+    assert "| 0 | 45 | 10 | 5 | 90 |" in page
+    assert {picture.stem for picture in (tmp_path / "r_files").iterdir()} == {"sroc", "studies"}
+    assert not {"recall", "precision", "group", "groups", "worse"} & set(re.findall(r"\w+", page))
+    assert "Publication bias is not modelled" in page
+
+
+@pytest.mark.parametrize("measures", [None, ["recall", "specificity", "ppv"]])
+def test_the_summary_has_the_typical_study_the_mean_and_a_new_one(measures):
+    counts = studies()
+    section = recipe(counts, measures).summary()
+    frame = frame_of(section).set_index(["measure", "of"])
+    name = "sensitivity" if measures is None else "recall"
+    for of, words in {"typical": "typical study", "new": "new study"}.items():
+        expected = bcm.interval(counts, "recall", of=of, kind="eti").values
+        np.testing.assert_allclose(frame.loc[name, words][["lower", "upper"]].tolist(), expected)
+    assert len(section.sentences) == len(frame) / 3 + 1
+
+
+def test_how_far_studies_differ_is_that_of_heterogeneity_and_what_goes_with_it():
+    covariates = {"year": 2005}
+    asked = recipe(studies(), None, covariates=covariates)
+    (section,) = asked.extras()
+    expected = bcm.meta.heterogeneity(studies(), kind="eti", covariates=covariates)
+    assert frame_of(section)["median"].tolist() == [f"{x:.2f}" for x in expected["median"][:6]]
+    assert frame_of(section, 1)["covariate"].tolist() == ["year", "year"]
+    assert "These are values of studies with: year 2005." in asked.summary().sentences
+    assert "year" in frame_of(asked.evaluation())
+
+
+def test_cautions_name_few_studies_and_what_depends_on_the_prevalence():
+    lines = recipe(studies(4), ["sensitivity", "ppv", "accuracy"]).cautions().sentences
+    assert lines[0].startswith("4 studies say little")
+    assert lines[1].startswith("How many are ill decides on PPV, accuracy too")
+    lines = recipe(studies(), ["sensitivity", "LR+", "dor", "nnd"]).cautions().sentences
+    assert not any("How many are ill" in line for line in lines)
+    lines = recipe(studies(), ["ppv"], prevalence=0.05).cautions().sentences
+    assert not any("How many are ill" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"of": "new"}, "no of=: 'new'"),
+        ({"model": "robust_groups"}, "has its model"),
+        ({"checklist": "stard"}, "of a single study.*PRISMA-DTA"),
+        ({"rope": 0.1}, "no rope"),
+        ({"covariates": {"yeer": 2000}}, "no such covariate: 'yeer'"),
+        ({"label_error": (1, 9)}, "no such keyword: 'label_error'"),
+    ],
+)
+def test_what_a_meta_analysis_has_not_is_refused(tmp_path, wrong, words):
+    error = TypeError if "label_error" in wrong else ValueError
+    with pytest.raises(error, match=words):
+        bcm.report(studies(), tmp_path / "r.md", meta_analysis=True, **wrong)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("evidence", ["one table", "three classes", "no positive class"])
+def test_evidence_that_is_no_table_of_studies_is_refused(tmp_path, evidence):
+    three = bcm.from_matrix(np.ones((3, 3, 3), int)).rename(batch="group")
+    unnamed = bcm.from_matrix(np.ones((3, 2, 2), int), labels=["a", "b"]).rename(batch="group")
+    wrong = {
+        "one table": bcm.from_cells(tp=6, fn=1, fp=2, tn=9),
+        "three classes": three,
+        "no positive class": unnamed,
+    }[evidence]
+    words = {
+        "one table": "not studies",
+        "three classes": "of two classes",
+        "no positive class": "no class is the positive one",
+    }[evidence]
+    with pytest.raises(ValueError, match=words):
+        bcm.report(wrong, tmp_path / "r.md", meta_analysis=True)
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "studies.csv"
+    rows = zip("ABCDEFGH", YEARS, TP, FN, FP, TN, strict=True)
+    lines = ["study,year,TP,FN,FP,TN", *(",".join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_command_line_names_the_option_where_groups_may_be_studies(
+    file, tmp_path, monkeypatch, capsys
+):
+    def write(evidence, path, **settings):
+        path.write_text(str(sorted(settings.items())))
+        return path
+
+    monkeypatch.setattr("bayescm.reporting.report", write)
+    out = tmp_path / "r.md"
+    for options in ([], ["--meta-analysis", "--covariate", "year=2005"]):
+        with pytest.raises(SystemExit) as stopped:
+            main(["report", str(file), "-o", str(out), *options])
+        assert stopped.value.code == 0
+        printed = capsys.readouterr()
+        assert ("--meta-analysis writes" in printed.out + printed.err) == (not options)
+    assert "('covariates', {'year': 2005.0})" in out.read_text()
+    assert "('meta_analysis', True)" in out.read_text()
