@@ -1,8 +1,21 @@
-"""
+r"""
 Measures of repeated answers: the mean, pass@k, pass^k, a majority, and how items differ.
 
 They are functions of draws of how the items' rates of right answers are distributed (`Rates`), and
 a majority also of how wrong answers are shared (`Wrong`).
+
+In a sample (`ItemAnswers`) a function of k answers is its mean over all ways to choose k of the
+answers to an item, and over the items: of c right answers of n,
+
+.. math:: \sum_r h(r) \binom{c}{r} \binom{n - c}{k - r} \Big/ \binom{n}{k},
+
+with h(r) its value where r of k are right. Of pass@k that is :math:`1 - \binom{n - c}{k} /
+\binom{n}{k}`, which has no bias (Chen et al. 2021); the rate c / n in the place of the true one
+would make it too low.
+
+References
+----------
+Chen, M., et al. (2021). Evaluating large language models trained on code. arXiv:2107.03374
 """
 
 from collections.abc import Callable
@@ -12,6 +25,7 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import binom
 
 from bayescm.measures.measure import Measure, Repeated
 from bayescm.validate import fail
@@ -88,10 +102,87 @@ class Rates:
         return self.weight @ function(self.support)
 
 
-def _measure(formula, name, answers, votes=False, **facts):
+@dataclass(frozen=True, eq=False)
+class ItemAnswers:
+    """
+    The answers of one system to a sample of items.
+
+    Attributes
+    ----------
+    right, number : ndarray of int, shape (n,)
+        Right answers, and answers in all.
+    wrong : ndarray of int, shape (n, J), or None
+        How often each wrong answer was given, where that is known.
+
+    Examples
+    --------
+    >>> answers = ItemAnswers(np.array([1, 0]), np.array([3, 3]))
+    >>> round(answers.mean(np.array([0, 1, 1])), 4)  # at least one of two is right
+    0.3333
+    """
+
+    right: np.ndarray
+    number: np.ndarray
+    wrong: np.ndarray | None = None
+
+    def mean(self, value: np.ndarray) -> float:
+        """
+        Return the mean over the items of a function of k answers chosen from those of an item.
+
+        Items with fewer than k answers are left out.
+
+        Parameters
+        ----------
+        value : ndarray, shape (k + 1,)
+            The function where 0, 1, ... of k answers are right.
+        """
+        k = len(value) - 1
+        enough = self.number >= k
+        patterns = np.column_stack([self.right, self.number])[enough]
+        unique, count = np.unique(patterns, axis=0, return_counts=True)
+        of_pattern = [
+            sum(value[r] * (comb(c, r) * comb(n - c, k - r) / comb(n, k)) for r in range(k + 1))
+            for c, n in unique.tolist()
+        ]
+        return float(np.average(of_pattern, weights=count))
+
+    def plurality(self, k: int) -> float:
+        """Return how often the plurality of k answers chosen from those of an item is right."""
+        enough = self.number >= k
+        wrong = np.zeros((len(self.right), 0), int) if self.wrong is None else self.wrong
+        patterns = np.column_stack([self.right, wrong])[enough]
+        unique, count = np.unique(patterns, axis=0, return_counts=True)
+        won = [_plurality_among(row[0], row[1:], k) for row in unique]
+        return float(np.average(won, weights=count))
+
+    @property
+    def observed_rates(self) -> "Rates":
+        """The shares of right answers, of all items alike, as the rates of one draw."""
+        rates, count = np.unique(self.right / self.number, return_counts=True)
+        return Rates(rates, count[None] / count.sum())
+
+
+def _plurality_among(right, wrong, k):
+    """Return how often the plurality is right of k answers chosen without replacement."""
+    total = 0.0
+    for votes in range(1, min(right, k) + 1):
+        # The ways to choose the others, none more often; a tie is won as in `plurality`.
+        nodes, weights = _rule((k - votes) // votes // 2 + 1)
+        chosen = np.arange(votes + 1)
+        for node, weight in zip(nodes, weights, strict=True):
+            ways = np.eye(1, k - votes + 1)[0]
+            for number in wrong[wrong > 0]:
+                of_answer = binom(float(number), chosen) * np.where(chosen == votes, node, 1)
+                ways = np.convolve(ways, of_answer)[: k - votes + 1]
+            total += weight * binom(float(right), votes) * ways[-1]
+    return total / binom(float(right + wrong.sum()), k)
+
+
+def _measure(formula, name, answers, of_sample, votes=False, **facts):
     facts.setdefault("range", (0.0, 1.0))
     common: dict[str, Any] = {"canonical": name, "takes": "attempts", "needs_positive": False}
-    return Measure(formula, formula, name, form=Repeated(answers, votes), **common, **facts)
+    form = Repeated(answers, votes, of_sample)
+    return Measure(formula, formula, name, form=form, **common, **facts)
 
 
 def _mean(rates):
@@ -109,13 +200,43 @@ def _within(rates):
     return rates.mean(lambda p: p * (1 - p))
 
 
+def _between_items(answers):
+    """Return the variance of the rates of a sample of items, freed of that of their answers."""
+    rate, items = answers.right / answers.number, len(answers.right)
+    square = answers.mean(np.array([0, 0, 1]))
+    # The square of the mean rate is that of single items in part, whose answers err alike.
+    squared_mean = rate.mean() ** 2 + (square - (rate**2).mean()) / items
+    return max(square - squared_mean, 0.0)
+
+
+def _share_right(answers):
+    """Return the mean over a sample of items of the shares of right answers."""
+    return answers.mean(np.array([0, 1]))
+
+
+def _within_items(answers):
+    """Return the variance of two answers to an item of a sample about each other, by halves."""
+    return answers.mean(np.array([0, 0.5, 0]))
+
+
 mean = _measure(
-    _mean, "mean", 1, aliases=("mean_over_attempts", "accuracy", "win_rate", "pass_rate")
+    _mean,
+    "mean",
+    1,
+    _share_right,
+    aliases=("mean_over_attempts", "accuracy", "win_rate", "pass_rate"),
 )
 variance_between = _measure(
-    _between, "variance_between", 2, lower_is_better=True, range=(0.0, 0.25)
+    _between, "variance_between", 2, _between_items, lower_is_better=True, range=(0.0, 0.25)
 )
-variance_within = _measure(_within, "variance_within", 2, lower_is_better=True, range=(0.0, 0.25))
+variance_within = _measure(
+    _within,
+    "variance_within",
+    2,
+    _within_items,
+    lower_is_better=True,
+    range=(0.0, 0.25),
+)
 
 
 def pass_at(k: int) -> Measure:
@@ -134,7 +255,8 @@ def pass_at(k: int) -> Measure:
         return rates.mean(lambda p: 1 - (1 - p) ** k)
 
     formula.__doc__ = f"Chance that at least one of {k} answers to an item is right."
-    return _measure(formula, f"pass_at({k})", k)
+    some_right = np.minimum(np.arange(k + 1), 1)
+    return _measure(formula, f"pass_at({k})", k, lambda answers: answers.mean(some_right))
 
 
 def pass_all(k: int) -> Measure:
@@ -153,7 +275,8 @@ def pass_all(k: int) -> Measure:
         return rates.mean(lambda p: p**k)
 
     formula.__doc__ = f"Chance that all of {k} answers to an item are right."
-    return _measure(formula, f"pass_all({k})", k)
+    all_right = np.arange(k + 1) // k
+    return _measure(formula, f"pass_all({k})", k, lambda answers: answers.mean(all_right))
 
 
 def majority_at(k: int) -> Measure:
@@ -186,7 +309,11 @@ def majority_at(k: int) -> Measure:
         f"Chance that the most frequent of {k} answers is right, by lot where several are; where "
         "only right and wrong are known, that more than half are, a tie counting half."
     )
-    return _measure(formula, f"majority_at({k})", k, votes=True)
+
+    def of_sample(answers):
+        return answers.mean(_more_than_half(k)) if answers.wrong is None else answers.plurality(k)
+
+    return _measure(formula, f"majority_at({k})", k, of_sample, votes=True)
 
 
 def _chance(right, k, p):

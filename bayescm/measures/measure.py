@@ -230,11 +230,13 @@ class Repeated(NamedTuple):
     """
     The form of a function of so many answers to one item.
 
-    ``votes`` says whether it goes by which answers are equal, where that is known.
+    ``votes`` says whether it goes by which answers are equal, where that is known. ``of_sample`` is
+    its value in a sample of items (`bayescm.measures.attempts.ItemAnswers`).
     """
 
     answers: int
     votes: bool = False
+    of_sample: Callable[[Any], float] | None = None
 
 
 class OfScores(NamedTuple):

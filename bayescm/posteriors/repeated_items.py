@@ -59,14 +59,15 @@ from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.attempts import as_attempts, reach
 from bayescm.evidence.clusters_and_slices import items_of_slices, slice_dims, without_slices
 from bayescm.inference import bayesian_bootstrap, em, gibbs
-from bayescm.measures.attempts import Rates, Wrong
+from bayescm.measures.attempts import ItemAnswers, Rates, Wrong
 from bayescm.measures.attempts import mean as MEAN
 from bayescm.measures.measure import Repeated
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.posteriors.sliced_items import SlicedItems
 from bayescm.validate import fail
 
-_DRAWS = 1000
+# Draws by default: the ends of a 95 % interval then err by a fifteenth of a standard deviation.
+_DRAWS = 4000
 _AT_ONCE = 2e6  # numbers in memory at once, 16 MB of each array
 # Fewer groups of items are refused: beside four or fewer the prior, which counts as one, is a fifth
 # or more of what all items are known by. Fewer items without groups are cautioned of than six: of
@@ -95,9 +96,11 @@ _EXTREME = 0.05  # of the prior, at a rate of 0 and of 1
 # 5,000 items, 3 to 64 answers to each, 200 items with no right answer of eight, and pluralities of
 # 30 and 164 items. Of 2,000 items with ten answers one distance was .12, means and standard
 # deviations within a tenth of the latter. Without the moves up to 350 sweeps are worth one
-# independent draw. Of chains that give several draws they are so many sweeps apart: correlations of
-# pass_at(4) and pass_all(4) are then .1 or less (50 to 800 items with 4 or 16 answers).
+# independent draw. A chain gives ten draws, so many sweeps apart: 4,000 draws take the time of
+# 1,000 chains. They are worth .63 or more of as many independent ones, most of them .9 and more
+# (means and tails of four measures, 12 to 2,000 items with 2 to 40 answers, 16,000 draws).
 _SWEEPS, _MOVES, _THIN = 30, 10, 5
+_DRAWS_OF_CHAIN, _FEWEST_CHAINS, _WORTH = 10, 100, 0.6
 # Steps of EM, where the sorts are rates alone, and where ways to be wrong are told apart as well.
 _STEPS, _STEPS_WRONG = 40, 120
 # EM is in single precision, a thousand times finer than the draws. Likelihoods below so much of the
@@ -427,8 +430,9 @@ class RepeatedItems(Posterior):
 
     @property
     def values_per_draw(self):
-        """The numbers of one draw."""
-        return self.n_right.size
+        """The shares of the sorts of items, of each system."""
+        mixture = RATES_ONLY if self.answer is None else RATES_AND_WRONG
+        return len(self.n_right) * len(mixture.prior)
 
     def draws_by_default(self, of, *, joint=False):
         """Return how many draws are made where nothing else is asked for."""
@@ -447,18 +451,14 @@ class RepeatedItems(Posterior):
         for measure in measures:
             self.check_reach(measure, of)
         mixture = self.mixture(measures)
-        systems, items = self.n_right.shape
-        step = max(1, int(_AT_ONCE / (systems * max(items, len(mixture.prior)))))
-        sizes = np.diff([*range(0, size, step), size])
-        shares = np.concatenate([self.draw_shares(mixture, of, number, rng) for number in sizes])
+        shares = self.draw_shares(mixture, of, size, rng)
         shares = shares.reshape(size, *self.template.shape, -1)
         rates = Rates(mixture.support, shares, mixture.wrong)
         values = [measure(rates) for measure in measures]
-        paired = systems > 1 and self.group is None
+        paired = len(self.n_right) > 1 and self.group is None
         if not paired or self.estimands[of] != "share":
             return values
-        shares = np.concatenate([self.bootstrap(mixture, number, rng) for number in sizes])
-        rates = Rates(mixture.support, shares, mixture.wrong)
+        rates = Rates(mixture.support, self.bootstrap(mixture, size, rng), mixture.wrong)
         return [
             _in_order_of(measure(rates), draws, rng)
             for measure, draws in zip(measures, values, strict=True)
@@ -471,7 +471,7 @@ class RepeatedItems(Posterior):
             "the plurality of the answers" if self.answer is not None else "more than half right"
         )
         how = f"{self.how}, {majority}" if votes else self.how
-        return Empirical(draws, how=how, effective_draws=self.effective_draws)
+        return Empirical(draws, how=how, effective_draws=_WORTH * len(draws))
 
     def check_reach(self, measure: Callable, of: str = "parameter") -> None:
         """Refuse what is about more answers than most items have."""
@@ -503,7 +503,8 @@ class RepeatedItems(Posterior):
             shares = self.bootstrap(mixture, size, rng)
         else:
             prior = self.concentration * mixture.prior
-            shares = mixture.gibbs_shares(self.patterns(mixture), prior, size, rng, finite=finite)
+            patterns = self.patterns(mixture)
+            shares = mixture.gibbs_shares(patterns, prior, size, rng, finite=finite)
         if self.estimands[of] == "share_new":
             return rng.multinomial(1, shares / shares.sum(-1, keepdims=True)).astype(float)
         return shares
@@ -514,6 +515,11 @@ class RepeatedItems(Posterior):
 
         All systems weigh the same items alike.
         """
+        step = max(1, int(_AT_ONCE / (self.n_right.size + len(mixture.prior))))
+        sizes = np.diff([*range(0, size, step), size])
+        return np.concatenate([self._bootstrap_at_once(mixture, n, rng) for n in sizes])
+
+    def _bootstrap_at_once(self, mixture, size, rng):
         weights = self._item_weights(size, rng)
         prior = self.concentration * mixture.prior
         shares = np.empty((size, len(self.n_right), len(prior)))
@@ -537,20 +543,21 @@ class RepeatedItems(Posterior):
         return (rng.standard_gamma(shape, (size, number)) / shape)[:, self.group]
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value at the shares that are the likeliest."""
-        finite = self.estimands[self.resolve_estimand(of)] == "share_item"
+        """
+        Return the value in the sample, ([K]): over all ways to choose as many answers to an item.
+
+        A function of the rates that is not of the package is taken of the shares of right answers.
+        """
         self.check_reach(measure, of)
-        mixture = self.mixture([measure])
-        prior, rows = self.concentration * mixture.prior, []
-        for patterns in self.patterns(mixture):
-            unique, count = np.unique(patterns, axis=0, return_counts=True)
-            share = mixture.most_likely_shares(unique, count[None], prior[None])
-            if finite:
-                sort = share * mixture.likelihood(unique)
-                share = (count @ (sort / sort.sum(1, keepdims=True)) / count.sum())[None]
-            rows.append(share[0])
-        shares = np.reshape(rows, (*self.template.shape, -1))
-        return measure(Rates(mixture.support, shares, mixture.wrong))
+        form, patterns = getattr(measure, "form", None), self.patterns(self.mixture([measure]))
+        by_system = []
+        for right, number, *wrong in (np.rint(rows).astype(int).T for rows in patterns):
+            answers = ItemAnswers(right, number, np.transpose(wrong) if wrong else None)
+            if isinstance(form, Repeated) and form.of_sample is not None:
+                by_system.append(form.of_sample(answers))
+            else:
+                by_system.append(measure(answers.observed_rates)[0])
+        return np.reshape(by_system, self.template.shape)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, M) of the shares of the rates, of one system."""
@@ -633,7 +640,7 @@ class RepeatedItemsBySlice(SlicedItems):
         return self._first.empirical(measure, draws)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value of every slice at the shares that are the likeliest."""
+        """Return the value in the sample of every slice."""
         without_items = np.full(self._first.template.shape, np.nan)
         values = [
             without_items if posterior is None else posterior.point(measure, of)
@@ -726,8 +733,10 @@ class Mixture:
         finite : bool
             Whether the shares are those of the items at hand, or of all items like these.
         chains : int, optional
-            By default every draw is the end of a chain of its own.
+            By default a tenth of the draws, and a hundred at least where there are as many draws.
         """
+        if chains is None:
+            chains = max(min(size, _FEWEST_CHAINS), -(-size // _DRAWS_OF_CHAIN))
         sets = [np.unique(rows, axis=0, return_counts=True) for rows in patterns]
         width = max(len(count) for _, count in sets)
         counts = np.zeros((len(sets), width), int)

@@ -1,13 +1,13 @@
 """Votes: the chance that a plurality is right, and that wrong answers are equal as they are."""
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 
 import bayescm as bcm
 from bayescm.measures import resolve
-from bayescm.measures.attempts import Rates, Wrong, plurality
+from bayescm.measures.attempts import ItemAnswers, Rates, Wrong, plurality
 
 WAYS = [Wrong(1.0, 1), Wrong(0.5, 1), Wrong(0.6, 3), Wrong(0.0, 4)]
 
@@ -97,3 +97,59 @@ def test_a_name_means_the_measure_of_the_evidence():
     for name in ("pass@", "pass@x", "prec@4"):
         with pytest.raises(ValueError, match="unknown measure"):
             resolve(name)
+
+
+# In a sample: over all ways to choose so many of the answers
+
+
+def won(chosen):
+    """Return whether the right answer, 0, is the most frequent, by lot where several are."""
+    counts = np.bincount(chosen, minlength=9)
+    most = counts == counts.max()
+    return most[0] / most.sum()
+
+
+FUNCTIONS = {
+    "mean": (1, lambda chosen: chosen[0] == 0),
+    "pass_at(3)": (3, lambda chosen: 0 in chosen),
+    "pass_all(2)": (2, lambda chosen: not any(chosen)),
+    "majority_at(3)": (3, won),
+    "majority_at(4)": (4, won),
+    "variance_within": (2, lambda chosen: ((chosen[0] == 0) != (chosen[1] == 0)) / 2),
+}
+SAMPLE = [[0, 0, 1, 2, 2], [1, 1, 1, 3, 0], [0, 0, 0, 0, 0], [0, 1, 2, 3, 4], [0, 2, 2, 0, None]]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_point_is_the_mean_over_all_choices_of_answers(name):
+    k, function = FUNCTIONS[name]
+    answers = [[answer for answer in row if answer is not None] for row in SAMPLE]
+    expected = [np.mean([function(chosen) for chosen in combinations(row, k)]) for row in answers]
+    evidence = bcm.from_attempts(np.array(SAMPLE, object), truth=np.zeros(5, int))
+    for of in ("population", "finite"):
+        point = bcm.summary(evidence, name, of=of, draws=20)["point"].item()
+        assert point == pytest.approx(np.mean(expected), rel=1e-12)
+
+
+def test_points_have_no_bias_and_rates_in_the_place_of_true_ones_have():
+    rng = np.random.default_rng(0)
+    rates = rng.beta(0.5, 1.5, 40_000)
+    right = rng.binomial(5, rates)
+    answers = ItemAnswers(right, np.full(40_000, 5))
+    for name in ("mean", "pass_at(4)", "pass_all(3)", "majority_at(5)", "variance_between"):
+        measure = resolve(name)
+        true = measure(Rates(rates, np.full(40_000, 1 / 40_000)))
+        assert measure.form.of_sample(answers) == pytest.approx(true, abs=0.006), name
+        if name == "pass_at(4)":  # the negative control
+            assert measure(answers.observed_rates).item() < true - 0.02
+
+
+def test_items_of_fewer_answers_are_left_out_of_the_point():
+    answers = ItemAnswers(np.array([2, 1]), np.array([4, 1]))
+    assert resolve("pass_all(2)").form.of_sample(answers) == pytest.approx(1 / 6)
+
+
+def test_the_point_of_a_function_is_of_the_shares_of_right_answers():
+    evidence = bcm.from_attempts(np.array([[0, 1], [1, 1]]))
+    table = bcm.summary(evidence, lambda rates: rates.mean(np.sqrt), draws=20)
+    assert table["point"].item() == pytest.approx((0.5**0.5 + 1) / 2)

@@ -179,14 +179,6 @@ def test_the_error_of_a_bound_is_how_far_seeds_differ(evidence):
     assert 1.5 < np.mean([each.attrs["error"] for each in found]) / spread < 5
 
 
-@pytest.mark.long
-def test_the_point_is_about_the_items_that_were_asked_about():
-    few = bcm.from_attempts(table([(0, 5)] * 4 + [(1, 5)]))
-    points = {of: bcm.summary(few, ["mean"], of=of)["point"].item() for of in BOTH}
-    assert points["finite"] == pytest.approx(1 / 25, abs=0.02)  # one right answer of 25
-    assert points["population"] == pytest.approx((5 * points["finite"] + 0.5) / 6, abs=0.01)
-
-
 @pytest.mark.parametrize(
     ("of", "about"),
     [
