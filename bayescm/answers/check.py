@@ -2,7 +2,9 @@
 Requirements on a classifier: met, failed, or not yet known.
 
 A requirement ``MEASURE > NUMBER @ LEVEL`` is met where the posterior probability that it holds is
-at least the level, failed where that of its contrary is, and not yet known in between. What more
+at least the level, failed where that of its contrary is, and not yet known in between. Where draws
+answer and the probability is within two standard errors of a level, many more are drawn; where it
+is so still, the requirement is neither met nor failed: no outcome is a matter of luck. What more
 evidence would bring is found by asking the same of the counts multiplied.
 """
 
@@ -41,6 +43,9 @@ from bayescm.validate import check_prob, check_seed, fail, suggest
 
 MET, FAILED, UNKNOWN = "met", "failed", "not yet known"
 _DRAWS = 100_000
+# Standard errors of a probability by draws that an outcome needs, and the draws where it lacks
+# them: sixteen times as many, and no more than know it to .002.
+_ERRORS, _TIMES_DRAWS, _MOST_DRAWS = 2.0, 16, 50_000
 _EFFECTS = ("fold", "repeat", "group")
 # Dims that a model uses up by itself; all others are added up where no part is named.
 _KEPT = (*CELLS, "outcome", "classifier", *_EFFECTS)
@@ -99,8 +104,8 @@ def check(
         ``lower`` and ``upper`` (the posterior mean of the measure or the difference, and its 95%
         highest-density interval), ``probability`` (posterior, that the requirement holds),
         ``level``, ``outcome`` (``"met"`` from the level on, ``"failed"`` up to one minus the level,
-        else ``"not yet known"``) and ``needed``: about how much more evidence would decide it, if
-        it went on as before (only of counts and outcomes).
+        else ``"not yet known"``, as where draws leave open which) and ``needed``: about how much
+        more evidence would decide it, if it went on as before (only of counts and outcomes).
 
     Raises
     ------
@@ -152,9 +157,15 @@ def check(
 
 def _decide(evidence, requirement, keywords):
     """Return what is judged, the probability, the level, the outcome and what would decide it."""
-    judged, above = _judged(evidence, requirement, keywords)
+    judged, above, error, chains = _judged(evidence, requirement, keywords)
+    close = _is_close(above, requirement.level, error)
+    if close and keywords["draws"] is None and chains == 1:  # no fit, and no sampled model
+        effective = max(above * (1 - above), error) / error**2
+        draws = min(_TIMES_DRAWS * round(effective), _MOST_DRAWS)
+        judged, above, error, _ = _judged(evidence, requirement, keywords | {"draws": draws})
+        close = _is_close(above, requirement.level, error)
     probability = above if requirement.above else 1 - above
-    outcome = _outcome(probability, requirement.level)
+    outcome = UNKNOWN if close else _outcome(probability, requirement.level)
     needed = _needed(evidence, requirement, keywords) if outcome == UNKNOWN else ""
     level = requirement.level
     return judged | {
@@ -163,6 +174,11 @@ def _decide(evidence, requirement, keywords):
         "outcome": outcome,
         "needed": needed,
     }
+
+
+def _is_close(above, level, error):
+    """Say whether draws leave open on which side of the level the probability of either is."""
+    return min(abs(above - level), abs(1 - above - level)) < _ERRORS * error
 
 
 def _outcome(probability, level):
@@ -295,21 +311,33 @@ def _named_part(text, whole):
 # of one measure, that of the difference of two classifiers as `compare` has it, or else draws.
 
 
-def _judged(evidence, requirement: Requirement, keywords) -> tuple[dict[str, float], float]:
-    """Return mean and interval of what the requirement is about, and P(above its threshold)."""
+def _judged(
+    evidence, requirement: Requirement, keywords
+) -> tuple[dict[str, float], float, float, int]:
+    """
+    Return what the requirement is about: mean and interval, and P(above its threshold).
+
+    Then the standard error of this probability, and the number of chains of the draws.
+    """
+    threshold = requirement.threshold
     if requirement.second is not None:
         difference = _difference(evidence, requirement, keywords)
         lower, upper = difference.hdi(0.95)
         judged = {"mean": float(difference.mean()), "lower": float(lower), "upper": float(upper)}
-        return judged, float(difference.prob_above(requirement.threshold))
+        above, error = difference.prob_above(threshold), difference.probability_error(threshold)
+        return judged, float(above), float(error), getattr(difference, "chains", 1)
     term, part = requirement.first, _part(evidence, requirement.first.where)
     counts = matrices_of(part) if _adds_up(part) else part
     of_measure = distribution(counts, term.measure, **keywords)
     ends = of_measure.interval()
-    columns = {"mean": of_measure.mean(), "above": of_measure.prob_above(requirement.threshold)}
+    (posterior_of_measure,), template = of_measure.distributions, of_measure.template
+    error = posterior_of_measure.probability_error(threshold)
+    columns = {"mean": of_measure.mean(), "above": of_measure.prob_above(threshold)}
+    columns["error"] = template.to_dataarray(error)
     columns |= {bound: ends.sel(bound=bound, drop=True) for bound in ("lower", "upper")}
     values = {name: _value_of_term(column, term, part).item() for name, column in columns.items()}
-    return {name: values[name] for name in ("mean", "lower", "upper")}, values["above"]
+    judged = {name: values[name] for name in ("mean", "lower", "upper")}
+    return judged, values["above"], values["error"], getattr(posterior_of_measure, "chains", 1)
 
 
 def _single(part, requirement, keywords):

@@ -114,6 +114,10 @@ class Distribution:
         """Return the probability of more than x; the same as `sf`."""
         return self.sf(x)
 
+    def probability_error(self, x: ArrayLike) -> np.ndarray:
+        """Return the standard error of the probabilities at x: 0 where nothing is drawn."""
+        return np.zeros(np.broadcast_shapes(np.shape(x), self.shape))
+
     def mass_at(self, x: ArrayLike) -> np.ndarray:
         """Return the probability of x itself: 0 where the distribution is continuous."""
         return np.zeros(np.broadcast_shapes(np.shape(x), self.shape))

@@ -27,6 +27,7 @@ class InTurn(Distribution):
     """Every question goes to ``_ask(name, *points)``, where a point belongs to its member."""
 
     cdf, sf, mass_at = _asking("cdf"), _asking("sf"), _asking("mass_at")
+    probability_error = _asking("probability_error")
     quantile, pdf, error_at = _asking("quantile"), _asking("pdf"), _asking("error_at")
     mean, sd, skewness = _asking("mean"), _asking("sd"), _asking("skewness")
     mode, expected_loss = _asking("mode"), _asking("expected_loss")

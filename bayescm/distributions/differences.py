@@ -75,6 +75,9 @@ class DrawnDifference(Empirical):
     def mass_at(self, x: ArrayLike) -> np.ndarray:
         return self.tails.mass_at(x)
 
+    def probability_error(self, x: ArrayLike) -> np.ndarray:
+        return self.tails.probability_error(x)
+
 
 @dataclass(frozen=True, eq=False)
 class Independent(Distribution):

@@ -241,6 +241,11 @@ class Empirical(Distribution):
     def mass_at(self, x: ArrayLike) -> np.ndarray:
         return self._share(np.equal, x)
 
+    def probability_error(self, x: ArrayLike) -> np.ndarray:
+        # Of draws that are all on one side, as if one were on the other
+        size, below = np.maximum(self._effective(self._sorted[1]), 1), self.cdf(x)
+        return np.sqrt(np.maximum(below * (1 - below), 1 / size) / size)
+
     def _share(self, relation, x):
         def ask(x):
             with np.errstate(invalid="ignore"):  # no draw is defined: NaN

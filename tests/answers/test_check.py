@@ -189,3 +189,30 @@ def test_what_cannot_be_added_up_is_asked_as_a_whole():
         bcm.check(judged, "recall[judge=0] > 0.8")
     with pytest.raises(TypeError, match="not evidence: 'dict'"):
         bcm.check({"a": COUNTS}, "f1 > 0.5")
+
+
+def drawn_near_the_level(share):
+    """Return the requirement of repeated answers whose probability is about the share."""
+    rng = np.random.default_rng(4)
+    answers = bcm.from_attempts((rng.random((40, 4)) < rng.random((40, 1))).astype(float))
+    limit = bcm.distribution(answers, "pass_at(2)", draws=20_000).quantile(1 - share).item()
+    return answers, f"pass_at(2) > {limit:.6f} @ 0.95"
+
+
+@pytest.mark.long
+def test_no_outcome_of_draws_is_a_matter_of_luck():
+    answers, at_level = drawn_near_the_level(0.95)
+    _, met = drawn_near_the_level(0.975)
+    for seed in range(3):
+        outcomes = bcm.check(answers, [at_level, met], random_seed=seed)["outcome"].tolist()
+        assert outcomes == ["not yet known", "met"]
+    # Of few draws, which were asked for, the same is said.
+    assert bcm.check(answers, "pass_at(2) > 0.3", draws=400)["outcome"].item() == "met"
+    near = [bcm.check(answers, at_level, draws=400, random_seed=seed) for seed in range(5)]
+    assert {table["outcome"].item() for table in near} == {"not yet known"}
+
+
+def test_exact_outcomes_turn_at_the_level_itself():
+    limit = bcm.distribution(COUNTS, "recall").quantile(0.05).item()
+    texts = [f"recall > {limit - 1e-6:.9f}", f"recall > {limit + 1e-6:.9f}"]
+    assert bcm.check(COUNTS, texts)["outcome"].tolist() == ["met", "not yet known"]
