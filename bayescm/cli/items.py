@@ -131,8 +131,8 @@ class ItemMeasures(Measures):
         typer.Option(
             "--measure",
             "-m",
-            help="mean, median, sd, 'quantile(0.1)' or 'share_above(0.5)' (strictly above). May "
-            "be repeated.",
+            help="mean, median, sd, 'quantile(0.1)', 'share_at_least(4)' or 'share_above(0.5)' "
+            "(strictly above). May be repeated.",
         ),
     ] = None
 
@@ -229,7 +229,7 @@ def items(
     interval: Interval,
     output: TableAndPlot,
 ) -> int | None:
-    """Item scores (nDCG, rubric marks, Dice ...): mean, median, share_above(0.5) ..."""
+    """Item scores (nDCG, rubric marks, Dice ...): mean, median, share_at_least(4) ..."""
     from bayescm.cli import evidence
     from bayescm.cli.output import show
 

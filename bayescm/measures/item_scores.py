@@ -1,5 +1,5 @@
 """
-Measures of item scores: the mean, quantiles, the share above a mark, the spread.
+Measures of item scores: the mean, quantiles, the share from or above a mark, the spread.
 
 They are functions of draws of how scores are distributed in the population of items
 (`ScoreDistribution`), and have a value for every draw and system.
@@ -82,10 +82,10 @@ class ScoreDistribution:
         return values
 
 
-def _measure(formula, name, kind, at=np.nan, **facts):
-    facts = {"range": (-np.inf, np.inf), "unit": "items"} | facts
+def _measure(formula, name, kind, **facts):
+    facts = {"range": (-np.inf, np.inf), "unit": "items", "form": OfScores(kind)} | facts
     common: dict[str, Any] = {"canonical": name, "takes": "item_scores", "needs_positive": False}
-    return Measure(formula, formula, name, form=OfScores(kind, at), **common, **facts)
+    return Measure(formula, formula, name, **common, **facts)
 
 
 def _mean(scores):
@@ -144,23 +144,49 @@ def share_above(mark: float) -> Measure:
     """
     Return the share of items whose score is above a mark: items that score the mark are not.
 
+    See Also
+    --------
+    share_at_least : The share of items that score the mark or more.
+
     Examples
     --------
     >>> share_above(0.5).__name__
     'share_above(0.5)'
     """
+    return _share("share_above", mark, "strictly above", included=False)
+
+
+def share_at_least(mark: float) -> Measure:
+    """
+    Return the share of items whose score is a mark or more, such as "4 and more" of a rubric.
+
+    Examples
+    --------
+    >>> share_at_least(4).__name__
+    'share_at_least(4)'
+    """
+    return _share("share_at_least", mark, "at least", included=True)
+
+
+def _share(function, mark, words, *, included):
     number = isinstance(mark, (int, float, np.number)) and not isinstance(mark, bool)
     if not number or not np.isfinite(mark):
-        raise fail("share_above needs a mark", mark, "a number", 'write "share_above(0.5)"')
-    formula, name = partial(_share_above, mark=float(mark)), f"share_above({mark:g})"
-    facts: dict[str, Any] = {"range": (0.0, 1.0)}
-    facts["display_names"] = {name: f"share strictly above {mark:g}"}
-    return _measure(formula, name, "share", float(mark), **facts)
+        raise fail(f"{function} needs a mark", mark, "a number", f'write "{function}(0.5)"')
+    name, form = f"{function}({mark:g})", OfScores("share", float(mark), included)
+    facts: dict[str, Any] = {"range": (0.0, 1.0), "form": form}
+    facts["display_names"] = {name: f"share {words} {mark:g}"}
+    formula = partial(_share_at_least if included else _share_above, form=form)
+    return _measure(formula, name, "share", **facts)
 
 
-def _share_above(scores, mark):
+def _share_above(scores, form):
     """Share of items whose score is strictly above the mark."""
-    return scores.mean(lambda score: (score > mark).astype(float))
+    return scores.mean(lambda score: form.counts(score).astype(float))
 
 
-FACTORIES = {"quantile": quantile, "share_above": share_above}
+def _share_at_least(scores, form):
+    """Share of items whose score is the mark or more."""
+    return scores.mean(lambda score: form.counts(score).astype(float))
+
+
+FACTORIES = {"quantile": quantile, "share_above": share_above, "share_at_least": share_at_least}

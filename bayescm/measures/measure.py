@@ -243,12 +243,18 @@ class OfScores(NamedTuple):
     """
     The form of a measure of item scores.
 
-    ``kind`` is a ``"mean"`` of the scores, a ``"share"`` of items above the mark ``at``, a
-    ``"score"`` that divides the items, or a ``"spread"``.
+    ``kind`` is a ``"mean"`` of the scores, a ``"share"`` of items above the mark ``at`` (with the
+    mark itself where that is ``included``), a ``"score"`` that divides the items, or a
+    ``"spread"``.
     """
 
     kind: str
     at: float = float("nan")
+    included: bool = False
+
+    def counts(self, scores: Any) -> Any:
+        """Say which scores a share counts."""
+        return scores >= self.at if self.included else scores > self.at
 
 
 class OverLabels(NamedTuple):

@@ -355,7 +355,7 @@ class ItemScores(SlicedItems):
         for system, (row, judge) in enumerate(zip(population.score, judges, strict=True)):
             middle = judge.mean()  # so that no digits cancel
             scored, control = ~np.isnan(row), judge - middle
-            value = (row > form.at).astype(float) if form.kind == "share" else row
+            value = form.counts(row).astype(float) if form.kind == "share" else row
             weight = population.weight[:, population.unit]
             of_scored = weight[:, scored] / weight[:, scored].sum(1, keepdims=True)
             mean_value = of_scored @ value[scored]
@@ -377,7 +377,7 @@ class ItemScores(SlicedItems):
         if not isinstance(form, OfScores) or not plain:
             return None
         if form.kind == "share":
-            return self._share(form.at)
+            return self._share(form)
         if form.kind != "mean" or not self.batch.values.all():
             return None
         moments = [
@@ -391,17 +391,19 @@ class ItemScores(SlicedItems):
             return None
         return MomentsOrDraws(distribution, partial(self._drawn_members, measure), _TAIL)
 
-    def _share(self, mark):
+    def _share(self, form):
         above, total = np.zeros((2, len(self.slices), len(self.score)))
         for index, items in enumerate(self.slices):
             row, weight = self.score[:, items], self.weight[items]
-            above[index] = (row > mark) @ weight
+            above[index] = form.counts(row) @ weight
             total[index] = ~np.isnan(row) @ weight
-        a = above + self.concentration * (self.ends > mark).sum()
-        b = total - above + self.concentration * (self.ends <= mark).sum()
+        counted = form.counts(self.ends).sum()
+        a = above + self.concentration * counted
+        b = total - above + self.concentration * (2 - counted)
         if not (a.all() and b.all()):
             todo = "ask for a mark between them"
-            raise fail("no score can be on both sides of the mark", mark, "inside the range", todo)
+            what = "no score can be on both sides of the mark"
+            raise fail(what, form.at, "inside the range", todo)
         return Beta(a.reshape(self.template.shape), b.reshape(self.template.shape))
 
     def moments(self, score: np.ndarray, weight: np.ndarray) -> list[float]:
@@ -441,7 +443,7 @@ class ItemScores(SlicedItems):
         rows = [self.score[at.get("classifier", 0), items] for at in (first, second)]
         if isinstance(form, OfScores) and form.kind in ("mean", "share"):
             if form.kind == "share":
-                rows = [np.where(np.isnan(row), np.nan, row > form.at) for row in rows]
+                rows = [np.where(np.isnan(row), np.nan, form.counts(row)) for row in rows]
             judge = None
             if self.judge is not None:
                 pair = [self.judge[at.get("classifier", 0), items] for at in (first, second)]

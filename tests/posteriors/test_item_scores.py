@@ -208,6 +208,8 @@ def test_partial_pooling_is_the_normal_model():
         (lambda: bcm.interval(ONE, "f1"), "item scores.*quantile|not a measure of item scores"),
         (lambda: bcm.interval(ONE, "quantile(2)"), "share of the items"),
         (lambda: bcm.interval(ONE, "share_above(x)"), "cannot read|mark"),
+        (lambda: bcm.interval(ONE, "share_at_least(x)"), "cannot read|mark"),
+        (lambda: bcm.interval(ONE, "share_at_least(-1)"), "inside the range"),
         (lambda: bcm.interval(ONE, "mean", of="finite"), "no such estimand"),
     ],
 )
@@ -300,6 +302,22 @@ def test_a_share_above_a_mark_is_strictly_above_it_and_says_so():
     marks = bcm.from_item_scores([1, 2, 3, 3, 4], range=(1, 5))
     assert bcm.summary(marks, "share_above(3)")["point"].item() == pytest.approx(0.2)
     assert bcm.measures.display_name("share_above(3)") == "share strictly above 3"
+
+
+def test_a_share_at_least_a_mark_has_the_mark():
+    marks = {"a": [1, 2, 3, 3, 4, 5] * 20, "b": [1, 4, 2, 3, 4, 4] * 20}
+    rubric = bcm.from_item_scores(marks, range=(1, 5))
+    table = bcm.summary(rubric, ["share_at_least(4)", "share_above(3)"])
+    assert table["point"].tolist() == pytest.approx([1 / 3, 1 / 2, 1 / 3, 1 / 2])
+    numbers = ["mean", "lower", "upper"]
+    np.testing.assert_array_equal(table[numbers][:2], table[numbers][2:4])
+    rows = bcm.compare(rubric, ["share_at_least(4)", "share_above(3)"])
+    assert rows[numbers].iloc[0].tolist() == rows[numbers].iloc[1].tolist()
+    draws = bcm.distribution(rubric, "share_at_least(4)", draws=4000).mean()
+    np.testing.assert_allclose(draws, table["mean"][:2], atol=0.02)
+    assert bcm.measures.display_name("share_at_least(4)") == "share at least 4"
+    outcome = bcm.check(rubric, "share_at_least(4) > 0.01 @ 0.9", by="classifier")["outcome"]
+    assert outcome.tolist() == ["met", "met"]
 
 
 def test_systems_that_are_nearly_alike_are_warned_of():
