@@ -5,14 +5,14 @@ import logging
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from bayescm.cli.monitor_config import NAME, read_config
+from bayescm.cli.monitor_config import NAME, names_of, read_config, tables
 from bayescm.cli.options import (
     BelongsWith,
     Format,
@@ -26,7 +26,7 @@ from bayescm.cli.options import (
     check_picture,
     command,
 )
-from bayescm.validate import fail
+from bayescm.validate import fail, suggest
 
 
 class Store(Options):
@@ -121,7 +121,7 @@ class RulesSince(Rules):
     ] = None
 
 
-def rules_of(rules: Rules, names: Iterable[str]) -> dict[str, Any]:
+def rules_of(rules: Options, names: Iterable[str]) -> dict[str, Any]:
     """Return the rules that were asked for, of those that a monitor has."""
     keywords = rules.keywords(*names)
     for name in keywords.keys() & {"floor", "tolerance"}:
@@ -143,17 +143,11 @@ def _by_measure(name, texts) -> dict[str, float]:
     return values
 
 
-def _settings(memory: Memory, ledger: Any, classifiers: Iterable[str]) -> dict[str, Any]:
-    """Return the settings of the monitors of classifiers; only one of counts has a prior."""
-    settings = memory.keywords("forgetting", "window", "measures", "order")
-    templates = [ledger.empty(name) for name in classifiers]
-    return settings | _concentration(memory, [t for t in templates if "predicted" in t.dims])
-
-
 def _concentration(memory, templates):
-    """Return the prior of classifiers with these labels."""
+    """Return the prior of all classifiers, by their labels."""
     from bayescm.cli import evidence
 
+    templates = [labels for labels in templates if "predicted" in labels.dims]
     if not templates:
         return {}
     same = all(labels.coords.equals(templates[0].coords) for labels in templates)
@@ -164,13 +158,87 @@ def _concentration(memory, templates):
     return evidence.prior(memory, templates[0])
 
 
-def _monitor(source: Classifier, memory: Memory) -> Any:
-    """Return the monitor of a classifier, to be closed after use."""
-    from bayescm.online import Ledger, Monitor
+def _monitor(source: Classifier, memory: Memory, rules: Rules) -> tuple[Any, dict[str, Any]]:
+    """Return the monitor of a classifier, to be closed after use, and the rules of its alarms."""
+    from bayescm.online import Ledger
 
     ledger = Ledger(source.store, create=False)
-    settings = _settings(memory, ledger, [source.classifier])
-    return Monitor(ledger, source.classifier, **settings)
+    return monitor_and_rules(ledger, source.classifier, [memory, rules], source.config)
+
+
+def monitor_and_rules(
+    ledger: Any,
+    classifier: str,
+    groups: Sequence[Options],
+    config: Path | None,
+    *,
+    is_one_of_all: bool = False,
+) -> tuple[Any, dict[str, Any]]:
+    """
+    Return the monitor of a classifier, and the rules of its alarms.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    classifier : str
+    groups : sequence of Options
+        Of measures, prior, memory and rules.
+    config : Path, optional
+        The file whose table of the classifier goes before what stands there for all. The table, and
+        the command line where it names the classifier, is taken at its word; of what is said to all
+        classifiers each takes what is of its type.
+    is_one_of_all : bool
+        Whether the command line speaks to all classifiers.
+    """
+    from bayescm.cli import evidence
+    from bayescm.online.monitor import applicable_rules, monitor_of
+
+    table, labels = tables(config).get(classifier, {}), ledger.empty(classifier)
+    _check_has_prior(classifier, table, labels)
+    groups = [group.with_defaults(table) for group in groups]
+    passed = {name for group in groups for name in group.on_command_line()}
+    specific = set(table) if is_one_of_all else {*table, *passed}
+    settings: dict[str, Any] = {}
+    for group in groups:
+        settings |= group.keywords("forgetting", "window", "measures", "order")
+        if "predicted" in labels.dims and group.has("concentration"):
+            settings |= evidence.prior(group, labels)
+    monitor = monitor_of(ledger, classifier, *_parted(settings, specific))
+    names = _RULES if is_one_of_all else {*monitor.rules, *table}
+    limits: dict[str, Any] = {}
+    for group in groups:
+        limits |= rules_of(group, [name for name in _RULES if name in names])
+    if "measures" in passed:
+        limits |= {
+            name: _limits_of(limits[name], settings["measures"])
+            for name in limits.keys() & {"floor", "tolerance"} - passed
+        }
+    return monitor, applicable_rules(monitor, *_parted(limits, specific))
+
+
+_RULES = ("rate", "floor", "reference", "tolerance")
+
+
+def _limits_of(limits, measures):
+    """Return the limits that a file sets for the measures of the command line."""
+    from bayescm.measures.catalogue import resolve
+
+    names = {resolve(measure).__name__ for measure in measures}
+    return {name: size for name, size in limits.items() if resolve(name).__name__ in names}
+
+
+def _check_has_prior(classifier, table, labels):
+    """Raise where the table of a classifier of probabilities has a prior of counts."""
+    if "concentration" in table and "predicted" not in labels.dims:
+        what = f"the forecasts of {classifier!r} have a prior of their own"
+        todo = "take concentration out of its table"
+        raise fail(what, table["concentration"], "one example, whose forecast is right", todo)
+
+
+def _parted(keywords, specific):
+    """Return what is said to all classifiers, and what to one of them."""
+    to_all = {name: value for name, value in keywords.items() if name not in specific}
+    return to_all, {name: keywords[name] for name in keywords if name in specific}
 
 
 def _ledger(store: str) -> tuple[Any, bool]:
@@ -267,6 +335,22 @@ class Predictions(BatchClasses):
     ] = False
 
 
+class NewName(Options):
+    """Whether a name that the store lacks is a new one, and no slip of the pen."""
+
+    new: Annotated[
+        bool,
+        typer.Option("--new", help="Begin what the store does not have yet beside what it has."),
+    ] = False
+
+
+def _check_is_no_slip(what, name, names, is_new):
+    """Raise where a store has other names, and nobody says that this one is new."""
+    if names and name not in names and not is_new:
+        todo = f"{suggest(name, names)} nothing was recorded: add --new to begin another one"
+        raise fail(f"no such {what} in the store", name, names[:20], todo)
+
+
 class NamedBatch(Batch):
     """The name of a batch, when it was evaluated and which one it replaces."""
 
@@ -274,16 +358,19 @@ class NamedBatch(Batch):
 
 
 @command
-def add(source: Classifier, columns: Predictions, batch: NamedBatch) -> None:
+def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: NewName) -> None:
     """Record a batch: predictions, probabilities or item scores. Once more changes nothing."""
     from bayescm.online.ledger import Ledger
     from bayescm.online.monitor import Monitor
 
     name, keywords = batch.batch_id, {"at": batch.at, "corrects": batch.corrects}
+    columns = columns.with_defaults(tables(source.config).get(source.classifier, {}))
     as_table = _counts if columns.probability is None else _forecasts
     if columns.score is not None:
         as_table = _item_scores
     ledger, is_new = _ledger(source.store)
+    is_named = beginning.new or source.classifier in names_of(source.config)
+    _check_is_no_slip("classifier", source.classifier, ledger.classifiers(), is_named)
     with Monitor(ledger, source.classifier) as monitor:
         with _at_hand(columns.file) as columns.file:
             table = as_table(columns, monitor.labels())
@@ -399,19 +486,16 @@ def status(
 
     from bayescm.cli.output import show
     from bayescm.online.ledger import Ledger
-    from bayescm.online.monitor import Monitor, applicable_rules, monitor_of
 
     with Ledger(source.store, create=False) as ledger:
-        names = ledger.classifiers() if source.classifier is None else [source.classifier]
-        settings = _settings(memory, ledger, names)
+        single = source.classifier
+        names = ledger.classifiers() if single is None else [single]
+        if single is None:
+            _concentration(memory, map(ledger.empty, names))
         parts = {}
         for name in names:
-            if source.classifier is None:
-                monitor = monitor_of(ledger, name, settings)
-                limits = applicable_rules(monitor, rules_of(rules, rules.keywords()))
-            else:
-                monitor = Monitor(ledger, name, **settings)
-                limits = rules_of(rules, monitor.rules)
+            asked = [memory, rules], source.config
+            monitor, limits = monitor_and_rules(ledger, name, *asked, is_one_of_all=single is None)
             parts[name] = _now(monitor, interval, limits)
     cautions = {name: part.attrs.get("caution") for name, part in parts.items()}
     caution = "; ".join(f"{name}: {text}" for name, text in cautions.items() if text)
@@ -494,9 +578,10 @@ def history(
     """Show the interval of every measure after every batch."""
     from bayescm.cli.output import show
 
-    with _monitor(source, memory) as monitor:
+    monitor, limits = _monitor(source, memory, rules)
+    with monitor:
         asked = interval.keywords() | question.keywords() | latest.keywords()
-        ends = monitor.history(**asked, **rules_of(rules, monitor.rules))
+        ends = monitor.history(**asked, **limits)
     frame = ends.drop_vars(["positive", "recorded_at"], errors="ignore").to_dataframe()
     frame = frame.reset_index()
     keys = [name for name in ("batch_id", "at", "since", "n", "class") if name in frame.columns]
@@ -527,8 +612,8 @@ def alarms(
     from bayescm.cli.output import show
 
     fails = new.exit_code
-    with _monitor(source, memory) as monitor:
-        limits = rules_of(rules, monitor.rules)
+    monitor, limits = _monitor(source, memory, rules)
+    with monitor:
         table = monitor.alarms(since=rules.since, new=new.new, **limits)
     shown = ("batch_id", "at", "rule", "sentence", "incident", "on", "acknowledged")
     hidden = [name for name in table.columns if name not in shown]
@@ -541,8 +626,9 @@ def incidents(source: Classifier, memory: Memory, rules: RulesSince, output: Out
     """List the incidents so far: alarms that belong together, and which are open."""
     from bayescm.cli.output import show
 
-    with _monitor(source, memory) as monitor:
-        table = monitor.incidents(since=rules.since, **rules_of(rules, monitor.rules))
+    monitor, limits = _monitor(source, memory, rules)
+    with monitor:
+        table = monitor.incidents(since=rules.since, **limits)
     number = "one incident" if len(table) == 1 else f"{len(table)} incidents"
     header = f"{number}, {(table['state'] == 'open').sum()} open"
     show(table, output, header, hidden=["since", "rule", "measure"])
@@ -564,8 +650,8 @@ def acknowledge(
 ) -> None:
     """Acknowledge the alarms of the same rules: they are no longer new."""
     note = acknowledgement.note
-    with _monitor(source, memory) as monitor:
-        limits = rules_of(rules, monitor.rules)
+    monitor, limits = _monitor(source, memory, rules)
+    with monitor:
         table = monitor.alarms(since=rules.since, new=True, **limits)
         if acknowledgement.batch:
             table = table[table["batch_id"].isin(acknowledgement.batch)]
@@ -590,8 +676,9 @@ def plot(
     from bayescm.cli.output import save_picture
 
     path = picture.out
-    with _monitor(source, memory) as monitor:
-        figure = monitor.plot(**interval.keywords(), **rules_of(rules, monitor.rules))
+    monitor, limits = _monitor(source, memory, rules)
+    with monitor:
+        figure = monitor.plot(**interval.keywords(), **limits)
     picture.refuse_unread()
     save_picture(figure, path)
 
@@ -631,7 +718,9 @@ class ChallengeBatch(BatchClasses, Batch):
 
 
 @command
-def challenge(source: Challenge, columns: ChallengeBatch, output: Output) -> None:
+def challenge(
+    source: Challenge, columns: ChallengeBatch, beginning: NewName, output: Output
+) -> None:
     """Add a batch of both, and say whether the challenger is to be promoted."""
     from bayescm.cli import evidence
     from bayescm.cli.output import show
@@ -650,7 +739,9 @@ def challenge(source: Challenge, columns: ChallengeBatch, output: Output) -> Non
         batch_id, keywords = columns.batch_id, {"at": columns.at, "corrects": columns.corrects}
         ledger, is_new = _ledger(source.store)
         with Challenge(ledger, name, **rule) as challenge:
-            earlier = ledger.challenges().get(name, {})
+            challenges = ledger.challenges()
+            _check_is_no_slip("challenge", name, sorted(challenges), beginning.new)
+            earlier = challenges.get(name, {})
             columns.fill({k: earlier[k] for k in ("labels", "positive") if k in earlier})
             predicted = [columns.champion, columns.challenger]
             numeric = _are_numbers(earlier.get("labels", ()))
@@ -714,8 +805,8 @@ def notify(
         todo = "add --url https://..., --command '...' or --log"
         raise fail("nobody to hand alarms to", ..., "a URL, a command or the log", todo)
     since, dry_run = rules.since, hooks.dry_run
-    with _monitor(source, memory) as monitor:
-        limits = rules_of(rules, monitor.rules)
+    monitor, limits = _monitor(source, memory, rules)
+    with monitor:
         rules.refuse_unread(later=output)
         table = notify(monitor, *receivers, since=since, dry_run=dry_run, **limits)
     failed = table["problem"] != ""
@@ -776,13 +867,35 @@ def serve(
     from bayescm.online import serve
     from bayescm.online.ledger import Ledger
 
+    settings = memory.keywords("forgetting", "window", "measures", "order")
     with Ledger(source.store, create=False) as ledger:
-        settings = _settings(memory, ledger, ledger.classifiers())
+        settings |= _concentration(memory, map(ledger.empty, ledger.classifiers()))
+        settings["classifiers"] = _of_single_classifiers(ledger, source.config, memory, rules)
     rule = promotion.keywords("measure", "margin", "planned")
     settings |= {"challenge": {**rule, "prob": promotion.challenge_prob}}
     settings |= interval.keywords() | rules_of(rules, rules.keywords()) | server.keywords()
     server.refuse_unread()
     serve(source.store, **settings)
+
+
+def _of_single_classifiers(ledger, config, memory, rules):
+    """Return the settings and rules of the classifiers that have a table in the file."""
+    from bayescm.cli import evidence
+
+    of_single = {}
+    for name, table in tables(config).items():
+        of_one, limits = memory.with_defaults(table), rules.with_defaults(table)
+        names = {*table} - memory.on_command_line() - rules.on_command_line()
+        settings = of_one.keywords(*names) | rules_of(limits, names)
+        if "concentration" in settings:
+            if name not in ledger.classifiers():
+                todo = "add its first batch, or take its concentration out of the file"
+                raise fail("a prior of a classifier without batches", name, "", todo)
+            labels = ledger.empty(name)
+            _check_has_prior(name, table, labels)
+            settings |= evidence.prior(of_one, labels)
+        of_single[name] = settings
+    return of_single
 
 
 @command

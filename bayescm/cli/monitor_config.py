@@ -3,7 +3,8 @@
 
 The file is named by ``--config``, or else is that of the working directory. What stands in it takes
 the place of the defaults of options: an option on the command line, or in the environment, goes
-before it. A list, such as the floors, is replaced as a whole.
+before it. A list, such as the floors, is replaced as a whole. What stands in the table of a
+classifier, ``[classifiers.NAME]``, goes before what stands there for all.
 """
 
 import re
@@ -22,30 +23,60 @@ _SCORES = ("score", "item", "range", "lower_is_better")
 _NUMBERS = ("forgetting", "window", "rate", "reference", "prob")
 _LIMITS = ("floor", "tolerance")  # tables of measures and numbers
 _HOOKS = ("command", "url", "log")  # of the table [notify]
-_KEYS = ("store", *_TEXTS, *_SCORES, *_NUMBERS, "measures", "concentration", *_LIMITS, "notify")
+_TABLES = "classifiers"  # of which each is of one classifier
+_KEYS = (
+    *("store", *_TEXTS, *_SCORES, *_NUMBERS, "measures", "concentration", *_LIMITS),
+    *("notify", _TABLES),
+)
+_OF_ALL = ("store", "classifier", "prob", "kind", "notify", _TABLES)
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Make the values of the file the defaults of the options of a command."""
+    """Make the values of the file the defaults of the options of a command; return the file."""
+    file = config_file(path)
+    if file is not None:
+        context.default_map = defaults(file)
+    return file
+
+
+def config_file(path: Path | None) -> Path | None:
+    """Return the file that is named, or that of the working directory, or None."""
     file = Path(NAME) if path is None else path
-    if path is None and not file.is_file():
+    if file.is_file():
+        return file
+    if path is None:
         return None
-    if not file.is_file():
-        allowed = f"a TOML file such as {NAME}"
-        raise fail("no such file", str(file), allowed, "check the path of --config")
-    context.default_map = defaults(file)
-    return path
+    allowed = f"a TOML file such as {NAME}"
+    raise fail("no such file", str(file), allowed, "check the path of --config")
 
 
 def defaults(file: Path) -> dict[str, Any]:
     """
-    Return what a file says, by the keywords of the options.
+    Return what a file says of all classifiers, by the keywords of the options.
 
     Raises
     ------
     ValueError
         If it is no TOML, has a key that is not known, or a value of another kind.
     """
+    return _read(file)[0]
+
+
+def tables(file: Path | None) -> dict[str, dict[str, Any]]:
+    """Return what a file says of single classifiers, by their names."""
+    return {} if file is None else _read(file)[1]
+
+
+def names_of(file: Path | None) -> set[str]:
+    """Return the names of the classifiers that a file speaks of."""
+    if file is None:
+        return set()
+    of_all, of_single = _read(file)
+    return {*of_single, *[of_all[name] for name in ("classifier",) if name in of_all]}
+
+
+def _read(file):
+    """Return the values of a file for all classifiers, and for single ones."""
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
@@ -54,10 +85,21 @@ def defaults(file: Path) -> dict[str, Any]:
     hooks = content.pop("notify", {})
     _check(file, "notify", hooks, isinstance(hooks, Mapping), "a table [notify]")
     _check_keys(file, hooks, _HOOKS)
-    values: dict[str, Any] = {}
-    for name, value in (content | hooks).items():
-        values[name] = _value(file, name, value)
-    return values
+    of_single = content.pop(_TABLES, {})
+    allowed = f"tables such as [{_TABLES}.spam]"
+    are_tables = isinstance(of_single, Mapping) and all(
+        isinstance(table, Mapping) for table in of_single.values()
+    )
+    _check(file, _TABLES, of_single, are_tables, allowed)
+    for table in of_single.values():
+        _check_keys(file, table, [name for name in _KEYS if name not in _OF_ALL])
+    return _values(file, content | hooks), {
+        name: _values(file, table) for name, table in of_single.items()
+    }
+
+
+def _values(file, table):
+    return {name: _value(file, name, value) for name, value in table.items()}
 
 
 def _check_keys(file, content, keys):

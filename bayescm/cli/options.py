@@ -19,6 +19,7 @@ and was not read when the command has computed, had no effect: it is refused by 
 anything is printed or written. A command therefore reads an option only where it uses it.
 """
 
+import copy
 import functools
 import inspect
 import re
@@ -26,7 +27,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, dataclass_transform, get_type_hints
+from typing import Annotated, Any, Literal, Self, dataclass_transform, get_type_hints
 
 import typer
 from typer.models import OptionInfo, ParameterInfo
@@ -88,6 +89,22 @@ class Options:
     def get(self, name: str) -> Any:
         """Return the value of an option, None where the group has no such option."""
         return self.keywords(name).get(name)
+
+    def has(self, name: str) -> bool:
+        """Return whether the group has an option, without reading it."""
+        return name in {field.name for field in fields(self)}  # type: ignore[arg-type]
+
+    def on_command_line(self) -> set[str]:
+        """Return the fields that stand on the command line, without reading them."""
+        return {*self._invocation.names} & {field.name for field in fields(self)}  # type: ignore[arg-type]
+
+    def with_defaults(self, values: Mapping[str, Any]) -> Self:
+        """Return the group with values for those of its fields that the command line lacks."""
+        group = copy.copy(self)
+        names = {field.name for field in fields(self)} - self.on_command_line()  # type: ignore[arg-type]
+        for name in names & {*values}:
+            setattr(group, name, values[name])
+        return group
 
     def fill(self, values: Mapping[str, Any]) -> None:
         """Set the fields that the command line leaves open."""

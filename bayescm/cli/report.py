@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from bayescm.cli.monitor import Forgetting, Rules, rules_of
+from bayescm.cli.monitor import Forgetting, Rules, monitor_and_rules
+from bayescm.cli.monitor_config import NAME, config_file, defaults
 from bayescm.cli.options import (
     Abstentions,
     BelongsWith,
@@ -119,7 +120,15 @@ class OfItems(Options):
 
 
 class OfMonitor(Forgetting, Rules):
-    """What the batches of a ledger are worth, and the rules of their alarms."""
+    """What the batches of a ledger are worth, the rules of their alarms, and the file of these."""
+
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            help=f"TOML file of a monitor; with --store {NAME} of the working directory.",
+        ),
+    ] = None
 
 
 @command
@@ -142,7 +151,6 @@ def report(
     """
     from bayescm.cli.output import say
     from bayescm.reporting import report
-    from bayescm.reporting.monitors import monitor_report
     from bayescm.reporting.render import check_path
 
     for option in items.keywords():
@@ -151,14 +159,13 @@ def report(
         raise fail(what, f"--{option}", "", f"write {command_line} --report report.html")
     out = _path(document.out, document.style)
     check_path(out, interactive=document.interactive)
-    if columns.store is not None:
+    if columns.store is not None or monitored.config is not None:
         if document.interactive:
             todo = "leave --interactive out; bayescm monitor serve has the pictures"
             raise fail("a monitor's report has none to point at", "--interactive", "a file", todo)
-        settings = {**interval.keywords(), **document.keywords("title"), **measures.keywords()}
-        settings |= _of_monitor(columns.store, results, monitored, prior)
-        document.refuse_unread()
-        say(f"written to {monitor_report(columns.store, out, **settings)}")
+        groups = (measures, prior, interval, monitored)
+        path = _report_of_monitor(columns, results, document, *groups, out)
+        say(f"written to {path}")
         return
     if columns.file is None:
         todo = "bayescm report FILE --actual y --predicted yhat -o report.html"
@@ -177,19 +184,25 @@ def report(
         say("Of studies of a diagnostic test, --meta-analysis writes a meta-analysis.")
 
 
-def _of_monitor(store, results, monitored, prior) -> dict[str, Any]:
-    """Return which classifier of a ledger a report is of, its prior, and the rules that it has."""
-    from bayescm.cli import evidence
-    from bayescm.online import Ledger, Monitor
-    from bayescm.reporting.monitors import only_classifier
+def _report_of_monitor(columns, results, document, measures, prior, interval, monitored, out):
+    """Write the report of a classifier of a ledger; return where it is."""
+    from bayescm.online import Ledger
+    from bayescm.reporting.monitors import monitor_report, only_classifier
 
+    config = config_file(monitored.config)
+    values = {} if config is None else defaults(config)
+    store = columns.store or values.get("store")
+    if store is None:
+        what = "the file of --config names no store"
+        raise fail(what, str(config), "store = ...", "add --store")
+    groups = [group.with_defaults(values) for group in (measures, prior, monitored)]
+    settings = interval.with_defaults(values).keywords() | document.keywords("title")
     with Ledger(store, create=False) as ledger:
-        name = results.get("classifier") or only_classifier(ledger)
-        settings = {"classifier": name, **monitored.keywords("forgetting", "window", "order")}
-        labels = ledger.empty(name)
-        if "predicted" in labels.dims:
-            settings |= evidence.prior(prior, labels)
-        return settings | rules_of(monitored, Monitor(ledger, name).rules)
+        name = results.classifier or values.get("classifier") or only_classifier(ledger)
+        monitor, rules = monitor_and_rules(ledger, name, groups, config)
+        settings |= {"classifier": name, **monitor.settings, **rules}
+    document.refuse_unread()
+    return monitor_report(store, out, **settings)
 
 
 def _path(out, style):

@@ -692,6 +692,12 @@ class Monitor(LedgerClient):
         return bcm.plot_history(history, batches=batches, alarms=alarms, floor=floor)
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """The prior, the memory, the measures and the order that it was opened with."""
+        asked = {"concentration": self._concentration, "measures": self.measures}
+        return asked | self._memory | {"order": self._order}
+
+    @property
     def rules(self) -> tuple[str, ...]:
         """The keywords of the rules that `alarms` takes, of batches of this type."""
         further = "tolerance" if self.encoding == FORECASTS else "reference"
@@ -730,7 +736,12 @@ def _as_single_table(evidence, may_be_empty):
 # One of many classifiers, asked by the same settings for all of them
 
 
-def monitor_of(ledger: Ledger, classifier: str, settings: Mapping[str, Any]) -> Monitor:
+def monitor_of(
+    ledger: Ledger,
+    classifier: str,
+    settings: Mapping[str, Any],
+    specific: Mapping[str, Any] | None = None,
+) -> Monitor:
     """
     Return the monitor of one of many classifiers.
 
@@ -741,6 +752,8 @@ def monitor_of(ledger: Ledger, classifier: str, settings: Mapping[str, Any]) -> 
     settings : mapping
         Those of `Monitor` for all classifiers; None stands for the default. Measures and a prior
         of the other type of batches are left out.
+    specific : mapping, optional
+        Those of this one, which go before and of which none is left out.
     """
     applicable = {name: value for name, value in settings.items() if value is not None}
     table = ledger.empty(classifier)
@@ -749,18 +762,31 @@ def monitor_of(ledger: Ledger, classifier: str, settings: Mapping[str, Any]) -> 
     if "measures" in applicable:
         measures = [m for m in applicable["measures"] if _applies(m, table)]
         applicable["measures"] = measures or None
-    return Monitor(ledger, classifier, **applicable)
+    return Monitor(ledger, classifier, **(applicable | dict(specific or {})))
 
 
-def applicable_rules(monitor: Monitor, rules: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those rules for all classifiers that a monitor has, with limits of its measures."""
+def applicable_rules(
+    monitor: Monitor, rules: Mapping[str, Any], specific: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """
+    Return the rules of one of many classifiers.
+
+    Parameters
+    ----------
+    monitor : Monitor
+    rules : mapping
+        Those of `Monitor.alarms` for all classifiers; what this one lacks, and limits of measures
+        of the other type of batches, are left out.
+    specific : mapping, optional
+        Those of this one, which go before and of which none is left out.
+    """
     table = monitor.ledger.empty(monitor.classifier)
     applicable = {name: rule for name, rule in rules.items() if name in monitor.rules}
     for name, rule in applicable.items():
         if isinstance(rule, Mapping):
             limits = {measure: size for measure, size in rule.items() if _applies(measure, table)}
             applicable[name] = limits
-    return applicable
+    return applicable | dict(specific or {})
 
 
 def _applies(measure, table):

@@ -6,6 +6,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm.cli import main
+from bayescm.online.web.state import dashboard_state
 
 ROWS = "actual,predicted\nsick,sick\nwell,sick\nwell,well\nsick,well\nsick,sick\n"
 
@@ -167,6 +168,125 @@ def test_what_is_asked_for_every_time_stands_in_a_file(run, tmp_path):
     (tmp_path / "monitor.toml").rename(folder / "other.toml")
     (tmp_path / "e.db").rename(folder / "e.db")
     assert "recall" in run("status", "--config", "elsewhere/other.toml")[1].out
+
+
+def test_a_name_that_the_store_lacks_is_begun_on_purpose(run, tmp_path):
+    add = ("add", "a.csv", "--store", "e.db", "--batch", "1", "--positive", "sick")
+    assert run(*add, "--classifier", "spam filter")[0] == 0
+    code, said = run(*add, "--classifier", "spam fliter")
+    assert (code, "nothing was recorded: add --new" in said.err) == (
+        2,
+        True,
+    )
+    assert run(*add)[0] == 2  # nor is --classifier left out by oversight
+    for _ in range(2):  # and may be sent again
+        assert run(*add, "--classifier", "another", "--new")[0] == 0
+    (tmp_path / "monitor.toml").write_text("[classifiers.third]\npositive = 'sick'\n")
+    assert run(*add[:-2], "--classifier", "third")[0] == 0
+    (tmp_path / "two.csv").write_text("actual,champion,challenger\na,a,b\nb,b,b\n")
+    duel = ("challenge", "two.csv", "--batch", "1", "--store", "e.db", "--no-positive", "--name")
+    assert run(*duel, "duel")[0] == 0
+    code, said = run(*duel, "dual")
+    assert (code, "Did you mean 'duel'?" in said.err) == (2, True)
+    assert run(*duel, "dual", "--new")[0] == 0
+
+
+TABLES = """
+store = "e.db"
+measures = ["recall"]
+prob = 0.8
+
+[floor]
+recall = 0.9
+
+[classifiers.spam]
+positive = "sick"
+measures = ["specificity", "f1"]
+concentration = 2
+floor = { specificity = 0.99 }
+
+[classifiers.risk]
+positive = "sick"
+probability = "p"
+"""
+
+
+@pytest.fixture
+def two_classifiers(run, tmp_path):
+    """Write a file of settings, and batches of predictions and of probabilities."""
+    (tmp_path / "monitor.toml").write_text(TABLES)
+    rows = "".join(
+        f"{row},{p}\n" for row, p in zip(ROWS.split()[1:], (0.9, 0.4, 0.1, 0.3, 0.8), strict=True)
+    )
+    (tmp_path / "a.csv").write_text("actual,predicted,p\n" + rows * 20)
+    for name in ("spam", "risk"):
+        assert run("add", "a.csv", "--classifier", name, "--batch", "monday")[0] == 0
+    return tmp_path
+
+
+@pytest.mark.usefixtures("two_classifiers")
+def test_a_file_may_say_something_else_of_each_classifier(run):
+    rows = json.loads(run("status", "--format", "json")[1].out)
+    measures = {(row["classifier"], row["measure"]) for row in rows}
+    assert {m for name, m in measures if name == "spam"} == {"specificity", "f1"}
+    assert ("risk", "auc") in measures  # recall, which is said to all, is none of probabilities
+    assert ("risk", "recall") not in measures
+    (alone,) = json.loads(
+        run("status", "--classifier", "spam", "-m", "f1", "--format", "json")[1].out
+    )
+    (f1,) = [row for row in rows if row["measure"] == "f1"]
+    assert alone["mean"] == f1["mean"]
+    assert run("status", "--classifier", "risk")[0] == 0
+    assert run("alarms", "--classifier", "risk")[0] == 0
+    code, said = run("status", "--classifier", "risk", "-m", "recall")
+    assert (code, "recall" in said.err) == (2, True)  # on the command line it is meant
+
+
+def test_a_report_goes_by_the_file_too(run, two_classifiers):
+    for arguments in (("--store", "e.db"), ("--config", "monitor.toml")):
+        with pytest.raises(SystemExit) as left:
+            main(["report", *arguments, "--classifier", "spam", "-o", "r.md"])
+        assert not left.value.code
+        text = (two_classifiers / "r.md").read_text()
+        assert "80%" in text
+        assert "specificity" in text
+        assert "recall" not in text.split("## ")[1]
+
+
+def test_the_dashboard_goes_by_the_file_too(two_classifiers, monkeypatch):
+    asked = {}
+    monkeypatch.setattr("bayescm.online.serve", lambda store, **settings: asked.update(settings))
+    with pytest.raises(SystemExit) as left:
+        main(["monitor", "serve"])
+    assert not left.value.code
+    spam = asked["classifiers"]["spam"]
+    assert (spam["concentration"], spam["floor"]) == (2, {"specificity": 0.99})
+    assert asked["floor"] == {"recall": 0.9}
+    with bcm.online.Ledger(two_classifiers / "e.db") as ledger:
+        server = {"host", "port"}
+        settings = {name: value for name, value in asked.items() if name not in server}
+        state = dashboard_state(ledger, settings)
+        shown = state.classifier("spam").measures["measure"].tolist()
+        assert shown == ["specificity", "f1"]
+        assert state.rules_of("spam")["floor"] == {"specificity": 0.99}
+        assert not state.rules_of("risk").get("floor")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[classifiers.risk]\nconcentration = 2", "have a prior of their own: '2'"),
+        ("[classifiers.risk]\nmeasures = ['recall']", "recall"),
+        ("[classifiers.risk]\nstore = 'x'", "unknown key in monitor.toml: 'store'"),
+        ("classifiers = 'risk'", "classifiers in monitor.toml: 'risk'. Expected tables"),
+        ("[classifiers.risk]\ntolerance = 1", "Expected a table [tolerance]"),
+    ],
+)
+def test_the_table_of_a_classifier_is_taken_at_its_word(run, two_classifiers, text, message):
+    (two_classifiers / "monitor.toml").write_text(text)
+    for option in (("--classifier", "risk"), ()):
+        code, said = run("status", "--store", "e.db", *option)
+        assert (code, message in said.err) == (2, True), said
 
 
 @pytest.mark.parametrize(

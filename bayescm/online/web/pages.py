@@ -91,7 +91,7 @@ def classifier(
         ends, observed = state.history(name)
         ends = ends.assign_coords(at=ends[state.settings.get("order") or "at"])
         times = time_axis(ends["at"].values)
-        pictures = panels(ends, observed, current.alarms, state.rules.get("floor"))
+        pictures = panels(ends, observed, current.alarms, state.rules_of(name).get("floor"))
     return page(
         "classifier.html.j2",
         classifier=current,

@@ -105,6 +105,8 @@ class DashboardState:
         Those of `Monitor`.
     rules : dict
         Those of `Monitor.alarms`.
+    classifiers : dict
+        Settings and rules of single classifiers, by their names.
     challenge : dict
         ``measure``, ``margin``, ``prob`` and ``planned`` of `Challenge`.
     prob, kind : float, str
@@ -114,6 +116,7 @@ class DashboardState:
     ledger: Ledger
     settings: dict[str, Any] = field(default_factory=dict)
     rules: dict[str, Any] = field(default_factory=dict)
+    classifiers: dict[str, dict[str, Any]] = field(default_factory=dict)
     challenge: dict[str, Any] = field(default_factory=dict)
     prob: float = 0.95
     kind: str = "hdi"
@@ -129,8 +132,17 @@ class DashboardState:
     def monitor(self, classifier: str) -> Monitor:
         """Return the monitor of a classifier, which keeps the batches it has read."""
         if classifier not in self._monitors:
-            self._monitors[classifier] = monitor_of(self.ledger, classifier, self.settings)
+            specific = self.classifiers.get(classifier, {})
+            settings = {name: value for name, value in specific.items() if name in _SETTINGS}
+            monitor = monitor_of(self.ledger, classifier, self.settings, settings)
+            self._monitors[classifier] = monitor
         return self._monitors[classifier]
+
+    def rules_of(self, classifier: str) -> dict[str, Any]:
+        """Return the rules of the alarms of a classifier."""
+        specific = self.classifiers.get(classifier, {})
+        rules = {name: rule for name, rule in specific.items() if name not in _SETTINGS}
+        return applicable_rules(self.monitor(classifier), self.rules, rules)
 
     def classifier(self, name: str) -> ClassifierState:
         """
@@ -149,7 +161,7 @@ class DashboardState:
     def _classifier_state(self, name, last):
         monitor = self.monitor(name)
         state = ClassifierState(name, last.batches, latest=last.latest[:19] + "Z")
-        rules = applicable_rules(monitor, self.rules)
+        rules = self.rules_of(name)
         try:
             batches = monitor.since_change(**rules)
             alarms, incidents = monitor.alarms_and_incidents(**rules)
@@ -169,7 +181,7 @@ class DashboardState:
     def history(self, classifier: str) -> tuple[xr.Dataset, xr.Dataset]:
         """Return the intervals after each of the latest batches, and what each batch shows."""
         monitor = self.monitor(classifier)
-        rules = applicable_rules(monitor, self.rules)
+        rules = self.rules_of(classifier)
         ends = monitor.history(prob=self.prob, kind=self.kind, last=SHOWN, **rules)
         return ends, monitor.observed(last=SHOWN)
 
@@ -219,12 +231,17 @@ def dashboard_state(ledger: Ledger, settings: dict[str, Any]) -> DashboardState:
     prob = check_prob(rules.pop("prob", 0.95))
     kind = check_kind(rules.pop("kind", "hdi"))
     challenge = rules.pop("challenge", None) or {}
+    classifiers = dict(rules.pop("classifiers", None) or {})
     of_monitors = {name: rules.pop(name) for name in _SETTINGS if name in rules}
     check_rules(rules)
+    for classifier, specific in classifiers.items():
+        check_rules({name: rule for name, rule in specific.items() if name not in _SETTINGS})
+        settings_of_one = {name: specific[name] for name in _SETTINGS if name in specific}
+        Monitor(ledger, classifier, **settings_of_one)
     # What no classifier and no challenge could be judged by is refused before there is any.
     Monitor(ledger, "any", **of_monitors)
     check_rate(rules.get("rate", RATE), rules.get("horizon", HORIZON))
     check_keywords(Challenge, challenge)
     Challenge(ledger, "any", **challenge)
     resolve(challenge.get("measure", "accuracy"))
-    return DashboardState(ledger, of_monitors, rules, challenge, prob, kind)
+    return DashboardState(ledger, of_monitors, rules, classifiers, challenge, prob, kind)
