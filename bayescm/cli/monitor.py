@@ -365,9 +365,10 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
 
     name, keywords = batch.batch_id, {"at": batch.at, "corrects": batch.corrects}
     columns = columns.with_defaults(tables(source.config).get(source.classifier, {}))
-    as_table = _counts if columns.probability is None else _forecasts
     if columns.score is not None:
         as_table = _item_scores
+    else:
+        as_table = _counts if columns.probability is None else _forecasts
     ledger, is_new = _ledger(source.store)
     is_named = beginning.new or source.classifier in names_of(source.config)
     _check_is_no_slip("classifier", source.classifier, ledger.classifiers(), is_named)
@@ -381,11 +382,16 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
     if is_new:
         with Monitor(Ledger(source.store), source.classifier) as monitor:
             added = monitor.add(name, table, **keywords)
-    size = (
-        f"{table.sizes['item']} items" if "item" in table.dims else f"{table.values.sum()} examples"
-    )
     outcome = "recorded" if added else "was there already, nothing changed"
-    print(f"batch {name} of {source.classifier}: {size}, {outcome}")
+    print(f"batch {name} of {source.classifier}: {_content(table)}, {outcome}")
+
+
+def _content(batch):
+    """Say what a batch holds, and of item scores what is better, which is said once for good."""
+    if "item" not in batch.dims:
+        return f"{batch.values.sum()} examples"
+    better = ", lower is better" if batch["lower_is_better"] else ""
+    return f"{batch.sizes['item']} items{better}"
 
 
 @contextlib.contextmanager

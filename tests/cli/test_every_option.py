@@ -20,6 +20,7 @@ CELLS = "--tp 65 --fn 15 --fp 35 --tn 30"
 RATED = "r.csv --raters ann,bob,llm --predicted yhat --positive 1"
 HALF = "h.csv --actual y --positive 1 --predicted a"
 SPAM, FORECASTS = "--store m.db --classifier spam", "--store m.db --classifier odds"
+MARKS = "--store m.db --classifier marks"
 ITEMS = "q.csv --system s"
 SCORED = "marks.csv --item item --score mark --system s --group text"
 TAGGED = "tags.csv --actual tags --predicted ta"
@@ -91,10 +92,15 @@ COMMANDS = {
     "monitor add": [
         "p.csv --store new.db --batch 1 --actual y --predicted a --positive 1 --at 2026-01-01",
         "p.csv --store new.db --batch 1 --actual y --probability r --positive 1 --at 2026-01-01",
+        "p.csv --store new.db --batch 1 --score r --item id --at 2026-01-01",
     ],
-    "monitor status": [SPAM, FORECASTS],
-    "monitor history": [SPAM, FORECASTS],
-    "monitor alarms": [f"{SPAM} {LOW}", f"{FORECASTS} --rate .5 --floor auc=.999"],
+    "monitor status": [SPAM, FORECASTS, f"{MARKS} -m mean"],
+    "monitor history": [SPAM, FORECASTS, f"{MARKS} -m mean"],
+    "monitor alarms": [
+        f"{SPAM} {LOW}",
+        f"{FORECASTS} --rate .5 --floor auc=.999",
+        f"{MARKS} -m mean --rate .5 --floor mean=.95",
+    ],
     "monitor incidents": [f"{SPAM} {LOW}", f"{FORECASTS} --rate .5 --floor auc=.999"],
     "monitor acknowledge": [f"{SPAM} {LOW}"],
     "monitor plot": [f"{SPAM} {LOW} -o h.png"],
@@ -272,7 +278,7 @@ def files(tmp_path_factory):
     numbers = {"s": score.round(4), "r": (1 / (1 + np.exp(-1.5 * score))).round(4)}
     numbers["w"] = rng.integers(1, 4, size)
     table = pd.DataFrame({"y": y, **answers, **numbers, "g": np.arange(size) % 2 * 10})
-    table["k"] = np.arange(size) // 3 % 5
+    table["k"], table["id"] = np.arange(size) // 3 % 5, np.arange(size)
     table.to_csv(folder / "p.csv", index=False)
     halves = table.assign(repeat=np.arange(size) % 2, half=np.arange(size) // 2 % 2)
     halves.to_csv(folder / "halves.csv", index=False)
@@ -323,6 +329,10 @@ def write_ledgers(folder, y, probability):
         for day in range(3):
             forecasts = bcm.from_probabilities(y, probability, positive=1)
             monitor.add(day, forecasts, at=f"2026-01-{day + 1:02}")
+    with online.Monitor(str(folder / "m.db"), "marks") as monitor:
+        for day in range(8):
+            marks = np.linspace(1 - day / 10, 1, 25)
+            monitor.add(day, bcm.from_item_scores(marks, range=(0, 1)), at=f"2026-01-{day + 1:02}")
     with online.Challenge(str(folder / "c.db"), "challenge") as challenge:
         outcomes = bcm.from_classifiers(y, {"a": y, "b": 1 - y}, positive=1)
         challenge.add("1", outcomes, "2026-01-01")
