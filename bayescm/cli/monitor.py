@@ -191,6 +191,7 @@ def monitor_and_rules(
         Whether the command line speaks to all classifiers.
     """
     from bayescm.cli import evidence
+    from bayescm.online.encoding import variables_of
     from bayescm.online.monitor import applicable_rules, monitor_of
 
     table, labels = tables(config).get(classifier, {}), ledger.empty(classifier)
@@ -210,7 +211,7 @@ def monitor_and_rules(
         limits |= rules_of(group, [name for name in _RULES if name in names])
     if "measures" in passed:
         limits |= {
-            name: _limits_of(limits[name], settings["measures"])
+            name: _limits_of(limits[name], settings["measures"], variables_of(labels))
             for name in limits.keys() & {"floor", "tolerance"} - passed
         }
     return monitor, applicable_rules(monitor, *_parted(limits, specific))
@@ -219,20 +220,19 @@ def monitor_and_rules(
 _RULES = ("rate", "floor", "reference", "tolerance")
 
 
-def _limits_of(limits, measures):
+def _limits_of(limits, measures, variables):
     """Return the limits that a file sets for the measures of the command line."""
     from bayescm.measures.catalogue import resolve
 
-    names = {resolve(measure).__name__ for measure in measures}
-    return {name: size for name, size in limits.items() if resolve(name).__name__ in names}
+    names = {resolve(measure, variables).__name__ for measure in measures}
+    return {name: limits[name] for name in limits if resolve(name, variables).__name__ in names}
 
 
 def _check_has_prior(classifier, table, labels):
-    """Raise where the table of a classifier of probabilities has a prior of counts."""
+    """Raise where a prior of counts is in the table of a classifier of other batches."""
     if "concentration" in table and "predicted" not in labels.dims:
-        what = f"the forecasts of {classifier!r} have a prior of their own"
-        todo = "take concentration out of its table"
-        raise fail(what, table["concentration"], "one example, whose forecast is right", todo)
+        what = f"concentration is of counts, and {classifier!r} has none"
+        raise fail(what, table["concentration"], "", "take concentration out of its table")
 
 
 def _parted(keywords, specific):

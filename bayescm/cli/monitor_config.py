@@ -25,8 +25,8 @@ _LIMITS = ("floor", "tolerance")  # tables of measures and numbers
 _HOOKS = ("command", "url", "log")  # of the table [notify]
 _TABLES = "classifiers"  # of which each is of one classifier
 _KEYS = (
-    *("store", *_TEXTS, *_SCORES, *_NUMBERS, "measures", "concentration", *_LIMITS),
-    *("notify", _TABLES),
+    *("store", *_TEXTS, *_SCORES, *_NUMBERS, "measures", "concentration", *_LIMITS, "notify"),
+    _TABLES,
 )
 _OF_ALL = ("store", "classifier", "prob", "kind", "notify", _TABLES)
 

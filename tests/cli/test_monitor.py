@@ -275,7 +275,10 @@ def test_the_dashboard_goes_by_the_file_too(two_classifiers, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[classifiers.risk]\nconcentration = 2", "have a prior of their own: '2'"),
+        (
+            "[classifiers.risk]\nconcentration = 2",
+            "concentration is of counts, and 'risk' has none",
+        ),
         ("[classifiers.risk]\nmeasures = ['recall']", "recall"),
         ("[classifiers.risk]\nstore = 'x'", "unknown key in monitor.toml: 'store'"),
         ("classifiers = 'risk'", "classifiers in monitor.toml: 'risk'. Expected tables"),
