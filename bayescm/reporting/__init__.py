@@ -105,7 +105,7 @@ def report(
     ...     print(path.read_text().splitlines()[0])
     # Evaluation of a classifier
     """
-    from bayescm.evidence.types import type_of
+    from bayescm.evidence.types import is_members, type_of
     from bayescm.measures.display_names import check_display_names, displaying, names_in_call
     from bayescm.measures.labelled import several
     from bayescm.reporting import methods, render
@@ -117,6 +117,12 @@ def report(
     check_prob(prob), check_kind(kind)
     if checklist is not None:
         check_choice("checklist", checklist, methods.CHECKLISTS)
+    if is_members(evidence):
+        todo = (
+            "write a report of each; of folds also one of all together: "
+            "report(from_results(measure(combine(evidence, dim='data_set'), 'f1')), path)"
+        )
+        raise fail("a report covers a single evaluation", list(evidence), "one", todo, TypeError)
     of_examples = type_of(evidence).unit == "examples"
     settings = {"prob": prob, "kind": kind, "rope": rope, "random_seed": random_seed}
     asked = {"n": n, "model": model, "concentration": concentration, "positive": positive}

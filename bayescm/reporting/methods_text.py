@@ -14,11 +14,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import xarray as xr
+import pandas as pd
 
+from bayescm.answers.compare import Evidence
 from bayescm.answers.latex import escape_latex
+from bayescm.evidence.types import is_members
 from bayescm.measures.catalogue import resolve
-from bayescm.measures.display_names import DisplayNames, display_name, displaying
+from bayescm.measures.display_names import (
+    DisplayNames,
+    display_label,
+    display_name,
+    displaying,
+)
+from bayescm.reporting.symbols import SYMBOLS
 from bayescm.validate import check_kind, check_prob, fail
 
 _KINDS = {"hdi": "highest-density", "eti": "equal-tailed"}
@@ -74,7 +82,7 @@ class MethodsParagraph(NamedTuple):
 
 
 def methods_paragraph(
-    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    evidence: Evidence,
     measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
     prob: float = 0.95,
@@ -94,8 +102,9 @@ def methods_paragraph(
 
     Parameters
     ----------
-    evidence : DataArray, Dataset or DataTree
-        As `bayescm.report` takes it.
+    evidence : DataArray, Dataset, DataTree or mapping
+        As `bayescm.report` takes it; or several data sets by name, ``{"wdbc": ..., "heart": ...}``,
+        which the paragraph describes together.
     measures : str, callable or a sequence of these, optional
         By default those of `bayescm.report`.
     prob, kind, of, n, model, concentration, positive, draws, random_seed, **keywords
@@ -133,18 +142,28 @@ def methods_paragraph(
     asked = {"n": n, "model": model, "concentration": concentration, "positive": positive}
     asked |= {"of": None if of == "parameter" else of, "draws": draws}
     keywords |= {name: value for name, value in asked.items() if value is not None}
+    data_sets = evidence if is_members(evidence) else {"": evidence}
+    if not data_sets:
+        raise fail("no evidence", {}, "one data set or several", 'pass {"wdbc": counts}')
     with displaying(display_names):
-        recipe = recipe_of(evidence, measures, settings, keywords)
-        table, facts = recipe.table, recipe.facts()
+        recipes = {
+            name: recipe_of(of_data_set, measures, settings, keywords)
+            for name, of_data_set in data_sets.items()
+        }
+        table = pd.concat([recipe.table for recipe in recipes.values()])
+        facts = _common_facts([recipe.facts() for recipe in recipes.values()])
         names = list(dict.fromkeys(table["measure"]))
         models = _models(str(facts.get("Model", "")))
         if not models:
             todo = "describe the model of your own in your own words"
             raise fail("the model has no description", facts.get("Model"), "a model's name", todo)
         entries: dict[str, str] = {}
-        parts = [_design(recipe.evaluation().sentences), _of_measures(names)]
+        parts = [_design({name: r.evaluation().sentences for name, r in recipes.items()})]
+        parts += [_of_measures(names)]
         parts += [_of_model(name, entries, first=name == models[0]) for name in models]
-        parts.append(_of_intervals(facts, prob, facts.get("Intervals", _KINDS[kind]), table))
+        measured = "the differences in each measure" if "first" in table else "each measure"
+        kinds = facts.get("Intervals", _KINDS[kind])
+        parts.append(_of_intervals(facts, prob, kinds, table, measured))
         parts.append(_ESTIMANDS.get(of, ""))
         parts.append(_of_software(random_seed))
     entries |= {name: entry for name, entry in _SOFTWARE.items() if name in ("numpy", "scipy")}
@@ -153,9 +172,30 @@ def methods_paragraph(
     return MethodsParagraph("\n".join(filter(None, parts)) + "\n", "\n\n".join(entries.values()))
 
 
+def _common_facts(of_data_sets):
+    """Return the facts of all data sets, with every value of those that differ."""
+    names = dict.fromkeys(name for facts in of_data_sets for name in facts)
+    values = {
+        name: list(dict.fromkeys(str(facts[name]) for facts in of_data_sets if name in facts))
+        for name in names
+    }
+    return {name: "; or ".join(of_name) for name, of_name in values.items()}
+
+
 def _design(sentences):
-    first, *rest = sentences
-    return " ".join(escape_latex(sentence) for sentence in [f"The evaluation is of {first}", *rest])
+    """Say of each data set what differs between them, and of all what they have in common."""
+    lists = list(sentences.values())
+    if len(lists) == 1:
+        first, *rest = lists[0]
+        words = [f"The evaluation is of {first}", *rest]
+    else:
+        common = [line for line in lists[0] if all(line in other for other in lists)]
+        words = [f"The evaluation is of {len(lists)} data sets."]
+        for name, lines in sentences.items():
+            particular = [line for line in lines if line not in common]
+            words.append(f"{display_label(name)}: {' '.join(particular)}" if particular else "")
+        words += ["Of each data set:", " ".join(common)] if common else []
+    return " ".join(escape_latex(line) for line in words if line)
 
 
 def _of_measures(names):
@@ -207,7 +247,7 @@ def _of_model(name, entries, *, first):
     lines = [f"{subject} {written} ({escape_latex(_inside(head))}){cited}."]
     if formula := _formula(text):
         lines[0] = lines[0].removesuffix(".") + ":"
-        lines += [r"\begin{align*}", formula, r"\end{align*}"]
+        lines += [r"\begin{align*}", formula, r"\end{align*}", f"{SYMBOLS[name]}."]
     return "\n".join(lines)
 
 
@@ -217,7 +257,7 @@ def _formula(text):
     if match is None:
         return ""
     lines = [line.strip() for line in match[1].strip().splitlines() if line.strip()]
-    return "\n".join(f"  {line}" for line in lines)
+    return "\n".join(f"  {line}" for line in lines).rstrip(",") + ","
 
 
 _WORK = re.compile(r"(?P<authors>.+?) \((?P<year>\d{4})\)\. (?P<title>.+?)\. (?P<rest>.+)")
@@ -257,13 +297,13 @@ def _bibtex(field, text):
 # What was computed, and by what.
 
 
-def _of_intervals(facts, prob, kind, table):
+def _of_intervals(facts, prob, kind, table, measured):
     prior = f" The prior is: {facts['Prior']}." if "Prior" in facts else ""
     draws = f" from {facts['Draws']}" if "Draws" in facts else ""
     how = ", ".join(dict.fromkeys(str(how).partition(";")[0] for how in table["how"]))
     mass = f"{100 * prob:.4g}%"
     return escape_latex(
-        f"We report {mass} {kind} intervals of the posterior distribution of each measure, "
+        f"We report {mass} {kind} intervals of the posterior distribution of {measured}, "
         f"computed by {how}{draws}.{prior}"
     )
 

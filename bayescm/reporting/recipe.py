@@ -372,7 +372,10 @@ def _check_dims(counts, posterior):
             "a report covers a single evaluation",
             dim,
             sorted(allowed),
-            f"select one with counts.isel({dim}=0), or rename the dim: "
+            f"select one with isel({dim}=0), or, of folds, report their results: "
+            "from_results(measure(evidence, 'f1'))"
+            if dim == "data_set"
+            else f"select one with counts.isel({dim}=0), or rename the dim: "
             f'counts.rename({dim}="group")',
         )
 
@@ -848,6 +851,17 @@ class ResultsRecipe(Recipe):
         progress("comparison")
         return bcm.compare(self.evidence, self.measures or None, rope=self.rope, **self.asked)
 
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The comparison: results have no summary, as they are of differences."""
+        return self.comparison.assign(how=posterior_of(self.evidence).how)
+
+    @cached_property
+    def ranked(self) -> pd.DataFrame:
+        """The ranks of all classifiers."""
+        progress("ranks")
+        return bcm.ranks(self.evidence, self.measures or None, **self.of_ranks)
+
     def evaluation(self) -> Section:
         """Name classifiers, data sets, runs, and what was measured."""
         sizes, measured = self.evidence.sizes, self.evidence["result"].notnull().any("run")
@@ -863,9 +877,7 @@ class ResultsRecipe(Recipe):
 
     def summary(self) -> Section:
         """Give the ranks, and say who may be the best."""
-        progress("ranks")
-        ranked = bcm.ranks(self.evidence, self.measures or None, **self.of_ranks)
-        ranked = ranked.sort_values("expected_rank", ignore_index=True)
+        ranked = self.ranked.sort_values("expected_rank", ignore_index=True)
         best = [*map(display_label, ranked.loc[ranked["best_rank"] == 1, "classifier"])]
         sentence = f"{', '.join(best[:-1])} and {best[-1]} may each be the best."
         if len(best) == 1:
@@ -900,6 +912,7 @@ class ResultsRecipe(Recipe):
             [
                 "The data sets are taken for a sample of those that the answers are about.",
                 f"Runs share training examples; {share} of the examples are tested in each.",
+                *([caution] if (caution := self.ranked.attrs.get("caution")) else []),
             ]
         )
 

@@ -3,11 +3,13 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayescm as bcm
 from bayescm.posteriors.base import Posterior
 from bayescm.reporting import methods_text
+from bayescm.reporting.symbols import SYMBOLS
 
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 FOLD = {"fold": np.arange(80) // 2 % 4}
@@ -30,6 +32,7 @@ def test_every_work_that_is_cited_is_listed_and_no_other(evidence):
     assert text.count("{") == text.count("}")
     assert bibtex.count("{") == bibtex.count("}")
     prose = re.sub(r"\\begin{align.*?\\end{align\*}", "", text, flags=re.DOTALL)
+    prose = re.sub(r"\$[^$]+\$", "", prose)
     assert not re.search(r"(?<!\\)[_%&#]", prose)
 
 
@@ -95,3 +98,58 @@ def test_a_model_of_ones_own_has_no_description_here():
 
     with pytest.raises(ValueError, match="the model has no description"):
         bcm.methods_paragraph(COUNTS, "f1", model=mine)
+
+
+def formulas():
+    """Return the formula of every model that the paragraph can name, by its name."""
+    folder = methods_text._file("dirichlet_multinomial").parent
+    names = [path.stem for path in folder.glob("*.py") if path.stem != "__init__"]
+    texts = {
+        name: methods_text._file(name).read_text(encoding="utf-8")
+        for name in [*names, "correlated_t"]
+    }
+    return {name: methods_text._formula(text.split('"""')[1]) for name, text in texts.items()}
+
+
+def symbols(formula):
+    """Return the Greek and single Latin letters of a formula that are no index or constant."""
+    plain = re.sub(
+        r"\\(?:begin|end){.*?}|\\operatorname{.*?}|\\text{.*?}|\\mathrm{.*?}", " ", formula
+    )
+    plain = re.sub(r"_(?:{[^{}]*}|.)|\[i = j\]", " ", plain)
+    greek = re.findall(
+        r"\\(theta|lambda|eta|alpha|beta|sigma|tau|omega|mu|delta|rho|pi|phi)\b", plain
+    )
+    letters = re.findall(r"(?<![\\A-Za-z])[a-zA-Z](?![A-Za-z])", re.sub(r"\\[a-zA-Z]+", " ", plain))
+    return {*greek, *letters} - {"N", "P", "k", "i", "t"}
+
+
+def test_every_symbol_of_a_formula_is_defined():
+    assert formulas().keys() == SYMBOLS.keys()
+    for name, formula in formulas().items():
+        formula = re.sub(r"\bp\(|\\sin\^2", "function(", formula)
+        formula = formula.replace(r"\pi m", "m")  # the number
+        defined = symbols(" ".join(re.findall(r"\$([^$]+)\$", SYMBOLS[name])))
+        assert symbols(formula) - defined == set(), name
+
+
+def test_several_data_sets_are_described_together():
+    larger = bcm.from_cells(tp=165, fn=15, fp=35, tn=30)
+    text = bcm.methods_paragraph({"wdbc": COUNTS, "heart": larger}, "f1").text
+    assert text.startswith("The evaluation is of 2 data sets. wdbc: 145 examples of 2 classes")
+    assert "heart: 245 examples" in text
+    assert text.count("The model is") == 1
+    with pytest.raises(ValueError, match="no evidence"):
+        bcm.methods_paragraph({}, "f1")
+    with pytest.raises(TypeError, match="write a report of each"):
+        bcm.report({"wdbc": COUNTS, "heart": larger}, "all.md")
+
+
+def test_results_on_several_data_sets_are_described():
+    rng = np.random.default_rng(1)
+    rows = [(d, c, f, rng.normal(0.8, 0.05)) for d in range(4) for c in "ab" for f in range(5)]
+    table = pd.DataFrame(rows, columns=["data_set", "classifier", "fold", "accuracy"])
+    text = bcm.methods_paragraph(bcm.from_results(table)).text
+    assert "2 classifiers on 4 data sets, 5 runs on each" in text
+    assert "intervals of the posterior distribution of the differences in each measure" in text
+    assert "The model is hierarchical differences" in text

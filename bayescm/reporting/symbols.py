@@ -1,0 +1,118 @@
+"""What the symbols in the formula of each model mean: a sentence that goes on after it, in LaTeX.
+
+The formulas are those at the head of the model files, for readers of the file, which explains them
+at length. A methods paragraph has this sentence.
+"""
+
+_CELLS = r"$\theta$ are the probabilities of the cells"
+_PRIOR = r"$\lambda$ are the prior pseudo-counts"
+
+SYMBOLS = {
+    "averaged_folds": rf"where $\theta_k$ are the probabilities of the cells in fold $k$ of $M$, "
+    rf"$n_k$ is the number of its test examples, and {_PRIOR} of the cells",
+    "binormal": r"where $x_i$ is the score of example $i$, $\mu_c$ and $\tau_c$ are mean and "
+    r"precision of the scores of class $c$, $m$ and $s$ are the centre and the scale of the prior, "
+    r"taken from the scores, and $\lambda$ is the number of examples that it weighs",
+    "calibration": r"where $y$ is the outcome and $p$ the forecast, $m$ and $s$ are mean and "
+    r"standard deviation of the log odds of the forecasts, $\alpha$ and $\beta$ are level and "
+    r"slope of the departure from the forecasts, and $w$ is a random walk of second order over "
+    r"their log odds, of scale $\sigma$",
+    "correlated_t": r"where $\delta$ is the difference of two members, $\bar x$ and $s^2$ are mean "
+    r"and variance of their differences in $n$ folds, and $\rho$ is the share of the examples that "
+    r"is tested in a fold",
+    "crossed_groups": r"where $r_c$, $s_c$ and $p_c$ are recall, specificity and prevalence in "
+    r"cell $c$ (the last two with effects of the same form as the first), $r$ is the recall in the "
+    r"middle, $u_{a, c_a}$ is the effect of the level of attribute $a$, of scale $\tau_a$, $v_c$ "
+    r"is what the effects leave over, of scale $\omega$, $n_c$ is the number of examples in the "
+    r"cell, and $\theta_c$ are the probabilities of its matrix, which follow from the three rates",
+    "dirichlet_calibration": r"where $p_j$ is the forecast of class $j$ and $y$ the class that "
+    r"came true, $z_j$ is the standardised logarithm of the forecast, $\alpha_j$ moves a class, "
+    r"$\beta$ is one temperature for all, and $b_{jl}$, of scale $\sigma$, is what the forecast of "
+    r"class $l$ says of class $j$",
+    "dirichlet_multinomial": rf"where {_CELLS} of the confusion matrix, $n$ is the number of "
+    rf"examples, and {_PRIOR} of the cells",
+    "drifting": r"where $r$ is the prevalence, the recall or the specificity, $\pi_{tr}$ is its "
+    r"value in batch $t$, $\lambda_r$ and $\lambda'_r$ are prior pseudo-counts, "
+    r"$\mathrm{drift}_r$ is the standard deviation of its steps $\varepsilon_{tr}$ on the logit "
+    r"scale, and $\mathrm{hits}_{tr}$ of $\mathrm{trials}_{tr}$ examples are positive, or right",
+    "fixed_totals": r"where $r_i$ are the probabilities of the answers to examples of class $i$, "
+    r"$n_i$ is the number of these, $\lambda_i$ are the prior pseudo-counts, $\pi_i$ is the "
+    r"prevalence of the class, and $\theta_{ij}$ are the probabilities of the cells",
+    "hierarchical_calibration": r"where $y$ is the outcome and $p$ the forecast at site $g$, $m$ "
+    r"and $s$ are mean and standard deviation of the log odds of all forecasts, $\alpha_g$ and "
+    r"$\beta_g$ are level and slope of the site's departure from them, $\alpha$ and $\beta$ their "
+    r"means over sites, and $\tau_\alpha$ and $\tau_\beta$ their standard deviations",
+    "hierarchical_differences": r"where $x_{ir}$ is the difference of two classifiers in run $r$ "
+    r"on data set $i$, $\delta_i$ is their true difference there, $e_i$ are the errors of the "
+    r"runs, with the standard deviation $\sigma_i$ and the correlation $\rho$ (the share of the "
+    r"examples that is tested in a run), $I$ is the identity and $J$ the matrix of ones, "
+    r"$\delta_0$, $\sigma_0$ and $\nu$ are location, scale and degrees of freedom of the true "
+    r"differences over data sets, and $s$ is the size of a usual difference",
+    "hierarchical_folds": r"where $r_{ij}$ is the probability that a typical trained classifier "
+    r"answers $j$ to an example of class $i$, $\lambda_i$ are the prior pseudo-counts, $\eta_{kij}$"
+    r" are the logits in fold $k$, $c_j$ and $a$ are how far the training examples that all folds "
+    r"share move the threshold and the separation of the classes, $c_{kj}$ and $a_k$ how far those "
+    r"of fold $k$ do (normal effects about 0), $[i = j]$ is 1 where the answer is right and else "
+    r"0, and $n_{ki}$ is the number of test examples of class $i$ in fold $k$",
+    "hierarchical_groups": r"where $p_g$, $r_g$ and $s_g$ are prevalence, recall and specificity "
+    r"in group $g$, $p$, $r$ and $s$ those of the typical group, $\tau_p$, $\tau_r$ and $\tau_s$ "
+    r"the standard deviations between groups on the logit scale, $\Sigma$ is the covariance matrix "
+    r"of the last two with their correlation $\rho$, $n_g$ is the number of examples in the group, "
+    r"and $\theta_g$ are the probabilities of its cells, which follow from the three rates",
+    "hierarchical_rows": r"where $a_i$ is the probability that an example of class $i$ is "
+    r"classified correctly, $m$ is the mean of these over the $C$ classes and $\tau$ their spread "
+    r"on the logit scale, of which $w$ is the weight, $e_{ij}$ is the share of class $j$ among the "
+    r"errors, $\epsilon$ the prior weight of these shares, $\pi_i$ is the prevalence of the class "
+    r"and $v$ says how even prevalences are, $\theta_{ij}$ are the probabilities of the cells, and "
+    r"$n$ is the number of examples",
+    "importance_weighted": r"where $\phi_c$ is the probability of cell $c$ in the sample and "
+    r"$\theta_c$ that in the population, $w_c$ is the mean weight of the examples in the cell, "
+    rf"$m$ is the number of effective examples, and {_PRIOR} of the cells",
+    "item_score_slices": r"where $y_j$ and $\sigma_j$ are mean and standard deviation of the "
+    r"posterior of slice $j$ by itself, $\theta_j$ is its true mean, $\mu$ and $\tau$ are mean and "
+    r"standard deviation of these over slices, and $s$ is the scale of the prior of $\tau$",
+    "item_scores": r"where $F$ is the distribution of scores in the population of items, "
+    r"$\mathrm{DP}$ the Dirichlet process, $\delta(s)$ the point mass at $s$, $s_i$ the score of "
+    r"item $i$ of $n$, $l$ and $h$ are the lowest and the highest score that there can be, and $e$ "
+    r"is the number of pseudo-items at each of them",
+    "mislabelled": r"where $\theta_{ak}$ is the probability that an example is truly of class $a$ "
+    r"and is predicted as $k$, $e_a$ is the probability that its label is wrong, with prior "
+    r"pseudo-counts $\alpha_a$ and $\beta_a$, $E_{al}$ that it is labelled $l$, $p_{lk}$ are the "
+    rf"probabilities of label and prediction, $n$ is the number of examples, and {_PRIOR}",
+    "multilabel": r"where $c_{il}$ is 1 if example $i$ is in a cell (true or false positive or "
+    r"negative) of label $l$ and else 0, $g_i$ is the weight of the example, $p_{cl}$ that of the "
+    r"pseudo-examples in the cell, of which there are $e$, and $c_l$ is the total of the cell, "
+    r"proportional to its share in the population",
+    "noisy_labels": r"where $\text{rates}_{r,a,p}$ is the probability that rater $r$ answers $p$ "
+    r"to an example of class $a$, with the greater pseudo-count at the right answer, "
+    r"$\text{prevalence}_a$ is that of the class, and $\text{votes}_{i,r,p}$ is how often the "
+    r"rater gave example $i$ this answer",
+    "paired_folds": r"where $\theta$ are the probabilities of joint outcomes (the truth together "
+    rf"with the answer of each classifier), {_PRIOR}, $n_k$ is the number of test examples in fold "
+    r"$k$, $r_{mij}$ is the probability that classifier $m$ answers $j$ to an example of class "
+    r"$i$, $\eta_{mij}$ is its logarithm moved by training, $c_{mj}$ and $a_m$ are how far "
+    r"training sets move the threshold and the separation of the classes, and $[i = j]$ is 1 where "
+    r"the answer is right and else 0",
+    "paired_outcomes": r"where $\theta$ are the probabilities of joint outcomes (the truth "
+    rf"together with the answer of each classifier), $n$ is the number of examples, and {_PRIOR}",
+    "partly_labelled": r"where $\text{share}_k$ is that of stratum $k$ of $K$ among all examples, "
+    r"$N_k$ is the number of examples in it, $\text{truth}_k$ are the shares of the true classes "
+    r"in the stratum, $n_k$ are the labelled examples of each of them, and $\lambda_k$ are the "
+    r"prior pseudo-counts, with the sum $\lambda_{k+}$",
+    "pooled_folds": rf"where {_CELLS}, $\text{{counts}}_k$ is the confusion matrix of fold $k$ of "
+    rf"$M$ and $n_k$ the number of its examples, {_PRIOR} of the cells, and $\omega$ is the power "
+    r"by which the likelihood is discounted, as folds share training examples",
+    "repeated_items": r"where $x_i$ of $n_i$ answers to item $i$ are right, $p_i$ is its rate of "
+    r"right answers, $\delta(q_m)$ the point mass at the rate $q_m$ ($m = 0, \dots, M$), "
+    r"$w_m$ is the share of items that have this rate, with the prior shares $b$, and "
+    r"$\alpha$ is the number of items that the prior weighs",
+    "robust_groups": r"where $x_g$ is the logit of a rate (prevalence, recall or specificity) in "
+    r"group $g$, $m$ that of the typical group, $\tau$ the spread of most groups, and $\omega$ the "
+    r"share of groups that deviate from the others, by about $d$",
+    "scores": r"where $F$ is the distribution of the scores of the negatives, likewise of the "
+    r"positives, and $x_{(k)}$ is the $k$-th smallest score of the class",
+    "transferred_errors": r"where $\text{rates}_a$ are the probabilities of the judge's and the "
+    rf"classifier's answers to examples of class $a$, {_PRIOR}, $\text{{labelled}}_a$ are the "
+    r"answers to the $n_a$ labelled examples of the class, $\text{unlabelled}$ those to the $N$ "
+    r"others, and $\text{prevalence}_a$ is that of the class among these",
+}
