@@ -7,6 +7,7 @@ it where the probability of being worse reaches the mass that a verdict requires
 """
 
 import math
+import warnings
 from collections.abc import Hashable, Mapping
 from itertools import combinations, groupby
 from operator import itemgetter
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayescm.answers.tables import check_digits, text_of
+from bayescm.answers.tables import check_digits, decimals, text_of
 from bayescm.measures.display_names import (
     DisplayNames,
     check_display_names,
@@ -48,7 +49,7 @@ _KINDS = {"hdi": "highest-density", "eti": "equal-tailed"}
 _NUMBERS = ("lower", "upper")
 _TIE = 1e-9  # sums of probabilities that differ by rounding alone are equal
 _OF_PAIRS = ("first", "second", "p_better", "p_worse")
-_MARK = r"$^{\dagger}$"
+_MARK, _UNDEFINED = r"$^{\dagger}$", r"$^{\ast}$"
 
 
 def escape_latex(text: object) -> str:
@@ -93,7 +94,8 @@ def latex_table(
     center : {"mean", "point"}
         The number before the interval: the posterior mean, or the plug-in estimate.
     digits : int, default 2
-        Decimals of the numbers.
+        Decimals of the numbers; at most as many as their ``error`` leaves certain, and two, of
+        which a warning says how many cells it is.
     caption, label : str, optional
         Text of the caption, to which the meaning of cells, bold and marks is added; and what the
         table is referred to by. ``label`` is LaTeX as it stands.
@@ -106,6 +108,11 @@ def latex_table(
     str
         A ``table`` environment in the style of booktabs, ``\usepackage{booktabs}``. Text is
         escaped; names beyond Latin letters need lualatex or xelatex.
+
+    Warns
+    -----
+    UserWarning
+        If the error of some numbers leaves fewer than ``digits`` decimals certain.
 
     Raises
     ------
@@ -149,6 +156,7 @@ def latex_table(
             todo = "select one of the two, such as one estimand"
             raise fail("two rows of the summary share a cell", key, "one for each cell", todo)
         cells[key] = record
+    _warn_of_fewer_digits(cells.values(), digits)
     members = list(dict.fromkeys(frame[rows]))
     columns = _ordered(frame, levels)
     marks: dict[tuple, str] = {}
@@ -189,6 +197,8 @@ def latex_table(
     notes = [escape_latex(caption) + stop if caption else "", _meaning(frame, center)]
     notes += [f"The mean of {medians} is infinite, and its median is given."] if medians else []
     notes += [] if pairs is None else [_meaning_of_marks(pairs, ties, methods)]
+    if any(_UNDEFINED in line for line in body):
+        notes.append(f"{_UNDEFINED}: 0/0 in the evidence, so that the prior decides.")
     if levels != ["measure"] and frame["measure"].nunique() == 1:
         name = escape_latex(written[frame["measure"].iloc[0]])
         notes[1:1] = [] if name in notes[0] else [f"{name}."]
@@ -230,6 +240,7 @@ def _summary(frame, center):
     columns = [*index, *_NUMBERS, *(["error"] if "error" in frame else [])]
     plain = pd.DataFrame(frame)[columns].astype(dict.fromkeys(index, object))
     plain = plain.assign(**{"center of the cell": frame[center], "has no mean": False})
+    plain["is 0/0"] = frame["point"].isna() if "point" in frame else False
     if center == "mean" and "median" in frame:
         infinite = np.isinf(frame["mean"].to_numpy(float))
         middle = frame["mean"].where(~infinite, frame["median"])
@@ -287,12 +298,29 @@ def _cell(record, center, digits, mark):
     error = float(record.get("error", math.nan))
     middle, low, high = (_number(value, error, digits) for value in (middle, low, high))
     middle = rf"\textbf{{{middle}}}" if mark == "best" else middle
-    return f"{middle} [{low}, {high}]" + (_MARK if mark == "similar" else "")
+    marks = (_MARK if mark == "similar" else "") + (_UNDEFINED if record["is 0/0"] else "")
+    return f"{middle} [{low}, {high}]{marks}"
+
+
+def _warn_of_fewer_digits(records, digits):
+    """Warn where decimals that were asked for are beyond the error of a number."""
+    errors = [float(record.get("error", math.nan)) for record in records]
+    fewer = [error for error in errors if decimals(error, digits) < digits]
+    if fewer:
+        warnings.warn(
+            f"{len(fewer)} of {len(errors)} cells have fewer than {digits} decimals: the error of "
+            f"their numbers is up to {max(fewer):.1g}. summary(..., draws=) or accuracy= makes it "
+            "smaller, where numbers are drawn or integrated.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _number(value, error, digits):
     if math.isinf(value):
         return r"$\infty$" if value > 0 else r"$-\infty$"
+    if 0 < abs(value) < 0.5 * 10.0**-digits:  # in tables of papers no 4e-03
+        return f"{0:.{decimals(error, digits)}f}"
     text = text_of(value, error, digits)
     return f"$-${text[1:]}" if text.startswith("-") else text
 

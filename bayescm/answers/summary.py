@@ -39,6 +39,7 @@ from bayescm.validate import check_kind, check_prob, fail
 
 type Evidence = xr.DataArray | xr.Dataset | xr.DataTree
 COLUMNS = ("point", "mean", "median", "sd", "lower", "upper", "how", "error", "undefined")
+_MOST_NAMED = 6  # measures in a caution
 _SITES = {"population": "mean of all", "new": "a new one"}
 _SITE_COLUMNS = ("measure", "group", "classifier", "point", "mean", "lower", "upper", "error")
 
@@ -89,9 +90,10 @@ def summary(
         ``lower`` and ``upper`` bound the interval, ``how`` says how the numbers were computed and,
         if the interval is not of the kind asked for, why; ``error`` is the
         numerical error of its bounds, as of `bayescm.interval`, and ``undefined`` the fraction of
-        the posterior in which the measure is 0/0. Where a mean is infinite, as of the number needed
-        to diagnose, there is a column ``median``. ``attrs`` has ``prob`` and ``kind``, and in
-        ``caution`` what makes the model doubtful, if anything does.
+        the posterior in which the measure is 0/0. A ``point`` that is NaN is 0/0 in the evidence:
+        the prior decides the rest of the row, and ``caution`` names it. Where a mean is infinite,
+        as of the number needed to diagnose, there is a column ``median``. ``attrs`` has ``prob``
+        and ``kind``, and in ``caution`` what makes the model doubtful, if anything does.
 
     Examples
     --------
@@ -239,9 +241,27 @@ def table_of(
         table.insert(list(table).index("mean") + 1, "median", table.pop("median"))
         written = ", ".join(map(display_name, infinite))
         cautions.append(f"Infinite in the mean: {written}. The median says where it lies.")
+    cautions += _undefined_in_the_evidence(table)
     if caution := " ".join(filter(None, cautions)):
         table.attrs["caution"] = caution
     return table
+
+
+def _undefined_in_the_evidence(table):
+    """Say what is 0/0 in the evidence and has a distribution from the prior: no finding."""
+    rows = table[table["point"].isna() & np.isfinite(table["mean"].astype(float))]
+    if rows.empty:
+        return []
+    index = list(table)[: list(table).index("point")]
+    index = [name for name in index if name not in ("measure", "of")]
+    names = []
+    for row in rows[["measure", *index]].itertuples(index=False):
+        measure, *values = row
+        written = ", ".join(display_label(value) for value in values if not pd.isna(value))
+        names.append(display_name(measure) + (f" ({written})" if written else ""))
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    written = ", ".join(names[:_MOST_NAMED]) + more
+    return [f"Undefined (0/0) in the evidence, so that the prior decides: {written}."]
 
 
 # The rows of one measure, and the columns of all.

@@ -42,8 +42,8 @@ def mcnemar(evidence: Any, *, method: str = "mid-p") -> pd.DataFrame:
     -------
     DataFrame
         ``measure`` (accuracy), ``first``, ``second``, ``only_first``, ``only_second`` (how often it
-        alone is right), ``statistic`` (the smaller of both, or chi-square) and the two-sided
-        ``p_value``.
+        alone is right), ``statistic`` (the smaller of both, or chi-square), the two-sided
+        ``p_value`` and the ``method`` that it is by.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def mcnemar(evidence: Any, *, method: str = "mid-p") -> pd.DataFrame:
     for names, ((_, b), (c, _)) in _tables(evidence):
         statistic, p = _TESTS[method](b, c)
         pair = {**names, "only_first": b, "only_second": c}
-        rows.append({**pair, "statistic": statistic, "p_value": p})
+        rows.append({**pair, "statistic": statistic, "p_value": p, "method": method})
     return pd.DataFrame(rows)
 
 

@@ -207,7 +207,8 @@ def test_a_table_that_is_turned_marks_the_same_cells(rows):
 def test_digits_stop_where_the_error_of_an_interval_begins():
     table = bcm.summary(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), ["recall", "f1"])
     table.loc[0, "error"] = 0.004
-    (_, recall, f1) = cells(bcm.latex_table(table, digits=4))
+    with pytest.warns(UserWarning, match="1 of 2 cells have fewer than 4 decimals"):
+        (_, recall, f1) = cells(bcm.latex_table(table, digits=4))
     assert recall[-1] == "0.81 [0.72, 0.89]"
     assert f1[-1] == "0.7187 [0.6440, 0.7910]"
 
@@ -246,3 +247,11 @@ def test_the_caption_says_where_marks_are_by_another_model_than_intervals():
     assert "correlated" not in bcm.latex_table(
         bcm.summary(whole, "accuracy"), comparison=bcm.compare(whole, "accuracy")
     )
+
+
+def test_small_numbers_are_decimals_and_what_is_undefined_is_marked():
+    actual = [0, 1] * 100
+    never = bcm.from_classifiers(actual, {"a": actual, "never": [0] * 200}, positive=1)
+    text = bcm.latex_table(bcm.summary(never, ["precision", "recall"]))
+    assert r"never & 0.50 [0.00, 0.99]$^{\ast}$ & 0.00 [0.00, 0.02]" in text
+    assert "0/0 in the evidence, so that the prior decides." in text

@@ -188,3 +188,11 @@ def test_several_estimands_stand_below_each_other():
         bcm.summary(sites, "recall", of=[])
     with pytest.raises(ValueError, match="no such estimand"):
         bcm.summary(sites, "recall", of=["new", "fold"])
+
+
+def test_what_is_undefined_in_the_evidence_is_cautioned_of():
+    actual = [0, 1] * 20
+    never = bcm.from_classifiers(actual, {"a": actual, "never": [0] * 40}, positive=1)
+    table = bcm.summary(never, ["precision", "recall"])
+    assert table.attrs["caution"].endswith("so that the prior decides: precision (never).")
+    assert "caution" not in bcm.summary(never, ["recall"]).attrs
