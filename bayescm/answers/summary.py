@@ -393,7 +393,8 @@ def by_site(
     -------
     DataFrame
         For each measure (and classifier) the mean of all the groups there may be, a new group, and
-        each of those at hand: ``point``, ``mean``, ``lower``, ``upper`` and ``error``.
+        each of those at hand: ``point``, ``mean``, ``lower``, ``upper`` and ``error``. In
+        ``attrs["caution"]`` is what makes the model doubtful, if anything does.
     """
     options = {"prob": prob, "kind": "eti", "random_seed": random_seed}
     tables = [
@@ -404,7 +405,10 @@ def by_site(
     table = pd.concat(map(pd.DataFrame, tables), ignore_index=True)
     order = {name: rank for rank, name in enumerate(dict.fromkeys(table["measure"]))}
     in_order = table.sort_values("measure", key=lambda names: names.map(order), kind="stable")
-    return in_order[[name for name in _SITE_COLUMNS if name in in_order]].reset_index(drop=True)
+    in_order = in_order[[name for name in _SITE_COLUMNS if name in in_order]]
+    cautions = dict.fromkeys(part.attrs["caution"] for part in tables if "caution" in part.attrs)
+    in_order.attrs = {"caution": " ".join(cautions)} if cautions else {}
+    return in_order.reset_index(drop=True)
 
 
 def as_metrics(

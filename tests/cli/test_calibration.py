@@ -68,6 +68,7 @@ def test_sites_are_drawn_towards_each_other(capsys, file, tmp_path):
     assert code == 0, err
     groups = [each["group"] for each in json.loads(out)]
     assert groups == ["mean of all", "a new one", *range(4)] or groups[2:] == list("0123")
+    assert err.count("4 sites are few") == 1
     assert (tmp_path / "sites.png").stat().st_size > 0
     code, _, err = run(capsys, file, *options, "--corp", "--plot", tmp_path / "corp.png")
     assert code == 2
