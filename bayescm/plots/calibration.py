@@ -44,15 +44,17 @@ def plot_calibration(
 
     More than two classes have a panel each, against the rest, and one of the highest probability.
     Below the curves lies the histogram of the forecasts; the legend has the expected calibration
-    error and the calibration slope. The heading says what the band holds, or the legend where the
-    curves differ in it: a smooth curve, one that never falls, however it jumps, the values of
-    forecasts that take few (drawn as bars), or means over groups of forecasts.
+    error and the calibration slope, with equal-tailed intervals of the same mass. The heading says
+    what the band holds, or the legend where the curves differ in it: a smooth curve, one that never
+    falls, however it jumps, the values of forecasts that take few (drawn as bars), or means over
+    groups of forecasts.
 
     Parameters
     ----------
     evidence : Dataset
         Probabilities, see :func:`bayescm.from_probabilities`, of 11 classes at most.
     prob : float, default 0.95
+        Mass of the band, and of the intervals in the legend.
     simultaneous : bool, default True
         Whether the band is for the whole curve, or pointwise. The picture says which.
     display_names : mapping of str to str, optional
@@ -90,7 +92,7 @@ def plot_calibration(
             _unit_square(axes)
             if title:
                 axes.set_title(title, fontsize=9)
-            _draw_curves(axes, members, len(methods) > 1, display_names)
+            _draw_curves(axes, members, prob, len(methods) > 1, display_names)
             axes.legend(fontsize=8 if single else 6, loc="upper left")
         holds = _HOLDS[methods.pop()] if len(methods) == 1 else "the legend says what each holds"
         covers = style.short_band_words(prob, simultaneous)
@@ -121,11 +123,11 @@ def _unit_square(axes):
     axes.plot([0, 1], [0, 1], color=style.muted(), linewidth=0.8, linestyle=":")
 
 
-def _draw_curves(axes, members, methods_differ, display_names):
+def _draw_curves(axes, members, prob, methods_differ, display_names):
     """Draw the curve of each classifier of each member, above the histogram of its forecasts."""
     i = 0
     for name, evidence, curves in members:
-        for j, label in enumerate(_labels(evidence, name, display_names)):
+        for j, label in enumerate(_labels(evidence, name, prob, display_names)):
             one = {"classifier": j} if "classifier" in curves.dims else {}
             curve, color = curves.isel(one), style.color(i)
             method = curve["method"].item()
@@ -155,10 +157,10 @@ def _draw_curve(axes, curve, method, color, label):
         band(axes, x, ends, middle, color=color, label=label, drawstyle="steps-post")
 
 
-def _labels(evidence, name, display_names):
+def _labels(evidence, name, prob, display_names):
     """Return lines for the legend for each classifier, or for the one of this name."""
     measures = ["ece", "calibration_slope"]
-    table = summary(evidence, measures)
+    table = summary(evidence, measures, prob=prob, kind="eti")
     written = [display_name(measure, display_names) for measure in measures]
     has_classifiers = "classifier" in evidence.dims
     lines = []
