@@ -167,8 +167,8 @@ def _cell(value, error=np.nan):
 def _number(value, error):
     """Return four significant digits, none beyond the error; what is as good as 0 says so."""
     significant = 3 - int(np.floor(np.log10(abs(value)))) if value and np.isfinite(value) else 3
-    if decimals(error, significant) < significant:
-        return f"{value:.{decimals(error, significant)}f}"
+    if (digits := decimals(error, significant)) < significant:
+        return f"{round(value, digits) + 0:.{digits}f}"  # of -0 none
     if value and abs(value) < _NOTHING:
         return f"{'>-' if value < 0 else '<'}{_NOTHING:.0e}".replace("e-0", "e-")
     return f"{value:.4g}"

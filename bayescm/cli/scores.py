@@ -212,7 +212,7 @@ def _calibration(evidence, measures, prob):
     if "fold" in evidence:
         default = [name for name in default if name not in _ONE_SAMPLE]
     table = summary(evidence, measures or default, prob=prob, kind="eti")
-    columns = ("measure", "classifier", "class", "point", "mean", "lower", "upper")
+    columns = ("measure", "classifier", "class", "point", "mean", "lower", "upper", "error")
     return table[[name for name in columns if name in table]]
 
 
@@ -284,11 +284,11 @@ def decide(
 
 def _net_benefits(evidence, thresholds, prob):
     from bayescm.cli.output import bounds, rows
-    from bayescm.curves.decisions import decision_curve
+    from bayescm.curves.decisions import DRAWS_OF_A_TABLE, decision_curve
 
-    curve = decision_curve(evidence, thresholds=thresholds, prob=prob)
+    curve = decision_curve(evidence, thresholds=thresholds, prob=prob, draws=DRAWS_OF_A_TABLE)
     columns = {name: curve[name] for name in ("net_benefit", "mean")} | bounds(curve["interval"])
-    columns |= {name: curve[name] for name in ("treat_all", "avoided", "p_useful")}
+    columns |= {name: curve[name] for name in ("error", "treat_all", "avoided", "p_useful")}
     if "classifier" in curve.dims:
         best = curve["p_best"].sel(strategy=curve["classifier"].values)
         columns["p_best"] = best.rename(strategy="classifier")
@@ -298,14 +298,15 @@ def _net_benefits(evidence, thresholds, prob):
 def _costs(evidence, costs, thresholds, prob):
     """Return the table of expected costs, and the threshold that the costs imply."""
     from bayescm.cli.output import bounds, rows
-    from bayescm.curves.decisions import expected_cost
+    from bayescm.curves.decisions import DRAWS_OF_A_TABLE, expected_cost
 
     if None in costs.values():
         todo = "give the other one too: only their ratio matters for the threshold"
         raise fail("one cost alone", costs, "--false-alarm and --miss", todo)
-    curve = expected_cost(evidence, costs, thresholds=thresholds, prob=prob)
+    options = {"prob": prob, "draws": DRAWS_OF_A_TABLE}
+    curve = expected_cost(evidence, costs, thresholds=thresholds, **options)
     columns = {"cost": curve["cost"], "mean": curve["mean"], **bounds(curve["interval"])}
-    columns |= {"p_best": curve["p_best"], "regret": curve["regret"]}
+    columns |= {name: curve[name] for name in ("error", "p_best", "regret")}
     return rows(columns, ["classifier", "threshold"]), curve["implied"].item()
 
 

@@ -37,6 +37,8 @@ _COST_THRESHOLDS = np.arange(0, 101) / 100
 _REFUSAL = ("a threshold must be a probability", "pass e.g. thresholds=[0.1, 0.2]")
 _ROUNDING = 1e-12  # what rounding leaves of net benefits that are equal
 _CELLS = ("tn", "fp", "fn", "tp")
+# At some thresholds alone these cost a tenth of a second, and a net benefit has three decimals.
+DRAWS_OF_A_TABLE = 100_000
 _PRIOR_EXAMPLES = 0.5  # examples added to each side of every rate and of the prevalence
 _CODE_BITS = 62  # of a number that stands for a column
 
@@ -83,9 +85,10 @@ def decision_curve(
     Returns
     -------
     Dataset, dims ([classifier], threshold)
-        ``net_benefit`` in the sample; ``mean`` and ``interval`` (bound) of its posterior;
-        ``treat_all``, its value in the sample if everybody is treated (treating none is worth 0),
-        and ``treat_all_interval``; ``standardized``, the net benefit as a share of the prevalence,
+        ``net_benefit`` in the sample; ``mean`` and ``interval`` (bound) of its posterior, and
+        ``error``, the numerical error of the bounds, as of `bayescm.interval` (NaN of simultaneous
+        bands); ``treat_all``, its value in the sample if everybody is treated (treating none is
+        worth 0), and ``treat_all_interval``; ``standardized``, as a share of the prevalence,
         and ``avoided``, the interventions avoided for each example compared with treating all, with
         ``standardized_interval`` and ``avoided_interval``; ``p_useful``, the probability of more
         than treating all or none; ``p_best`` over ``strategy`` (the classifiers, all, none);
@@ -140,6 +143,7 @@ def decision_curve(
         "net_benefit": (dims, points),
         "mean": (dims, net.mean(axis=0)),
         "interval": ((*dims, "bound"), ends(net)),
+        "error": (dims, _error(net, prob, simultaneous)),
         "treat_all": ("threshold", points_of_all.ravel()),
         "treat_all_interval": (
             ("threshold", "bound"),
@@ -185,6 +189,13 @@ def _ends(values, prob, simultaneous):
         return Empirical(values).eti(prob)
     dims = ("draw", *(f"dim_{axis}" for axis in range(1, values.ndim)))
     return band(xr.DataArray(values, dims=dims), prob=prob).values
+
+
+def _error(values, prob, simultaneous):
+    """Return the numerical error of pointwise intervals of draws (S, ...)."""
+    if simultaneous:
+        return np.full(values.shape[1:], np.nan)
+    return Empirical(values).interval_with_error(prob, "eti")[1].max(axis=-1)
 
 
 def _pairs(net, ends):
@@ -255,10 +266,11 @@ def expected_cost(
     Returns
     -------
     Dataset, dims ([classifier], threshold)
-        ``cost`` in the sample; ``mean`` and ``interval`` (bound) of its posterior; ``p_best``, the
-        probability that this threshold is the best one; ``regret``, how much more it is expected to
-        cost than whichever is the best. Without the dim threshold: ``best``, that of the least
-        expected cost; ``best_interval`` (bound), of the truly best; and ``implied``, the one
+        ``cost`` in the sample; ``mean`` and ``interval`` (bound) of its posterior, and ``error``,
+        the numerical error of the bounds, as of `bayescm.interval`; ``p_best``, the probability
+        that this threshold is the best one; ``regret``, how much more it is expected to cost than
+        whichever is the best. Without the dim threshold: ``best``, that of the least expected cost;
+        ``best_interval`` (bound), of the truly best; and ``implied``, the one
         that the costs imply where the probabilities are right.
 
     Raises
@@ -304,6 +316,7 @@ def expected_cost(
         "cost": _cost(rates_in_sample(probabilities, at), mean),
         "mean": paid.mean("draw"),
         "interval": interval_of(paid, prob, "eti"),
+        "error": paid.isel(draw=0, drop=True).copy(data=_error(paid.values, prob, False)),
         "p_best": (winners / winners.sum("threshold")).mean("draw"),
         "regret": (paid - least).mean("draw"),
         "best": paid.mean("draw").idxmin("threshold"),

@@ -37,6 +37,7 @@ import bayescm as bcm
 from bayescm.answers.interval import ASKED
 from bayescm.answers.summary import by_site
 from bayescm.answers.tables import decimals
+from bayescm.curves.decisions import DRAWS_OF_A_TABLE
 from bayescm.evidence.attempts import reach
 from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
 from bayescm.evidence.counts import CELLS, as_counts, positive
@@ -589,28 +590,40 @@ class ProbabilitiesRecipe(Recipe):
         """Give discrimination, calibration and, where there are decisions, net benefit."""
         section = super().summary()
         names = [name for name in ("classifier", "class") if name in self.table]
-        columns = ["measure", *names, "point", "mean", "lower", "upper"]
-        rows, contents = self.table[[*columns, "error"]], "Discrimination and calibration"
+        columns = ["measure", *names, "point", "mean", "lower", "upper", "error"]
+        caption = f"Discrimination and calibration, {self.mass} intervals"
+        section.tables = [Table(caption, self.table[columns])]
         if self.has_decisions:
             progress("decisions")
-            rows = pd.concat([rows, self.net_benefit()[columns]], ignore_index=True)
-            contents = "Discrimination, calibration and net benefit"
-        section.tables = [Table(f"{contents}, {self.mass} intervals", rows)]
+            section.tables.append(self.net_benefit())
+        elif "group" in self.evidence and "class" not in self.evidence.dims:
+            section.sentences.append(
+                "Net benefit and the calibration curve are of one sample: a report without the "
+                "sites has them."
+            )
         section.pictures = self.calibration_pictures()
         return section
 
-    def net_benefit(self) -> pd.DataFrame:
-        """Return the net benefit at some thresholds as rows of a summary."""
-        options = {"prob": self.prob, "random_seed": self.random_seed}
-        curve = bcm.curves.decision_curve(
-            self.evidence, thresholds=self.thresholds, simultaneous=False, **options
-        )
+    def net_benefit(self) -> Table:
+        """Return the net benefit at some thresholds, beside that of treating all or none."""
+        options: dict[str, Any] = {"prob": self.prob, "random_seed": self.random_seed}
+        options |= {"thresholds": self.thresholds, "draws": DRAWS_OF_A_TABLE}
+        curve = bcm.curves.decision_curve(self.evidence, **options)
         data = curve[["net_benefit", "mean"]].rename(net_benefit="point")
         for end in ("lower", "upper"):
             data[end] = curve["interval"].sel(bound=end, drop=True)
-        frame = data.reset_coords(drop=True).to_dataframe().reset_index()
-        frame["measure"] = [f"net benefit at {threshold:g}" for threshold in frame["threshold"]]
-        return frame
+        data["error"], data["treat all"] = curve["error"], curve["treat_all"]
+        dims = [dim for dim in ("classifier", "threshold") if dim in data.dims]
+        frame = data.reset_coords(drop=True).to_dataframe(dim_order=dims).reset_index()
+        frame["threshold"] = [f"{threshold:g}" for threshold in frame["threshold"]]
+        frame["treat none"] = "0"
+        useful = curve["p_useful"].transpose(*dims).values.ravel()
+        frame["P(useful)"] = [sections.probability(value) for value in useful]
+        caption = (
+            f"Net benefit, {self.mass} intervals. P(useful): the probability that acting from the "
+            "threshold on is worth more than treating all and than treating none"
+        )
+        return Table(caption, frame)
 
     def calibration_pictures(self) -> list[Picture]:
         """Return the calibration curves, and of two classes the net benefit."""

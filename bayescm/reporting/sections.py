@@ -51,7 +51,7 @@ def number(value: Any, error: float = np.nan) -> str:
         if np.isnan(value):
             return "–"
         if decimals(error, 3) < 3:
-            return f"{value:.2f}"
+            return f"{round(value, 2) + 0:.2f}"  # of -0 none
         return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.3g}"
     return str(value)
 

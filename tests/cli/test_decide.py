@@ -8,6 +8,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm.cli import main
+from bayescm.curves.decisions import DRAWS_OF_A_TABLE
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +37,12 @@ def test_net_benefit_is_the_librarys(capsys, file, tmp_path):
     assert code == 0, err
     frame = pd.read_parquet(file)
     evidence = bcm.from_probabilities(frame["y"], dict(frame[["p", "q"]]), positive="sick")
-    found = bcm.curves.decision_curve(evidence, thresholds=[0.2])
+    found = bcm.curves.decision_curve(evidence, thresholds=[0.2], draws=DRAWS_OF_A_TABLE)
     for row in json.loads(out):
         one = found.sel(classifier=row["classifier"], threshold=0.2)
         assert row["net_benefit"] == pytest.approx(one["net_benefit"].item())
         assert [row["lower"], row["upper"]] == pytest.approx(one["interval"].values.tolist())
+        assert row["error"] == pytest.approx(one["error"].item())
         assert row["p_best"] == pytest.approx(one["p_best"].sel(strategy=row["classifier"]).item())
     assert picture.stat().st_size > 5000
 

@@ -223,3 +223,20 @@ def test_a_labelled_matrix_of_costs_is_read_by_its_labels(calibrated):
     want = bcm.curves.expected_cost(evidence, plain, thresholds=[0.2])["cost"]
     for costs in (table, table.iloc[::-1, ::-1], turned):
         assert bcm.curves.expected_cost(evidence, costs, thresholds=[0.2])["cost"] == want
+
+
+def test_bounds_are_within_their_error_of_those_of_many_draws(sample):
+    evidence = bcm.from_probabilities(*sample)
+    many = bcm.curves.decision_curve(evidence, thresholds=AT, draws=200_000, random_seed=1)
+    few = bcm.curves.decision_curve(evidence, thresholds=AT)
+    off = np.abs(few["interval"] - many["interval"]).max("bound")
+    assert (few["error"] > 0).all()
+    assert (off <= few["error"] + many["error"]).mean() >= 0.9
+    band = bcm.curves.decision_curve(evidence, thresholds=AT, simultaneous=True)
+    assert band["error"].isnull().all()
+    costs = {"fn": 4, "fp": 1}
+    few = bcm.curves.expected_cost(evidence, costs, thresholds=AT)
+    many = bcm.curves.expected_cost(evidence, costs, thresholds=AT, draws=200_000, random_seed=1)
+    off = np.abs(few["interval"] - many["interval"]).max("bound")
+    assert few["error"].dims == ("classifier", "threshold")
+    assert (off <= few["error"] + many["error"]).mean() >= 0.9

@@ -24,9 +24,22 @@ def test_the_table_of_a_prediction_model(tmp_path):
     for name in ("AUC", "calibration slope", "calibration intercept", "Brier score"):
         assert f"| {name} " in text
     evidence = bcm.from_probabilities(died, risk, positive="yes")
-    point = bcm.curves.decision_curve(evidence, thresholds=[0.15])["net_benefit"].item()
-    (row,) = [line for line in text.splitlines() if "net benefit at 0.15" in line]
-    assert float(row.split("|")[2]) == pytest.approx(point, abs=5e-4)
+    curve = bcm.curves.decision_curve(evidence, thresholds=[0.15])
+    (row,) = [line for line in text.splitlines() if line.startswith("| 0.15 |")]
+    _, _, point, *_, treat_all, treat_none, useful, _ = row.split("|")
+    assert float(point) == pytest.approx(curve["net_benefit"].item(), abs=5e-4)
+    assert float(treat_all) == pytest.approx(curve["treat_all"].item(), abs=5e-4)
+    assert treat_none.strip() == "0"
+    expected = curve["p_useful"].item()
+    assert float(useful.strip(" &gt;")) == pytest.approx(expected, abs=0.03)
+    slope = bcm.summary(evidence, "calibration_slope", kind="eti").iloc[0]
+    ends = f"[{slope['lower']:.2f}, {slope['upper']:.2f}]"
+    assert f"calibration slope {slope['point']:.2f} {ends}" in _legend(evidence)
+
+
+def _legend(evidence):
+    legend = bcm.plot_calibration(evidence).axes[0].get_legend()
+    return " ".join(text.get_text() for text in legend.get_texts())
 
 
 @pytest.mark.long
@@ -40,6 +53,7 @@ def test_sites_have_a_section_of_their_own(tmp_path):
     assert "5 sites." in text
     assert "a new one" in text
     assert "hierarchical_calibration" in text
+    assert "Net benefit and the calibration curve are of one sample" in text
 
 
 @pytest.mark.long
