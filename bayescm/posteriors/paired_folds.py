@@ -187,6 +187,17 @@ class PairedFolds(CountsPosterior):
         squares = (drawn["training_common"] ** 2).sum(-1) + (drawn["training"] ** 2).sum((-2, -1))
         return logs - squares / 2
 
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Say so where there are no halves, which alone show how far training moves each."""
+        sentences = super().caveats(of)
+        if self.separations.halves is None:
+            sentences.append(
+                "Without halves it is hardly seen how far training moves each classifier, and "
+                "differences may look too certain, above all of recall and F1 of trees. Pass "
+                "halves=8 to cross_outcomes, or leave the model out."
+            )
+        return sentences
+
     @property
     def _unit(self):
         return np.sqrt(2 * np.median(self.thresholds.error**2))

@@ -278,6 +278,11 @@ def test_folds_are_compared_fold_by_fold():
     assert row["paired"]
     ranked = bcm.ranks(outcomes, "accuracy", random_seed=1)
     assert ranked["p_best"][0] == pytest.approx(row["p_better"], abs=0.01)
+    paired = bcm.compare(outcomes, "accuracy", model="paired_folds", draws=2000)
+    assert "Without halves" in paired.attrs["caution"]
+    halves = outcomes["counts"].isel(fold=slice(2)).rename(fold="half").expand_dims(halving=3)
+    halved = outcomes.assign(halves=halves.drop_vars("half", errors="ignore"))
+    assert "caution" not in bcm.compare(halved, "accuracy", draws=2000).attrs
 
 
 @pytest.mark.long
