@@ -18,8 +18,9 @@ each example has exactly one label use `dirichlet_multinomial`. Macro averages o
 which a few have some four positives are the least certain to be covered.
 
 Conjugate. The direct posterior also knows several systems on the same examples, which share the
-weights; examples that come in clusters; slices; and counts without true negatives. It frees macro
-averages of the bias that labels of few positives have. The model below is of one system.
+weights; examples that come in clusters, or have weights of their own; slices; and counts without
+true negatives. It frees macro averages of the bias that labels of few positives have. The model
+below is of one system.
 
 References
 ----------
@@ -58,10 +59,11 @@ def multilabel(evidence: xr.Dataset, *, concentration: float = 0.5) -> pm.Model:
     ['weight', 'pseudo']
     """
     clusters = "group" in evidence.coords and evidence["group"].dims == ("example",)
-    if clusters or "classifier" in evidence["predicted"].dims or "slice_" in str(list(evidence)):
+    designed = clusters or "weight" in evidence or "slice_" in str(list(evidence))
+    if designed or "classifier" in evidence["predicted"].dims:
         raise ValueError(
-            "The model takes one system and examples drawn one by one, without clusters and "
-            "slices. Ask the direct draws (bayescm.interval, summary, compare), or select one."
+            "The model takes one system and examples drawn one by one, without clusters, slices "
+            "and weights. Ask the direct draws (bayescm.interval, summary, compare), or select one."
         )
     actual = evidence["actual"].transpose("example", "label").values
     predicted = evidence["predicted"].transpose("example", "label").values

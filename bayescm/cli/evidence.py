@@ -327,13 +327,16 @@ def multilabel(options: Any) -> Any:
     predicted, slices = options.predicted or ["predicted"], options.get("by") or []
     columns = options.keywords("group")
     fields = list(dict.fromkeys([options.actual, *predicted]))
-    frame = read_columns(options.file, fields, by=[*columns.values(), *slices])
+    weights = options.keywords("weights")
+    by, numbers = [*columns.values(), *slices], [*weights.values()]
+    frame = read_columns(options.file, fields, by=by, numbers=numbers)
     sets = {name: _sets_of_labels(frame[name], options.separator) for name in fields}
     if not any(len(labels) > 1 for rows in sets.values() for labels in rows):
         todo = "name what stands between them; of one label each: bayescm summary"
         got = f"--separator {options.separator!r}"
         raise fail("no field holds several labels", got, "a separator of the file", todo)
-    keywords = {name: frame[column] for name, column in columns.items()}
+    keywords = {name: frame[column] for name, column in {**columns, **weights}.items()}
+    keywords |= options.keywords("weights_are")
     if slices:
         keywords["by"] = {name: frame[name] for name in slices}
     answers = {name: sets[name] for name in predicted}

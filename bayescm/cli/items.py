@@ -33,7 +33,24 @@ class Parts(Source):
     ] = None
 
 
-class ScoreColumns(Parts):
+class Weights(Parts):
+    """The columns of what items come in, and of their weights."""
+
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", help="Column of the weights of the items, or of the examples."),
+    ] = None
+    weights_are: Annotated[
+        str | None,
+        typer.Option(
+            "--weights-are",
+            help="counts (how many a row stands for) or importance (how much it counts).",
+        ),
+        BelongsWith("--weights"),
+    ] = None
+
+
+class ScoreColumns(Weights):
     """The columns of a file with one row per item, or per item and system."""
 
     score: Annotated[str, typer.Option("--score", help="Column of the scores.")] = "score"
@@ -48,17 +65,6 @@ class ScoreColumns(Parts):
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="Scores are errors.")
     ] = False
-    weights: Annotated[
-        str | None, typer.Option("--weights", help="Column of the weights of the items.")
-    ] = None
-    weights_are: Annotated[
-        str | None,
-        typer.Option(
-            "--weights-are",
-            help="counts (how many items a row stands for) or importance (how much it counts).",
-        ),
-        BelongsWith("--weights"),
-    ] = None
     missing: Annotated[
         str | None,
         typer.Option(
@@ -68,7 +74,7 @@ class ScoreColumns(Parts):
     ] = None
 
 
-class LabelColumns(Parts):
+class LabelColumns(Weights):
     """The columns of a file whose fields hold the labels of an example."""
 
     actual: Annotated[

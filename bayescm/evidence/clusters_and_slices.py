@@ -1,10 +1,11 @@
 """
-The clusters that items come in, and the slices that they are parted by.
+The clusters that items come in, the slices that they are parted by, and their weights.
 
 Item scores, answers, and several labels for each example are a Dataset with a dim of units,
 ``item`` or ``example``. Units that come in clusters have a coord ``group`` along that dim. Of
 slices, the variable ``slice_<dim>`` is the index of the slice of every unit, and the coord
-``<dim>`` the labels of the slices; each has answers of its own, along a dim of this name.
+``<dim>`` the labels of the slices; each has answers of its own, along a dim of this name. The
+``weight`` of every unit stands beside the scalar coord ``weights_are``, "counts" or "importance".
 """
 
 from collections.abc import Sequence
@@ -15,8 +16,8 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.labels import check_no_missing_text
-from bayescm.evidence.tabulate import axes_of, check_sizes, column
-from bayescm.validate import fail
+from bayescm.evidence.tabulate import axes_of, check_sizes, check_weights, column
+from bayescm.validate import fail, unmasked
 
 SLICE = "slice_"
 
@@ -30,6 +31,20 @@ def with_clusters(evidence: xr.Dataset, group: Any, dim: str) -> xr.Dataset:
     todo = f"give {dim}s that stand by themselves one of their own"
     check_no_missing_text(pd.unique(labels), "a group", todo)
     return evidence.assign_coords(group=(dim, np.asarray(labels)))
+
+
+def with_weights(
+    evidence: xr.Dataset, weights: Any, weights_are: str | None, dim: str
+) -> xr.Dataset:
+    """Return evidence whose units along a dim have weights, and what these stand for."""
+    if weights is None and weights_are is not None:
+        raise fail("weights_are without weights", weights_are, "both", "pass weights=...")
+    if weights is None:
+        return evidence
+    values = np.asarray(unmasked(weights, "weight"))
+    check_sizes({"weights": len(values), f"{dim}s": evidence.sizes[dim]})
+    kind = check_weights(values.ravel(), weights_are)
+    return evidence.assign(weight=(dim, values.astype(float))).assign_coords(weights_are=kind)
 
 
 def clusters_of(evidence: xr.Dataset, dim: str = "item") -> np.ndarray | None:

@@ -21,10 +21,11 @@ from bayescm.evidence.clusters_and_slices import (
     items_of_slices,
     with_clusters,
     with_slices,
+    with_weights,
 )
 from bayescm.evidence.default_models import model_of_item_scores
 from bayescm.evidence.labels import check_no_missing_text
-from bayescm.evidence.tabulate import check_sizes, check_weights, column, factorize
+from bayescm.evidence.tabulate import check_sizes, column, factorize
 from bayescm.evidence.type import EvidenceType
 from bayescm.validate import check_choice, check_reals, check_row_order, fail, suggest, unmasked
 
@@ -381,15 +382,7 @@ def _judged(evidence, scores, judge, item, system, missing):
 
 def _with_columns(evidence, *, group, by, weights, weights_are):
     """Return evidence whose items know their cluster, slice and weight."""
-    number = evidence.sizes["item"]
-    if weights is not None:
-        values = np.asarray(unmasked(weights, "weight"))
-        check_sizes({"weights": len(values), "items": number})
-        kind = check_weights(values.ravel(), weights_are)
-        evidence = evidence.assign(weight=("item", values.astype(float)))
-        evidence = evidence.assign_coords(weights_are=kind)
-    elif weights_are is not None:
-        raise fail("weights_are without weights", weights_are, "both", "pass weights=...")
+    evidence = with_weights(evidence, weights, weights_are, "item")
     evidence = with_clusters(evidence, group, "item")
     return with_slices(evidence, by, "item", _RESERVED if group is None else (*_RESERVED, "group"))
 

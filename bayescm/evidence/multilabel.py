@@ -4,7 +4,7 @@ Several labels for each example as evidence: which of them it has, and which wer
 Multilabel evidence is an ``xr.Dataset`` with the booleans ``actual`` (example, label) and
 ``predicted`` ([classifier,] example, label). The score of each label is ``label_score``, with the
 dims of ``predicted``. Examples may come in clusters and have a slice
-(`bayescm.evidence.clusters_and_slices`).
+(`bayescm.evidence.clusters_and_slices`), and a ``weight``, with the scalar coord ``weights_are``.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.clusters_and_slices import with_clusters, with_slices
+from bayescm.evidence.clusters_and_slices import with_clusters, with_slices, with_weights
 from bayescm.evidence.labels import as_labels
 from bayescm.evidence.tabulate import check_sizes
 from bayescm.evidence.type import EvidenceType, always
@@ -31,6 +31,8 @@ def from_multilabel(
     labels: Sequence[Hashable] | None = None,
     group: Any = None,
     by: Mapping[str, Any] | None = None,
+    weights: Any = None,
+    weights_are: str | None = None,
     scores: Any = None,
 ) -> xr.Dataset:
     """
@@ -56,6 +58,12 @@ def from_multilabel(
     by : mapping of str to array_like (n,), optional
         Slices of the examples, ``{"site": site}``, each of which has answers of its own, along the
         dim of this name.
+    weights : array_like, shape (n,), optional
+        Weight >= 0 of every example.
+    weights_are : {"counts", "importance"}, optional
+        What weights stand for, and needed where they are not whole numbers: how many examples each
+        stands for; or how much it counts, such as the inverse of the probability with which it was
+        drawn, whose scale does not matter.
     scores : array_like or DataFrame, shape (n, L), or mapping of str to these, optional
         The score or the probability of each label, whose columns are as those of ``actual``; a
         mapping where ``predicted`` is one. They are for ``auc``, ``average_precision`` and
@@ -89,6 +97,7 @@ def from_multilabel(
     if not systems:
         raise fail("no systems", {}, "one or more", 'pass {"a": predicted}')
     columns = {"actual": actual, "predicted": systems, "scores": scores, "group": group, "by": by}
+    columns["weights"] = weights
     check_row_order(columns)
     names = [f"predicted by {name}" for name in systems] if several else ["predicted"]
     tables = dict(zip(("actual", *names), (actual, *systems.values()), strict=True))
@@ -105,7 +114,9 @@ def from_multilabel(
         evidence = evidence.assign(predicted=(("example", "label"), answers[0]))
     if scores is not None:
         evidence = evidence.assign(label_score=_scores(evidence, scores, several))
-    evidence = with_clusters(evidence, group, "example")
+    evidence = with_weights(
+        with_clusters(evidence, group, "example"), weights, weights_are, "example"
+    )
     taken = _RESERVED if group is None else (*_RESERVED, "group")
     return as_multilabel(with_slices(evidence, by, "example", taken))
 

@@ -110,6 +110,10 @@ class ExampleCells:
         How many pseudo-examples there are in each cell; 0 of a sample.
     label_score : ndarray, shape (K, n, L), or None
         The score of every label, where there are any.
+    count : ndarray, shape (n,), or float
+        What an example counts in its unit, and in the sample.
+    importance : bool
+        Whether the examples count unequally and are one example each, and not so many.
     """
 
     tp: np.ndarray
@@ -122,6 +126,8 @@ class ExampleCells:
     end_weight: np.ndarray
     concentration: float
     label_score: np.ndarray | None = None
+    count: np.ndarray | float = 1.0
+    importance: bool = False
 
     def of_labels(
         self, formula: Callable, places: Sequence[int] | None = None, *, shared_prior: bool = False
@@ -162,16 +168,20 @@ class ExampleCells:
         those of a posterior.
         """
         values = formula(*self.of_labels(formula, places))
-        counts = self._sample(formula, places)
+        counts, numbers = self._sample(formula, places)
         sample = formula(*counts)
-        used = np.stack(counts)[np.array(cells_counted(formula))].sum(axis=0)
+        used = effective_number(
+            *(np.stack(sums)[np.array(cells_counted(formula))].sum(axis=0) for sums in numbers)
+        )
         defined = ~np.isnan(sample)
         bounded = np.isfinite(sample[defined]).all() and np.isfinite(values).all()
         if not self.concentration or not bounded or not defined.any():
             return average(values)
         size = int(np.clip(_BIAS_VALUES / sample.size, _FEWEST_BIAS_DRAWS, _BIAS_DRAWS))
+        effective = effective_number(*(np.stack(sums) for sums in numbers))
         gammas = [
-            self._gammas([row[system] for row in counts], size) for system in range(len(sample))
+            self._gammas([row[system] for row in counts], effective[:, system], size)
+            for system in range(len(sample))
         ]
         draws, prior = (np.stack(parts, axis=2) for parts in zip(*gammas, strict=True))
         without = np.nanmean(np.where(defined, formula(*draws), 0), axis=0)
@@ -182,26 +192,41 @@ class ExampleCells:
         shift = share * (2 * sample - without - center)
         return average(np.where(defined, center + scale * (values - center) + shift, np.nan))
 
-    def _gammas(self, counts, size):
+    def _gammas(self, counts, effective, size):
         """
         Return gamma variates (4, S, L) of the cells of one system, and of the pseudo-examples.
 
         They are the same random numbers for all systems, so that their biases differ by no noise.
         """
         rng = np.random.default_rng(0)
-        cells = np.stack([rng.standard_gamma(count, (size, len(count))) for count in counts])
+        cells = np.stack(
+            [
+                rng.standard_gamma(number, (size, len(number))) * _ratio(count, number)
+                for count, number in zip(counts, effective, strict=True)
+            ]
+        )
         return cells, rng.standard_gamma(self.concentration, cells.shape)
 
     def _sample(self, formula, places):
-        """Return tp, fn, fp and tn of each label in the sample, (K, L)."""
+        """
+        Return tp, fn, fp and tn of each label in the sample, (K, L).
+
+        Beside them the sums of the weights and of their squares, for the numbers of examples.
+        """
         sums: list[np.ndarray] = []
+        squares: list[np.ndarray] = []
+        count = np.broadcast_to(self.count, self.unit.shape)
         for name in CELL_NAMES:
             if name == "tn" and not counts_true_negatives(formula):
                 sums.append(np.zeros_like(sums[0]))
+                squares.append(np.zeros_like(sums[0]))
                 continue
-            values = self._cell(name, formula).sum(axis=1, dtype=float)
-            sums.append(values if places is None else values[..., places])
-        return sums
+            values = self._cell(name, formula)
+            values = values if places is None else values[..., places]
+            sums.append(np.einsum("knl,n->kl", values, count))
+            square = count**2 if self.importance else count
+            squares.append(np.einsum("knl,n->kl", values, square))
+        return sums, (sums, squares)
 
     def _cell(self, name, formula):
         values = getattr(self, name)
@@ -220,7 +245,8 @@ class ExampleCells:
         score, actual = self._scores(formula), self.tp[0] | self.fn[0]
         if places is not None:
             score, actual = score[..., places], actual[:, places]
-        weight = self.weight[:, self.unit]
+        count = np.broadcast_to(self.count, self.unit.shape)
+        weight = self.weight[:, self.unit] * count
         if how == "micro":
             labels = actual.shape[1]
             weight, actual = np.repeat(weight, labels, axis=1), actual.reshape(-1, 1)
@@ -229,11 +255,12 @@ class ExampleCells:
         if how == "micro":
             return values[..., 0]
         if self.concentration:
-            _warn_of_few(actual)
+            square = count**2 if self.importance else count
+            _warn_of_few(effective_number(count @ actual, square @ actual))
         if how == "each":
             return values
         if self.concentration:
-            sample = self._curve_values(formula, score, actual, np.ones_like(weight[:1]))
+            sample = self._curve_values(formula, score, actual, count[None])
             share = 1 - 1 / values.shape[-1]
             values = np.clip(values - 2 * share * (values.mean(axis=0) - sample), 0, 1)
         by_label = weight @ actual if how == "weighted" else np.ones((len(weight), 1))
@@ -278,7 +305,9 @@ class ExampleCells:
         return means
 
     def _by_unit(self, values):
-        """Return the sums (u, ...) over the examples of each unit."""
+        """Return the sums (u, ...) over the examples of each unit, as often as each counts."""
+        if np.ndim(self.count):
+            values = values * np.reshape(self.count, (-1, *[1] * (values.ndim - 1)))
         if self.weight.shape[1] == len(self.unit):
             return values.astype(float)  # every example is one, in their order
         sums = np.zeros((self.weight.shape[1], *values.shape[1:]))
@@ -286,14 +315,29 @@ class ExampleCells:
         return sums
 
 
-def _warn_of_few(actual):
+def effective_number(sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """
+    Return how many examples of equal weight those are worth whose weights have these sums.
+
+    It is the squared sum over the sum of squares (Kish 1965, Survey Sampling, section 11.7).
+    """
+    return sums * _ratio(sums, squares)
+
+
+def _ratio(first, second):
+    """Return a ratio, 0 where both are 0."""
+    return np.divide(first, second, out=np.zeros(np.shape(first)), where=np.asarray(second) > 0)
+
+
+def _warn_of_few(positives):
     """Warn where curves are of few positives, which the weights of examples take for all."""
-    few = (positives := actual.sum(axis=0))[(positives > 0) & (positives < _FEW_ON_CURVE)]
+    few = positives[(positives > 0) & (positives < _FEW_ON_CURVE)]
     if few.size:
         labels = "1 label has" if few.size == 1 else f"{few.size} labels have"
         warnings.warn(
-            f"{labels} fewer than {_FEW_ON_CURVE} positives (the fewest: {few.min()}): areas are "
-            "less certain than their intervals say, and average precision over labels is too high.",
+            f"{labels} fewer than {_FEW_ON_CURVE} positives (the fewest: {few.min():.0f}): areas "
+            "are less certain than their intervals say, and average precision over labels is too "
+            "high.",
             stacklevel=2,
         )
 

@@ -21,7 +21,10 @@ systems hit alike, it would be known to be 0.
 
 Means over the examples (``_samples``, subset accuracy, Hamming loss) are those of item scores
 (`bayescm.posteriors.item_scores`): the pseudo-examples are then half a one with the lowest and half
-a one with the highest value. So are clusters of examples and their weights.
+a one with the highest value. So are clusters of examples and their weights. Examples with weights
+:math:`w_i` that stand for so many count :math:`g_i \sim \mathrm{Gamma}(w_i)`; those drawn with
+unequal probabilities, or of unequal importance, :math:`w_i g_i` of gamma variates as above, and the
+pseudo-examples weigh as much as an example does on average.
 
 References
 ----------
@@ -106,6 +109,10 @@ class Multilabel(SlicedItems):
         counted, and where there are no scores.
     labels : ndarray, shape (L,), or None
         None where objects are counted.
+    weights : ItemScores
+        The posterior of a number of each example, by which these are weighed.
+    weighted : bool
+        Whether the examples have weights of their own.
     """
 
     measured_variable = "example_cells"
@@ -124,6 +131,7 @@ class Multilabel(SlicedItems):
         # The clusters are weighed as those of item scores.
         check_clusters(self.evidence, self.unit)
         self.weights = self.of_values(np.zeros(self.cells["tp"].shape[:2]), (0.0, 1.0))
+        self.weighted = "weight" in self.evidence
         self.estimands = self.weights.estimands
 
     # Labels
@@ -179,8 +187,16 @@ class Multilabel(SlicedItems):
     def _few_positives(self):
         if self.labels is None:
             return []
-        positives = (self.cells["tp"] | self.cells["fn"])[0]
-        counts = np.array([positives[items].sum(axis=0) for items in self.slices])
+        positives, weight = (self.cells["tp"] | self.cells["fn"])[0], self.weights.weight
+        square = weight**2 if self.weights.importance else weight
+        counts = np.array(
+            [
+                example_cells.effective_number(
+                    weight[items] @ positives[items], square[items] @ positives[items]
+                )
+                for items in self.slices
+            ]
+        )
         few = (counts < _FEW_POSITIVES).any(axis=0)
         if not few.any():
             return []
@@ -198,6 +214,10 @@ class Multilabel(SlicedItems):
     ) -> ExampleCells:
         """Draw the cells of some examples in their population."""
         weight, unit = self.weights.unit_weights(items, size, rng, of)
+        of_examples = weight.shape[1] == len(items) and self.weights.cluster is None
+        if self.weighted and of_examples and not self.weights.importance:
+            # Gamma variates of so many examples, which count as often again below
+            weight = weight / np.maximum(self.weights.weight[items], np.finfo(float).tiny)
         concentration = self.concentration if self.estimands[of] == "share" else 0.0
         prior_cells = self._prior_cells(size, rng, concentration)
         end_weight = rng.standard_gamma(concentration, (size, 2))
@@ -221,6 +241,11 @@ class Multilabel(SlicedItems):
             name: None if values is None else values[:, items]
             for name, values in self.cells.items()
         }
+        if self.weighted:
+            count = self.weights.weight[items]
+            if self.weights.importance and count.any():  # a pseudo-example is of the mean weight
+                count = count / count[count > 0].mean()
+            cells |= {"count": count, "importance": self.weights.importance}
         return ExampleCells(
             **cells,
             weight=weight,
@@ -250,6 +275,7 @@ class Multilabel(SlicedItems):
             or form.how != "each"
             or form.measure.takes == "curve"
             or self.weights.cluster is not None
+            or self.weights.importance
             or self.labels is None
         ):
             return None
@@ -262,7 +288,12 @@ class Multilabel(SlicedItems):
     def _tables(self, label_index=None):
         """Return the counts (slices, K, [L], 2, 2) of each label, or of one."""
         cells = {
-            name: np.stack([self.cells[name][:, items].sum(axis=1) for items in self.slices])
+            name: np.stack(
+                [
+                    np.einsum("knl,n->kl", self.cells[name][:, items], self.weights.weight[items])
+                    for items in self.slices
+                ]
+            )
             for name in CELL_NAMES
         }
         rows = [[cells["tn"], cells["fp"]], [cells["fn"], cells["tp"]]]
@@ -284,6 +315,10 @@ class Multilabel(SlicedItems):
         )
         if (group := clusters_of(self.evidence, self.unit)) is not None:
             evidence = evidence.assign_coords(group=("item", group))
+        if "weight" in self.evidence:
+            weight = self.evidence["weight"].values
+            evidence = evidence.assign(weight=("item", weight))
+            evidence = evidence.assign_coords(weights_are=self.evidence["weights_are"].item())
         for dim in slice_dims(self.evidence):
             codes = self.evidence[SLICE + dim].values
             evidence = evidence.assign({SLICE + dim: ("item", codes)})
@@ -314,6 +349,7 @@ class Multilabel(SlicedItems):
         unfit = {
             "several systems": self.names is not None,
             "slices": len(self.slices) > 1,
+            "weights of examples": self.weighted,
             "clusters of examples": self.weights.cluster is not None,
             "counts without true negatives": self.cells["tn"] is None,
         }

@@ -799,6 +799,13 @@ class MultilabelRecipe(Recipe):
             lines.append(f"{evidence.sizes['classifier']} systems on the same examples: {names}.")
         if (cluster := clusters_of(evidence, "example")) is not None:
             lines.append(f"The examples come in {len(np.unique(cluster)):,} clusters.")
+        if "weight" in evidence:
+            weight = evidence["weight"].values
+            words = f"stand for {weight.sum():,.6g} in all"
+            if evidence["weights_are"].item() == "importance":
+                number = weight.sum() ** 2 / (weight**2).sum()
+                words = f"count unequally, and are worth {number:,.0f} of equal weight"
+            lines.append(f"By their weights the examples {words}.")
         for dim in slice_dims(evidence):
             lines.append(f"Answers are by {dim}, of which there are {evidence.sizes[dim]}.")
         return Section("What was evaluated", lines)

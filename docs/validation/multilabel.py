@@ -208,6 +208,45 @@ def differences(evidence: xr.Dataset) -> Mapping[str, Any]:
     return dict(zip(DIFFERENCES, table[["lower", "upper"]].to_numpy(), strict=True))
 
 
+# Examples that are drawn with unequal probabilities: all with two labels or more, and few others.
+
+
+class WeightedSetting(NamedTuple):
+    """What the labels depend on, how many there are, the examples, and the chance of the others."""
+
+    labels_are: str
+    labels: int
+    examples: int
+    chance: float
+
+
+def drawn_unequally(
+    rng: np.random.Generator, labels_are: str, labels: int, examples: int, chance: float
+) -> tuple[xr.Dataset, None]:
+    """Return examples of which those with fewer than two labels had a smaller chance."""
+    actual, predicted = DESIGNS[labels_are](rng, int(4 * examples / chance), labels, examples)
+    inclusion = np.where(actual.sum(axis=1) >= 2, 1.0, chance)
+    drawn = np.flatnonzero(rng.random(len(actual)) < inclusion)[:examples]
+    return from_multilabel(
+        actual[drawn],
+        dict(zip("ab", predicted[:, drawn], strict=True)),
+        weights=1 / inclusion[drawn],
+        weights_are="importance",
+    ), None
+
+
+def truth_of_weighted(
+    rng: np.random.Generator, labels_are: str, labels: int, examples: int, chance: float
+) -> dict[str, tuple[float, float]]:
+    """Return the values of all examples, whatever their chances."""
+    return truth(rng, labels_are, labels, examples)
+
+
+def without_weights(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return the intervals as if all examples had had the same chance."""
+    return averages(evidence.drop_vars(["weight", "weights_are"]))
+
+
 def bootstrap(evidence: xr.Dataset) -> Mapping[str, Any]:
     """Return the bias-corrected and accelerated bootstrap intervals of scipy, over examples."""
     actual, predicted = evidence["actual"].values, evidence["predicted"].values
@@ -248,5 +287,18 @@ EXPERIMENTS = (
         {"multilabel": differences, "bootstrap (BCa)": partial(_of, DIFFERENCES, bootstrap)},
         truth=truth,
         table="differences",
+    ),
+    Experiment(
+        "multilabel",
+        {
+            case: WeightedSetting(*setting)
+            for case, setting in enumerate(
+                product(("of latent factors", "of topics"), (8,), (60, 200), (0.5, 0.2)), start=1
+            )
+        },
+        drawn_unequally,
+        {"multilabel": averages, "without weights": without_weights},
+        truth=truth_of_weighted,
+        table="weights",
     ),
 )

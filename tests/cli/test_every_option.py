@@ -313,7 +313,9 @@ def files(tmp_path_factory):
     tags |= {"tb": right ^ (rng.random(right.shape) < 0.3)}
     fields = {name: [";".join(labels[row]) for row in rows] for name, rows in tags.items()}
     place = np.arange(60)
-    pd.DataFrame(fields | {"g": place % 2, "k": place // 6}).to_csv(folder / "tags.csv")
+    pd.DataFrame(fields | {"g": place % 2, "k": place // 6, "w": 1 + place % 3}).to_csv(
+        folder / "tags.csv"
+    )
     write_ledgers(folder, y, numbers["r"])
     return folder
 

@@ -209,6 +209,77 @@ def test_mean_of_all_right_is_a_beta():
     np.testing.assert_allclose(distribution.interval(kind="eti"), beta.interval(0.95), atol=2e-3)
 
 
+# Weights of the examples
+
+COUNTS = RNG.integers(0, 4, 80)
+WEIGHED = ["f1_micro", "f1_macro", "f1_weighted", "f1_samples", "subset_accuracy", "recall[cat]"]
+NUMBERS_OF = ["point", "mean", "lower", "upper"]
+
+
+def test_weights_that_are_counts_stand_for_so_many_examples():
+    rows = np.repeat(np.arange(80), COUNTS)
+    repeated = bcm.from_multilabel(ACTUAL[rows], {"a": A[rows], "b": B[rows]}, labels=LABELS)
+    systems = {"a": A, "b": B}
+    weighed = bcm.from_multilabel(ACTUAL, systems, labels=LABELS, weights=COUNTS)
+    tables = [bcm.summary(evidence, WEIGHED, draws=2000) for evidence in (weighed, repeated)]
+    np.testing.assert_allclose(tables[0]["point"], tables[1]["point"], rtol=1e-12)
+    np.testing.assert_allclose(tables[0][NUMBERS_OF], tables[1][NUMBERS_OF], atol=0.025)
+    rows = [bcm.compare(evidence, ["f1_macro", "hamming_loss"]) for evidence in (weighed, repeated)]
+    np.testing.assert_allclose(rows[0][["mean", "sd"]], rows[1][["mean", "sd"]], atol=2e-3)
+
+
+@pytest.mark.long
+def test_importance_weights_have_points_of_their_own_and_the_effective_number_of_examples():
+    weights = RNG.choice([0.5, 4.0], 80, p=[0.7, 0.3])
+    options = {"weights": weights, "weights_are": "importance", "labels": LABELS}
+    weighed = bcm.from_multilabel(ACTUAL, A, **options)
+    table = bcm.summary(weighed, WEIGHED, draws=4000).set_index("measure")
+    for name in ("micro", "macro", "weighted"):
+        known = metrics.f1_score(ACTUAL, A, average=name, sample_weight=weights)
+        assert table["point"][f"f1_{name}"] == pytest.approx(known)
+    # The delta method of the mean score of the examples, by their weights
+    right = (ACTUAL == A).all(axis=1)
+    mean = np.average(right, weights=weights)
+    error = np.sqrt((weights**2 * (right - mean) ** 2).sum()) / weights.sum()
+    assert table["sd"]["subset_accuracy"] == pytest.approx(error, rel=0.1)
+    plain = bcm.summary(ONE, WEIGHED, draws=4000)
+    assert table["sd"]["f1_micro"] > 1.1 * plain["sd"][0]
+    # The scale of the weights does not matter, and equal ones are none.
+    again = bcm.from_multilabel(ACTUAL, A, **options | {"weights": 1000 * weights})
+    np.testing.assert_allclose(bcm.summary(again, WEIGHED, draws=4000)["mean"], table["mean"])
+    alike = bcm.from_multilabel(ACTUAL, A, **options | {"weights": np.full(80, 7.0)})
+    equal = bcm.summary(alike, WEIGHED, draws=4000)
+    np.testing.assert_allclose(equal[NUMBERS_OF], plain[NUMBERS_OF], atol=0.015)
+
+
+@pytest.mark.long
+def test_weights_of_areas_stand_for_so_many_examples():
+    rows, asked = np.repeat(np.arange(80), COUNTS), ["auc_macro", "auc_micro", "auc_weighted"]
+    options = {"labels": LABELS[:2]}
+    actual, predicted, scores = ACTUAL[:, :2], A[:, :2], ACTUAL[:, :2] + RNG.normal(0, 1, (80, 2))
+    weighed = bcm.from_multilabel(actual, predicted, scores=scores, weights=COUNTS, **options)
+    several = actual[rows], predicted[rows]
+    repeated = bcm.from_multilabel(*several, scores=scores[rows], **options)
+    tables = [bcm.summary(evidence, asked, draws=1500) for evidence in (weighed, repeated)]
+    np.testing.assert_allclose(tables[0]["point"], tables[1]["point"], rtol=1e-9)
+    np.testing.assert_allclose(tables[0][NUMBERS_OF], tables[1][NUMBERS_OF], atol=0.02)
+
+
+def test_few_effective_examples_and_positives_are_cautioned_of():
+    weights = np.where(np.arange(80) < 3, 100.0, 0.5)
+    options = {"weights": weights, "weights_are": "importance", "labels": LABELS}
+    heavy = bcm.from_multilabel(ACTUAL, A, **options)
+    caution = bcm.interval(heavy, "f1_micro", draws=100).attrs["caution"]
+    assert "so unequal that the examples are worth" in caution
+    assert "Fewer than 4 examples have a label" in caution
+    with pytest.raises(ValueError, match="weights_are does not say"):
+        bcm.from_multilabel(ACTUAL, A, weights=weights)
+    with pytest.raises(ValueError, match="weights_are without weights"):
+        bcm.from_multilabel(ACTUAL, A, weights_are="counts")
+    with pytest.raises(ValueError, match="and weights"):
+        bcm.models.multilabel(heavy)
+
+
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
