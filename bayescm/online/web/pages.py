@@ -12,6 +12,7 @@ import jinja2
 import numpy as np
 import pandas as pd
 import xarray as xr
+from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from bayescm.measures.catalogue import same
@@ -266,5 +267,6 @@ _PAGES.globals["ticks"] = np.round(np.linspace(_EDGE, WIDTH - _EDGE, _TICKS), 1)
 _PAGES.filters |= {
     "three": lambda value: "–" if np.isnan(value) else f"{value:.3f}",
     "link": link,
+    "breakable": lambda name: Markup("_<wbr>").join(escape(part) for part in str(name).split("_")),
     "minute": lambda time: "" if pd.isna(time) else f"{time:%Y-%m-%d %H:%M}",
 }
