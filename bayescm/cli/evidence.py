@@ -325,6 +325,7 @@ def multilabel(options: Any) -> Any:
     from bayescm.evidence.multilabel import from_multilabel
 
     predicted, slices = options.predicted or ["predicted"], options.get("by") or []
+    predicted = [predicted] if isinstance(predicted, str) else predicted
     columns = options.keywords("group")
     fields = list(dict.fromkeys([options.actual, *predicted]))
     weights = options.keywords("weights")

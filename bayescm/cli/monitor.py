@@ -314,6 +314,13 @@ class Predictions(BatchClasses):
             "--score", help="Column of item scores, in place of predictions: a row for each item."
         ),
     ] = None
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            "--separator",
+            help="Several labels of each example: what stands between them in a field.",
+        ),
+    ] = None
     item: Annotated[
         str,
         typer.Option("--item", help="Column of the names of the items."),
@@ -359,7 +366,7 @@ class NamedBatch(Batch):
 
 @command
 def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: NewName) -> None:
-    """Record a batch: predictions, probabilities or item scores. Once more changes nothing."""
+    """Record a batch: predictions, probabilities, item scores, labels; twice changes nothing."""
     from bayescm.online.ledger import Ledger
     from bayescm.online.monitor import Monitor
 
@@ -367,6 +374,8 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
     columns = columns.with_defaults(tables(source.config).get(source.classifier, {}))
     if columns.score is not None:
         as_table = _item_scores
+    elif columns.separator is not None:
+        as_table = _several_labels
     else:
         as_table = _counts if columns.probability is None else _forecasts
     ledger, is_new = _ledger(source.store)
@@ -388,6 +397,8 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
 
 def _content(batch):
     """Say what a batch holds, and of item scores what is better, which is said once for good."""
+    if "example" in batch.dims:
+        return f"{batch.sizes['example']} examples with {batch.sizes['label']} labels"
     if "item" not in batch.dims:
         return f"{batch.values.sum()} examples"
     better = ", lower is better" if batch["lower_is_better"] else ""
@@ -473,6 +484,15 @@ def _item_scores(columns, template):
     if template is not None and template.attrs.get("lower_is_better"):
         columns.lower_is_better = True
     return evidence.item_scores(columns)
+
+
+def _several_labels(columns, template):
+    """Return the labels of each example in a file, in the order of the batches before."""
+    from bayescm.cli import evidence
+
+    if template is not None and "label" in template.coords:
+        columns.fill({"labels": template["label"].values.tolist()})
+    return evidence.multilabel(columns)
 
 
 class AllClassifiers(Store):

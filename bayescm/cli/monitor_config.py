@@ -19,7 +19,7 @@ from bayescm.validate import fail, suggest
 
 NAME = "monitor.toml"
 _TEXTS = ("classifier", "order", "kind", "positive", "actual", "predicted", "probability")
-_SCORES = ("score", "item", "range", "lower_is_better")
+_SCORES = ("score", "item", "range", "lower_is_better", "separator")
 _NUMBERS = ("forgetting", "window", "rate", "reference", "prob")
 _LIMITS = ("floor", "tolerance")  # tables of measures and numbers
 _HOOKS = ("command", "url", "log")  # of the table [notify]

@@ -38,7 +38,7 @@ class Entry(NamedTuple):
         When it arrived.
     total : str or None
         The sum of the payloads that count after it; None once there were fractions, whose sums
-        depend on their order, and of item scores.
+        depend on their order, and of items.
     batches : int
         How many batches count after it.
     latest : str
@@ -102,7 +102,7 @@ def next_entry(
 def _total(last, payload, superseded):
     """Return the sum of the payloads that count, or None where they are not whole numbers."""
     cells = json.loads(payload)
-    if isinstance(cells, dict):  # item scores
+    if isinstance(cells, dict):  # item scores, or several labels
         return None
     if last is None:
         total: list | None = [[0] * len(row) for row in cells]

@@ -16,13 +16,15 @@ paired_outcomes    two classifiers' answers to the same        C lists of C * C
                    examples, (actual, champion, challenger)
 item_scores        a number for each item, (item)              the names of the items, null where
                                                                they have none, and their scores
+multilabel         the labels that each example has, and       two texts of 0 and 1 for each
+                   those predicted, (example, truth, label)    example, in the order of the labels
 ================== =========================================== ==================================
 
 An encoding is of a table, and not of a type of evidence: probabilities and scores become a table
 only by the bins of the first batch (`forecasts.forecast_table`), outcomes only where they are of
-two classifiers (`challenge`), item scores only where they are of one system (`item_scores`). A
-further encoding needs a row here, its dims in `encoding_of`, what its batches share in `_SHARED`,
-and its zeros in `zeros`.
+two classifiers (`challenge`), item scores and several labels only where they are of one system
+(`item_scores`, `multilabel`). A further encoding needs a row here, its dims in `encoding_of`, what
+its batches share in `_SHARED`, and its zeros in `zeros`.
 """
 
 import json
@@ -39,7 +41,7 @@ from bayescm.online.chain import digest
 from bayescm.validate import fail
 
 COUNTS, FORECASTS, PAIRED_OUTCOMES = "counts", "forecasts", "paired_outcomes"
-ITEM_SCORES = "item_scores"
+ITEM_SCORES, MULTILABEL = "item_scores", "multilabel"
 OF_FORECASTS = ("probabilities", "curve")  # the variables of measures of binned forecasts
 CHANGING = ("answers", "scores")  # what a change is one of: of counts, and of item scores
 VERSION = 1  # of the encodings of today
@@ -49,6 +51,7 @@ _SHARED: dict[str, tuple[str, ...]] = {
     FORECASTS: ("edges", "chances"),
     PAIRED_OUTCOMES: ("classifiers",),
     ITEM_SCORES: ("lowest", "highest", "lower_is_better"),
+    MULTILABEL: (),
 }
 
 
@@ -59,7 +62,7 @@ class Description(NamedTuple):
     Attributes
     ----------
     classifier : str
-    encoding : {"counts", "forecasts", "paired_outcomes", "item_scores"}
+    encoding : {"counts", "forecasts", "paired_outcomes", "item_scores", "multilabel"}
         What its batches are.
     encoding_version : int
         Of the text.
@@ -98,10 +101,25 @@ class ScoredItems(NamedTuple):
     score: np.ndarray
 
 
+class LabelledExamples(NamedTuple):
+    """
+    A batch of several labels.
+
+    Attributes
+    ----------
+    actual, predicted : ndarray of bool, shape (n, L)
+    """
+
+    actual: np.ndarray
+    predicted: np.ndarray
+
+
 def encoding_of(table: xr.DataArray) -> str:
     """Return the type of a table of evidence."""
     if has_item_scores(table):
         return ITEM_SCORES
+    if has_labels(table):
+        return MULTILABEL
     if table.ndim == 3:
         return PAIRED_OUTCOMES
     return FORECASTS if is_binned(table) else COUNTS
@@ -114,14 +132,22 @@ def is_binned(tables: xr.DataArray) -> bool:
 
 def has_item_scores(tables: xr.DataArray) -> bool:
     """Say whether these are item scores, or the sums of batches of them."""
-    return "item" in tables.dims or "statistic" in tables.dims
+    return "item" in tables.dims or (is_summed(tables) and "support" in tables.attrs)
+
+
+def has_labels(tables: xr.DataArray) -> bool:
+    """Say whether these are several labels of examples, or the sums of batches of them."""
+    return "label" in tables.dims or (is_summed(tables) and "labels" in tables.attrs)
+
+
+def is_summed(tables: xr.DataArray) -> bool:
+    """Say whether these are sums over the items or examples of batches, and no tables of counts."""
+    return "statistic" in tables.dims
 
 
 def sizes_of(tables: xr.DataArray) -> xr.DataArray:
     """Return the number of examples, or of items, of each leading index of tables."""
-    if "item" in tables.dims:
-        return xr.DataArray(tables.sizes["item"])
-    if "statistic" in tables.dims:
+    if is_summed(tables):
         sizes = tables.sel(statistic="items", drop=True)
         is_whole = (sizes.values == np.floor(sizes.values)).all()  # where nothing is forgotten
         return sizes.astype(np.int64) if is_whole else sizes
@@ -142,13 +168,17 @@ def variables_of(tables: xr.DataArray) -> tuple[str, ...]:
     """Return the variables that measures of tables are functions of (their ``takes``)."""
     if has_item_scores(tables):
         return ("item_scores",)
+    if has_labels(tables):
+        return ("example_cells",)
     return OF_FORECASTS if is_binned(tables) else ("cells",)
 
 
 def describe(classifier: str, evidence: xr.DataArray) -> Description:
     """Return the description of a classifier whose first batch this is."""
     encoding, facts = encoding_of(evidence), {}
-    if encoding != ITEM_SCORES:
+    if encoding == MULTILABEL:
+        facts = {"labels": evidence.indexes["label"].tolist()}
+    elif encoding != ITEM_SCORES:
         facts = {"labels": evidence.indexes["actual"].tolist(), "positive": positive(evidence)}
     facts |= {name: evidence.attrs[name] for name in _SHARED[encoding]}
     return Description(classifier, encoding, VERSION, json.dumps(facts))
@@ -159,6 +189,9 @@ def zeros(description: Description) -> xr.DataArray:
     facts = description.facts()
     if description.encoding == ITEM_SCORES:
         return xr.DataArray(np.zeros(0), {"item": []}, ["item"], "item_score", facts)
+    if description.encoding == MULTILABEL:
+        none, coords = np.zeros((0, 2, len(facts["labels"])), bool), {"label": facts["labels"]}
+        return xr.DataArray(none, coords, ["example", "truth", "label"], "labels")
     if description.encoding == PAIRED_OUTCOMES:
         todo = "ask for it as a challenge (online.Challenge, monitor challenge --name), or take "
         todo += "another name"
@@ -215,6 +248,10 @@ def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
     if description.encoding == ITEM_SCORES:
         payload = json.dumps({"item": _names(evidence), "score": evidence.values.tolist()})
         return {"encoding": ITEM_SCORES, "encoding_version": VERSION, "payload": payload}
+    if description.encoding == MULTILABEL:
+        rows = [[_bits(row) for row in pair] for pair in _in_label_order(evidence, facts["labels"])]
+        payload = json.dumps({"actual": [r[0] for r in rows], "predicted": [r[1] for r in rows]})
+        return {"encoding": MULTILABEL, "encoding_version": VERSION, "payload": payload}
     labels = _check_labels(evidence, description.classifier, facts)
     if labels != facts["labels"]:
         dims = [dim for dim in evidence.dims if dim != "bin"]
@@ -232,6 +269,7 @@ _NOUNS = {
     COUNTS: "a confusion matrix",
     FORECASTS: "forecasts in bins",
     ITEM_SCORES: "item scores",
+    MULTILABEL: "several labels of each example",
 }
 
 
@@ -241,6 +279,21 @@ def _names(evidence):
     if names.equals(pd.RangeIndex(len(names))):
         return None
     return [name if isinstance(name, int | float) else str(name) for name in names.tolist()]
+
+
+def _bits(row):
+    return "".join("01"[value] for value in row.tolist())
+
+
+def _in_label_order(evidence, labels):
+    """Return the labels (n, 2, L) in the order of the first batch, sorted by example."""
+    got = evidence.indexes["label"].tolist()
+    if unknown := [label for label in got if label not in labels]:
+        todo = "pass the labels of the first batch: from_multilabel(..., labels=[...])"
+        raise fail("labels unknown to the batches before", unknown, map(str, labels), todo)
+    pairs = np.zeros((evidence.sizes["example"], 2, len(labels)), bool)
+    pairs[..., [labels.index(label) for label in got]] = evidence.values  # others no example has
+    return pairs[np.lexsort(pairs.reshape(len(pairs), -1).T[::-1])]
 
 
 def _check_type(evidence, description, facts):
@@ -292,7 +345,8 @@ def decode(payloads: Sequence[str], encoding: str) -> np.ndarray:
     """
     Return the cells of batches of one shape, without a Python object for each number.
 
-    Of item scores the batches have any number of items: an array of `ScoredItems`.
+    Of item scores and of several labels the batches have any number of items: an array of
+    `ScoredItems`, or of `LabelledExamples`.
     """
     if not payloads:
         return np.array([])
@@ -301,6 +355,11 @@ def decode(payloads: Sequence[str], encoding: str) -> np.ndarray:
         for index, payload in enumerate(map(json.loads, payloads)):
             batches[index] = ScoredItems(payload["item"], np.array(payload["score"], float))
         return batches
+    if encoding == MULTILABEL:
+        batches = np.empty(len(payloads), dtype=object)
+        for index, payload in enumerate(map(json.loads, payloads)):
+            batches[index] = LabelledExamples(*(_rows(payload[name]) for name in _ANSWERS))
+        return batches
     joined = ",".join(payloads)
     dtype = np.int64 if set(joined) <= set("0123456789, []") else float
     shape = np.shape(json.loads(payloads[0]))
@@ -308,9 +367,18 @@ def decode(payloads: Sequence[str], encoding: str) -> np.ndarray:
     return np.fromstring(numbers, dtype, sep=",").reshape(-1, *shape)
 
 
+_ANSWERS = ("actual", "predicted")
+
+
+def _rows(texts):
+    return np.array([list(text) for text in texts]) == "1"
+
+
 def sum_of_payloads(payloads: Sequence[str], encoding: str) -> str:
     """Return the payload of several batches as one: the sums of their cells, or all their items."""
     batches = [json.loads(payload) for payload in payloads]
+    if encoding == MULTILABEL:
+        return json.dumps({name: [row for b in batches for row in b[name]] for name in _ANSWERS})
     if encoding != ITEM_SCORES:
         return json.dumps(np.sum([np.array(cells) for cells in batches], axis=0).tolist())
     scores = [score for batch in batches for score in batch["score"]]

@@ -192,7 +192,7 @@ def sums_of_batches(
         repeated = sum(name in scored for name in batch.item or ())
         scored.update(batch.item or ())
         rows.append([*of_powers, *of_marks, repeated, *parts])
-    names = ["items", *_POWERS, *map(above, marks), "repeated", *map(_part, range(len(cuts) + 1))]
+    names = ["items", *_POWERS, *map(above, marks), "repeated", *map(part, range(len(cuts) + 1))]
     sums = np.reshape(np.array(rows, float), (len(batches), len(names)))
     attrs = {**facts, "support": (float(low), float(high))}
     return xr.DataArray(sums, {"statistic": names}, ["step", "statistic"], "sums", attrs)
@@ -203,13 +203,14 @@ def above(mark: float) -> str:
     return f"above {mark!r}"
 
 
-def _part(number):
+def part(number: Any) -> str:
+    """Return the name of the number of items in a part of the scale."""
     return f"part {number}"
 
 
 def parts_of(sums: xr.DataArray) -> np.ndarray:
-    """Return how many items are in each part of the scale, (..., 1, parts)."""
-    columns = sums.indexes["statistic"].str.startswith(_part(""))
+    """Return how many items, or examples, are in each part of a scale, (..., 1, parts)."""
+    columns = sums.indexes["statistic"].str.startswith(part(""))
     return sums.values[..., None, columns]
 
 
@@ -231,12 +232,6 @@ def monitored_measures(measures: Any) -> list[Measure]:
             )
             raise fail("not monitored", measure.__name__, "mean or share_above(mark)", todo)
     return resolved
-
-
-def bound_measures(measures: Any, sums: xr.DataArray) -> list[Measure]:
-    """Return the measures that are monitored, with the range of the scores and what is better."""
-    posterior = SummedItemScores(sums[:1])
-    return [posterior.bound(measure) for measure in monitored_measures(measures)]
 
 
 # The posterior
@@ -342,7 +337,7 @@ class SummedItemScores(Posterior):
         mean = np.clip((1 + mean) / 2, _NARROWEST, 1 - _NARROWEST)
         return MeanOfItems(mean, sd, skewness, excess, support=self.sums.attrs["support"])
 
-    def mean_of_next(self, n: np.ndarray) -> "MeanOfItems":
+    def value_of_next(self, measure: Any, n: np.ndarray) -> "MeanOfItems":
         """Return the distribution of the mean of n further items."""
         return self._mean_of_items(*mean_of_batch(*self.moments(), n))
 

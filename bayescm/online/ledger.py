@@ -28,6 +28,7 @@ from bayescm.online.chain import Entry, check_chain, damage, digest, next_entry
 from bayescm.online.database import Database
 from bayescm.online.encoding import (
     ITEM_SCORES,
+    MULTILABEL,
     PAIRED_OUTCOMES,
     Description,
     as_utc,
@@ -446,11 +447,14 @@ def _is_recorded(connection, description, batch, last):
         return False
     what = f"batch {batch['batch_id']!r} is in the ledger with"
     recorded, received = json.loads(old.payload), json.loads(batch["payload"])
-    if recorded != received and description.encoding == ITEM_SCORES:
+    if recorded != received and description.encoding in (ITEM_SCORES, MULTILABEL):
+        noun, name = "scores", "score"
+        if description.encoding == MULTILABEL:
+            noun, name = "labels", "predicted"
         raise fail(
-            f"{what} other scores of {len(recorded['score'])} items",
-            received["score"],
-            "the same scores again, or an id that is not taken",
+            f"{what} other {noun} of {len(recorded[name])} items",
+            received[name],
+            f"the same {noun} again, or an id that is not taken",
             f"take a new batch_id, with corrects={batch['batch_id']!r} if the old batch was wrong",
         )
     if recorded != received:

@@ -1,9 +1,9 @@
 """
 The evaluation of one classifier over time, kept in a ledger.
 
-A batch is counts, or probabilities or scores, or a score of each of many items; of which type the
-batches of a classifier are, the first one says for good (`encoding`). The ledger holds every batch,
-and every conclusion is worked out from it on request:
+A batch is counts, or probabilities or scores, or a score or several labels of each of many items;
+of which type the batches of a classifier are, the first one says for good (`encoding`). The ledger
+holds every batch, and every conclusion is worked out from it on request:
 
     batches  ->  parted by changes (`rules.segments`)
              ->  the evidence in force (`discounting`)  ->  its posterior (`updating.posterior_of`)
@@ -35,11 +35,15 @@ from bayescm.online.encoding import (
     check_name,
     encoding_of,
     has_item_scores,
+    has_labels,
     is_binned,
+    is_summed,
     sizes_of,
     timestamp,
     variables_of,
 )
+from bayescm.online.encoding import ITEM_SCORES as ITEM_SCORE_BATCHES
+from bayescm.online.encoding import MULTILABEL as MULTILABEL_BATCHES
 from bayescm.online.ledger import ORDERS, Entries, Ledger, LedgerClient
 from bayescm.validate import check_choice, check_kind, check_prob, check_whole, fail
 
@@ -69,6 +73,10 @@ class Monitor(LedgerClient):
     and ``share_above(4)``; for whatever else there is to ask see `item_scores`. The ends of the
     scale are those of the first batch for good. The items of every batch are taken for new ones.
 
+    Of several labels of each example (`from_multilabel`) it holds which labels every example has
+    and which were predicted. Monitored are ratios over the examples: ``f1_micro``,
+    ``recall[cat]``, ``f1_samples``, ``hamming_loss``; the examples are returned by `multilabel`.
+
     Parameters
     ----------
     store : str or Ledger
@@ -78,7 +86,8 @@ class Monitor(LedgerClient):
         Its name in the store. A store holds any number of classifiers, of any type.
     concentration : float, array_like or DataArray, optional
         Prior pseudo-counts of counts; the default prior if omitted. Of item scores pseudo-items at
-        each end of the scale, by default one half. Forecasts have a prior of their own: one example
+        each end of the scale, of several labels pseudo-examples in each cell, by default one half
+        each. Forecasts have a prior of their own: one example
         over all bins, whose forecasts are right.
     forgetting : float, default 1
         What earlier evidence is worth after each batch, in (0, 1]; see `update`.
@@ -87,8 +96,9 @@ class Monitor(LedgerClient):
     measures : sequence of names or functions, optional
         What to monitor; by default precision, recall, specificity, accuracy and F1 for two classes
         with a positive one; of probabilities the area under the ROC curve, the Brier score,
-        calibration in the large and its slope; of scores the area; of item scores the mean.
-        Measures of forecasts are those that need no curve, of item scores means over the items.
+        calibration in the large and its slope; of scores the area; of item scores the mean; of
+        several labels precision, recall and F1 over all labels (``_micro``). Measures of forecasts
+        are those that need no curve, of item scores means over the items.
     order : {"at", "recorded_at"}, default "at"
         By which time batches are in order and forgotten: that of observation, or of arrival.
     edges : sequence of float, optional
@@ -176,7 +186,7 @@ class Monitor(LedgerClient):
         evidence : DataArray or Dataset
             Counts (actual, predicted), as `from_predictions` or `from_cells` return them; one
             classifier's probabilities or scores, or a `forecast_table` of them; one system's item
-            scores.
+            scores or several labels.
         at : datetime, datetime64 or str, optional
             When it was evaluated, now by default; without a time zone it is taken as UTC. The
             history is in the order of these times; a batch that comes late is put in its place,
@@ -230,6 +240,10 @@ class Monitor(LedgerClient):
             table = as_batch(evidence, self.labels())
             check_pseudo_items(self._concentration, table.attrs)
             return table
+        elif MULTILABEL.matches(evidence):
+            from bayescm.online.multilabel import as_labelled
+
+            return as_labelled(evidence, self._concentration)
         else:
             table = _as_single_table(evidence, may_be_empty)
         if not self._is_prior_checked:
@@ -264,7 +278,9 @@ class Monitor(LedgerClient):
     @property
     def encoding(self) -> str:
         """
-        Of which type the batches are: ``"counts"``, ``"forecasts"`` or ``"item_scores"``.
+        Of which type the batches are.
+
+        It is ``"counts"``, ``"forecasts"``, ``"item_scores"`` or ``"multilabel"``.
 
         Raises
         ------
@@ -302,10 +318,16 @@ class Monitor(LedgerClient):
         """Return the batches in force once those up to a moment were recorded, by default all."""
         zeros, cells, coords = self._in_force(moment)
         if has_item_scores(zeros):
-            from bayescm.online.item_scores import monitored_measures, sums_of_batches
+            from bayescm.online import item_scores
 
-            measures = monitored_measures(self.measures)
-            batches = sums_of_batches(cells.tolist(), zeros.attrs, measures)
+            monitored = item_scores.monitored_measures(self.measures)
+            batches = item_scores.sums_of_batches(cells.tolist(), zeros.attrs, monitored)
+        elif has_labels(zeros):
+            from bayescm.online import multilabel
+
+            labels = zeros.indexes["label"].tolist()
+            monitored = multilabel.monitored_measures(self.measures, labels)
+            batches = multilabel.sums_of_batches(cells.tolist(), labels, monitored)
         else:
             dims = ["step", *zeros.dims]
             batches = xr.DataArray(cells, zeros.coords, dims, "counts", zeros.attrs)
@@ -360,6 +382,30 @@ class Monitor(LedgerClient):
         of_items = {name: coords[name] for name in ("step", "batch_id", "at")}
         return evidence_of(batches.tolist(), zeros.attrs, of_items)
 
+    def multilabel(self) -> xr.Dataset:
+        """
+        Return every example of the batches in force, of a monitor of several labels.
+
+        Returns
+        -------
+        Dataset, dims (example, label)
+            As `from_multilabel` returns it, with coords ``batch_id`` and ``at`` of every example.
+
+        Raises
+        ------
+        ValueError
+            If there are no batches yet, or they are of another type.
+        """
+        from bayescm.online.multilabel import evidence_of
+
+        zeros, batches, coords = self._in_force()
+        if not has_labels(zeros):
+            todo = "ask for its batches()"
+            raise fail("no several labels", encoding_of(zeros), "a monitor of these", todo)
+        of_examples = {name: coords[name] for name in ("step", "batch_id", "at")}
+        labels = zeros.indexes["label"].tolist()
+        return evidence_of(batches.tolist(), labels, of_examples)
+
     def original_ids(self) -> dict[str, str]:
         """Return for every batch the name of the one that it corrects in the end, or its own."""
         entries = self._read()
@@ -401,7 +447,7 @@ class Monitor(LedgerClient):
         from bayescm.online.updating import prior_cells
 
         check_rules(rules)
-        of_counts = not (is_binned(batches) or has_item_scores(batches))
+        of_counts = not (is_binned(batches) or is_summed(batches))
         if is_binned(batches) or (
             of_counts and not (prior_cells(self._concentration, batches) > 0).all()
         ):
@@ -443,13 +489,14 @@ class Monitor(LedgerClient):
         Raises
         ------
         TypeError
-            Of item scores, which are no table.
+            Of item scores and several labels, which are no table.
         """
         from bayescm.online.updating import as_prior
 
-        if has_item_scores(self.ledger.empty(self.classifier)):
-            todo = "ask summary, or any question of bayescm of what item_scores() returns"
-            raise fail("item scores have no table of counts", ..., "counts", todo, TypeError)
+        if self.encoding in (ITEM_SCORE_BATCHES, MULTILABEL_BATCHES):
+            todo = "ask summary, or any question of bayescm of what item_scores() or multilabel() "
+            what = "scores or labels of items have no table of counts"
+            raise fail(what, ..., "counts", todo + "returns", TypeError)
         tables = self._current(rules)
         prior = as_prior(self._concentration, tables)
         return xr.Dataset({"concentration": prior, "counts": tables})
@@ -479,6 +526,10 @@ class Monitor(LedgerClient):
             from bayescm.online import item_scores
 
             return item_scores.monitored_measures(self.measures)
+        if has_labels(tables):
+            from bayescm.online import multilabel
+
+            return multilabel.monitored_measures(self.measures, tables.attrs["labels"])
         if is_binned(tables):
             from bayescm.online import forecasts
 
@@ -526,7 +577,8 @@ class Monitor(LedgerClient):
         from bayescm.online.updating import history_of, posterior_of
 
         if of != "parameter" and (encoding := self.encoding) != COUNTS:
-            name = "forecasts" if encoding == FORECASTS else "item scores"
+            names = {FORECASTS: "forecasts", ITEM_SCORE_BATCHES: "item scores"}
+            name = names.get(encoding, "several labels")
             what, todo = f"{name} have no predictive distribution", "leave of out"
             raise fail(what, of, "'parameter'", todo)
         batches = self.batches()
@@ -705,16 +757,11 @@ class Monitor(LedgerClient):
 
 
 def _refuse_items(evidence):
-    """Raise where several labels, or several counts, of each item would have to be kept."""
-    todo = {
-        MULTILABEL: "monitor the counts of each label by itself, or compare the batches that there "
-        'are: from_multilabel(actual, predicted, by={"batch": batch})',
-        ITEM_COUNTS: "monitor one answer to each item, right or wrong",
-    }
-    for entry, advice in todo.items():
-        if entry.matches(evidence):
-            allowed = "counts, probabilities, scores or item scores"
-            raise fail(f"a monitor keeps no {entry.name}", ..., allowed, advice, TypeError)
+    """Raise where several counts of each item would have to be kept."""
+    if ITEM_COUNTS.matches(evidence):
+        allowed = "counts, probabilities, scores, item scores or several labels"
+        todo = "monitor one answer to each item, right or wrong"
+        raise fail(f"a monitor keeps no {ITEM_COUNTS.name}", ..., allowed, todo, TypeError)
 
 
 def _as_single_table(evidence, may_be_empty):
@@ -757,7 +804,7 @@ def monitor_of(
     """
     applicable = {name: value for name, value in settings.items() if value is not None}
     table = ledger.empty(classifier)
-    if is_binned(table) or has_item_scores(table):
+    if encoding_of(table) != COUNTS:
         applicable.pop("concentration", None)
     if "measures" in applicable:
         measures = [m for m in applicable["measures"] if _applies(m, table)]

@@ -13,7 +13,8 @@ from bayescm.distributions.beta import F1, Beta
 from bayescm.evidence.counts import as_counts
 from bayescm.measures.labelled import apply, one_kernel
 from bayescm.online.discounting import accumulate, check_single_series
-from bayescm.online.item_scores import SummedItemScores, above
+from bayescm.online.item_scores import SummedItemScores
+from bayescm.online.multilabel import SummedLabels
 from bayescm.online.updating import prior_cells
 from bayescm.posteriors.base import as_labelled_counts
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
@@ -162,28 +163,29 @@ def _is_near(kernel, cells, weights):
     return near.reshape(len(cells), -1).all(1) & (expected >= _EXPECTED).all((-2, -1))
 
 
-def unlikely_item_scores(
-    measure: Any, before: SummedItemScores, batches: SummedItemScores
+def unlikely_sums(
+    measure: Any, before: SummedItemScores | SummedLabels, batches: SummedItemScores | SummedLabels
 ) -> np.ndarray:
     """
-    Return the two-sided predictive tail probability of batches of item scores, (T,).
+    Return the two-sided predictive tail probability of batches of items or examples, (T,).
 
     Parameters
     ----------
     measure : Measure
-        A mean, or a share of items.
-    before, batches : SummedItemScores
+        A mean, a share of items, or a ratio.
+    before, batches : SummedItemScores or SummedLabels
         What is in force before each batch, and the batches.
     """
-    n = batches.sum_of("items")
-    if measure.form.kind == "share":
+    n, value = batches.batch.values, batches.point(measure)
+    if isinstance(before, SummedItemScores) and measure.form.kind == "share":
         a, b = before.share_parameters(measure.form.at)
-        hits = batches.sum_of(above(measure.form.at))
+        hits = np.rint(value * n)
         low, high = beta_binomial_cdf(hits, n, a, b), beta_binomial_cdf(n - hits, n, b, a)
     else:
-        predictive, mean = before.mean_of_next(n), batches.point(measure)
-        low, high = predictive.cdf(mean), predictive.sf(mean)
-    return np.minimum(1.0, 2 * np.minimum(low, high))
+        predictive = before.value_of_next(measure, n)
+        low, high = predictive.cdf(value), predictive.sf(value)
+    tails = np.minimum(1.0, 2 * np.minimum(low, high))
+    return np.where(np.isnan(value), 1.0, tails)  # no example of the batch counts
 
 
 def _check_whole_numbers(cells):

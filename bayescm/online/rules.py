@@ -55,16 +55,12 @@ from bayescm.measures.catalogue import among
 from bayescm.measures.labelled import apply, kernels, one_kernel
 from bayescm.online.bayes_factor import check_proper, geometric_prior, mixture, score_of
 from bayescm.online.discounting import check_single_series, discounted
-from bayescm.online.encoding import has_item_scores, is_binned, what_changes
+from bayescm.online.encoding import is_binned, is_summed, what_changes
 from bayescm.online.forecasts import monitored_measures
-from bayescm.online.item_scores import (
-    PSEUDO_ITEMS_OF_A_PART,
-    MeanOfItems,
-    bound_measures,
-    parts_of,
-)
-from bayescm.online.predictive_check import unlikely, unlikely_item_scores
-from bayescm.online.updating import posterior_of, prior_cells
+from bayescm.online.item_scores import PSEUDO_ITEMS_OF_A_PART, MeanOfItems, parts_of
+from bayescm.online.multilabel import RatioOfMeans
+from bayescm.online.predictive_check import unlikely, unlikely_sums
+from bayescm.online.updating import bound_measures, posterior_of, prior_cells
 from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_number, fail, suggest
 
@@ -214,7 +210,7 @@ def evaluate_rules(
 
 
 def _of_counts(series, measures, rate, horizon, floor, reference):
-    if has_item_scores(series.tables):
+    if is_summed(series.tables):
         resolved = bound_measures(measures, series.tables)
     else:
         resolved = kernels(measures, series.tables)
@@ -422,7 +418,7 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
     """
     if is_binned(tables):
         return []
-    if has_item_scores(tables):
+    if is_summed(tables):
         cells = parts_of(tables).astype(np.int64)
         prior = np.full(cells.shape[1:], PSEUDO_ITEMS_OF_A_PART)
     else:
@@ -542,12 +538,12 @@ def _furthest(series, measures, segment, before, after):
 
 
 def _batch(series, measure, level):
-    if has_item_scores(series.tables):
+    if is_summed(series.tables):
         before, batches = series.before, series.cells[series.judged]
         rows = np.flatnonzero(_are_enough(series, before) & _are_enough(series, batches))
         tails = np.ones(len(batches))
         posteriors = series.posterior(before[rows]), series.posterior(batches[rows])
-        tails[rows] = unlikely_item_scores(measure, *posteriors)
+        tails[rows] = unlikely_sums(measure, *posteriors)
     else:
         weights = series.before + series.prior
         tails = unlikely(measure, series.cells[series.judged], weights, level)
@@ -650,7 +646,7 @@ def _are_enough(series, cells):
     """Say which tables have enough examples of each class, or items, to be judged, (n,)."""
     if is_binned(series.tables):
         return (cells.sum(axis=-1) >= _FEWEST).all(axis=-1)
-    if has_item_scores(series.tables):
+    if is_summed(series.tables):
         posterior = series.posterior(cells)
         fewest = _FEWEST_ITEMS if posterior.bounded else _FEWEST_WITHOUT_ENDS
         return posterior.batch.values >= fewest
@@ -838,7 +834,7 @@ def _limits(noun, limits, measures, check):
 
 def _n_values(measure, series):
     """Return how many numbers a measure gives: one, or one for each class."""
-    if has_item_scores(series.tables):
+    if is_summed(series.tables):
         return 1
     return int(np.size(measure(np.ones(series.cells.shape[1:]))))
 
@@ -854,9 +850,9 @@ def _reference_period(series, reference):
             allowed = f"counts, or 1 to {last - 1} of {last} batches"
             raise fail("no such reference period", reference, allowed, "pass reference=10")
         return first, counts[:first].sum("step", keep_attrs=True)
-    if has_item_scores(counts):
+    if is_summed(counts):
         todo = "pass reference=10 for the first ten batches"
-        raise fail("a reference of item scores is of batches", ..., "their number", todo, TypeError)
+        raise fail("a reference of items is of batches", ..., "their number", todo, TypeError)
     reference = as_counts(reference)
     if reference.ndim != 2:
         raise _not_a_single_table(reference)
@@ -960,12 +956,12 @@ def _prob_worse(current: Distribution, earlier: Distribution, lower_is_better: b
     Return the probability that a measure is worse now than it was.
 
     With F the current distribution function and Q the earlier quantile function, it is the mean of
-    F(Q(Phi(z))) over a standard normal z; of draws, that of a normal difference; of means of items
-    that of the cumulants of the difference.
+    F(Q(Phi(z))) over a standard normal z; of draws and of ratios, that of a normal difference;
+    of means of items that of the cumulants of the difference.
     """
     if isinstance(current, MeanOfItems) and isinstance(earlier, MeanOfItems):
         below = current.minus(earlier).cdf(0.0)
-    elif _has_tails(current) and _has_tails(earlier):
+    elif _has_tails(current) and _has_tails(earlier) and not isinstance(current, RatioOfMeans):
         quantiles = [earlier.quantile(q) for q in special.ndtr(_Z)]
         below = sum(w * current.cdf(x) for w, x in zip(_WEIGHTS, quantiles, strict=True))
     else:
@@ -984,7 +980,7 @@ def _below(distribution: Distribution, floor: float) -> np.ndarray:
 def _has_tails(distribution):
     """Say whether tails are known that no number of draws would show."""
     has_distribution = distribution.how in ("closed form", "linearized")
-    return has_distribution or isinstance(distribution, MeanOfItems)
+    return has_distribution or isinstance(distribution, MeanOfItems | RatioOfMeans)
 
 
 def _distribution(posterior: Posterior, measure: Callable) -> Distribution:

@@ -19,10 +19,13 @@ import xarray as xr
 from bayescm.answers.interval import check_size, resolve_measures
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, align, as_counts, by_labels, in_order, positive
+from bayescm.measures.measure import Measure
+from bayescm.online import item_scores, multilabel
 from bayescm.online.discounting import accumulate, check_forgetting
-from bayescm.online.encoding import has_item_scores, is_binned, sizes_of
+from bayescm.online.encoding import has_item_scores, has_labels, is_binned, sizes_of
 from bayescm.online.forecasts import BinnedForecasts, prior_of_forecasts
 from bayescm.online.item_scores import SummedItemScores
+from bayescm.online.multilabel import SummedLabels
 from bayescm.posteriors.base import Posterior
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
 from bayescm.validate import check_kind, check_prob, check_whole, fail
@@ -328,13 +331,16 @@ def posterior_of(tables: xr.DataArray, concentration: Any = None) -> Posterior:
     Parameters
     ----------
     tables : DataArray, dims (..., actual, predicted), (..., actual, bin) or (..., statistic)
-        Counts, binned forecasts, or sums of item scores.
+        Counts, binned forecasts, or sums of item scores or of several labels.
     concentration : optional
-        Prior pseudo-counts of counts, or pseudo-items at each end of the scale of item scores.
+        Prior pseudo-counts of counts, pseudo-items at each end of the scale of item scores, or
+        pseudo-examples in each cell of several labels.
         Binned forecasts have a prior of their own.
     """
     if has_item_scores(tables):
         return SummedItemScores(tables, concentration)
+    if has_labels(tables):
+        return SummedLabels(tables, concentration)
     prior = prior_cells(concentration, tables)
     return BinnedForecasts(tables) if is_binned(tables) else _dirichlet(tables, prior)
 
@@ -342,6 +348,16 @@ def posterior_of(tables: xr.DataArray, concentration: Any = None) -> Posterior:
 def _dirichlet(counts, prior):
     """Return the posterior of canonical counts, of which nothing needs to be checked again."""
     return DirichletMultinomial(counts, dirichlet.pseudo_counts(counts.values, prior))
+
+
+def bound_measures(measures: Any, sums: xr.DataArray) -> list[Measure]:
+    """Return the measures of items or examples that are monitored, bound to their evidence."""
+    if has_item_scores(sums):
+        resolved = item_scores.monitored_measures(measures)
+    else:
+        resolved = multilabel.monitored_measures(measures, sums.attrs["labels"])
+    posterior = posterior_of(sums[:1])
+    return [posterior.bound(measure) for measure in resolved]
 
 
 def as_prior(concentration: Any, tables: xr.DataArray) -> xr.DataArray:

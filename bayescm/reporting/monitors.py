@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 import bayescm as bcm
 from bayescm.evidence.counts import positive
 from bayescm.online import Ledger, Monitor
-from bayescm.online.encoding import COUNTS, FORECASTS, ITEM_SCORES, what_changes
+from bayescm.online.encoding import COUNTS, FORECASTS, ITEM_SCORES, MULTILABEL, what_changes
 from bayescm.reporting import cautions, methods, render, sections
-from bayescm.reporting.recipe import ItemScoresRecipe, Recipe
+from bayescm.reporting.recipe import ItemScoresRecipe, MultilabelRecipe, Recipe
 from bayescm.reporting.sample_size_advice import uncertain
 from bayescm.reporting.sections import Picture, Section, Table
 from bayescm.validate import fail
@@ -209,11 +210,16 @@ class ItemScoresMonitorRecipe(CountsMonitorRecipe):
     ):
         self.monitor, self.batches, self.rules = monitor, monitor.batches(), rules
         self.latest = monitor.since_change(**rules)
-        items = monitor.item_scores()
+        items = self.items()
         in_force = np.isin(items["step"].values, self.latest["step"].values)
+        (dim,) = items["step"].dims
         settings = {"prob": prob, "kind": kind, "rope": 0.0, "random_seed": 0}
-        Recipe.__init__(self, items.isel(item=in_force), None, settings, {})
+        Recipe.__init__(self, items.isel({dim: in_force}), None, settings, {})
         self.pseudo_items = 0.5 if concentration is None else float(concentration)
+
+    def items(self) -> xr.Dataset:
+        """Return all items of the batches in force."""
+        return self.monitor.item_scores()
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -247,9 +253,34 @@ class ItemScoresMonitorRecipe(CountsMonitorRecipe):
 
     def cautions(self) -> Section:
         """Say what is assumed, and what the posterior says of itself."""
-        assumed = "The items of each batch are taken for a new sample of those there may be."
+        unit = self.type.unit
+        assumed = f"The {unit} of each batch are taken for a new sample of those there may be."
         caution = self.table.attrs.get("caution")
         return cautions.section([assumed, *([caution] if caution else [])])
+
+
+class MultilabelMonitorRecipe(ItemScoresMonitorRecipe):
+    """Batches of several labels: the ratios that are monitored, now and over time."""
+
+    def items(self) -> xr.Dataset:
+        """Return all examples of the batches in force."""
+        return self.monitor.multilabel()
+
+    def evaluation(self) -> Section:
+        """Name the examples and their labels, and how many batches there are."""
+        section = MultilabelRecipe(self.evidence, None, self.settings, {}).evaluation()
+        section.sentences += self._spans()
+        return section
+
+    def pictures(self) -> list[Section]:
+        """Return nothing: the picture over time stands with the incidents."""
+        return []
+
+    def facts(self) -> dict[str, Any]:
+        """Name the model and its prior in words."""
+        prior = f"{self.pseudo_items:g} pseudo-examples in each cell"
+        model = {"Model": "multilabel, ratios over a Dirichlet process, by moments"}
+        return model | {"Prior": prior} | methods.versions()
 
 
 # The recipe of each type of batches.
@@ -257,6 +288,7 @@ _RECIPES: dict[str, type[CountsMonitorRecipe]] = {
     COUNTS: CountsMonitorRecipe,
     FORECASTS: ForecastsMonitorRecipe,
     ITEM_SCORES: ItemScoresMonitorRecipe,
+    MULTILABEL: MultilabelMonitorRecipe,
 }
 
 

@@ -93,6 +93,7 @@ COMMANDS = {
         "p.csv --store new.db --batch 1 --actual y --predicted a --positive 1 --at 2026-01-01",
         "p.csv --store new.db --batch 1 --actual y --probability r --positive 1 --at 2026-01-01",
         "p.csv --store new.db --batch 1 --score r --item id --at 2026-01-01",
+        f"{TAGGED} --separator ; --store new.db --batch 1 --at 2026-01-01",
     ],
     "monitor status": [SPAM, FORECASTS, f"{MARKS} -m mean"],
     "monitor history": [SPAM, FORECASTS, f"{MARKS} -m mean"],

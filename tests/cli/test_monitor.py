@@ -295,7 +295,7 @@ def test_the_table_of_a_classifier_is_taken_at_its_word(run, two_classifiers, te
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("stor = 'e.db'", "unknown key in monitor.toml: 'stor'. Did you mean 'store' or 'score'?"),
+        ("stor = 'e.db'", "unknown key in monitor.toml: 'stor'. Did you mean 'store'"),
         ("store = ", "monitor.toml cannot be read"),
         ("floor = 0.8", "floor in monitor.toml: 0.8. Expected a table [floor]"),
         ("[notify]\nmail = 'x'", "unknown key in monitor.toml: 'mail'"),

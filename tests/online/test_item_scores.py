@@ -19,7 +19,7 @@ from bayescm.online.item_scores import (
     mean_of_process,
     sums_of_batches,
 )
-from bayescm.online.predictive_check import unlikely_item_scores
+from bayescm.online.predictive_check import unlikely_sums
 from bayescm.online.web import pages
 from bayescm.online.web.metrics import exposition
 from bayescm.online.web.state import dashboard_state
@@ -158,10 +158,10 @@ def test_tails_of_a_batch_are_as_frequent_as_they_say(size):
         SummedItemScores(sums_of_batches([ScoredItems(None, row) for row in rows], FACTS, measures))
         for rows in scores
     )
-    tails = unlikely_item_scores(resolved("mean"), before, batches)
+    tails = unlikely_sums(resolved("mean"), before, batches)
     assert (tails < 0.01).mean() < 0.02
     assert 0.03 < (tails < 0.1).mean() < 0.13
-    of_shares = unlikely_item_scores(resolved("share_above(3)"), before, batches)
+    of_shares = unlikely_sums(resolved("share_above(3)"), before, batches)
     assert (of_shares < 0.01).mean() < 0.02
 
 
@@ -237,7 +237,7 @@ def test_what_a_monitor_of_item_scores_does_not_answer_is_refused(worse):
         worse.history(of="predictive")
     with pytest.raises(ValueError, match="a tolerance is of probabilities"):
         worse.alarms(tolerance={"mean": 0.1})
-    with pytest.raises(TypeError, match="a reference of item scores is of batches"):
+    with pytest.raises(TypeError, match="a reference of items is of batches"):
         worse.alarms(reference=bcm.from_cells(tp=6, fn=1, fp=3, tn=3))
     with pytest.raises(ValueError, match="no item scores"):
         Monitor(worse.ledger, "spam").item_scores()

@@ -204,7 +204,6 @@ def test_the_picture(tmp_path):
 @pytest.mark.parametrize(
     ("evidence", "words"),
     [
-        (bcm.from_multilabel(np.eye(2), np.eye(2)), "keeps no multilabel.*by=.*batch"),
         (bcm.from_item_counts(tp=[1, 2], fp=[0, 1], fn=[2, 0]), "keeps no item counts.*right or"),
     ],
 )

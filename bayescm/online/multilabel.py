@@ -1,0 +1,405 @@
+r"""
+Several labels batch by batch: what a ledger keeps, and the posterior of ratios over the examples.
+
+A ledger keeps which labels each example has and which were predicted. Most measures are ratios of
+sums over the examples i,
+
+    m  =  sum_i p_i / sum_i q_i,
+
+with p and q sums of the cells tp, fn, fp and tn of an example over all labels (``f1_micro``:
+p = 2 tp, q = 2 tp + fn + fp) or of one label (``f1[cat]``), or with p a number of each example and
+q = 1 (``f1_samples``, ``subset_accuracy``, ``hamming_loss``; q = 0 where it is 0/0 and left out).
+
+The shares g of the examples in the population are those of the Bayesian bootstrap, with the
+pseudo-examples of `bayescm.posteriors.multilabel`: half a one in each cell, or half a one at each
+end of a mean over the examples. Then
+
+    P(m <= x)  =  P(sum_i g_i u_i(x) <= 0),        u_i(x) = p_i - x q_i,
+
+so that the distribution of a ratio at x is that of the mean of a Dirichlet process at 0, and that
+of a batch of n further examples is that of n draws of its urn (`bayescm.online.item_scores`). The
+four moments of u(x) follow from the sums over the examples of p**a q**b with a + b <= 4.
+
+A change is looked for in the shares of the examples by how many of their labels are wrong.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from bayescm.distributions.base import Distribution
+from bayescm.distributions.beta import Beta
+from bayescm.distributions.moments import CornishFisherBeta
+from bayescm.evidence.multilabel import as_multilabel
+from bayescm.measures import example_cells
+from bayescm.measures.catalogue import resolve
+from bayescm.measures.labelled import of_variable
+from bayescm.measures.measure import Measure, OverExamples, OverLabels, Overlap, Proportion
+from bayescm.online.encoding import LabelledExamples, ScoredItems, sizes_of
+from bayescm.online.item_scores import (
+    MeanOfItems,
+    cut_points,
+    mean_of_batch,
+    mean_of_process,
+    part,
+)
+from bayescm.posteriors.base import LabelTemplate, Posterior
+from bayescm.posteriors.multilabel import multilabel
+from bayescm.validate import fail
+
+_PSEUDO_EXAMPLES = 0.5  # in each cell, as of `posteriors.multilabel`
+_CELLS = ("tp", "fn", "fp", "tn")
+_POWERS = tuple((a, b) for a in range(5) for b in range(5 - a))  # p**a q**b
+_DEFAULT = ("precision_micro", "recall_micro", "f1_micro")
+_FEW = 20  # examples that a ratio counts, below which the posterior is mostly a prior
+_NARROWEST = 1e-9  # standard deviation of a mean, in parts of its support
+_MOST_STEPS, _SETTLED = 60, 1e-10  # of the search for a quantile
+
+
+# What the ledger keeps
+
+
+def as_batch(evidence: xr.Dataset) -> xr.DataArray:
+    """
+    Return a batch of several labels as the ledger keeps it, dims (example, truth, label).
+
+    Raises
+    ------
+    ValueError
+        If there are several systems, slices, clusters or scores.
+    """
+    evidence = as_multilabel(evidence)
+    if "classifier" in evidence.dims:
+        todo = "add each by a name of its own: evidence.sel(classifier='a', drop=True)"
+        raise fail("a batch is of one system", evidence["classifier"].values.tolist(), "one", todo)
+    of_examples = [
+        str(name) for name, column in evidence.variables.items() if "example" in column.dims
+    ]
+    if further := sorted({*of_examples} - {"example", "actual", "predicted"}):
+        todo = "leave them out; add slices by names of their own"
+        what = "a batch is the labels of each example: no slices, clusters or scores"
+        raise fail(what, further, "none of these", todo)
+    pairs = np.stack([evidence["actual"].values, evidence["predicted"].values], axis=1)
+    coords = {"label": evidence["label"].values}
+    return xr.DataArray(pairs, coords, ["example", "truth", "label"], "labels")
+
+
+def as_labelled(evidence: xr.Dataset, concentration: Any) -> xr.DataArray:
+    """Return a batch, or raise where it is none or the concentration is none of its posterior."""
+    if concentration is not None:
+        multilabel(evidence, concentration=concentration)
+    return as_batch(evidence)
+
+
+def evidence_of(
+    batches: Sequence[LabelledExamples], labels: Sequence, coords: Mapping[str, np.ndarray]
+) -> xr.Dataset:
+    """Return the examples of batches as evidence, with coords of every batch at each of them."""
+    sizes = [len(batch.actual) for batch in batches]
+    none = np.zeros((0, len(labels)), bool)
+    variables = {
+        name: (["example", "label"], np.concatenate([none, *(getattr(b, name) for b in batches)]))
+        for name in ("actual", "predicted")
+    }
+    further = {name: ("example", np.repeat(values, sizes)) for name, values in coords.items()}
+    return xr.Dataset(variables, {"label": list(labels), **further})
+
+
+# The measures, and their sums over the examples of a batch
+
+
+def monitored_measures(measures: Any, labels: Sequence) -> list[Measure]:
+    """
+    Return the measures of several labels that are monitored, by default those of all labels.
+
+    Raises
+    ------
+    ValueError
+        If one is no ratio of sums over the examples.
+    """
+    resolved = of_variable(_DEFAULT if measures is None else measures, "example_cells")
+    for measure in resolved:
+        example_cells.bound(measure, labels)  # raises where there is no such label
+        if _ratio_of(measure) is None and not isinstance(measure.form, OverExamples):
+            todo = "of one label write f1[cat]; or ask bcm.summary(monitor.multilabel(), ...)"
+            allowed = "f1_micro, f1[label], f1_samples, subset_accuracy, hamming_loss and the like"
+            raise fail("not monitored", measure.__name__, allowed, todo)
+    return resolved
+
+
+def _ratio_of(measure):
+    """Return the weights of tp, fn, fp and tn in p and in q, (2, 4), or None."""
+    form = measure.form
+    if not isinstance(form, OverLabels) or form.measure.takes == "curve":
+        return None
+    if not (form.how == "micro" or (form.how == "each" and len(form.labels) == 1)):
+        return None
+    of_one = resolve(form.measure.canonical.removesuffix("_micro")).form
+    if isinstance(of_one, Overlap):
+        return np.array([[1, 0, 0, 0], [1, of_one.fn_weight, of_one.fp_weight, 0]])
+    if not isinstance(of_one, Proportion):
+        return None
+    right_or_wrong = {"right": "tp+tn", "wrong": "fn+fp"}
+    part, rest = (
+        np.isin(_CELLS, right_or_wrong.get(names, names).split("+")).astype(float)
+        for names in (of_one.part, of_one.rest)
+    )
+    return np.stack([part, part + rest])
+
+
+def sums_of_batches(
+    batches: Sequence[LabelledExamples], labels: Sequence, measures: Sequence[Measure]
+) -> xr.DataArray:
+    """
+    Return the sums over the examples of each batch by which its ratios are known.
+
+    Parameters
+    ----------
+    batches : sequence of LabelledExamples
+    labels : sequence
+    measures : sequence of Measure
+
+    Returns
+    -------
+    DataArray, dims (step, statistic)
+        ``items``, ``f1_micro: p**a q**b`` and the like for each measure, and ``part 0`` ... for the
+        examples by how many labels are wrong. Attributes by measure: ``largest``, the largest q,
+        and ``highest``, the highest p of a mean over the examples without a highest value.
+    """
+    wrong = [
+        ScoredItems(None, (batch.actual ^ batch.predicted).sum(1).astype(float))
+        for batch in batches
+    ]
+    cuts, largest = cut_points(wrong), {measure.__name__: 1.0 for measure in measures}
+    highest = {measure.__name__: 1 / len(labels) for measure in measures}
+    rows = []
+    for batch, number in zip(batches, wrong, strict=True):
+        row = [float(len(batch.actual))]
+        for measure in measures:
+            p, q = _terms(measure, batch, labels)
+            row += [(p**a * q**b).sum() for a, b in _POWERS]
+            largest[measure.__name__] = max(largest[measure.__name__], q.max(initial=0.0))
+            highest[measure.__name__] = max(highest[measure.__name__], p.max(initial=0.0))
+        places = np.searchsorted(cuts, number.score, "right")
+        rows.append([*row, *np.bincount(places, minlength=len(cuts) + 1)])
+    names = ["items", *(_power(m, a, b) for m in measures for a, b in _POWERS)]
+    names += map(part, range(len(cuts) + 1))
+    sums = np.reshape(np.array(rows, float), (len(batches), len(names)))
+    attrs = {"labels": list(labels), "largest": largest, "highest": highest}
+    return xr.DataArray(sums, {"statistic": names}, ["step", "statistic"], "sums", attrs)
+
+
+def _power(measure, a, b):
+    return f"{measure.__name__}: p**{a} q**{b}"
+
+
+def _terms(measure, batch, labels):
+    """Return p and q of each example."""
+    actual, predicted = batch.actual, batch.predicted
+    ratio = _ratio_of(measure)
+    chosen = [str(label) in measure.form.labels for label in labels] if ratio is not None else []
+    if any(chosen):
+        actual, predicted = actual[:, chosen], predicted[:, chosen]
+    pairs = [actual & predicted, actual & ~predicted, ~actual & predicted, ~(actual | predicted)]
+    cells = np.stack([pair.sum(axis=1) for pair in pairs]).astype(float)
+    if ratio is not None:
+        return ratio @ cells
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = measure.form.formula(*cells)
+    defined = ~np.isnan(values)
+    return np.where(defined, values, 0.0), defined.astype(float)
+
+
+# The posterior
+
+
+class SummedLabels(Posterior):
+    """
+    The posterior of ratios over the examples, each leading index of the sums by itself.
+
+    Parameters
+    ----------
+    sums : DataArray, dims (..., statistic)
+        As `sums_of_batches` returns them, added up over batches.
+    concentration : float, optional
+        Prior pseudo-examples in each cell; by default one half.
+    """
+
+    measured_variable = "example_cells"
+    estimands = {"parameter": "share"}  # noqa: RUF012
+    has_model = cell_prior = False
+    how = "moments"
+    bounded = True
+
+    def __init__(self, sums: xr.DataArray, concentration: float | None = None):
+        self.sums = sums
+        default = _PSEUDO_EXAMPLES if concentration is None else float(concentration)
+        self.pseudo_examples = default
+
+    @cached_property
+    def template(self) -> LabelTemplate:
+        """The dims and coords that remain of the evidence."""
+        dims, coords = self.sums.dims[:-1], self.sums.coords.variables
+        remaining = {name: coord for name, coord in coords.items() if {*coord.dims} <= {*dims}}
+        return LabelTemplate(remaining, dims, self.sums.shape[:-1])
+
+    @property
+    def batch(self) -> xr.DataArray:
+        """The number of examples of every member of the batch."""
+        return self.template.to_dataarray(sizes_of(self.sums).values)
+
+    def bound(self, measure: Any) -> Any:
+        """Return a measure whose chosen labels, if it has some, are those of the evidence."""
+        return example_cells.bound(measure, self.sums.attrs["labels"])
+
+    def sum_of(self, measure: Any, a: int, b: int) -> np.ndarray:
+        """Return the sum of p**a q**b over the examples, (...)."""
+        place = self.sums.indexes["statistic"].get_loc(_power(measure, a, b))
+        return self.sums.values[..., place]
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the value in the sample, (...)."""
+        self.resolve_estimand(of)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.sum_of(measure, 1, 0) / self.sum_of(measure, 0, 1)
+
+    def _pseudo_points(self, measure):
+        """Return p and q of the pseudo-examples, (2, k)."""
+        ratio = _ratio_of(measure)
+        if ratio is not None:
+            return ratio
+        low, high = measure.form.ends
+        high = self.sums.attrs["highest"][measure.__name__] if high is None else high
+        return np.array([[low, high], [1.0, 1.0]])
+
+    def powers(self, measure: Any) -> dict[tuple[int, int], np.ndarray]:
+        """Return the sums of p**a q**b, pseudo-examples among them, (...)."""
+        p, q = self._pseudo_points(measure)
+        return {
+            (a, b): self.sum_of(measure, a, b) + self.pseudo_examples * (p**a * q**b).sum()
+            for a, b in _POWERS
+        }
+
+    def exact_distribution(
+        self, measure: Any, *, of: str = "parameter", n: Any = None
+    ) -> "Beta | RatioOfMeans":
+        """Return the distribution of a measure, shape (...): a beta for a share of one label."""
+        form = measure.form
+        of_one_label = isinstance(form, OverLabels) and form.how == "each"
+        if of_one_label and isinstance(form.measure.form, Proportion):
+            powers = self.powers(measure)
+            return Beta(powers[1, 0], powers[0, 1] - powers[1, 0])
+        return RatioOfMeans(self.powers(measure), self.sums.attrs["largest"][measure.__name__])
+
+    def value_of_next(self, measure: Any, n: np.ndarray) -> "RatioOfMeans":
+        """Return the distribution of a measure of n further examples."""
+        largest = self.sums.attrs["largest"][measure.__name__]
+        return RatioOfMeans(self.powers(measure), largest, n)
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Say so where the latest evidence is of few examples."""
+        number = float(sizes_of(self.sums[(-1,) * (self.sums.ndim - 1)]))
+        if number >= _FEW:
+            return []
+        return [f"{number:.4g} examples are few: the prior says much of their labels."]
+
+
+@dataclass(frozen=True, eq=False)
+class RatioOfMeans(Distribution):
+    """
+    A ratio of two means of a Dirichlet process, by the moments of p - x q.
+
+    Attributes
+    ----------
+    powers : mapping from (a, b) to ndarray
+        The sums of p**a q**b, pseudo-examples among them.
+    largest : float
+        The largest q of an example, which no p exceeds.
+    n : ndarray, optional
+        Of so many further examples.
+    """
+
+    powers: Mapping[tuple[int, int], np.ndarray]
+    largest: float
+    n: np.ndarray | None = None
+
+    how: ClassVar[str] = "moments"
+    support = (0.0, 1.0)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the batch."""
+        return np.shape(self.powers[0, 0])
+
+    def take(self, index: Any) -> "RatioOfMeans":
+        """Return some members of the flat batch."""
+        powers = {key: np.ravel(values)[index] for key, values in self.powers.items()}
+        n = None if self.n is None else np.ravel(self.n)[index]
+        return RatioOfMeans(powers, self.largest, n)
+
+    @property
+    def _mean_of_q(self):
+        return self.powers[0, 1] / self.powers[0, 0]
+
+    def _mean_of_u(self, x):
+        """Return the distribution of the mean of u(x)."""
+        x = np.asarray(x, float) + np.zeros(self.shape)
+        total = self.powers[0, 0]
+        raw = [
+            sum(math.comb(k, b) * (-x) ** b * self.powers[k - b, b] for b in range(k + 1)) / total
+            for k in range(5)
+        ]
+        mean = raw[1]
+        second = np.maximum(raw[2] - mean**2, 0.0)
+        third = raw[3] - 3 * mean * raw[2] + 2 * mean**3
+        fourth = raw[4] - 4 * mean * raw[3] + 6 * mean**2 * raw[2] - 3 * mean**4
+        moments = total, mean, second, third, np.maximum(fourth, second**2)
+        law = mean_of_process(*moments) if self.n is None else mean_of_batch(*moments, self.n)
+        width = self.largest
+        unit_mean = np.clip((law[0] + width) / (2 * width), _NARROWEST, 1 - _NARROWEST)
+        sd = np.maximum(law[1] / (2 * width), _NARROWEST)
+        return MeanOfItems(unit_mean, sd, law[2], law[3], support=(-width, width))
+
+    def cdf(self, x: ArrayLike) -> np.ndarray:
+        """Return the probability of at most x."""
+        x = np.asarray(x, float)
+        inside = self._mean_of_u(np.clip(x, 0, 1)).cdf(0.0)
+        return np.where(x < 0, 0.0, np.where(x >= 1, 1.0, inside))[()]
+
+    def sf(self, x: ArrayLike) -> np.ndarray:
+        """Return the probability of more than x."""
+        x = np.asarray(x, float)
+        inside = self._mean_of_u(np.clip(x, 0, 1)).sf(0.0)
+        return np.where(x < 0, 1.0, np.where(x >= 1, 0.0, inside))[()]
+
+    def quantile(self, q: ArrayLike) -> np.ndarray:
+        """Return where the q-quantile of the mean of u(x), which falls about as -x E q, is 0."""
+        q = np.asarray(q, float) + np.zeros(self.shape)
+        x = self.mean() + np.zeros(q.shape)
+        for _ in range(_MOST_STEPS):
+            step = self._mean_of_u(x).quantile(q) / self._mean_of_q
+            moved, x = x, np.clip(x + step, 0, 1)
+            if not (np.abs(x - moved) > _SETTLED).any():
+                break
+        return x[()]
+
+    def mean(self) -> np.ndarray:
+        """Return the ratio of the expectations, which the mean of the ratio is but for O(1/n)."""
+        return self.powers[1, 0] / self.powers[0, 1]
+
+    def sd(self) -> np.ndarray:
+        """Return the standard deviation by the delta method: that of u at the mean over E q."""
+        return self._mean_of_u(self.mean()).sd() / self._mean_of_q
+
+    def error_at(self, x: ArrayLike) -> np.ndarray:
+        """Return what the moments may be wrong by at x."""
+        return self._mean_of_u(np.clip(x, 0, 1)).error_at(0.0) / self._mean_of_q
+
+    # By quantiles at few scores, as of all distributions by moments.
+    _highest = CornishFisherBeta._highest
