@@ -83,7 +83,7 @@ def as_batch(evidence: xr.Dataset) -> xr.DataArray:
     ]
     if further := sorted({*of_examples} - {"example", "actual", "predicted"}):
         todo = "leave them out; add slices by names of their own"
-        what = "a batch is the labels of each example: no slices, clusters or scores"
+        what = "a batch is the labels of each example: no slices, clusters, weights or scores"
         raise fail(what, further, "none of these", todo)
     pairs = np.stack([evidence["actual"].values, evidence["predicted"].values], axis=1)
     coords = {"label": evidence["label"].values}

@@ -120,7 +120,10 @@ def test_labels_keep_the_order_of_the_first_batch():
     ("evidence", "message"),
     [
         (bcm.from_multilabel(np.eye(2), {"a": np.eye(2), "b": np.eye(2)}), "is of one system"),
-        (bcm.from_multilabel(np.eye(2), np.eye(2), scores=np.eye(2)), "no slices, clusters or"),
+        (
+            bcm.from_multilabel(np.eye(2), np.eye(2), scores=np.eye(2)),
+            "no slices, clusters, weights",
+        ),
         (bcm.from_multilabel(np.eye(2), np.eye(2), by={"site": list("ab")}), "no slices"),
     ],
     ids=["systems", "scores", "slices"],
