@@ -372,12 +372,12 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
 
     name, keywords = batch.batch_id, {"at": batch.at, "corrects": batch.corrects}
     columns = columns.with_defaults(tables(source.config).get(source.classifier, {}))
-    if columns.score is not None:
-        as_table = _item_scores
-    elif columns.separator is not None:
-        as_table = _several_labels
-    else:
-        as_table = _counts if columns.probability is None else _forecasts
+    types = {"probability": _forecasts, "score": _item_scores, "separator": _several_labels}
+    columns_of_types = [option for option in types if getattr(columns, option) is not None]
+    if len(columns_of_types) > 1:
+        options = [f"--{option}" for option in columns_of_types]
+        raise fail("a batch is of one type", options, "one of them", "leave the others out")
+    as_table = types[columns_of_types[0]] if columns_of_types else _counts
     ledger, is_new = _ledger(source.store)
     is_named = beginning.new or source.classifier in names_of(source.config)
     _check_is_no_slip("classifier", source.classifier, ledger.classifiers(), is_named)
