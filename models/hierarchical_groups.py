@@ -120,10 +120,11 @@ def hierarchical_groups(
     Returns
     -------
     pymc.Model
-        Two classes: free variables ``rates``, ``spread``, ``correlation`` (0 to 1 stands for -1
-        to 1), the partially centred effects of the groups ``effect_prevalence``,
-        ``effect_recall`` and ``effect_specificity``, and ``effect_new``, standardised; ``theta``,
-        ``theta_typical``, ``theta_group``, ``theta_new``; observed ``cell_counts``; with covariates
+        Two classes: free variables ``rates``, ``spread``, ``scaled_correlation`` (of which 0 to 1
+        stands for -1 to 1 of ``correlation``), the partially centred effects of the groups
+        ``effect_prevalence``, ``effect_recall`` and ``effect_specificity``, and ``effect_new``,
+        standardised; ``correlation`` of recall and specificity, ``theta``, ``theta_typical``,
+        ``theta_group``, ``theta_new``; observed ``cell_counts``; with covariates
         also ``slope``, dims (covariate, rate). More classes:
         ``shares``, ``right``, ``errors`` and ``spread``; ``theta`` and ``theta_typical``, which are
         the same; observed ``class_counts``, ``right_counts`` and ``error_counts``.
@@ -135,7 +136,7 @@ def hierarchical_groups(
     >>> counts = xr.DataArray([[[40, 10], [5, 45]], [[30, 20], [9, 41]]], dims=dims)
     >>> model = hierarchical_groups(counts, spread=lambda name: pm.HalfNormal(name, 2, dims="rate"))
     >>> sorted(variable.name for variable in model.free_RVs if "effect" not in variable.name)
-    ['correlation', 'rates', 'spread']
+    ['rates', 'scaled_correlation', 'spread']
     """
     counts = _positive_last(counts.transpose(..., "group", "actual", "predicted"))
     lead = counts.dims[:-3]
@@ -182,7 +183,8 @@ def _two_classes(data, weight, spread, shift, prevalence, lead):
     misses = pm.math.stack([weight[0].sum(), weight[1, 0], weight[0, 1]])
     rates = pm.Beta("rates", hits, misses, dims=(*lead, "rate"))
     spread = _spread(spread, (*lead, "rate"))
-    rho = 2 * pm.Beta("correlation", 2, 2, dims=lead or None) - 1
+    scaled = pm.Beta("scaled_correlation", 2, 2, dims=lead or None)
+    rho = pm.Deterministic("correlation", 2 * scaled - 1, dims=lead or None)
     new = pm.Normal("effect_new", 0, 1, dims=(*lead, "rate"))
 
     middle = pm.math.logit(rates)

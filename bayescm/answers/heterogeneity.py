@@ -1,7 +1,7 @@
 """Studies that differ: how much of it is more than chance, and what goes with it."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ from scipy.special import logit
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.covariates import study_covariates
+from bayescm.fitting.posterior_for import posterior_of
 from bayescm.posteriors.hierarchical_groups import HierarchicalGroups, hierarchical_groups
 from bayescm.validate import (
     check_keywords,
@@ -46,6 +47,7 @@ def heterogeneity(
     concentration : float or array_like, optional
         Prior pseudo-counts per cell; see `bayescm.models.hierarchical_groups`.
     draws : int, default 20,000
+        Of the direct posterior; with a prior that is a function the model is sampled by NUTS.
     random_seed : int, default 0
     **keywords
         Further ones of `bayescm.models.hierarchical_groups`; with ``covariates=`` what is left
@@ -103,12 +105,15 @@ def heterogeneity(
     check_keywords(hierarchical_groups, keywords)
     if isinstance(keywords.get("covariates"), Mapping):
         keywords["covariates"] = study_covariates(counts, keywords["covariates"])
-    posterior = cast(
-        HierarchicalGroups, hierarchical_groups(counts, concentration=concentration, **keywords)
-    )
-    (studies,) = posterior.collections
-    sample = studies.draw(draws, np.random.default_rng(check_seed(random_seed)), groups=False)
-    ((cells, _),) = posterior.cells_and_totals
+    prior = {"concentration": concentration, "random_seed": random_seed, **keywords}
+    posterior = posterior_of(counts, "hierarchical_groups", **prior)
+    rng = np.random.default_rng(check_seed(random_seed))
+    if isinstance(posterior, HierarchicalGroups):
+        (studies,) = posterior.collections
+        sample = studies.draw(draws, rng, groups=False)
+        ((cells, _),) = posterior.cells_and_totals
+    else:  # sampled, with a prior of another family
+        sample, cells = posterior.variables(draws, rng), counts.values
     values = _variation(cells, sample)
     rows = [_row(name, draws_of_quantity, prob, kind) for name, draws_of_quantity in values.items()]
     if "slope" in sample:
@@ -118,7 +123,7 @@ def heterogeneity(
 
 def _variation(cells, sample):
     """Return draws of what says how much studies of these cells (G, 2, 2) differ."""
-    sd, rho = sample["spread"][:, 1:], 2 * sample["correlation"] - 1
+    sd, rho = sample["spread"][:, 1:], sample["correlation"]
     mean = logit(np.clip(sample["rates"][:, 1:], 1e-300, 1 - 1e-16))
     i2, joint_i2 = shares_beyond_chance(cells, mean, sd, rho)
     return {

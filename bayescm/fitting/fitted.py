@@ -105,6 +105,14 @@ class FittedPosterior(CountsPosterior):
         array = drawn.transpose(*order).values
         return array.reshape(self.size, *array.shape[2:])
 
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return all draws of the variables of the tree, whatever ``size`` is."""
+        drawn = self.tree["posterior"].to_dataset().transpose("chain", "draw", ...)
+        return {
+            str(name): array.values.reshape(self.size, *array.shape[2:])
+            for name, array in drawn.data_vars.items()
+        }
+
     @property
     def observed(self) -> xr.DataArray:
         """The counts that the tree holds, NaN where there are none."""

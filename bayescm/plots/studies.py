@@ -8,6 +8,7 @@ from scipy.special import expit, logit
 
 from bayescm.answers.interval import distribution, resolve_measures
 from bayescm.evidence.counts import CELLS, as_counts
+from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.display_names import (
     DisplayNames,
     check_display_names,
@@ -107,7 +108,8 @@ def plot_sroc(
     """
     counts, word = studies_of(counts, display_names)
     prob = check_prob(prob)
-    posterior = hierarchical_groups(counts, concentration=concentration, **keywords)
+    check_keywords(hierarchical_groups, keywords)
+    posterior = _posterior(counts, concentration, random_seed, keywords)
     variables = posterior.variables(_DRAWS, np.random.default_rng(check_seed(random_seed)))
     typical, new = (_logits(variables[name]) for name in ("theta_typical", "theta_new"))
     fpr, recall, n = _observed(counts)
@@ -236,7 +238,7 @@ def plot_studies(
     if "group" in counts.coords:
         names = [display_label(name, display_names) for name in counts["group"].values.tolist()]
     single = _single(counts, prob, kind)
-    posterior = hierarchical_groups(counts, concentration=concentration, **keywords)
+    posterior = _posterior(counts, concentration, random_seed, keywords)
     pooled = _pooled(posterior, prob, kind, random_seed)
     together = [f"typical {word}", f"mean of {plural(word)}", f"new {word}"]
     y = np.r_[:studies, studies + 1 : studies + 1 + len(_POOLED)]  # a gap between them
@@ -277,6 +279,12 @@ def _single(counts, prob, kind):
         posterior = distribution(batch, name, model="dirichlet_multinomial")
         rows[name] = posterior.mean().values, posterior.interval(prob, kind).values
     return rows
+
+
+def _posterior(counts, concentration, random_seed, keywords):
+    """Return the posterior of the groups, which a prior of another family makes a sampled one."""
+    prior = {"concentration": concentration, "random_seed": random_seed, **keywords}
+    return posterior_of(counts, "hierarchical_groups", **prior)
 
 
 def _pooled(posterior, prob, kind, random_seed):

@@ -428,7 +428,7 @@ class BivariateLogitNormal:
         At least so many weighted points of the parameters.
     """
 
-    free_variables: tuple[str, ...] = ("rates", "spread", "correlation")
+    free_variables: tuple[str, ...] = ("rates", "spread", "scaled_correlation")
 
     def __init__(
         self,
@@ -485,7 +485,7 @@ class BivariateLogitNormal:
         drawn = {
             "rates": expit(mean),
             "spread": sd,
-            "correlation": (rho + 1) / 2,
+            "scaled_correlation": (rho + 1) / 2,
             "theta": cells_of_rates(hits, misses, self.prevalence),
             "theta_typical": cells_of_logits(mean, self.prevalence),
         }
@@ -494,7 +494,7 @@ class BivariateLogitNormal:
             drawn["slope"] = np.concatenate(slopes, axis=-1) / self.ranges[:, None]
         effect = rng.standard_normal((size, 1, 3))[:, 0]
         # As the model has it: from -1 to 1 and back, so that both have the same digits.
-        rho = 2 * drawn["correlation"] - 1
+        rho = drawn["correlation"] = 2 * drawn["scaled_correlation"] - 1
         last = rho * effect[:, 1] + np.sqrt(np.maximum(1 - rho**2, 1e-12)) * effect[:, 2]
         new = mean + sd * np.stack([*effect.T[:2], last], axis=-1)
         drawn |= {"effect_new": effect, "theta_new": cells_of_logits(new, self.prevalence)}
@@ -518,7 +518,7 @@ class BivariateLogitNormal:
         """Return that of every group (S, G), its effects integrated out, without coefficients."""
         mean = logit(np.clip(variables["rates"], 1e-300, 1 - 1e-16))
         log_sd = np.log(variables["spread"])
-        rho = np.clip(2 * variables["correlation"] - 1, -1 + 1e-12, 1 - 1e-12)
+        rho = np.clip(2 * variables["scaled_correlation"] - 1, -1 + 1e-12, 1 - 1e-12)
         size = len(mean)
         slopes = variables.get("slope", np.zeros((size, 0, 3))) * self.ranges[:, None]
         share_slopes = slopes[..., :1].reshape(size, -1)

@@ -149,7 +149,7 @@ def posterior_estimates(cells: np.ndarray, seed: int = 0) -> np.ndarray:
     """Return medians and 95% intervals of both rates, and medians of what is between studies."""
     draws = hierarchical_groups(cells).variables(20_000, np.random.default_rng(seed))
     rates, spread = draws["rates"][:, 1:], draws["spread"][:, 1:]
-    rho = 2 * draws["correlation"] - 1
+    rho = draws["correlation"]
     _, i2 = shares_beyond_chance(cells, logit(rates), spread, rho)
     ends = np.quantile(rates, [0.5, 0.025, 0.975], axis=0).T.ravel()
     return np.concatenate([ends, np.median(spread, axis=0), [np.median(rho), np.median(i2)]])

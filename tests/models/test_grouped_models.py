@@ -95,7 +95,7 @@ def test_partial_centring_changes_the_variables_and_not_the_distribution():
         )
         scale = sd**centring
         effects = centring * means + scale * standard
-        point = {"rates": rates, "spread": spread, "correlation": correlation}
+        point = {"rates": rates, "spread": spread, "scaled_correlation": correlation}
         point |= {f"effect_{rate}": effects[:, i] for i, rate in enumerate(RATES)}
         point["effect_new"] = standard_new
         assert log_density(point) + np.log(scale).sum() == pytest.approx(expected, abs=1e-6)

@@ -86,3 +86,18 @@ def test_studies_are_called_what_their_dim_is_called():
     named = bcm.plots.plot_sroc(STUDIES, display_names={"group": "country"})
     assert "typical country" in [text.get_text() for text in named.axes[0].get_legend().get_texts()]
     assert "countries" in named.get_suptitle()
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:The sampler may have missed:UserWarning")
+def test_a_prior_of_another_family_is_sampled():
+    import pymc as pm
+
+    def spread(name):
+        return pm.HalfCauchy(name, 0.5, dims="rate")
+
+    assert len(bcm.plots.plot_studies(STUDIES, spread=spread).axes) == 2
+    assert len(bcm.plots.plot_sroc(STUDIES, spread=spread).axes) == 1
+    table = bcm.meta.heterogeneity(STUDIES, spread=spread)
+    direct = bcm.meta.heterogeneity(STUDIES, spread=0.5)
+    np.testing.assert_allclose(table["median"][:2], direct["median"][:2], rtol=0.3)

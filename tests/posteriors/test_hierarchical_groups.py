@@ -107,7 +107,7 @@ def test_the_log_likelihood_of_a_group_has_its_effects_integrated_out():
     assert found.dims == ("sample", "group")
     effects = np.random.default_rng(1).standard_normal((60_000, 3))
     for place in range(3):
-        effect, rho = effects.copy(), 2 * drawn["correlation"][place] - 1
+        effect, rho = effects.copy(), drawn["correlation"][place]
         effect[:, 2] = rho * effect[:, 1] + (1 - rho**2) ** 0.5 * effect[:, 2]
         middle = logit(drawn["rates"][place]) + drawn["spread"][place] * effect
         share, recall, specificity = expit(middle).T
@@ -151,7 +151,7 @@ def test_the_prior_of_two_classes_is_that_of_the_model():
     model = remove_value_transforms(models.hierarchical_groups(GROUPS))
     posterior = posteriors.hierarchical_groups(GROUPS)
     points = posterior.variables(5, np.random.default_rng(0))
-    rates, spread, rho = points["rates"], points["spread"], 2 * points["correlation"] - 1
+    rates, spread, rho = points["rates"], points["spread"], 2 * points["scaled_correlation"] - 1
     middle, logs = logit(rates), np.log(spread)
     (collection,) = posterior.collections
     share = np.stack([middle[:, 0], logs[:, 0]], axis=1)
@@ -159,7 +159,7 @@ def test_the_prior_of_two_classes_is_that_of_the_model():
     direct = collection.shares.log_prior(share) + collection.rates.log_prior(pair)
     # From densities of logits, logs and atanh to those of rates, spreads and (1 + rho) / 2.
     direct -= np.log(rates * (1 - rates)).sum(1) + logs.sum(1) + np.log((1 - rho**2) / 2)
-    of_model = log_of_model(model, points, ("rates", "spread", "correlation"))
+    of_model = log_of_model(model, points, ("rates", "spread", "scaled_correlation"))
     np.testing.assert_allclose(of_model, direct, atol=1e-6)
 
 
@@ -458,7 +458,7 @@ def test_the_posterior_beside_the_fit_of_lme4(name):
         assert np.median(logits[:, place]) == pytest.approx(middle, abs=0.5 * error)
         # lme4 takes the spread between studies for known.
         assert 0.85 < logits[:, place].std() / error < 1.35
-    spread, rho = drawn["spread"][:, 1:], 2 * drawn["correlation"] - 1
+    spread, rho = drawn["spread"][:, 1:], drawn["correlation"]
     np.testing.assert_allclose(np.median(spread, axis=0), known["sd"], rtol=0.15)
     assert np.quantile(rho, 0.02) - 0.1 < max(known["correlation"], -0.95) < np.quantile(rho, 0.98)
     for place, (slope, error) in enumerate(known.get("slopes", ()), start=1):
@@ -503,7 +503,7 @@ def test_i2_of_audit_c_beside_the_one_that_mada_prints():
     _, stated = shares_beyond_chance(cells, means, np.array(between), rho)
     assert stated == pytest.approx(0.841, abs=6e-4)
     drawn = fitted("mada_auditc")
-    rates, rho = drawn["rates"][:, 1:], 2 * drawn["correlation"] - 1
+    rates, rho = drawn["rates"][:, 1:], drawn["correlation"]
     _, found = shares_beyond_chance(cells, logit(rates), drawn["spread"][:, 1:], rho)
     low, high = np.quantile(found, [0.025, 0.975])
     assert known["i2"] < low < stated < high
