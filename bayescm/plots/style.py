@@ -106,6 +106,8 @@ def index_words(where: Mapping[Hashable, Any], display_names: DisplayNames = Non
     """Say where along each dim something is, for readers."""
     return [
         f"{display_dim(dim, display_names)} {display_label(value, display_names)}"
+        if dim != "of"  # the column of the estimand
+        else display_label(value, display_names)
         for dim, value in where.items()
     ]
 

@@ -112,3 +112,20 @@ def test_classifiers_on_several_data_sets_have_a_colour_each_in_one_measure_too(
     assert legend == ["classifier a", "classifier b"]
     alone = bcm.plot_forest(sets["iris"], "accuracy").axes[0]
     assert alone.get_legend() is None
+
+
+def test_crosses_of_a_fit_are_what_was_observed():
+    sites = bcm.from_cells(tp=[40, 10, 35], fn=[5, 30, 8], fp=[6, 4, 9], tn=[60, 50, 70])
+    tree = bcm.fit(sites.rename(batch="group"), draws=50, prevalence=0.1)
+    for measure in ("recall", "precision"):
+        direct = bcm.summary(sites.rename(batch="group"), measure, of="group", prevalence=0.1)
+        axes = bcm.plot_forest(tree, measure, of="group").axes[0]
+        (crosses,) = [line for line in axes.lines if line.get_marker() == "x"]
+        np.testing.assert_allclose(crosses.get_xdata(), direct["point"])
+
+
+def test_several_estimands_have_rows_below_each_other():
+    sites = bcm.from_cells(tp=[40, 10, 35], fn=[5, 30, 8], fp=[6, 4, 9], tn=[60, 50, 70])
+    axes = bcm.plot_forest(sites.rename(batch="group"), "recall", of=["typical", "new"]).axes[0]
+    assert len(axes.texts) == 2
+    assert not [line for line in axes.lines if line.get_marker() == "x"]
