@@ -1,6 +1,7 @@
 """The reference has an entry, with an example, for every public name; the pages are true."""
 
 import inspect
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -106,3 +107,22 @@ def test_every_formula_is_mathml():
     assert inline.startswith("<math")
     assert "<mtable" in block
     assert "\\" not in inline + block
+
+
+def test_the_page_of_priors_has_every_model_and_its_keywords():
+    """A number for each keyword but those of the design, a function where the signature says so."""
+    design = {"average", "covariates", "fixed_totals", "halves", "smooth"}
+    listed = {}
+    for line in (DOCS / "howto" / "priors-of-models.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("| `"):
+            names, numbers, functions = (
+                re.findall(r"`(\w+)`", cell) for cell in line.strip("|").split("|")
+            )
+            listed |= {name: (set(numbers), set(functions)) for name in names}
+    assert listed.keys() == set(bcm.models.__all__)
+    for name, keywords in listed.items():
+        parameters = inspect.signature(getattr(bcm.models, name)).parameters.values()
+        named = [one for one in parameters if one.kind == one.KEYWORD_ONLY]
+        numbers = {one.name for one in named} - design
+        functions = {one.name for one in named if "Callable" in str(one.annotation)}
+        assert keywords == (numbers, functions), name
