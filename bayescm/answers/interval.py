@@ -110,7 +110,8 @@ def interval(
         where the measure is undefined throughout. The attributes ``of``, ``prob``, ``kind`` and
         ``how`` say what it is and how it was computed; ``error`` is the largest numerical error of
         a bound: of draws both bounds are within it in 95 % of samples, with ever more draws in
-        place of these. ``undefined`` is the largest fraction of 0/0.
+        place of these. ``undefined`` is the largest fraction of 0/0, ``covariates`` the values of
+        covariates that the answer is for.
 
     Raises
     ------
@@ -654,6 +655,8 @@ def labelled_distributions(
     if accuracy is not None:
         distributions = [distribution.with_tolerance(accuracy) for distribution in distributions]
     attrs = {"of": posterior.estimand_name(of)}
+    if posterior.reference and of != "finite":  # which is of the groups as they are
+        attrs |= {"covariates": posterior.reference}
     if caveats := posterior.caveats(of):
         attrs |= {"caution": " ".join(caveats)}
     templates = [posterior.measure_template(kernel, attrs) for kernel in kernels]

@@ -93,7 +93,8 @@ def summary(
         the posterior in which the measure is 0/0. A ``point`` that is NaN is 0/0 in the evidence:
         the prior decides the rest of the row, and ``caution`` names it. Where a mean is infinite,
         as of the number needed to diagnose, there is a column ``median``. ``attrs`` has ``prob``
-        and ``kind``, and in ``caution`` what makes the model doubtful, if anything does.
+        and ``kind``, in ``covariates`` the values of these that the rows are for, and in
+        ``caution`` what makes the model doubtful, if anything does.
 
     Examples
     --------
@@ -176,7 +177,8 @@ def _below_each_other(tables, cautions):
     rank = {name: i for i, name in enumerate(dict.fromkeys(table["measure"]))}
     table = table.sort_values("measure", key=lambda names: names.map(rank), kind="stable")
     table = Intervals(table.reset_index(drop=True))
-    table.attrs = {name: tables[0].attrs[name] for name in ("prob", "kind")}
+    kept = ("prob", "kind", "covariates")
+    table.attrs = {name: tables[0].attrs[name] for name in kept if name in tables[0].attrs}
     table.attrs |= {"caution": " ".join(cautions)} if cautions else {}
     return table
 
@@ -236,6 +238,8 @@ def table_of(
     if (estimand := posterior.estimand_name(of)) != "parameter":
         table.insert(list(table).index("point"), "of", estimand)
     table.attrs |= {"prob": prob, "kind": kind}
+    template_attrs = answers[0][1].attrs
+    table.attrs |= {k: template_attrs[k] for k in ("covariates",) if k in template_attrs}
     cautions = [answers[0][1].attrs.get("caution", "")]
     if infinite:
         table.insert(list(table).index("mean") + 1, "median", table.pop("median"))

@@ -57,6 +57,7 @@ def study_covariates(counts: xr.DataArray, reference: Mapping[str, Any]) -> xr.D
         np.stack(list(columns.values()), axis=1),
         dims=("group", "covariate"),
         coords={"covariate": [str(name) for name in columns], **group},
+        attrs={"reference": ", ".join(f"{name}={value}" for name, value in reference.items())},
     )
 
 

@@ -225,6 +225,8 @@ class Posterior:
         How many chains they come from at most, those of a chain one after the other; 1 where they
         are independent.
     sampling_method : {"conjugate", "quadrature", "importance", "gibbs"}, for the tree of a fit
+    reference : str
+        The values of covariates that the answers are for, such as ``"year=2000"``.
     counts : DataArray, dims (..., actual, predicted)
         The counts of the evidence, where it has any; of outcomes, the matrix of every classifier.
     """
@@ -242,6 +244,7 @@ class Posterior:
     effective_draws: float = np.inf
     chains: int = 1
     sampling_method: str = "conjugate"
+    reference: str = ""
     counts: xr.DataArray
 
     # What a subclass has.

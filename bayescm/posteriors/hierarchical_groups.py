@@ -142,9 +142,22 @@ def hierarchical_groups(
     if covariates is None:
         return HierarchicalGroups(table, weight, float(spread), prevalence)
     design = _design(covariates, slope, table)
+    at_zero = ", ".join(f"{name}=0" for name in _names_of_covariates(covariates))
     return HierarchicalGroups(
-        table, weight, float(spread), prevalence, covariates=design, slope=float(slope)
+        table,
+        weight,
+        float(spread),
+        prevalence,
+        covariates=design,
+        slope=float(slope),
+        reference=str(covariates.attrs.get("reference", at_zero)),
     )
+
+
+def _names_of_covariates(covariates):
+    """Return the labels of the covariates, or their places without any."""
+    named = "covariate" in covariates.coords
+    return covariates["covariate"].values if named else range(covariates.sizes["covariate"])
 
 
 def groups_and_prior(
@@ -274,6 +287,7 @@ class HierarchicalGroups(CountsPosterior):
     prevalence: float | None
     covariates: np.ndarray | None = field(default=None, kw_only=True)
     slope: float = field(default=2.0, kw_only=True)
+    reference: str = field(default="", kw_only=True)
     points: int = field(default=0, kw_only=True)
 
     @property

@@ -205,3 +205,15 @@ def test_on_the_command_line(tmp_path):
     assert {"year", "test=b"} <= {each.get("covariate") for each in json.loads(run.output)}
     wrong = CliRunner().invoke(application(), ["heterogeneity", str(path), "--covariate", "year"])
     assert "no value of a covariate" in str(wrong.exception)
+
+
+def test_answers_say_which_values_of_covariates_they_are_for():
+    year = {"covariates": {"year": 0}}
+    table = bcm.summary(STUDIES, ["recall"], of=["typical", "new"], **year)
+    assert table.attrs["covariates"] == "year=0"
+    assert bcm.interval(STUDIES, "recall", of="typical", **year).attrs["covariates"] == "year=0"
+    assert "covariates" not in bcm.interval(STUDIES, "recall", of="finite", **year).attrs
+    assert "covariates" not in bcm.interval(STUDIES, "recall").attrs
+    bare = YEARS.drop_attrs()
+    posterior = posteriors.hierarchical_groups(STUDIES, covariates=bare)
+    assert posterior.reference == "year=0"
