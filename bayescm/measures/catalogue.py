@@ -69,8 +69,8 @@ SIGNED = (-1.0, 1.0)
 
 
 @all_cells(
-    aliases=("accuracy_score", "selective_accuracy"),
-    display_names={"accuracy_score": "accuracy"},
+    aliases=("accuracy_score", "selective_accuracy", "acc"),
+    display_names={"accuracy_score": "accuracy", "acc": "accuracy"},
     unit="examples",
     form=Proportion("right", "wrong"),
 )
@@ -91,8 +91,8 @@ def error_rate(cells):
 
 
 @all_cells(
-    aliases=("balanced_accuracy_score",),
-    display_names={"balanced_accuracy_score": "balanced accuracy"},
+    aliases=("balanced_accuracy_score", "bacc"),
+    display_names={"balanced_accuracy_score": "balanced accuracy", "bacc": "balanced accuracy"},
     average="macro",
     form=FunctionOfCells("rates", odds.informedness),
 )
@@ -197,7 +197,8 @@ def precision(tp, fn, fp, tn):
 
 
 @one_class(
-    aliases=("sensitivity", "tpr", "hit_rate", "true_positive_rate"),
+    aliases=("sensitivity", "sens", "tpr", "hit_rate", "true_positive_rate"),
+    display_names={"sens": "sensitivity"},
     unit="positives",
     form=Proportion("tp", "fn"),
 )
@@ -207,7 +208,8 @@ def recall(tp, fn, fp, tn):
 
 
 @one_class(
-    aliases=("tnr", "selectivity", "true_negative_rate"),
+    aliases=("spec", "tnr", "selectivity", "true_negative_rate"),
+    display_names={"spec": "specificity"},
     unit="negatives",
     form=Proportion("tn", "fp"),
 )
@@ -261,8 +263,8 @@ def fdr(tp, fn, fp, tn):
 
 
 @one_class(
-    aliases=("false_omission_rate",),
-    display_names={"for_": "false omission rate"},
+    aliases=("false_omission_rate", "for"),
+    display_names={"for_": "false omission rate", "for": "false omission rate"},
     lower_is_better=True,
     unit="predicted negatives",
     form=Proportion("fn", "tn"),
@@ -272,13 +274,19 @@ def for_(tp, fn, fp, tn):
     return fn / (fn + tn)
 
 
-@one_class(aliases=("f1_score",), form=Overlap(0.5, 0.5))
+@one_class(
+    aliases=("f1_score", "dice"), display_names={"dice": "Dice index"}, form=Overlap(0.5, 0.5)
+)
 def f1(tp, fn, fp, tn):
     """Harmonic mean of precision and recall."""
     return 2 * tp / (2 * tp + fn + fp)
 
 
-@one_class(display_names={"jaccard": "Jaccard index"}, form=Overlap(1.0, 1.0))
+@one_class(
+    aliases=("iou", "csi"),
+    display_names={"jaccard": "Jaccard index", "iou": "IoU", "csi": "critical success index"},
+    form=Overlap(1.0, 1.0),
+)
 def jaccard(tp, fn, fp, tn):
     """Jaccard index: true positives among all that are positive or predicted positive."""
     return tp / (tp + fn + fp)
@@ -329,8 +337,8 @@ def markedness(tp, fn, fp, tn):
 
 
 @one_class(
-    aliases=("lr_plus", "LR+"),
-    display_names={"lr_plus": "LR+"},
+    aliases=("lr_plus", "LR+", "plr"),
+    display_names={"lr_plus": "LR+", "plr": "LR+"},
     range=ANY,
     form=FunctionOfCells("rates", odds.positive_likelihood_ratio),
 )
@@ -340,8 +348,8 @@ def positive_likelihood_ratio(tp, fn, fp, tn):
 
 
 @one_class(
-    aliases=("lr_minus", "LR-"),
-    display_names={"lr_minus": "LR−", "LR-": "LR−"},
+    aliases=("lr_minus", "LR-", "nlr"),
+    display_names={"lr_minus": "LR−", "LR-": "LR−", "nlr": "LR−"},
     lower_is_better=True,
     range=ANY,
     form=FunctionOfCells("rates", odds.negative_likelihood_ratio),

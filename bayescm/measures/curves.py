@@ -195,8 +195,8 @@ def _one_class(curves, formula, index):
 
 
 @of_curve(
-    aliases=("roc_auc", "roc_auc_score", "c_statistic"),
-    display_names={"roc_auc_score": "ROC AUC", "c_statistic": "C statistic"},
+    aliases=("roc_auc", "auroc", "roc_auc_score", "c_statistic"),
+    display_names={"auroc": "AUROC", "roc_auc_score": "ROC AUC", "c_statistic": "C statistic"},
 )
 def auc(curve):
     """Probability that a random positive example scores higher; ties count one half."""

@@ -581,3 +581,25 @@ def test_true_negatives_are_made_where_they_are_used():
         if kernel.one_class and kernel.takes == "cells" and kernel.collapse is None:
             whole = kernel.formula(*every_class(cells))
             np.testing.assert_array_equal(kernel(cells), whole, err_msg=name)
+
+
+ABBREVIATIONS = {
+    "sens": "recall",
+    "SPEC": "specificity",
+    "ppv": "precision",
+    "NPV": "npv",
+    "plr": "positive_likelihood_ratio",
+    "nlr": "negative_likelihood_ratio",
+    "acc": "accuracy",
+    "bacc": "balanced_accuracy",
+    "FOR": "for_",
+    "dice": "f1",
+    "IoU": "jaccard",
+    "csi": "jaccard",
+    "AUROC": "auc",
+}
+
+
+@pytest.mark.parametrize(("abbreviation", "name"), ABBREVIATIONS.items())
+def test_usual_abbreviations_are_known(abbreviation, name):
+    assert measures.resolve(abbreviation).same_as(measures.resolve(name))
