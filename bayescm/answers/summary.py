@@ -246,6 +246,7 @@ def table_of(
         written = ", ".join(map(display_name, infinite))
         cautions.append(f"Infinite in the mean: {written}. The median says where it lies.")
     cautions += _undefined_in_the_evidence(table)
+    cautions += [_without_end(part, answer[0]) for part, answer in zip(parts, answers, strict=True)]
     if caution := " ".join(filter(None, cautions)):
         table.attrs["caution"] = caution
     return table
@@ -266,6 +267,22 @@ def _undefined_in_the_evidence(table):
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     written = ", ".join(names[:_MOST_NAMED]) + more
     return [f"Undefined (0/0) in the evidence, so that the prior decides: {written}."]
+
+
+def _without_end(part, distribution):
+    """Say that intervals of a measure reach to infinity, and how probable that is."""
+    endless = np.isinf(part["upper"])
+    if not endless.any():
+        return ""
+    beyond = np.ravel(distribution.sf(np.finfo(float).max))
+    if not (beyond > 0).any():
+        return ""
+    up_to = "up to " if endless.sum() > 1 else ""
+    return (
+        f"{display_name(part['measure'][0])} is infinite with probability {up_to}"
+        f"{beyond.max():.2g}, as where a test is no better than chance: its interval has no upper "
+        "end."
+    )
 
 
 # The rows of one measure, and the columns of all.

@@ -14,6 +14,7 @@ import numpy as np
 from bayescm.distributions.beta import F1, Beta, PointMass
 from bayescm.distributions.moments import mean_over_classes, multiclass_mcc
 from bayescm.distributions.quadrature import FunctionOfShares
+from bayescm.distributions.reciprocal import Reciprocal
 from bayescm.measures import odds
 from bayescm.measures.measure import (
     Cost,
@@ -21,6 +22,7 @@ from bayescm.measures.measure import (
     MeanOverClasses,
     Overlap,
     Proportion,
+    ReciprocalOf,
     off_diagonal,
 )
 
@@ -87,6 +89,8 @@ def distribution(measure, weights):
         one class come as the two-class Dirichlet of ``one_vs_rest``.
     """
     form = measure.form
+    if isinstance(form, ReciprocalOf):
+        return _reciprocal(distribution(form.measure, weights))
     if isinstance(form, Proportion) and (weights.shape[-1] == 2 or "right" in form):
         return _beta(weights, form)
     if form is None or weights.shape[-1] > 2 or isinstance(form, MeanOverClasses):
@@ -163,6 +167,8 @@ def distribution_of_rows(measure, weights):
 def distribution_at_prevalence(measure, weights, prevalence):
     """Return the distribution of a measure given that of the prevalence, or None."""
     form = measure.form
+    if isinstance(form, ReciprocalOf):
+        return _reciprocal(distribution_at_prevalence(form.measure, weights, prevalence))
     if form == _PREVALENCE:
         return prevalence
     if form in _ROWS:
@@ -184,6 +190,8 @@ def distribution_at_prevalence(measure, weights, prevalence):
 
 def distribution_of_rates(measure, prevalence, recall, fpr):
     """Return the distribution of a measure of three independent rates that walk, or None."""
+    if isinstance(measure.form, ReciprocalOf):
+        return _reciprocal(distribution_of_rates(measure.form.measure, prevalence, recall, fpr))
     odds_of = _odds_of(measure.form)
     if odds_of is None:
         return None
@@ -193,6 +201,11 @@ def distribution_of_rates(measure, prevalence, recall, fpr):
     return FunctionOfShares(
         shares, function, measure.range, outer=outer, accuracy=1e-3, share_error=_OF_WALKS
     )
+
+
+def _reciprocal(inner):
+    """Return the distribution of 1 / x, where that of x is known."""
+    return None if inner is None else Reciprocal(inner)
 
 
 def _is_monotone(form):

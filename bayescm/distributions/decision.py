@@ -61,6 +61,9 @@ def decide(
     between = 1 - better - worse
     ends = getattr(distribution, kind)(prob)
     mean, loss = distribution.mean(), distribution.expected_loss()
+    # What the second loses is not known from two infinite numbers.
+    unknown = np.isinf(mean) & np.isinf(loss)
+    second = np.where(unknown, np.nan, np.fmax(0.0, np.where(unknown, 0.0, mean) + loss))
     numbers = {
         "mean": mean,
         "sd": distribution.sd(),
@@ -70,7 +73,7 @@ def decide(
         "p_rope": np.where(between < 1e-12, 0.0, between),
         "p_worse": worse,
         "expected_loss": loss,
-        "expected_loss_second": np.fmax(0.0, mean + loss),
+        "expected_loss_second": second,
     }
     columns = np.broadcast_arrays(*numbers.values())
     return [

@@ -15,7 +15,7 @@ from bayescm.distributions.hdi import INTERIOR
 _SAME = 1e-12  # atoms that differ by rounding only are one
 # Infinity that is less probable is taken for the largest number: of likelihood ratios of large
 # tables it would make a mean infinite that no test set will show.
-_NEVER = 1e-6
+NEVER = 1e-6
 # Standard errors that both ends of an interval are within in 95 % of samples of draws: the normal
 # quantile of 1 - .05 / 4 is 2.24, and a standard error that is estimated is itself off by a tenth.
 _CONFIDENCE = 2.4
@@ -63,7 +63,7 @@ class Discrete(Distribution):
         with np.errstate(invalid="ignore"):
             first = np.diff(values, prepend=-np.inf) > _SAME * np.maximum(1, np.abs(values))
         at_infinity = values == np.inf
-        first[at_infinity.argmax()] |= weights[at_infinity].sum() > _NEVER
+        first[at_infinity.argmax()] |= weights[at_infinity].sum() > NEVER
         starts = np.flatnonzero(first)
         weights = np.add.reduceat(weights, starts)
         return cls(values[starts], weights / weights.sum(), undefined)

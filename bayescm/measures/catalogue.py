@@ -45,6 +45,7 @@ from bayescm.measures.measure import (
     Measure,
     Overlap,
     Proportion,
+    ReciprocalOf,
     all_cells,
     average,
     averaged,
@@ -376,6 +377,7 @@ def diagnostic_odds_ratio(tp, fn, fp, tn):
     lower_is_better=True,
     needs_positive=False,
     range=(1.0, np.inf),
+    form=ReciprocalOf(informedness),
 )
 def number_needed_to_diagnose(tp, fn, fp, tn):
     """1 / Youden's J, the examples needed for one correct detection; infinite where J <= 0."""

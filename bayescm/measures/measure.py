@@ -55,7 +55,7 @@ class Measure:
         Smallest and largest value, infinite where there is none.
     unit : str, optional
         What the size of a test set counts if it is one proportion, such as "positives".
-    form : Proportion, Overlap, Cost, FunctionOfCells or CalibrationForm, optional
+    form : Proportion, Overlap, Cost, FunctionOfCells, ReciprocalOf or CalibrationForm, optional
         What it is in terms of the cells, from which `bayescm.distributions` finds its posterior
         distribution. Without a form the posterior is drawn.
     takes : str
@@ -154,6 +154,7 @@ type Form = (
     | Overlap
     | Cost
     | FunctionOfCells
+    | ReciprocalOf
     | MeanOverClasses
     | CalibrationForm
     | Repeated
@@ -224,6 +225,12 @@ class FunctionOfCells(NamedTuple):
     shares: str
     odds: Callable
     monotone_in_prevalence: bool = True
+
+
+class ReciprocalOf(NamedTuple):
+    """The form 1 / x of a measure x, infinite where x <= 0."""
+
+    measure: "Measure"
 
 
 class Repeated(NamedTuple):
