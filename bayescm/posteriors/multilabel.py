@@ -116,6 +116,7 @@ class Multilabel(SlicedItems):
     """
 
     measured_variable = "example_cells"
+    equal_differences = False  # a label lost and a label added count differently
     how = "draws by the Bayesian bootstrap of examples"
 
     def __init__(self, evidence: xr.Dataset, concentration: float = 0.5):

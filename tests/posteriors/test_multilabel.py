@@ -119,6 +119,10 @@ def test_systems_that_differ_in_few_examples_are_warned_of():
     near[0, 1] ^= True
     with pytest.warns(UserWarning, match="differ in 12 of 80 examples, worth 11 of equal"):
         bcm.compare(bcm.from_multilabel(ACTUAL, {"a": A, "b": near}), "f1_micro")
+    near = A.copy()
+    near[:5, 0] ^= True
+    with pytest.warns(UserWarning, match="differ in 5 of 80 examples: too few"):
+        bcm.compare(bcm.from_multilabel(ACTUAL, {"a": A, "b": near}), "f1_micro")
     near[:20, 0] = ~A[:20, 0]
     bcm.compare(bcm.from_multilabel(ACTUAL, {"a": A, "b": near}), "f1_micro")
     summary = bcm.summary(bcm.from_multilabel(ACTUAL, {"a": A, "b": A}), "f1_micro")
