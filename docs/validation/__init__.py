@@ -17,6 +17,7 @@ from bayescm.validate import check_choice
 
 THEMES = (
     "attempts",
+    "better_of_folds",
     "class_probabilities",
     "comparisons",
     "counts",

@@ -444,10 +444,11 @@ def outcomes_of_pairs(rng: np.random.Generator, *setting: Any) -> tuple[xr.Datas
     x, actual = sample(rng, pair.n, pair.positives, pair.features)
     options: dict[str, Any] = {"halves": HALVINGS, "positive": 1, "random_state": seed}
     with config_context(**QUICK):
-        return cross_outcomes(_two_learners(pair, seed), x, actual, FOLDS, **options), None
+        return cross_outcomes(two_learners(pair, seed), x, actual, FOLDS, **options), None
 
 
-def _two_learners(pair, seed):
+def two_learners(pair: Pair, seed: int) -> dict[str, Any]:
+    """Return the learners of a pair by name."""
     if not pair.equal:
         return {name: LEARNERS[name](seed) for name in (pair.first, pair.second)}
     return {
@@ -478,7 +479,7 @@ def _differences(rng, pair):
     x, actual = sample(rng, TEST_SIZE, pair.positives, pair.features)
     tables = [
         np.bincount(2 * actual + learner.fit(*train).predict(x), minlength=4)
-        for learner in _two_learners(pair, int(rng.integers(2**31))).values()
+        for learner in two_learners(pair, int(rng.integers(2**31))).values()
     ]
     cells = np.reshape(tables, (2, 2, 2))
     return [-np.diff(resolve(name)(cells)).item() for name in PAIRS_MEASURES]
