@@ -68,7 +68,8 @@ spread has a wider prior then, and the share of it that the folds have in common
 halves show and folds do not is common, and what folds show themselves averages out. The separation
 of learners that hardly move is less uncertain, and that of the others more.
 
-Not conjugate; the direct posterior is a quadrature. Non-centred throughout.
+Not conjugate; the direct posterior is a quadrature. Non-centred throughout. Where the likelihood is
+raised to a power, the tree of ``bayescm.fit`` has no log likelihood, as that of `pooled_folds`.
 
 References
 ----------
