@@ -33,6 +33,7 @@ from bayescm.answers.interval import (
 )
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.empirical import Empirical
+from bayescm.evidence.clusters_and_slices import slice_dims
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
 from bayescm.evidence.types import type_of
@@ -51,6 +52,8 @@ _EFFECTS = ("fold", "repeat", "group")
 _KEPT = (*CELLS, "outcome", "classifier", *_EFFECTS)
 # Dims of answers, which a posterior of all members has.
 _OF_ANSWERS = ("classifier", "class")
+# The variables of items and of examples with several labels, which are drawn from those like them.
+_OF_ITEMS = ("item_scores", "attempts", "example_cells")
 # Beyond this many times the evidence nobody will collect more.
 _MOST_TIMES = 1024
 
@@ -105,7 +108,8 @@ def check(
         highest-density interval), ``probability`` (posterior, that the requirement holds),
         ``level``, ``outcome`` (``"met"`` from the level on, ``"failed"`` up to one minus the level,
         else ``"not yet known"``, as where draws leave open which) and ``needed``: about how much
-        more evidence would decide it, if it went on as before (only of counts and outcomes).
+        more evidence would decide it, if it went on as before (of counts, of outcomes, and of items
+        in no slices).
 
     Raises
     ------
@@ -166,7 +170,7 @@ def _decide(evidence, requirement, keywords):
         close = _is_close(above, requirement.level, error)
     probability = above if requirement.above else 1 - above
     outcome = UNKNOWN if close else _outcome(probability, requirement.level)
-    needed = _needed(evidence, requirement, keywords) if outcome == UNKNOWN else ""
+    needed = _needed(evidence, requirement, probability, keywords) if outcome == UNKNOWN else ""
     level = requirement.level
     return judged | {
         "probability": probability,
@@ -461,10 +465,10 @@ def _labels(evidence, dim):
 # How much more evidence would decide.
 
 
-def _needed(evidence, requirement, keywords):
+def _needed(evidence, requirement, probability, keywords):
     """Say how much more evidence would decide, if it went on in the same proportions."""
     if not _adds_up(evidence):
-        return ""
+        return _needed_of_items(evidence, requirement, probability, keywords)
     if requirement.second is not None:
         return _needed_of_difference(evidence, requirement, keywords)
     counts = _table(evidence, requirement.first)
@@ -485,6 +489,18 @@ def _needed(evidence, requirement, keywords):
         return float(abs(np.clip(ndtri(above), -8, 8)) - ndtri(requirement.level))
 
     return _more(total, unit, _deciding_factor(spare, float(ndtri(requirement.level))))
+
+
+def _needed_of_items(evidence, requirement, probability, keywords):
+    """Say the same of items like these: the variance of what is known of all goes with one over."""
+    if not isinstance(evidence, xr.Dataset) or keywords["of"] not in ("parameter", "population"):
+        return ""  # of these items alone more of others tell nothing
+    entry = type_of(evidence)
+    if entry.measured_variable not in _OF_ITEMS or slice_dims(evidence):
+        return ""
+    away = abs(float(ndtri(probability)))
+    times = _factor_by_variance(away, requirement.level)
+    return _more(entry.size(evidence), entry.unit, times)
 
 
 def _needed_of_difference(evidence, requirement, keywords):

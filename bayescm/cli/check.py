@@ -1,6 +1,7 @@
 """``bayescm check``: a gate that a classifier passes, fails, or of which it is not yet known."""
 
 import tomllib
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -54,12 +55,13 @@ def check(
     from bayescm.cli.output import facts_of_counts, show
 
     if required.requirements is not None:
-        values = _values(required.requirements)
+        values = values_of(required.requirements, _KEYS)
         for options in (required, columns, model):
             options.fill(values)
     if not required.require:
         todo = 'pass --require "recall > 0.9 @ 0.95", or --requirements FILE'
         raise fail("nothing is required", ..., "--require or --requirements", todo)
+    _refuse_items(required.require)
     data = _evidence(columns, required)
     keywords: dict[str, Any] = {
         "level": 0.95 if required.level is None else required.level,
@@ -70,13 +72,54 @@ def check(
     keywords |= model.keywords() | evidence.prior(prior, data)
     table = check(data, required.require, **keywords)
     facts, path = facts_of_counts(data, **model.keywords()), required.junit
-    junit = None if path is None else partial(_write_junit, table, path)
+    junit = None if path is None else partial(write_junit, table, path)
     show(table, output, facts=facts, files=junit, renamed={"needed": "would decide it"})
     return next(code for name, code in STATUS.items() if name in {*table["outcome"]})
 
 
-def _values(path) -> dict[str, Any]:
-    """Return what a file of requirements says, at its top or under [bayescm], by keyword."""
+# The commands of measures that no table of predictions has.
+_COMMANDS = {"item_scores": "items", "attempts": "attempts", "example_cells": "multilabel"}
+
+
+def _refuse_items(texts):
+    """Raise where a requirement is of item scores, repeated answers or several labels."""
+    from bayescm.answers.check import parse
+    from bayescm.measures.catalogue import resolve
+
+    def is_of(name, variable):
+        try:
+            resolve(name, variable)
+        except (ValueError, TypeError):
+            return False
+        return True
+
+    for text in texts:
+        requirement = parse(text)
+        for term in (requirement.first, requirement.second):
+            if term is None or is_of(term.measure, ("cells", "curve", "probabilities")):
+                continue
+            commands = [
+                f"bayescm {command}"
+                for variable, command in _COMMANDS.items()
+                if is_of(term.measure, variable)
+            ]
+            if commands:
+                todo = f"ask {' or '.join(commands)} FILE --require {text!r}"
+                raise fail(
+                    f"{term.measure} is no measure of predictions", text, "another command", todo
+                )
+
+
+def values_of(path: Path, keys: Mapping[str, str]) -> dict[str, Any]:
+    """
+    Return what a file of requirements says, at its top or under [bayescm], by keyword.
+
+    Parameters
+    ----------
+    path : Path
+    keys : mapping of str to str
+        The keys that it may have, and the options in whose place they stand.
+    """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as problem:
@@ -84,11 +127,11 @@ def _values(path) -> dict[str, Any]:
         raise fail(f"{path.name} cannot be read", str(problem), "TOML", todo) from None
     content = content.get("bayescm", content)
     for name in content:
-        if name not in _KEYS:
-            raise fail(f"unknown key in {path.name}", name, _KEYS, suggest(name, _KEYS))
+        if name not in keys:
+            raise fail(f"unknown key in {path.name}", name, list(keys), suggest(name, keys))
     if isinstance(content.get("predicted"), str):
         content["predicted"] = [content["predicted"]]
-    return {_KEYS[name]: value for name, value in content.items()}
+    return {keys[name]: value for name, value in content.items()}
 
 
 def _evidence(columns, required):
@@ -108,7 +151,7 @@ def _evidence(columns, required):
     return evidence.from_predictions_options(columns, by | columns.keywords("fold"))
 
 
-def _write_junit(table, path):
+def write_junit(table: Any, path: Path) -> None:
     """Write one test case for each requirement; what is not yet known is skipped."""
     from xml.etree import ElementTree as tree
 

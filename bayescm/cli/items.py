@@ -1,11 +1,15 @@
 """``bayescm items``, ``multilabel`` and ``attempts``: scores, labels or answers of many items."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from bayescm.cli.check import STATUS, values_of, write_junit
 from bayescm.cli.options import (
     BelongsWith,
     Contrast,
@@ -15,7 +19,7 @@ from bayescm.cli.options import (
     TableAndPlot,
     command,
 )
-from bayescm.validate import fail
+from bayescm.validate import fail, suggest
 
 
 class Parts(Source):
@@ -192,9 +196,20 @@ class Question(Contrast):
             "check does.",
         ),
     ] = None
+    requirements: Annotated[
+        Path | None,
+        typer.Option(
+            "--requirements", help="TOML file: require = [...], level, by, system, group ..."
+        ),
+    ] = None
     level: Annotated[
         float | None,
         typer.Option("--level", help="Probability asked for where none is given; default 0.95."),
+        BelongsWith("--require"),
+    ] = None
+    junit: Annotated[
+        Path | None,
+        typer.Option("--junit", help="Write the outcomes of requirements here as JUnit XML."),
         BelongsWith("--require"),
     ] = None
     report: Annotated[
@@ -240,6 +255,7 @@ def items(
     from bayescm.cli.output import show
 
     goals = question.keywords("width", "difference")
+    _read_requirements(question, columns)
     _check_single(question, [*goals])
     directed = question.compare or question.ranks or question.report
     if columns.lower_is_better and not directed:
@@ -247,9 +263,8 @@ def items(
         raise fail("--lower-is-better changes nothing here", ..., "a comparison", todo)
     data = evidence.item_scores(columns)
     if goals:
-        from bayescm.planning.item_scores import plan_item_scores
-
-        show(plan_item_scores(data, **goals, **interval.keywords("prob")), output)
+        keywords = {**goals, **interval.keywords("prob")}
+        show(_plans_of_pairs(data, question.reference, keywords), output)
         return None
     count = f"{data.sizes['item']} items"
     facts = {"items": data.sizes["item"], "model": "item_scores"}
@@ -267,6 +282,7 @@ def multilabel(
     """Any number of labels for each example: f1_micro, f1_macro, recall, hamming_loss ..."""
     from bayescm.cli import evidence
 
+    _read_requirements(question, columns)
     _check_single(question, [])
     data = evidence.multilabel(columns)
     examples, labels = data.sizes["example"], data.sizes["label"]
@@ -287,6 +303,7 @@ def attempts(
     from bayescm.cli import evidence
     from bayescm.cli.output import show
 
+    _read_requirements(question, columns)
     _check_single(question, ["plan"] if question.plan else [])
     data = evidence.attempts(columns)
     number, least = data.sizes["item"], int(data["correct"].notnull().sum("attempt").min())
@@ -300,6 +317,23 @@ def attempts(
         show(frame, output, header, facts={**keywords, **facts})
         return None
     return _answer(data, count, facts, columns, measures, question, interval, output)
+
+
+def _read_requirements(question, columns):
+    """Set what the file of requirements says, where the command line leaves it open."""
+    if question.requirements is None:
+        return
+    open_columns = [field.name for field in fields(columns) if field.default is None]
+    names = ("require", "level", *open_columns)
+    keys = {"label" if name == "labels" else name: name for name in names}
+    values = values_of(question.requirements, keys)
+    if isinstance(values.get("by"), str):
+        values["by"] = [values["by"]]
+    for options in (question, columns):
+        options.fill(values)
+    if not question.require:
+        todo = "write require = [...] in the file, or pass --require"
+        raise fail("nothing is required", question.requirements.name, "require", todo)
 
 
 def _check_single(question, goals):
@@ -391,14 +425,15 @@ def _picture_of_intervals(data, names, keywords):
 def _check(data, facts, columns, question, output):
     """Print which requirements are met, of each system or of each slice, and return the status."""
     from bayescm.answers.check import check
-    from bayescm.cli.check import STATUS
     from bayescm.cli.output import show
 
     slices: Sequence[str] = columns.by or []
     by = "classifier" if data.sizes.get("classifier", 1) > 1 else next(iter(slices), None)
     keywords = {**question.keywords("of"), "level": question.level or 0.95}
     table = check(data, question.require, by=by, **keywords)
-    show(table.drop(columns="needed"), output, facts={**keywords, **facts})
+    junit = None if question.junit is None else partial(write_junit, table, question.junit)
+    renamed = {"needed": "would decide it"}
+    show(table, output, facts={**keywords, **facts}, files=junit, renamed=renamed)
     return next(code for name, code in STATUS.items() if name in {*table["outcome"]})
 
 
@@ -416,13 +451,43 @@ def _report(data, names, columns, question, interval, output):
     say(f"written to {written}")
 
 
+def _plans_of_pairs(data, reference, keywords):
+    """Return the plan of one system or of two, or one of every pair of several."""
+    import pandas as pd
+
+    from bayescm.planning.item_scores import plan_item_scores
+
+    names = data["classifier"].values.tolist() if "classifier" in data.dims else []
+    if len(names) < 3:
+        return plan_item_scores(data, **keywords)
+    if reference is not None and reference not in names:
+        raise fail("the reference is not a classifier", reference, names, suggest(reference, names))
+    pairs = [(name, reference) for name in names if name != reference]
+    if reference is None:
+        pairs = list(combinations(names, 2))
+    plans = []
+    for first, second in pairs:
+        plan = plan_item_scores(data.sel(classifier=[first, second]), **keywords)
+        plan.insert(0, "second", second)
+        plan.insert(0, "first", first)
+        plans.append(plan)
+    return pd.concat(plans, ignore_index=True)
+
+
 def _plans(data, measures, keywords):
-    """Return the widths to expect of all measures."""
+    """Return the widths to expect of all measures, of every system."""
     import pandas as pd
 
     from bayescm.evidence.attempts import ATTEMPTS
     from bayescm.planning.attempts import plan_attempts
 
     names = measures or ATTEMPTS.default_measures(data)
-    parts = [plan_attempts(data, measure, **keywords) for measure in names]
+    parts = []
+    for system in data["classifier"].values.tolist() if "classifier" in data.dims else [None]:
+        of_system = data if system is None else data.sel(classifier=system)
+        for measure in names:
+            part = plan_attempts(of_system, measure, **keywords)
+            if system is not None:
+                part.insert(0, "classifier", system)
+            parts.append(part)
     return pd.concat(parts, ignore_index=True)

@@ -212,6 +212,22 @@ def test_no_outcome_of_draws_is_a_matter_of_luck():
     assert {table["outcome"].item() for table in near} == {"not yet known"}
 
 
+def test_what_is_needed_of_items_would_decide():
+    scores = np.random.default_rng(2).beta(4, 2, 40)
+    items = bcm.from_item_scores(scores, range=(0, 1))
+    (row,) = bcm.check(items, "mean > 0.62").to_dict("records")
+    number = int(row["needed"].removesuffix(" more items").replace(",", ""))
+    times = {"weights": np.full(40, 1 + number / 40), "weights_are": "counts"}
+    more = bcm.check(bcm.from_item_scores(scores, range=(0, 1), **times), "mean > 0.62")
+    assert row["outcome"] == "not yet known"
+    assert more["probability"].item() == pytest.approx(0.95, abs=0.015)
+    answers = bcm.from_attempts(np.tile([[1, 0], [1, 1], [0, 0]], (9, 1)))
+    of_these = bcm.check(answers, "mean > 0.55", of="finite", draws=400)
+    assert of_these["needed"].item() == ""
+    sliced = bcm.from_item_scores(scores, range=(0, 1), by={"topic": np.arange(40) % 2})
+    assert (bcm.check(sliced, "mean > 0.62", by="topic")["needed"] == "").all()
+
+
 def test_exact_outcomes_turn_at_the_level_itself():
     limit = bcm.distribution(COUNTS, "recall").quantile(0.05).item()
     texts = [f"recall > {limit - 1e-6:.9f}", f"recall > {limit + 1e-6:.9f}"]

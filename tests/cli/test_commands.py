@@ -520,6 +520,64 @@ def test_requirements_on_items_are_on_every_system(capsys, marks):
     assert (code, "several scores" in err) == (2, True)
 
 
+def test_requirements_of_items_in_a_file_say_what_would_decide_and_are_written(
+    capsys, marks, tmp_path
+):
+    gate, junit = tmp_path / "gate.toml", tmp_path / "out.xml"
+    gate.write_text('[bayescm]\nsystem = "s"\nlevel = 0.9\nrequire = ["mean > 0.66"]\n')
+    columns = [marks[0], "--item", "q", "--score", "m", "--range", "0,1"]
+    code, out, _ = run(
+        capsys, "items", *columns, "--requirements", gate, "--junit", junit, "--format", "json"
+    )
+    rows = json.loads(out)
+    assert [row["level"] for row in rows] == [0.9, 0.9]
+    assert [row["outcome"] == "not yet known" for row in rows] == [code == 3] * 2
+    assert all("items" in row["needed"] for row in rows)
+    assert junit.read_text().count("would decide it") == 2
+    gate.write_text('require = ["mean > 0.66"]\nscores = "m"\n')
+    code, _, err = run(capsys, "items", *marks, "--requirements", gate)
+    assert (code, "unknown key in gate.toml: 'scores'" in err) == (2, True)
+    gate.write_text("level = 0.9\n")
+    code, _, err = run(capsys, "items", *marks, "--requirements", gate)
+    assert (code, "nothing is required" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "commands"),
+    [
+        ("mean > .7", "bayescm items or bayescm attempts FILE"),
+        ("share_at_least(4) > .7", "bayescm items FILE"),
+        ("pass@4 > .7", "bayescm attempts FILE"),
+        ("f1_samples - f1_samples[classifier=old] > 0", "bayescm multilabel FILE"),
+    ],
+)
+def test_check_names_the_command_of_measures_of_items(capsys, marks, requirement, commands):
+    code, _, err = run(capsys, "check", marks[0], "--require", requirement)
+    assert (code, commands in err) == (2, True)
+
+
+@pytest.mark.long
+def test_plans_of_three_systems_are_of_every_pair(capsys, tmp_path):
+    rng, path = np.random.default_rng(1), tmp_path / "three.csv"
+    place, system = np.tile(np.arange(24), 3), np.repeat(list("abc"), 24)
+    answers = {"item": place, "system": system, "score": rng.random(72).round(2)}
+    answers["correct"] = (rng.random(72) < 0.5).astype(int)
+    pd.concat([pd.DataFrame(answers)] * 2).drop_duplicates().to_csv(path, index=False)
+    asked = ["--system", "system", "--width", ".3", "--format", "json"]
+    _, out, _ = run(capsys, "items", path, *asked)
+    assert [row["first"] + row["second"] for row in json.loads(out)] == ["ab", "ac", "bc"]
+    _, out, _ = run(capsys, "items", path, *asked, "--reference", "c")
+    assert [row["first"] + row["second"] for row in json.loads(out)] == ["ac", "bc"]
+    code, _, err = run(capsys, "items", path, *asked, "--reference", "d")
+    assert (code, "the reference is not a classifier" in err) == (2, True)
+    twice = pd.DataFrame({k: np.tile(v, 2) for k, v in answers.items()})
+    twice.to_csv(path, index=False)
+    _, out, _ = run(
+        capsys, "attempts", path, "--system", "system", "-m", "mean", "--plan", "--format", "json"
+    )
+    assert {row["classifier"] for row in json.loads(out)} == {"a", "b", "c"}
+
+
 @pytest.mark.long
 def test_items_are_planned_drawn_and_reported(capsys, marks, tmp_path):
     _, out, _ = run(capsys, "items", *marks, "--width", ".05", "--format", "json")
