@@ -43,7 +43,8 @@ from bayescm.validate import fail
 COUNTS, FORECASTS, PAIRED_OUTCOMES = "counts", "forecasts", "paired_outcomes"
 ITEM_SCORES, MULTILABEL = "item_scores", "multilabel"
 OF_FORECASTS = ("probabilities", "curve")  # the variables of measures of binned forecasts
-CHANGING = ("answers", "scores")  # what a change is one of: of counts, and of item scores
+# What a change is one of: of counts, of item scores, and of forecasts.
+CHANGING = ("answers", "scores", "outcomes")
 VERSION = 1  # of the encodings of today
 # What the batches of a classifier share beside labels and positive class, as attributes of a table.
 _SHARED: dict[str, tuple[str, ...]] = {
@@ -161,7 +162,7 @@ def unit_of(tables: xr.DataArray) -> str:
 
 def what_changes(tables: xr.DataArray) -> str:
     """Return what the rule `change` is about, which stands for the measure of its alarms."""
-    return CHANGING[has_item_scores(tables)]
+    return CHANGING[1 if has_item_scores(tables) else 2 if is_binned(tables) else 0]
 
 
 def variables_of(tables: xr.DataArray) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import pdtrc
+from scipy.special import gammaln, pdtrc
 
 from bayescm.distributions import dirichlet
 from bayescm.distributions.transformed_normal import TransformedNormal, inverse_link, link
@@ -308,6 +308,62 @@ class LinearizedMeasure(TransformedNormal):
         while that of the normal approximation is off by a term in its variance.
         """
         return inverse_link(self.mu, self.bounds)
+
+
+# Has what comes true changed?
+
+# Of neighbouring bins. Too extreme, too low and too extreme rare forecasts (cases 1 to 3 of
+# ``forecast_streams_drifting``) are seen after 6, 8 and 4 batches in the median with 8 groups,
+# after 6, 6 and 5 with 4, and after 13, 12 and 8 with one for each of 48 bins (20 streams each).
+_GROUPS = 8
+_PSEUDO_EVENTS = 4.0  # of each group: what comes true may be half as many again as expected
+
+
+def is_change_sought(tables: xr.DataArray) -> bool:
+    """Say whether the rule `change` is one of such tables: scores do not say what is expected."""
+    return bool(tables.attrs["chances"])
+
+
+def events_of(tables: xr.DataArray) -> np.ndarray:
+    """
+    Return in each group of bins the number of events, and how many the forecasts expect.
+
+    Events are the examples that the forecasts think less likely: positive ones of bins below one
+    half, negative ones of the others. What is expected is summed over bins, so that a population
+    with other forecasts is no change in what comes true of them.
+
+    Parameters
+    ----------
+    tables : DataArray, dims (step, actual, bin)
+        Of probabilities.
+
+    Returns
+    -------
+    ndarray, shape (T, G, 2)
+    """
+    middle, cells = middles(tables), tables.values.astype(float)
+    is_low = middle < 0.5
+    events = np.where(is_low, cells[:, 1], cells[:, 0])
+    expected = cells.sum(axis=1) * np.where(is_low, middle, 1 - middle)
+    number = min(_GROUPS, len(middle))
+    first = np.linspace(0, len(middle), number, endpoint=False).astype(int)
+    return np.stack([np.add.reduceat(part, first, axis=1) for part in (events, expected)], axis=-1)
+
+
+def log_evidence_of_events(cells: np.ndarray) -> np.ndarray:
+    """
+    Return the log marginal likelihood (...) of events and expected numbers (..., G, 2).
+
+    With y events of e that are expected in a group,
+
+        y  ~  Poisson(lambda e),      lambda  ~  Gamma(a, a),      a = `_PSEUDO_EVENTS`,
+
+    up to what does not depend on lambda. Numbers of events of single examples vary less than those
+    of Poisson, so that Bayes factors are rather too small than too large.
+    """
+    events, expected, a = cells[..., 0], cells[..., 1], _PSEUDO_EVENTS
+    gain = gammaln(a + events) - gammaln(a) + a * np.log(a)
+    return (gain - (a + events) * np.log(a + expected)).sum(axis=-1)
 
 
 # What is doubtful

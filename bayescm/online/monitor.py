@@ -61,7 +61,7 @@ class Monitor(LedgerClient):
     **What is known now is known since the latest change.** Once the rule `change` has gone off (see
     `alarms`), the summary, the posterior and the history are those of the batches since then. As
     the rules share their rate of false alarms, each of these takes the keywords of the rules. Of
-    probabilities and scores no change is looked for.
+    probabilities a change is one in what comes true of them; of scores none is looked for.
 
     Of probabilities and scores the ledger holds how many examples of each class have a forecast in
     each bin; the edges of the bins are those of the first batch for good. Measures are those of the
@@ -443,16 +443,14 @@ class Monitor(LedgerClient):
 
     def _starts(self, batches, rules):
         """Return at which batches a change begins that was noticed, after 0 for the first batch."""
-        from bayescm.online.rules import RATE, change_share, check_rules, segments
+        from bayescm.online.rules import check_rules, segments, share_of_change
         from bayescm.online.updating import prior_cells
 
         check_rules(rules)
         of_counts = not (is_binned(batches) or is_summed(batches))
-        if is_binned(batches) or (
-            of_counts and not (prior_cells(self._concentration, batches) > 0).all()
-        ):
+        if of_counts and not (prior_cells(self._concentration, batches) > 0).all():
             return [0]  # a Bayes factor needs a proper prior
-        share = change_share(rules.get("rate", RATE), rules.get("floor"), rules.get("reference"))
+        share = share_of_change(batches, self._measures(batches), rules)
         changes = segments(batches, self._concentration, share)
         return [0, *(change.first for change in changes)]
 
@@ -641,9 +639,10 @@ class Monitor(LedgerClient):
         -------
         DataFrame
             See `online.alarms`, and columns ``acknowledged`` and ``incident`` (see `incidents`).
-            The rules of forecasts are
-            ``calibration`` and ``floor``, and both look at the last batch, and the last 2, 4, 8 ...
-            512 together, where these have ten examples of each class.
+            The rules of forecasts are ``calibration`` and ``floor``, of which both look at the last
+            batch, and the last 2, 4, 8 ... 512 together, where these have ten examples of each
+            class, and of probabilities ``change``: whether what comes true of them has changed,
+            beside what they expect.
         """
         table = self._alarms(self.batches(), since, rules).drop(columns="end")
         return table[~table["acknowledged"]].reset_index(drop=True) if new else table
@@ -738,7 +737,7 @@ class Monitor(LedgerClient):
         import bayescm as bcm  # plots stand above this room; they are reached by the public face
 
         history, alarms = self.history(prob=prob, kind=kind, **rules), self.alarms(**rules)
-        # The counts say which classes' answers have changed; forecasts have no such rule.
+        # The counts say which classes' answers have changed; of the others it is all measures.
         batches = self.batches() if self.encoding == COUNTS else self.observed()
         floor = rules.get("floor")
         return bcm.plot_history(history, batches=batches, alarms=alarms, floor=floor)

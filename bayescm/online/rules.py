@@ -8,24 +8,27 @@ batches. The rules in use share it equally, and each rule spreads its share over
 =========== ========= ======================================================== ==================
 rule        evidence  goes off where                                           at the level
 =========== ========= ======================================================== ==================
-change      counts, i the Bayes factor of a change exceeds 1 / level           share
+change      all       the Bayes factor of a change exceeds 1 / level           share
 batch       counts, i the two-sided predictive tail of a batch is <= level     share / (H V)
 reference   counts, i P(worse than in the reference | recent) >= 1 - level     share / (H V S)
 floor       all       P(worse than the floor | recent) >= 1 - level            share / (H V S)
 calibration forecasts P(beyond the tolerance on a side | recent) >= 1 - level  share / (H V S)
 =========== ========= ======================================================== ==================
 
-(i: item scores, whose `change` is one in the shares of the parts of their scale) is false at most
-that often in a batch (`change`: ever, by Ville's inequality, see `bayes_factor`), averaged over the
-prior: over truths that are drawn from it. For one fixed truth it may be more often or less, as
-where little evidence meets a prior that is far from the truth.
+(i: item scores) is false at most that often in a batch (`change`: ever, by Ville's inequality, see
+`bayes_factor`), averaged over the prior: over truths that are drawn from it. For one fixed truth it
+may be more often or less, as where little evidence meets a prior that is far from the truth.
 
 Here H is the horizon, V the number of values that are monitored (measures, times classes), and S
 the number of spans of recent evidence: the last batch, the last 2, 4, 8 ... 512 together, or one
 where evidence is forgotten. The share is ``rate`` over the number of rules in use: of counts
 `change`, `batch`, and those of `reference` and `floor` that are asked for; so of item scores. Of
 binned forecasts it is ``rate`` over the number of limits, each floor and each tolerance being one,
-and V is 1.
+and one more for `change`, and V is 1.
+
+A change is one in the answers to the classes, of item scores in the shares of the parts of their
+scale, of probabilities in what comes true of them; of scores that are no probabilities none is
+looked for.
 
 Once `change` has gone off, everything begins anew at the first batch after the change, at its most
 probable place by then (`segments`): what is in force, what a batch is compared with, and how far
@@ -56,7 +59,12 @@ from bayescm.measures.labelled import apply, kernels, one_kernel
 from bayescm.online.bayes_factor import check_proper, geometric_prior, mixture, score_of
 from bayescm.online.discounting import check_single_series, discounted
 from bayescm.online.encoding import is_binned, is_summed, what_changes
-from bayescm.online.forecasts import monitored_measures
+from bayescm.online.forecasts import (
+    events_of,
+    is_change_sought,
+    log_evidence_of_events,
+    monitored_measures,
+)
 from bayescm.online.item_scores import PSEUDO_ITEMS_OF_A_PART, MeanOfItems, parts_of
 from bayescm.online.multilabel import RatioOfMeans
 from bayescm.online.predictive_check import unlikely, unlikely_sums
@@ -231,13 +239,12 @@ def _of_counts(series, measures, rate, horizon, floor, reference):
 
 def _of_forecasts(series, measures, rate, horizon, floor, tolerance):
     resolved = monitored_measures(measures, series.tables)
-    if tolerance is None:
-        tolerance = {name: size for name, size in TOLERANCE.items() if among(resolved, name)}
-    tolerances = _limits("tolerance", tolerance, resolved, _check_tolerance)
-    floors = _floors(floor, resolved)
-    n_limits = len(tolerances) + len(floors)
-    level = rate / (max(n_limits, 1) * horizon * series.n_spans)
-    columns = []
+    tolerances, floors = _limits_of_forecasts(resolved, floor, tolerance)
+    is_sought = is_change_sought(series.tables)
+    share = rate / max(is_sought + len(tolerances) + len(floors), 1)
+    series = replace(series, segments=segments(series.tables, series.concentration, share))
+    level = share / (horizon * series.n_spans)
+    columns = [_change(series, resolved, share)] if is_sought else []
     for measure in resolved:
         name = measure.__name__
         if name in tolerances:
@@ -245,6 +252,13 @@ def _of_forecasts(series, measures, rate, horizon, floor, tolerance):
         if name in floors:
             columns.append(_floor(series, measure, floors[name], level))
     return _table(columns)
+
+
+def _limits_of_forecasts(resolved, floor, tolerance):
+    """Return the tolerances and the floors of the measures of forecasts."""
+    if tolerance is None:
+        tolerance = {name: size for name, size in TOLERANCE.items() if among(resolved, name)}
+    return _limits("tolerance", tolerance, resolved, _check_tolerance), _floors(floor, resolved)
 
 
 # The series
@@ -402,6 +416,24 @@ def change_share(rate: float, floor: Any = None, reference: Any = None) -> float
     return rate / (2 + has_floor + (reference is not None))
 
 
+def share_of_change(tables: xr.DataArray, measures: Any, rules: Mapping[str, Any]) -> float:
+    """
+    Return the share of the rate of false alarms that the rule `change` has, whatever the type.
+
+    Parameters
+    ----------
+    tables : DataArray
+    measures : sequence of measures
+        Those that are monitored.
+    rules : mapping
+        The keywords of `evaluate_rules`.
+    """
+    rate, floor = rules.get("rate", RATE), rules.get("floor")
+    if not is_binned(tables):
+        return change_share(rate, floor, rules.get("reference"))
+    return rate / (1 + sum(map(len, _limits_of_forecasts(measures, floor, rules.get("tolerance")))))
+
+
 def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Segment]:
     """
     Return the changes of a series, each after the alarm of the one before.
@@ -409,22 +441,18 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
     Parameters
     ----------
     tables : DataArray, dims (step, actual, predicted), (step, actual, bin) or (step, statistic)
-        The batches. Of binned forecasts no change is looked for, of item scores one in the shares
-        of the parts of the scale, whose prior is half an item in each.
+        The batches. Of probabilities a change is one in what comes true of them (`events_of`), of
+        scores none is looked for, of item scores it is one in the shares of the parts of the scale,
+        whose prior is half an item in each.
     concentration : optional
         Prior pseudo-counts.
     share : float
         Of the rate of false alarms: the Bayes factor is compared with one over it.
     """
-    if is_binned(tables):
+    if is_binned(tables) and not is_change_sought(tables):
         return []
-    if is_summed(tables):
-        cells = parts_of(tables).astype(np.int64)
-        prior = np.full(cells.shape[1:], PSEUDO_ITEMS_OF_A_PART)
-    else:
-        cells, prior = tables.values, check_proper(prior_cells(concentration, tables))
+    cells, score = _cells_and_score(tables, concentration)
     sums = np.concatenate([np.zeros((1, *cells.shape[1:]), cells.dtype), cells.cumsum(axis=0)])
-    score = score_of(prior, "answers")
     changes: list[Segment] = []
     begin, unchanged, threshold = 0, 1, -np.log(share)
     while change := _first_change(sums[begin:] - sums[begin], score, threshold, unchanged):
@@ -432,6 +460,16 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
         begin = changes[-1].first
         unchanged = changes[-1].raised - begin + 1
     return changes
+
+
+def _cells_and_score(tables, concentration):
+    """Return the numbers in which a change is looked for, and their log marginal likelihood."""
+    if is_binned(tables):
+        return events_of(tables), log_evidence_of_events
+    if is_summed(tables):
+        cells = parts_of(tables).astype(np.int64)
+        return cells, score_of(np.full(cells.shape[1:], PSEUDO_ITEMS_OF_A_PART), "answers")
+    return tables.values, score_of(check_proper(prior_cells(concentration, tables)), "answers")
 
 
 def _first_change(sums, score, threshold, unchanged):
@@ -473,7 +511,7 @@ def _change(series, measures, share):
         after = _moments(series, measures, segment.first, segment.raised)
         # While a measure is still worse than before an earlier change, it is compared with that.
         healthy = healthy if is_worse else before
-        is_worse = bool((_worse_by(after, healthy) > _WORSE).any())
+        is_worse = bool((_moved_by(after, healthy, 2) > _WORSE).any())
         first, is_latest = segment.first, index == len(series.segments) - 1
         end = last + 1 if is_latest else series.segments[index + 1].raised
         lasted.append(end - segment.raised if is_worse else 1)
@@ -501,26 +539,29 @@ def _change(series, measures, share):
 
 
 def _moments(series, measures, first, last):
-    """Return mean and sd of every value that is monitored, and whether lower is better, (3, V)."""
+    """Return mean, sd and badness of every value that is monitored, (3, V): more is worse."""
     posterior = series.posterior(series.evidence(np.array([first]), np.array([last])))
     parts = []
     for measure in measures:
         distribution = posterior.distribution(measure)
         mean, sd = np.ravel(distribution.mean()), np.ravel(distribution.sd())
-        parts.append(np.stack([mean, sd, np.full(len(mean), measure.lower_is_better)]))
+        if measure.__name__ in TOLERANCE:
+            badness = np.abs(mean - np.ravel(posterior.if_right(measure)))
+        else:
+            badness = mean if measure.lower_is_better else -mean
+        parts.append(np.stack([mean, sd, badness]))
     return np.concatenate(parts, axis=1)
 
 
-def _worse_by(after, before):
-    """Return by how many standard deviations every value is worse."""
+def _moved_by(after, before, row):
+    """Return by how many standard deviations every mean (row 0) or badness (row 2) has moved."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        higher = (after[0] - before[0]) / np.hypot(after[1], before[1])
-    return np.where(after[2] > 0, higher, -higher)
+        return (after[row] - before[row]) / np.hypot(after[1], before[1])
 
 
 def _furthest(series, measures, segment, before, after):
     """Return what is known of the value that a change has moved furthest."""
-    moved = np.nan_to_num(np.abs(_worse_by(after, before)), nan=-1.0)
+    moved = np.nan_to_num(np.abs(_moved_by(after, before, 0)), nan=-1.0)
     index = int(moved.argmax())
     values = [
         (measure, column) for measure in measures for column in range(len(_names(series, measure)))

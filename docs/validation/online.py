@@ -17,7 +17,7 @@ from bayescm.measures.labelled import of_variable
 from bayescm.measures.probabilities import Forecasts
 from bayescm.online.challenge import FUTILE, PROMOTE, Rule, decisions, interim_analyses
 from bayescm.online.encoding import zero_forecasts
-from bayescm.online.forecasts import EDGES, BinnedForecasts, evaluate, forecast_table
+from bayescm.online.forecasts import EDGES, BinnedForecasts, evaluate
 from bayescm.online.rules import (
     RULES,
     TOLERANCE,
@@ -576,19 +576,22 @@ def binned_coverage(
 
 
 # How often the alarms of binned probabilities are false, and how soon they see a drift. Healthy
-# streams are right for 200 batches, or off by as much as is tolerated; the others become too
-# extreme, or too low, after 50 batches, and have 50 more.
+# streams are right for 200 batches, or off by as much as is tolerated, or right of a population
+# whose log odds move by `shift` half way; the others become too extreme, or too low, after 50
+# batches, and have 50 more.
 
 STREAM = 200
+RULES_OF_FORECASTS = ("calibration", "change")
 
 
 class StreamSetting(NamedTuple):
-    """Examples of a batch, prevalence, and slope and level of what comes true."""
+    """Examples of a batch, prevalence, slope and level of what comes true, and a shift."""
 
     size: int
     prevalence: float
     slope: float
     level: float
+    shift: float = 0.0
 
 
 HEALTHY_FORECASTS = {
@@ -596,52 +599,72 @@ HEALTHY_FORECASTS = {
     2: StreamSetting(50, 0.3, 1.0, 0.0),
     3: StreamSetting(1000, 0.03, 1.0, 0.0),
     4: StreamSetting(300, 0.3, 0.8, 0.0),
+    5: StreamSetting(300, 0.3, 1.0, 0.0, 1.0),
+    6: StreamSetting(1000, 0.03, 1.0, 0.0, 1.0),
 }
 DRIFTING_FORECASTS = {
     1: StreamSetting(300, 0.3, 0.6, 0.0),
     2: StreamSetting(300, 0.3, 1.0, 0.4),
     3: StreamSetting(1000, 0.03, 0.6, 0.0),
+    4: StreamSetting(50, 0.3, 0.6, 0.0),
 }
 
 
 def binned_batches(
-    rng: np.random.Generator, size: int, mean: float, slope: np.ndarray, level: np.ndarray
+    rng: np.random.Generator,
+    size: int,
+    mean: float,
+    slope: np.ndarray,
+    level: np.ndarray,
+    shift: np.ndarray,
 ) -> xr.DataArray:
-    """Return batches of binned probabilities, (step, actual, bin), a slope and a level for each."""
-    log_odds = rng.normal(mean, SPREAD, (len(slope), size))
+    """Return batches of binned probabilities, (step, actual, bin), a slope and so on for each."""
+    log_odds = rng.normal(mean + shift[:, None], SPREAD, (len(slope), size))
     chance = chances(log_odds, mean, slope[:, None], level[:, None])
-    actual = (rng.random(log_odds.shape) < chance).astype(int)
-    tables = [
-        forecast_table(*batch, positive=1) for batch in zip(actual, expit(log_odds), strict=True)
-    ]
-    stream = xr.concat(tables, "step", coords="minimal", compat="override")
-    return stream.assign_attrs(tables[0].attrs)
+    actual = rng.random(log_odds.shape) < chance
+    cell = (np.arange(len(slope))[:, None] * 2 + actual) * BINS + _bin_of(expit(log_odds))
+    counts = np.bincount(cell.ravel(), minlength=len(slope) * 2 * BINS)
+    table = zero_forecasts([0, 1], 1, EDGES, True)
+    stream = counts.reshape(len(slope), 2, BINS)
+    return xr.DataArray(stream, table.coords, ["step", *table.dims], attrs=table.attrs)
 
 
-def first_alarm_of_forecasts(batches: xr.DataArray, start: int = 0) -> float:
-    """Return the step of the first alarm from a step on, NaN where there is none."""
+def first_alarms_of_forecasts(batches: xr.DataArray, start: int = 0) -> Mapping[str, float]:
+    """Return the step of the first alarm of every rule from a step on, NaN where there is none."""
     table = evaluate_rules(MonitoredSeries(batches), list(TOLERANCE), horizon=STREAM)
-    return float(table["step"][table["step"] >= start].min())
+    first = table[table["step"] >= start].groupby("rule")["step"].min()
+    return {rule: float(first.get(rule, np.nan)) for rule in RULES_OF_FORECASTS}
 
 
 def alarms_of_forecasts(
-    replications: Replications, size: int, prevalence: float, slope: float, level: float, *, drift
-) -> list[Mapping[str, Any]]:
+    replications: Replications,
+    size: int,
+    prevalence: float,
+    slope: float,
+    level: float,
+    shift: float,
+    *,
+    drift,
+) -> Iterator[Mapping[str, Any]]:
     """
-    Return the share of streams with an alarm, of which a rate of .05 is asked for, and the wait.
+    Yield a row for each rule and for any: the share of streams with an alarm, and the wait.
 
-    ``median`` is the median number of batches to the first one after the drift, infinite where
-    fewer than half have one.
+    A rate of .05 is asked for, for any rule. ``median`` is the median number of batches to the
+    first alarm after the drift, infinite where fewer than half have one.
     """
     mean, rng = mean_log_odds(prevalence), replications.generator(int(drift))
     start, number = (BEFORE, BEFORE + AFTER) if drift else (0, STREAM)
     drifted = np.arange(number) >= start
     slopes, levels = np.where(drifted, slope, 1.0), np.where(drifted, level, 0.0)
-    streams = (binned_batches(rng, size, mean, slopes, levels) for _ in range(replications.number))
-    wait = np.array([first_alarm_of_forecasts(stream, start) - start + 1 for stream in streams])
-    median = np.median(np.where(np.isnan(wait), np.inf, wait))
-    alarmed = (~np.isnan(wait)).mean()
-    return [{"batches": number - start, "alarmed": alarmed, "median": median}]
+    shifts = np.where(np.arange(number) >= number // 2, shift, 0.0)
+    streams = (
+        binned_batches(rng, size, mean, slopes, levels, shifts) for _ in range(replications.number)
+    )
+    first = pd.DataFrame(first_alarms_of_forecasts(stream, start) for stream in streams)
+    for rule, steps in first.assign(any=first.min(axis=1)).items():
+        median = (steps - start + 1).fillna(np.inf).median()
+        alarmed = steps.notna().mean()
+        yield {"batches": number - start, "rule": rule, "alarmed": alarmed, "median": median}
 
 
 EXPERIMENTS = [

@@ -57,6 +57,13 @@ def test_drops_raise_alarms_and_healthy_series_do_not():
 
 
 @pytest.mark.long
+def test_the_end_of_a_bad_batch_is_seen():
+    frame = run("run_length", "after", 5, replications=3, seed=1)
+    assert frame[["noticed", "ended"]].eq(1).all(axis=None)
+    assert frame["median"].le(3).all()
+
+
+@pytest.mark.long
 def test_a_better_challenger_is_promoted_more_often():
     worse, better = (run("challengers", "", case, replications=4, seed=3) for case in (1, 4))
     assert worse["promoted"].mean() < better["promoted"].mean()
@@ -82,7 +89,7 @@ def test_intervals_of_binned_probabilities_cover_and_narrow():
 @pytest.mark.long
 def test_forecasts_that_drift_raise_an_alarm_and_right_ones_do_not():
     rng, ones = np.random.default_rng(1), np.ones(30)
-    healthy = online.binned_batches(rng, 300, -1.0, ones, 0 * ones)
-    assert np.isnan(online.first_alarm_of_forecasts(healthy))
-    drifting = online.binned_batches(rng, 300, -1.0, 0.5 * ones, 0 * ones)
-    assert online.first_alarm_of_forecasts(drifting) < 15
+    healthy = online.binned_batches(rng, 300, -1.0, ones, 0 * ones, 0 * ones)
+    assert np.isnan(list(online.first_alarms_of_forecasts(healthy).values())).all()
+    drifting = online.binned_batches(rng, 300, -1.0, 0.5 * ones, 0 * ones, 0 * ones)
+    assert online.first_alarms_of_forecasts(drifting)["calibration"] < 15

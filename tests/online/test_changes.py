@@ -164,12 +164,12 @@ def test_an_improvement_is_an_incident_that_closes_by_itself():
         assert table["state"].tolist() == ["closed"]
 
 
-def test_forecasts_have_no_change():
+def test_scores_have_no_change():
     rng = np.random.default_rng(1)
-    with Monitor("sqlite://", "risk") as monitor:
-        for day in range(3):
-            p = rng.beta(1, 4, 200)
-            y = (rng.random(200) < p).astype(int)
-            monitor.add(day, bcm.from_probabilities(y, p), at=f"2026-01-0{day + 1}")
-        assert monitor.since_change().sizes["step"] == 3
+    with Monitor("sqlite://", "risk", edges=[-1, 0, 1]) as monitor:
+        for day, sign in enumerate([1] * 8 + [-1] * 8):
+            score = rng.normal(size=400)
+            y = (rng.random(400) < 1 / (1 + np.exp(-2 * sign * score))).astype(int)
+            monitor.add(day, bcm.from_scores(y, score), at=f"2026-01-{day + 1:02}")
+        assert monitor.since_change().sizes["step"] == 16
         assert monitor.incidents().empty

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from scipy import stats
 from scipy.special import expit
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
@@ -13,7 +14,12 @@ import bayescm as bcm
 from bayescm.cli import main
 from bayescm.measures.catalogue import resolve
 from bayescm.online import Ledger, Monitor, forecast_table
-from bayescm.online.forecasts import BinnedForecasts
+from bayescm.online.forecasts import (
+    BinnedForecasts,
+    events_of,
+    log_evidence_of_events,
+    middles,
+)
 from bayescm.online.web import pages
 from bayescm.online.web.metrics import exposition
 from bayescm.online.web.state import dashboard_state
@@ -59,6 +65,65 @@ def test_fine_bins_have_the_numbers_of_the_examples():
         np.testing.assert_allclose([row["lower"], row["upper"]], own, atol=0.15 * np.ptp(own))
 
 
+def filled(batches, **settings):
+    """Return a monitor of a batch a day."""
+    monitor = Monitor("sqlite://", "risk", **settings)
+    for number, (truth, p) in enumerate(batches):
+        monitor.add(number, forecast_table(truth, p, positive=1), at=day(number))
+    return monitor
+
+
+def test_the_evidence_of_events_is_an_integral_over_how_many_there_are():
+    rng = np.random.default_rng(3)
+    tables = filled([batch(rng, 80)]).batches()
+    cells = events_of(tables)
+    middle = middles(tables)
+    expected = np.where(middle < 0.5, middle, 1 - middle) * tables.values[0].sum(axis=0)
+    assert cells[..., 1].sum() == pytest.approx(expected.sum())
+    assert (
+        cells[..., 0].sum() == tables[0, 1, middle < 0.5].sum() + tables[0, 0, middle > 0.5].sum()
+    )
+    rates = np.linspace(0, 40, 400_001)[1:]
+    total = 0.0
+    for events, number in cells[0]:
+        density = stats.gamma(4, scale=1 / 4).pdf(rates)
+        likelihood = rates**events * np.exp(-rates * number)
+        total += np.log(np.trapezoid(density * likelihood, rates))
+    assert log_evidence_of_events(cells)[0] == pytest.approx(total, abs=1e-6)
+
+
+@pytest.mark.parametrize("n_wrong", [1, 12])
+def test_what_is_known_of_probabilities_is_known_since_what_comes_true_has_changed(n_wrong):
+    rng, wrong = np.random.default_rng(4), range(12, 12 + n_wrong)
+    number, size = 12 + n_wrong + 6, 1000
+    settings = [{"slope": 0.2, "level": 1.0} if i in wrong else {} for i in range(number)]
+    with filled([batch(rng, size, **setting) for setting in settings]) as monitor:
+        table = monitor.alarms(tolerance={})
+        changes = table[table["rule"] == "change"]
+        assert changes["first"].tolist() == [12, 12 + n_wrong]
+        assert changes["measure"].unique().tolist() == ["outcomes"]
+        sentence = changes["sentence"].iloc[0]
+        assert sentence.startswith("the outcomes have changed: ")
+        assert ", since 2026-01-13 00:00" in sentence
+        assert monitor.since_change(tolerance={}).sizes["step"] == 6
+        slope = monitor.summary(tolerance={}).set_index("measure").loc["calibration_slope"]
+        assert slope["lower"] < 1 < slope["upper"]
+        (incident,) = monitor.incidents(tolerance={}).to_dict("records")
+        assert incident["state"] == "closed"
+        assert "change" in [line.get_label() for line in monitor.plot().axes[0].lines]
+
+
+def test_another_population_and_better_forecasts_of_it_are_no_incident():
+    rng = np.random.default_rng(5)
+    batches = [batch(rng, 500) for _ in range(15)]
+    for _ in range(15):  # of whom more are ill, as the forecasts say
+        odds = rng.normal(0, 1.3, 500)
+        batches.append(((rng.random(500) < expit(odds)).astype(int), expit(odds)))
+    with filled(batches) as monitor:
+        assert monitor.since_change().sizes["step"] == 30
+        assert monitor.incidents().empty
+
+
 @pytest.mark.long
 def test_history_is_of_the_sums_and_alarms_find_the_change(drifting):
     monitor = Monitor(drifting, "risk")
@@ -69,7 +134,7 @@ def test_history_is_of_the_sums_and_alarms_find_the_change(drifting):
         np.testing.assert_allclose(monitor.history(last=3)[name], ends[name][-3:])
     assert ends["n"].values.tolist() == [300] * 24
     found = monitor.alarms(floor={"auc": 0.9})
-    assert set(found["rule"]) == {"calibration", "floor"}
+    assert set(found["rule"]) == {"calibration", "floor", "change"}
     slope = found[found["measure"] == "calibration_slope"]
     assert 8 <= slope["step"].iloc[0] < 16
     assert (slope["since"] >= day(6)).all()
@@ -78,7 +143,7 @@ def test_history_is_of_the_sums_and_alarms_find_the_change(drifting):
     late = monitor.alarms(floor={"auc": 0.9}, since=day(16))
     assert set(late["step"]) == set(found["step"][found["step"] >= 16])
     wide = monitor.alarms(tolerance={"calibration_slope": 0.9})
-    assert wide.empty
+    assert wide["rule"].tolist() == ["change"]
     window = Monitor(drifting, "risk", window=4)
     in_force = window.posterior()["counts"]
     np.testing.assert_array_equal(in_force, monitor.batches()[-4:].sum("step"))

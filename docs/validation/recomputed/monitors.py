@@ -17,6 +17,7 @@ the examples on which only one of two is right.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from scipy import stats
 from scipy.special import betaln, expit, gammaln, log_expit, logsumexp, ndtr, ndtri
 
 import bayescm as bcm
+from bayescm.online.forecasts import EDGES
 from bayescm.simulation import Repeated, Replications
 from validation.recomputed import Figure, rows, summarised
 
@@ -42,6 +44,7 @@ CASES = dict(
                 "challengers",
                 "false alarms",
                 "alarms of what is over",
+                "outcomes of forecasts",
             )
         ],
         start=1,
@@ -98,7 +101,7 @@ def changes(cells: np.ndarray, prior: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def alarms_of_changes(
-    cells: np.ndarray, prior: float, threshold: float
+    cells: np.ndarray, log_evidence: Callable, threshold: float
 ) -> tuple[list[tuple[int, float]], np.ndarray]:
     """Return the batches and log Bayes factors of alarms, and where evidence starts at each."""
     alarms: list[tuple[int, float]] = []
@@ -106,10 +109,10 @@ def alarms_of_changes(
     start, after = 0, 1  # the first batch since the latest change, and the first that may end it
     for t in range(1, len(cells) + 1):
         starts[t - 1] = start
-        whole = log_marginal(cells[start:t].sum(0), prior)
+        whole = log_evidence(cells[start:t].sum(0))
         terms = {
-            j: log_marginal(cells[start:j].sum(0), prior)
-            + log_marginal(cells[j:t].sum(0), prior)
+            j: log_evidence(cells[start:j].sum(0))
+            + log_evidence(cells[j:t].sum(0))
             - whole
             + np.log(HAZARD * (1 - HAZARD) ** (j - after))
             for j in range(after, t)
@@ -257,7 +260,8 @@ def alarms_of(
     spans = SPANS if forgetting == 1 else SPANS[:1]
     level = rate / 4 / (horizon * len(measures))
     # Of streams this short the rule looks for a change at every batch.
-    of_changes, starts = alarms_of_changes(cells, PRIOR, -np.log(rate / 4))
+    evidence = partial(log_marginal, prior=PRIOR)
+    of_changes, starts = alarms_of_changes(cells, evidence, -np.log(rate / 4))
     before = [
         remembered(cells[start : t + 1], forgetting)[-1] - cells[t]
         for t, start in enumerate(starts)
@@ -308,6 +312,50 @@ def of_alarms(
                 yield from compared(f"{question}: steps", listed["step"], [at for at, _ in own])
                 values = [value for _, value in own]
                 yield from compared(f"{question}: values", listed["value"], values, 1e-9)
+
+
+# What comes true of probabilities: events of eight groups of six bins are those on the side that
+# the bin thinks less likely, and their number is Poisson with a rate of Gamma(4, 4) times what the
+# middles of the bins expect.
+RATES = np.exp(np.linspace(-12, 5, 4001))
+EVENTS, BINS_OF_A_GROUP = 4, 6
+
+
+def log_evidence_of_events(groups: np.ndarray) -> float:
+    """Return the log marginal likelihood of events and expected numbers, (8, 2)."""
+    density = stats.gamma(EVENTS, scale=1 / EVENTS).logpdf(RATES) + np.log(RATES)
+    logs = [density + y * np.log(RATES) - RATES * expected for y, expected in groups]
+    return float(sum(logsumexp(log) for log in logs)) + 8 * np.log(np.log(RATES[1] / RATES[0]))
+
+
+def of_forecasts(rng: np.random.Generator) -> Iterator[Any]:
+    """Yield the steps and values of changes in what comes true of probabilities."""
+    edges = np.array(EDGES)
+    middles = (edges[1:] + edges[:-1]) / 2
+    for _ in range(4):
+        groups = np.zeros((16, 8, 2))
+        with online.Monitor("sqlite://", "odds") as monitor:
+            for day in range(16):
+                slope = 0.2 if 7 <= day < 11 else 1.0
+                odds = rng.normal(-1, 1.3, 400)
+                actual = rng.random(400) < expit(slope * odds)
+                for odd, outcome in zip(expit(odds), actual, strict=True):
+                    bin_of = int(np.flatnonzero(edges <= odd)[-1])
+                    middle = middles[bin_of]
+                    event = outcome if middle < 0.5 else not outcome
+                    groups[day, bin_of // BINS_OF_A_GROUP] += event, min(middle, 1 - middle)
+                evidence = bcm.from_probabilities(actual.astype(int), expit(odds))
+                monitor.add(day, evidence, at=f"2026-01-{day + 1:02d}")
+            table = monitor.alarms(floor={"auc": 0.01})
+        listed = table[table["rule"] == "change"]
+        # One of four rules: two tolerances, the floor, and this one.
+        alarms, _ = alarms_of_changes(groups, log_evidence_of_events, -np.log(0.05 / 4))
+        question = "changes of probabilities"
+        yield from compared(f"{question}: how many", len(listed), len(alarms))
+        if len(listed) == len(alarms) and alarms:
+            yield from compared(f"{question}: steps", listed["step"], [step for step, _ in alarms])
+            values = [value for _, value in alarms]
+            yield from compared(f"{question}: values", listed["value"], values, 1e-6)
 
 
 def of_challengers(rng: np.random.Generator) -> Iterator[Any]:
@@ -380,6 +428,8 @@ def figures(replications: Replications, question: str) -> Iterator[Mapping[str, 
     elif question.startswith("alarms"):
         forgetting = 0.9 if "forgetting" in question else 1.0
         yield from of_alarms(rng, forgetting, is_over="over" in question)
+    elif question == "outcomes of forecasts":
+        yield from of_forecasts(rng)
     elif question == "challengers":
         yield from of_challengers(rng)
     else:
