@@ -256,7 +256,7 @@ class SummedItemScores(Posterior):
     >>> mean = resolve("mean", "item_scores")
     >>> posterior = SummedItemScores(sums_of_batches([batch], facts, [mean]))
     >>> posterior.distribution(mean).eti(0.95).round(2)
-    array([[0.34, 0.93]])
+    array([[0.34, 0.9 ]])
     """
 
     measured_variable = "item_scores"

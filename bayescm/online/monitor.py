@@ -137,7 +137,7 @@ class Monitor(LedgerClient):
     ...     marks = rng.choice([2, 3, 4, 5], 60, p=[0.1, 0.2, 0.4, 0.3])
     ...     _ = monitor.add(week, bcm.from_item_scores(marks, range=(1, 5)))
     >>> monitor.summary()[["measure", "point"]].round(2).values.tolist()
-    [['mean', 3.88], ['share_above(3)', 0.69]]
+    [['mean', 3.88], ['share_above(3)', 0.67]]
     >>> monitor.close()
     """
 

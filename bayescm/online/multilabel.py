@@ -229,6 +229,16 @@ class SummedLabels(Posterior):
         As `sums_of_batches` returns them, added up over batches.
     concentration : float, optional
         Prior pseudo-examples in each cell; by default one half.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> actual = rng.random((50, 3)) < 0.4
+    >>> batch = LabelledExamples(actual, actual ^ (rng.random((50, 3)) < 0.1))
+    >>> (f1,) = monitored_measures("f1_micro", ["cat", "dog", "fox"])
+    >>> posterior = SummedLabels(sums_of_batches([batch], ["cat", "dog", "fox"], [f1]))
+    >>> float(posterior.point(f1)[0].round(3)), posterior.distribution(f1).eti(0.95).round(2)
+    (0.821, array([[0.74, 0.88]]))
     """
 
     measured_variable = "example_cells"
