@@ -314,7 +314,14 @@ class SummedItemScores(Posterior):
         if self.bounded and not ends[0] <= mark < ends[1]:
             todo = "ask for a mark between them"
             raise fail("no score can be on both sides of the mark", mark, "inside the range", todo)
-        return a, b
+        # Without pseudo-items all may be on one side, which is then certain.
+        return np.maximum(a, _NARROWEST), np.maximum(b, _NARROWEST)
+
+    def _one_sided(self):
+        """Return the marks that all items are above, or none is."""
+        names = [name for name in self.sums.indexes["statistic"] if name.startswith("above ")]
+        number = self.sum_of("items")
+        return [name.removeprefix("above ") for name in names if self.sum_of(name) in (0.0, number)]
 
     def moments(self) -> "tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]":
         """Return A, and the mean and the central moments 2, 3, 4 of z, pseudo-items among them."""
@@ -363,6 +370,16 @@ class SummedItemScores(Posterior):
                 "seen is left out, and intervals are too short. Pass range= to from_item_scores "
                 "where the scale has ends."
             )
+        if self.bounded and number < _FEW_IN_ALL:
+            sentences.append(
+                f"{number:.4g} items are few: bounds are rough, and the rules batch, reference and "
+                "floor do not judge them."
+            )
+        if not self.pseudo_items and (marks := latest._one_sided()):
+            sentences.append(
+                f"All items are on one side of the mark {', '.join(marks)}, and there are no "
+                "pseudo-items: of what is on the other side nothing is known."
+            )
         if repeated := float(latest.sum_of("repeated")):
             sentences.append(
                 f"{100 * repeated / number:.0f}% of the items in force were scored in an earlier "
@@ -393,6 +410,7 @@ class MeanOfItems(CornishFisherBeta):
         return MeanOfItems(mean, sd, skew, excess, support=(low - high, high - low))
 
 
+_FEW_IN_ALL = 20  # of a scale with ends, fewer of which the rules do not judge
 _FEW_ITEMS = 30  # of a scale without ends, as of `posteriors.item_scores`
 
 

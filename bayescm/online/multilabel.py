@@ -57,7 +57,7 @@ _PSEUDO_EXAMPLES = 0.5  # in each cell, as of `posteriors.multilabel`
 _CELLS = ("tp", "fn", "fp", "tn")
 _POWERS = tuple((a, b) for a in range(5) for b in range(5 - a))  # p**a q**b
 _DEFAULT = ("precision_micro", "recall_micro", "f1_micro")
-_FEW = 20  # examples that a ratio counts, below which the posterior is mostly a prior
+_FEW = 20  # examples, fewer of which the rules do not judge
 _NARROWEST = 1e-9  # standard deviation of a mean, in parts of its support
 _MOST_STEPS, _SETTLED = 60, 1e-10  # of the search for a quantile
 
@@ -199,6 +199,9 @@ def _power(measure, a, b):
     return f"{measure.__name__}: p**{a} q**{b}"
 
 
+_Q = ": p**0 q**1"
+
+
 def _terms(measure, batch, labels):
     """Return p and q of each example."""
     actual, predicted = batch.actual, batch.predicted
@@ -314,10 +317,19 @@ class SummedLabels(Posterior):
 
     def caveats(self, of: str = "parameter") -> list[str]:
         """Say so where the latest evidence is of few examples."""
-        number = float(sizes_of(self.sums[(-1,) * (self.sums.ndim - 1)]))
-        if number >= _FEW:
+        latest = self.sums[(-1,) * (self.sums.ndim - 1)]
+        number, counted = float(sizes_of(latest)), latest.indexes["statistic"]
+        if number < _FEW:
+            return [
+                f"{number:.4g} examples are few: the prior says much of their labels, bounds are "
+                "rough, and the rules batch, reference and floor do not judge them."
+            ]
+        # The sums of q, such as how often a label occurs where it is about recall.
+        names = [name.split(":")[0] for name in counted[latest.values < _FEW] if name.endswith(_Q)]
+        if not names:
             return []
-        return [f"{number:.4g} examples are few: the prior says much of their labels."]
+        few = ", ".join(names)
+        return [f"Fewer than {_FEW} examples or labels count in {few}: their bounds are rough."]
 
 
 @dataclass(frozen=True, eq=False)
@@ -371,10 +383,10 @@ class RatioOfMeans(Distribution):
         fourth = raw[4] - 4 * mean * raw[3] + 6 * mean**2 * raw[2] - 3 * mean**4
         moments = total, mean, second, third, np.maximum(fourth, second**2)
         law = mean_of_process(*moments) if self.n is None else mean_of_batch(*moments, self.n)
-        width = self.largest
-        unit_mean = np.clip((law[0] + width) / (2 * width), _NARROWEST, 1 - _NARROWEST)
-        sd = np.maximum(law[1] / (2 * width), _NARROWEST)
-        return MeanOfItems(unit_mean, sd, law[2], law[3], support=(-width, width))
+        low, high = -x * self.largest, (1 - x) * self.largest  # of u, as p lies between 0 and q
+        unit_mean = np.clip((law[0] - low) / self.largest, _NARROWEST, 1 - _NARROWEST)
+        sd = np.maximum(law[1] / self.largest, _NARROWEST)
+        return MeanOfItems(unit_mean, sd, law[2], law[3], support=(low, high))
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         """Return the probability of at most x."""

@@ -338,3 +338,13 @@ def test_the_command_line_takes_item_scores(tmp_path, capsys, monkeypatch):
     assert "below the floor" in " ".join(capsys.readouterr().out.split())
     assert run("add", "0.csv", "--batch", "4", "--range", "0,5") == 2
     assert "lowest is not that of the batches" in capsys.readouterr().err
+
+
+def test_items_on_one_side_of_a_mark_are_judged_and_cautioned_of():
+    monitor = Monitor("sqlite://", "m", measures=["share_above(0.5)"])
+    monitor.add(1, bcm.from_item_scores(np.linspace(0, 0.4, 150)))
+    assert "on one side of the mark 0.5" in monitor.summary().attrs["caution"]
+    assert monitor.alarms(floor=0.3)["rule"].tolist() == ["floor"]
+    few = Monitor("sqlite://", "few")
+    few.add(1, bcm.from_item_scores([0.2, 0.4], range=(0, 1)))
+    assert "2 items are few" in few.summary().attrs["caution"]

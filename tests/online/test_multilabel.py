@@ -183,3 +183,14 @@ def test_the_command_line_takes_several_labels(tmp_path, capsys, monkeypatch):
     assert [row["measure"] for row in rows] == ["precision_micro", "recall_micro", "f1_micro"]
     with Ledger(tmp_path / "m.db") as ledger:
         assert ledger.last("classifier").entry == 2
+
+
+def test_what_few_examples_count_in_is_cautioned_of():
+    monitor = Monitor("sqlite://", "m", measures=["recall_micro", "f1_samples"])
+    nothing = np.zeros((30, 3))
+    monitor.add(1, bcm.from_multilabel(nothing, nothing))
+    caution = monitor.summary().attrs["caution"]
+    assert "Fewer than 20 examples or labels count in recall_micro, f1_samples" in caution
+    rng = np.random.default_rng(1)
+    monitor.add(2, bcm.from_multilabel(rng.random((60, 3)) < 0.5, rng.random((60, 3)) < 0.5))
+    assert "caution" not in monitor.summary().attrs
