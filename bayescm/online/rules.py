@@ -15,14 +15,16 @@ floor       all       P(worse than the floor | recent) >= 1 - level            s
 calibration forecasts P(beyond the tolerance on a side | recent) >= 1 - level  share / (H V S)
 =========== ========= ======================================================== ==================
 
-(i: item scores) is false at most that often in a batch (`change`: ever, by Ville's inequality, see
-`bayes_factor`), averaged over the prior: over truths that are drawn from it. For one fixed truth it
-may be more often or less, as where little evidence meets a prior that is far from the truth.
+(i: items, by their scores or several labels, whose `change` is one in the shares of the parts of
+the scale, or of the examples by how many labels are wrong) is false at most that often in a batch
+(`change`: ever, by Ville's inequality, see `bayes_factor`), averaged over the prior: over truths
+that are drawn from it. For one fixed truth it may be more often or less, as where little evidence
+meets a prior that is far from the truth.
 
 Here H is the horizon, V the number of values that are monitored (measures, times classes), and S
 the number of spans of recent evidence: the last batch, the last 2, 4, 8 ... 512 together, or one
 where evidence is forgotten. The share is ``rate`` over the number of rules in use: of counts
-`change`, `batch`, and those of `reference` and `floor` that are asked for; so of item scores. Of
+`change`, `batch`, and those of `reference` and `floor` that are asked for; so of items. Of
 binned forecasts it is ``rate`` over the number of limits, each floor and each tolerance being one,
 and one more for `change`, and V is 1.
 
@@ -188,7 +190,7 @@ def evaluate_rules(
     horizon: int = HORIZON,
 ) -> pd.DataFrame:
     """
-    Return the alarms of a series of counts, of binned forecasts, or of sums of item scores.
+    Return the alarms of a series of counts, of binned forecasts, or of sums over items.
 
     Parameters
     ----------
@@ -442,7 +444,7 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
     ----------
     tables : DataArray, dims (step, actual, predicted), (step, actual, bin) or (step, statistic)
         The batches. Of probabilities a change is one in what comes true of them (`events_of`), of
-        scores none is looked for, of item scores it is one in the shares of the parts of the scale,
+        scores none is looked for, of items it is one in the shares of the parts of their scale,
         whose prior is half an item in each.
     concentration : optional
         Prior pseudo-counts.
