@@ -362,7 +362,9 @@ def plan_above(
     Notes
     -----
     The assurance is summed exactly over all outcomes; of two measures also over the number of
-    positives that a test set of n examples has.
+    positives that a test set of n examples has. It falls wherever one more example does not yet
+    allow one more failure: some sizes below n reach it as well, n is the size from which on every
+    larger one does.
 
     Examples
     --------
@@ -392,14 +394,25 @@ def plan_above(
     goal = f"{' and '.join(goals)} >= {level:.4g}"
     units = [kernel.unit for kernel in kernels]
     reach, unit = reaches[0], units[0]
+    teeth = [_tooth(value) for value in required]
     if len(kernels) == 1 and prevalence is not None:
-        return _plan_of_examples(kernels[0], goal, reach, prevalence, assurance)
+        return _plan_of_examples(kernels[0], goal, reach, prevalence, assurance, tooth=teeth[0])
     if len(kernels) != 1:
         _check_both_classes(units, prevalence)
-        by_class = dict(zip(units, reaches, strict=True))
+        by_class = dict(zip(units, zip(reaches, teeth, strict=True), strict=True))
         return _plan_of_both_classes(measures, goal, by_class, prevalence, assurance)
-    n, reached = smallest_size(reach, assurance)
+    n, reached = smallest_size(reach, assurance, tooth=teeth[0])
     return plan_table(" and ".join(measures), goal, reached, n, unit, 0.0, "exact")
+
+
+def _tooth(above):
+    """
+    Return how many sizes lie between two numbers of failures that suffice, at most.
+
+    Without a failure -log(1 - level) / (1 - above) examples suffice, and each further one takes
+    (1 - above)^-1 more in the long run, and 1.7 times as many at first.
+    """
+    return 2 / (1 - above) + 1
 
 
 def _one_per_measure(name, numbers, kernels):
@@ -457,22 +470,28 @@ def _joint_assurance(by_class, prevalence, sizes):
     return np.add.reduceat(joint, starts)
 
 
-def _plan_of_examples(kernel, goal, reach, prevalence, assurance):
+def _plan_of_examples(kernel, goal, reach, prevalence, assurance, *, tooth=0.0):
     """Return the plan of a measure of one class, in examples of which so many have the class."""
     _check_one_class(kernel, prevalence)
-    needed, _ = smallest_size(reach, assurance)
-    n, reached = smallest_size(
-        partial(_joint_assurance, {kernel.unit: reach}, prevalence), assurance
-    )
     share = prevalence if kernel.unit == "positives" else 1 - prevalence
+    needed, _ = smallest_size(reach, assurance, tooth=tooth)
+    joint = partial(_joint_assurance, {kernel.unit: reach}, prevalence)
+    n, reached = smallest_size(joint, assurance, tooth=tooth / share)
     table = plan_table(kernel.__name__, goal, reached, n, "examples", 0.0, "exact")
     return table.assign(needed=needed, p_too_few=special.bdtr(needed - 1, n, share))
 
 
 def _plan_of_both_classes(measures, goal, by_class, prevalence, assurance):
     """Return the plan of a measure of the positives and one of the negatives, in examples."""
-    n, reached = smallest_size(partial(_joint_assurance, by_class, prevalence), assurance)
-    needed = {unit: smallest_size(reach, assurance)[0] for unit, reach in by_class.items()}
+    shares = {"positives": prevalence, "negatives": 1 - prevalence}
+    reaches = {unit: reach for unit, (reach, _) in by_class.items()}
+    longest = max(tooth / shares[unit] for unit, (_, tooth) in by_class.items())
+    joint = partial(_joint_assurance, reaches, prevalence)
+    n, reached = smallest_size(joint, assurance, tooth=longest)
+    needed = {
+        unit: smallest_size(reach, assurance, tooth=tooth)[0]
+        for unit, (reach, tooth) in by_class.items()
+    }
     # Too few positives or, with more than n - needed of them, too few negatives.
     too_few = special.bdtr(needed["positives"] - 1, n, prevalence)
     too_few += special.bdtrc(n - needed["negatives"], n, prevalence)
@@ -607,8 +626,20 @@ def binomial(n: Any, p: float) -> tuple[np.ndarray, np.ndarray]:
     return x, np.exp(log_binomial(x, n, p))
 
 
-def smallest_size(reach: Callable[[np.ndarray], np.ndarray], assurance: float) -> tuple[int, float]:
-    """Return the n from which on the assurance is reached, and the assurance there."""
+def smallest_size(
+    reach: Callable[[np.ndarray], np.ndarray], assurance: float, *, tooth: float = 0.0
+) -> tuple[int, float]:
+    """
+    Return the n from which on the assurance is reached, and the assurance there.
+
+    Parameters
+    ----------
+    reach : callable
+        From sizes to the assurance of each.
+    assurance : float
+    tooth : float
+        How many sizes one saw tooth has at most: one more failure allowed, one tooth further.
+    """
 
     def is_enough(n):
         return reach(np.array([n]))[0] >= assurance
@@ -621,13 +652,19 @@ def smallest_size(reach: Callable[[np.ndarray], np.ndarray], assurance: float) -
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
-    # Whole counts make saw teeth: look around for the last n that falls short.
-    around = 20 + 2 * int(np.sqrt(high))
-    candidates = np.arange(max(1, high - around), high + around)
-    reached = reach(candidates)
-    short = np.flatnonzero(reached < assurance)
-    first = short[-1] + 1 if len(short) else 0
-    return int(candidates[first]), float(reached[first])
+    # Whole counts make saw teeth: look around for the last n that falls short, and on from there
+    # until a whole tooth does not.
+    around = 20 + 2 * int(np.sqrt(high)) + int(tooth)
+    start = max(1, high - around)
+    while True:
+        candidates = np.arange(start, max(start, high) + around)
+        reached = reach(candidates)
+        short = np.flatnonzero(reached < assurance)
+        first = short[-1] + 1 if len(short) else 0
+        if len(candidates) - first > tooth:
+            return int(candidates[first]), float(reached[first])
+        start = int(candidates[first - 1])
+        check_size(start)
 
 
 def size_for_width(

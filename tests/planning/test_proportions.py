@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import bayescm as bcm
 from bayescm.distributions.beta import Beta
@@ -267,3 +268,20 @@ def test_two_measures_say_how_many_of_each_class_are_needed():
     few = positives < both["needed_positives"]
     few |= both["n"] - positives < both["needed_negatives"]
     assert few.mean() == pytest.approx(both["p_too_few"], abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("above", "expect", "assurance"),
+    [(0.99, 0.999, 0.9), (0.95, 0.99, 0.5), (0.99, 0.9999, 0.9), (0.8, 0.9, 0.9)],
+)
+def test_every_larger_size_reaches_the_requirement_too(above, expect, assurance):
+    """One more failure allowed is a tooth of up to 1.7 / (1 - above) sizes."""
+    n = bcm.planning.plan_above("recall", above=above, expect=expect, assurance=assurance)["n"][0]
+    sizes = np.arange(1, 2 * n + 200)
+    reached = []
+    for size in sizes:
+        right = size - np.arange(min(size, int(2 * (1 - above) * size)) + 1)
+        shown = stats.beta.sf(above, 0.5 + right, 0.5 + size - right) >= 0.95
+        reached.append(stats.binom.sf(right[shown].min() - 1, size, expect) if shown.any() else 0)
+    short = sizes[np.array(reached) < assurance]
+    assert short.max() == n - 1
