@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 # Rows that still read, the mass of the thick part of an interval, inches of a row.
 _MOST, _INNER, _ROW = 80, 0.5, 0.3
+# Of more rows than these each is closer to the next, so that fifty still fit on a page; the rows
+# between the blocks of those that share a label.
+_AIRY, _CLOSE_ROW, _GAP = 20, 0.2, 0.7
 # Of slices: so many are all named, in rows of so many inches; of more, so many of the worst.
 _ALL_NAMED, _SLICE, _MOST_NAMED = 40, 0.24, 15
 
@@ -113,8 +116,10 @@ def plot_forest(
         todo = "select some measures or members, or read summary()"
         raise fail("too many rows to read", len(table), f"at most {_MOST}", todo)
     shared = (table["color"] >= 0).any()
-    tall = table["label"].str.count("\n").max() + 1
-    height = _ROW * max(tall * 0.6, 1) * (table["y"].max() + 1) + 1.4
+    members_of_label = table.groupby("block")["y"].transform("size")
+    tall = ((table["label"].str.count("\n") + 1) / members_of_label).max()
+    row = _ROW if len(table) <= _AIRY else _CLOSE_ROW
+    height = row * max(tall * 0.6 * _ROW / row, 1) * (table["y"].max() + 1) + 1.4
     with canvas((7 + 0.07 * style.longest_line(table["label"]), height), ax=ax) as page:
         axes = page.axes
         for number, members in table.groupby("color"):
@@ -195,15 +200,21 @@ def _arranged(table: pd.DataFrame, display_names: DisplayNames) -> pd.DataFrame:
         table["center"] = table["mean"].where(~np.isinf(table["mean"]), table["median"])
     table["color"] = pd.factorize(members)[0]
     table["member"] = [
-        style.wrapped(" ".join(style.index_words({shared: name}, display_names)), 40)
-        for name in members
+        style.wrapped(_member_words(shared, name, display_names), 40) for name in members
     ]
     table["block"] = pd.factorize(pd.Series(labels))[0]
     table["label"] = [style.wrapped(text, letters_of_a_label(30)) for text in labels]
     table = table.sort_values("block", kind="stable", ignore_index=True)
-    table["y"] = table.index + (table["block"] if shared else 0)
+    table["y"] = table.index + (_GAP * table["block"] if shared else 0)
     table["tick"] = table.groupby("block")["y"].transform("mean")
     return table
+
+
+def _member_words(dim, name, display_names):
+    """Say which member of a dim something is of; names of classifiers speak for themselves."""
+    if dim == "classifier" and isinstance(name, str):
+        return display_label(name, display_names)
+    return " ".join(style.index_words({dim: name}, display_names))
 
 
 def _shared_dim(table, dims):

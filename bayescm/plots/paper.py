@@ -97,8 +97,8 @@ def fitted(
     most = max(1, int(paper.width / (narrowest * paper.scale / 0.8)))
     beside = min(columns, most)
     height = size[1] * paper.scale * -(-number // beside) / -(-number // columns)
-    if size[0] == size[1]:  # of one aspect
-        height = paper.width
+    if number == 1 and abs(size[1] / size[0] - 1) < 0.1:  # panels of one aspect
+        height = paper.width * size[1] / size[0]
     return paper.width, height, beside, paper.scale
 
 

@@ -5,7 +5,7 @@ from bayescm.answers.interval import ASKED, select_estimand
 from bayescm.evidence.counts import CELLS, classes, positive
 from bayescm.evidence.default_models import model_of_counts
 from bayescm.evidence.trees import with_positive_class
-from bayescm.measures.display_names import check_display_names, display_name
+from bayescm.measures.display_names import check_display_names, display_label, display_name
 from bayescm.plots.matrix import has_model
 from bayescm.plots.style import MOST_COLORS
 from bayescm.posteriors.hierarchical_groups import HierarchicalGroups
@@ -147,7 +147,7 @@ def add_matrices(section, evidence, counts, posterior, interval):
             f"every {dims[0]}."
         )
     for number, (name, table) in enumerate(tables.items()):
-        of = f" of {name}" if name else ""
+        of = f" of {display_label(name)}" if name else ""
         if with_matrix:
             alt = f"Confusion matrix{of}: counts, and the share of each row with its interval."
             of_matrix = keywords if evidence is not counts else _of_matrix(counts, keywords)

@@ -34,6 +34,7 @@ _PER_CLASS = ("recall", "precision", "f1")
 _MOST_SENTENCES = 12
 # With fewer groups than this a picture of all of them says which are bad; so many of the worst are
 # in the table.
+_ROUNDING = 1e-15  # what is nearer to 0 is an error of rounding, as of a mean of differences
 MANY_GROUPS, _WORST = 12, 10
 _OF_GROUPS = ["examples", "observed", "mean", "lower", "upper", "p_bad", "expected_fdr"]
 
@@ -50,6 +51,8 @@ def number(value: Any, error: float = np.nan) -> str:
         value = float(value)
         if np.isnan(value):
             return "–"
+        if abs(value) < _ROUNDING:
+            value = 0.0
         if decimals(error, 3) < 3:
             return f"{round(value, 2) + 0:.2f}"  # of -0 none
         return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.3g}"

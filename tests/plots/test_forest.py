@@ -48,14 +48,14 @@ def test_classes_of_several_classifiers(three):
     assert rows(axes) == [
         f"{measure} (class {label})" for measure in ("recall", "precision") for label in "abc"
     ]
-    assert members(axes) == ["classifier x", "classifier y"]
+    assert members(axes) == ["x", "y"]
 
 
 def test_outcomes_and_trees(tree):
     paired = bcm.from_classifiers([1, 0, 1, 1], {"a": [1, 0, 0, 1], "b": [1, 1, 1, 1]}, positive=1)
     assert members(bcm.plot_forest(paired, ["f1", "recall"]).axes[0]) == [
-        "classifier a",
-        "classifier b",
+        "a",
+        "b",
     ]
     assert rows(bcm.plot_forest(tree, ["f1"]).axes[0]) == ["F1"]
 
@@ -109,7 +109,7 @@ def test_classifiers_on_several_data_sets_have_a_colour_each_in_one_measure_too(
     axes = bcm.plot_forest(sets, "accuracy", dim="data_set").axes[0]
     assert [text.get_text() for text in axes.get_yticklabels()] == ["iris", "wine"]
     legend = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert legend == ["classifier a", "classifier b"]
+    assert legend == ["a", "b"]
     alone = bcm.plot_forest(sets["iris"], "accuracy").axes[0]
     assert alone.get_legend() is None
 
@@ -129,3 +129,11 @@ def test_several_estimands_have_rows_below_each_other():
     axes = bcm.plot_forest(sites.rename(batch="group"), "recall", of=["typical", "new"]).axes[0]
     assert len(axes.texts) == 2
     assert not [line for line in axes.lines if line.get_marker() == "x"]
+
+
+def test_many_rows_fit_on_a_page():
+    """Three classifiers on four data sets in three measures: A4 has 11.7 inches."""
+    answers = {name: [1, 1, 0, 0] * 9 for name in ("one", "two", "three")}
+    sets = {name: bcm.from_classifiers([1, 1, 0, 1] * 9, answers) for name in "abcd"}
+    figure = bcm.plot_forest(sets, ["recall", "precision", "f1"], dim="data_set")
+    assert figure.get_figheight() < 11

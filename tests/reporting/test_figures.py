@@ -5,7 +5,10 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
+from bayescm.evidence.counts import as_counts
+from bayescm.evidence.outcomes import matrices_of
 from bayescm.fitting.posterior_for import posterior_of
+from bayescm.measures.display_names import displaying
 from bayescm.reporting.figures import add_matrices
 from bayescm.reporting.recipe import _observed
 from bayescm.reporting.sections import Section
@@ -138,3 +141,15 @@ def test_groups_of_two_classes_are_drawn_as_a_meta_analysis_does(tmp_path):
     text = bcm.report(studies, tmp_path / "report.md", measures=["recall"]).read_text()
     assert "(report_files/sroc.png)" in text
     assert "(report_files/studies.png)" in text
+
+
+def test_pictures_are_described_with_display_names():
+    actual = np.arange(40) % 2
+    both = bcm.from_classifiers(actual, {"a": actual, "b": 1 - actual}, positive=1)
+    section, counts = Section("Pictures"), as_counts(matrices_of(both))
+    posterior = posterior_of(counts)
+    with displaying({"a": "the first"}):
+        add_matrices(section, counts, counts, posterior, SETTINGS)
+    alts = [picture.alt for picture in section.pictures]
+    assert any("matrix of the first:" in alt for alt in alts)
+    assert not any(" of a " in alt or " of a:" in alt for alt in alts)
