@@ -389,7 +389,10 @@ def not_counts(evidence: Any) -> Exception:
         what = "not counts"
         if is_mapping:
             what, allowed = "a mapping of several pieces of evidence", "one"
-            todo = f"make it of all of them: {entry.made_by}({{'a': ..., 'b': ...}})"
+            todo = (
+                "ask each by itself, or, where all are of the same examples, make one of them: "
+                f"{entry.made_by}({{'a': ..., 'b': ...}})"
+            )
     return fail(what, got, allowed, todo, TypeError)
 
 
