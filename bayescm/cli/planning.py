@@ -147,7 +147,23 @@ def plan(goal: Goal, expected: Expected, certainty: Certainty, output: TablePlan
             size = frame["needed" if "needed" in frame else "n"].iloc[0]
             return plot_plan(measure, n=int(size), **keywords)
 
-    show(frame, output, picture=picture)
+    show(frame, output, picture=picture, closing=_of_patients(frame, measure))
+
+
+def _of_patients(frame, measure):
+    """Say how many of one class a plan in examples needs, and how often a test set has fewer."""
+    from bayescm.measures import resolve
+
+    if "p_too_few" not in frame:
+        return ""
+    row = frame.iloc[0]
+    needed = f"{row.get('needed', 0):,} {resolve(measure).unit}"
+    if "needed_positives" in row:
+        needed = f"{row['needed_positives']:,} positives and {row['needed_negatives']:,} negatives"
+    return (
+        f"If they could be chosen, {needed} would do. A test set of {row['n']:,} examples has "
+        f"fewer with probability {row['p_too_few']:.2g}, which the assurance takes into account."
+    )
 
 
 def _pilot(text):

@@ -475,8 +475,13 @@ def test_a_plan_of_two_measures_is_of_both_at_once(capsys):
     _, out, _ = run(capsys, "plan", *line)
     (row,) = json.loads(out)
     assert (row["measure"], row["n"]) == ("sensitivity and specificity", 542)
+    _, out, _ = run(capsys, "plan", *line[:-2])
+    assert "115 positives and 67 negatives would do. A test set of 542 examples has fewer" in out
     code, _, err = run(capsys, "plan", *both[:4], "--width", ".1", "--expect", ".9")
     assert (code, "several measures" in err) == (2, True)
+    line = ["-m", "sensitivity", "--expect", ".85", "--width", ".1", "--prevalence", ".2"]
+    _, out, _ = run(capsys, "plan", *line)
+    assert "226 positives would do. A test set of 1,147 examples has fewer with probability" in out
 
 
 @pytest.fixture
