@@ -161,19 +161,18 @@ def checklist(name: str, sections: Sequence[Section]) -> Section:
         Those of the report.
     """
     guideline, text = CHECKLISTS[name]
-    titles = [section.title for section in sections]
     rows = [(*line.split("|"), "")[:3] for line in text.strip().splitlines()]
-    reported_in = [
-        next((t for t in titles if start and t.startswith(start)), None) for *_, start in rows
-    ]
+    reported_in = [_sections_of(places, sections) for *_, places in rows]
     frame = pd.DataFrame(
         {
             "item": [item for item, *_ in rows],
             "about": [topic for _, topic, _ in rows],
-            "where": [_AUTHORS if title is None else f"here: {title}" for title in reported_in],
+            "where": [
+                f"here: {'; '.join(titles)}" if titles else _AUTHORS for titles in reported_in
+            ],
         }
     )
-    covered = sum(title is not None for title in reported_in)
+    covered = sum(bool(titles) for titles in reported_in)
     line = (
         f"{covered} of {len(rows)} items are in this report, in part or whole; the others are not."
     )
@@ -181,6 +180,35 @@ def checklist(name: str, sections: Sequence[Section]) -> Section:
     return Section(f"{guideline}: where each item is", [line], [Table(caption, frame)])
 
 
+def _sections_of(place, sections):
+    """Return the titles of the sections that report what an item is about."""
+    return [
+        section.title
+        for section in sections
+        if section.title.startswith(_PLACES.get(place, ()))
+        and any(words in " ".join(section.sentences) for words in _WORDS.get(place, ("",)))
+    ]
+
+
+# Where what an item is about is reported: how titles of sections begin, and what has to be said
+# there, or the section is not about it.
+_PLACES: dict[str, tuple[str, ...]] = {
+    "evaluated": ("What was evaluated",),
+    "no answer": ("What was evaluated",),
+    "centres": ("What was evaluated",),
+    "computed": ("How it was computed",),
+    "accuracy": (
+        "What is known",
+        "The prediction model",
+        "Curves",
+        "Each class",
+        "Site by site",
+        "Which is better",
+    ),
+    "groups": ("How far the groups are apart", "Which groups are worse", "Site by site"),
+    "limitations": ("What is uncertain", "Cautions"),
+}
+_WORDS = {"no answer": ("is no answer",), "centres": (" sites.", " groups,")}
 _STARD = """
 1|title or abstract: names the study as one of diagnostic accuracy, and a measure of it
 2|abstract: structured summary
@@ -194,24 +222,24 @@ _STARD = """
 10a|the test, so that it can be repeated
 10b|the reference standard, so that it can be repeated
 11|why this reference standard
-12a|thresholds or categories of the test and why, set in advance or not|What was evaluated
+12a|thresholds or categories of the test and why, set in advance or not
 12b|thresholds or categories of the reference standard and why, set in advance or not
 13a|what those who read the test knew of the patient and of the reference standard
 13b|what those who judged the reference standard knew of the patient and of the test
-14|methods of estimating and comparing accuracy|How it was computed
-15|how results that were neither positive nor negative were handled
+14|methods of estimating and comparing accuracy|computed
+15|how results that were neither positive nor negative were handled|no answer
 16|how missing results of the test or the reference standard were handled
-17|how accuracy varies, and what of this was planned|How far the groups are apart
+17|how accuracy varies, and what of this was planned|groups
 18|intended number of participants, and how it was arrived at
 19|flow of participants, as a diagram
 20|who the participants were: demography and clinical state at the start
 21a|how severe the condition was in those who had it
 21b|what else those had who did not have it
 22|time between the two tests, and what was done to patients in between
-23|table of the test's results, or their distribution, by the reference standard|What was evaluated
-24|accuracy with its precision|What is known
+23|table of the test's results, or their distribution, by the reference standard|evaluated
+24|accuracy with its precision|accuracy
 25|harm done by the test or the reference standard
-26|limitations: bias, statistical uncertainty, generalisability|Cautions
+26|limitations: bias, statistical uncertainty, generalisability|limitations
 27|what follows for practice: intended use and clinical role of the test
 28|registration: number and registry
 29|where the whole protocol can be had
@@ -226,7 +254,7 @@ _TRIPOD = """
 4|objectives: development, evaluation or both
 5a|sources of the data
 5b|dates of the data
-6a|setting and centres
+6a|setting and centres|centres
 6b|who could take part
 6c|treatments received
 7|preparation of the data and checks of their quality, alike for all groups or not
@@ -241,13 +269,13 @@ _TRIPOD = """
 12a|how the data were used and split (development)
 12b|how predictors entered the analysis: form, scale, transformation (development)
 12c|kind of model, why, all steps of its building, tuning and internal validation (development)
-12d|how differences between clusters were handled and quantified|How far the groups are apart
-12e|measures and pictures of performance and why, comparison of models|How it was computed
+12d|how differences between clusters were handled and quantified|groups
+12e|measures and pictures of performance and why, comparison of models|computed
 12f|updating of the model after its evaluation, such as recalibration (evaluation)
 12g|how predictions were computed (evaluation)
 13|methods against class imbalance, why, and recalibration after them
 14|approaches to fairness, and why
-15|output of the model: probabilities, classes, thresholds and why (development)|What was evaluated
+15|output of the model: probabilities, classes, thresholds and why (development)|evaluated
 16|how the data of development and evaluation differ: setting, participants, outcome, predictors
 17|ethical approval, and consent or its waiver
 18a|funding, and the role of funders
@@ -260,13 +288,13 @@ _TRIPOD = """
 20a|flow of participants, with and without the outcome, and follow-up
 20b|who the participants were, by source: dates, predictors, treatments, events, missing data
 20c|predictors and outcome beside those of the development (evaluation)
-21|participants and outcome events in each analysis|What was evaluated
+21|participants and outcome events in each analysis|evaluated
 22|the full model, so that others can use and evaluate it, and on what terms (development)
-23a|performance with intervals, in subgroups too|What is known
-23b|differences of performance between clusters, if looked at|How far the groups are apart
+23a|performance with intervals, in subgroups too|accuracy
+23b|differences of performance between clusters, if looked at|groups
 24|results of updating: the new model and its performance (evaluation)
 25|interpretation in the light of objectives and earlier studies, fairness included
-26|limitations, and what they mean for bias, uncertainty and generalisability|Cautions
+26|limitations, and what they mean for bias, uncertainty and generalisability|limitations
 27a|how input that is poor or missing is to be noticed and handled in use (development)
 27b|what users must do, and what they must know (development)
 27c|what research is to come, on applicability and generalisability

@@ -8,6 +8,7 @@ import pytest
 import bayescm as bcm
 from bayescm.cli import main
 from bayescm.reporting import methods
+from bayescm.reporting.sections import Section
 
 ROWS = "actual,predicted\n" + "sick,sick\nwell,sick\nwell,well\nsick,well\nsick,sick\n" * 12
 
@@ -72,6 +73,35 @@ def test_checklists_have_the_published_items_in_order(name):
         of_it = frame.loc[frame["about"].str.endswith(f"({kind})"), "item"]
         assert of_it.tolist() == items.split()
     assert set(frame["where"]) == {"to be written by the authors"}
+
+
+def _where(name, *sections):
+    frame = methods.checklist(name, sections).tables[0].frame.set_index("item")["where"]
+    return frame[frame != "to be written by the authors"].to_dict()
+
+
+def test_items_of_a_prediction_model_at_several_sites_are_where_they_are_reported():
+    evaluated = Section("What was evaluated", ["400 examples.", "2 sites."])
+    titles = ("The prediction model", "Site by site", "How it was computed", "Cautions")
+    where = _where("tripod", evaluated, *map(Section, titles))
+    sites, accuracy = "here: Site by site", "here: The prediction model; Site by site"
+    evaluated = "here: What was evaluated"
+    assert where == {
+        "6a": evaluated,
+        "12d": sites,
+        "12e": "here: How it was computed",
+        "15": evaluated,
+        "21": evaluated,
+        "23a": accuracy,
+        "23b": sites,
+        "26": "here: Cautions",
+    }
+
+
+def test_how_no_answers_were_handled_is_reported_only_where_there_are_some():
+    told = Section("What was evaluated", ["refused is no answer: measures are of the answered."])
+    assert _where("stard", told)["15"] == "here: What was evaluated"
+    assert "15" not in _where("stard", Section("What was evaluated", ["145 examples."]))
 
 
 def test_what_cannot_be_written_is_said(run, tmp_path, monkeypatch):
