@@ -35,17 +35,32 @@ from bayescm.cli.options import (
 from bayescm.validate import fail
 
 
+class Targets(Options):
+    """The populations that are meant."""
+
+    prevalence: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--prevalence", help="Prevalence of the target population; repeat for several."
+        ),
+    ] = None
+
+
 @command
 def interval(
     matrix: Matrix,
     measures: Measures,
     interval: Interval,
     prior: PriorAndLabelErrors,
-    target: Target,
+    target: Targets,
     question: NextTestSet,
-    output: SafeOutput,
+    output: TableAndPlot,
 ) -> None:
-    """Posterior interval of any measure from the counts of a confusion matrix."""
+    """
+    Posterior interval of any measure from the counts of a confusion matrix.
+
+    With several --prevalence the picture of --plot is of the predictive values over them.
+    """
     from bayescm.answers.summary import summary
     from bayescm.cli import evidence
     from bayescm.cli.output import (
@@ -55,8 +70,11 @@ def interval(
         show,
         two_by_two,
     )
+    from bayescm.evidence import at_prevalence
 
-    counts = evidence.at_target(target, evidence.from_matrix_options(matrix))
+    table = evidence.from_matrix_options(matrix)
+    places = {share: at_prevalence(table, share) for share in target.prevalence or []}
+    counts = next(iter(places.values()), table)
     header = header_of_counts(counts, interval.prob, interval.kind)
     if matrix.matrix is None:
         cells = f"tp={matrix.tp} fn={matrix.fn} fp={matrix.fp} tn={matrix.tn}"
@@ -64,8 +82,18 @@ def interval(
     elif counts.shape == (2, 2) and "positive" in counts.coords:
         header += f" ({two_by_two(counts)})"
     keywords = {**interval.keywords(), **question.keywords(), **evidence.prior(prior, counts)}
-    frame = summary(counts, measures.measures or default_measures(counts), **keywords)
-    show(frame, output, header, facts=facts_of_counts(counts, **keywords))
+    names = measures.measures or default_measures(counts)
+    several = len(places) > 1
+    frame = summary(places if several else counts, names, dim="prevalence", **keywords)
+
+    def picture():
+        from bayescm import plots
+
+        if several:
+            return plots.plot_predictive_values(table, [*places], **keywords)
+        return plots.plot_forest(counts, names, **keywords)
+
+    show(frame, output, header, facts=facts_of_counts(counts, **keywords), picture=picture)
 
 
 class MatrixOrPredictions(OptionalSource, Matrix, Predictions, Folds, Groups):

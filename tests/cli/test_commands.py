@@ -72,6 +72,21 @@ def test_interval_at_another_prevalence_moves_precision_and_not_recall(capsys):
     assert rows[True]["precision"]["upper"] < 0.1
 
 
+@pytest.mark.long
+def test_predictive_values_of_several_places_are_one_table_and_one_picture(capsys, tmp_path):
+    shares, picture = (0.01, 0.05, 0.2), tmp_path / "places.png"
+    options = [word for share in shares for word in ("--prevalence", share)]
+    line = ["interval", *CELLS, "-m", "ppv", *options, "--format", "json", "--plot", picture]
+    rows = json.loads(run(capsys, *line)[1])
+    assert [row["prevalence"] for row in rows] == list(shares)
+    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    for row in rows:
+        there = bcm.at_prevalence(counts, row["prevalence"])
+        known = bcm.interval(there, "ppv").values
+        assert [row["lower"], row["upper"]] == pytest.approx(known.tolist(), rel=1e-6)
+    assert picture.stat().st_size > 5000
+
+
 def test_predictive_interval_is_wider(capsys):
     arguments = ["interval", *CELLS, "-m", "f1", "--format", "json"]
     parameter = json.loads(run(capsys, *arguments)[1])[0]
