@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 
 import bayescm as bcm
-from bayescm.answers.tables import decimals
 from bayescm.evidence.counts import positive
 from bayescm.evidence.trees import with_positive_class
 from bayescm.measures.catalogue import resolve
@@ -118,11 +117,14 @@ class MetaAnalysisRecipe(Recipe):
             "interval of a new study says what to expect where the test is used next."
         )
         if covariates := self._covariates():
-            values = ", ".join(f"{display_dim(name)} {value}" for name, value in covariates.items())
+            values = ", ".join(f"{display_dim(k)} {_written(v)}" for k, v in covariates.items())
             lines.append(f"These are values of studies with: {values}.")
-        names = ("measure", "of", "mean", "median", "lower", "upper", "sd", "error")
-        shown = self.table[[name for name in names if name in self.table]]
-        shown = shown.assign(of=[_ESTIMANDS[of] for of in shown["of"]])
+        shown = pd.DataFrame({"measure": self.table["measure"]})
+        shown["of"] = [_ESTIMANDS[of] for of in self.table["of"]]
+        for name in ("mean", "median", "lower", "upper"):
+            if name in self.table:
+                pairs = zip(self.table[name], self.table["error"], strict=True)
+                shown[name] = [_rounded(value, error) for value, error in pairs]
         kind = "highest-density" if self.kind == "hdi" else "equal-tailed"
         caption = f"Summary of the studies; lower and upper bound the {self.mass} {kind} interval"
         return Section(self.title, lines, [Table(caption, shown)])
@@ -146,8 +148,8 @@ class MetaAnalysisRecipe(Recipe):
             for name, row in zip(of_each, share.values(), strict=True)
         ]
         lines = [
-            f"Of the variation between the studies' estimates more than chance is (I²): "
-            f"{', '.join(parts)}.",
+            "I², the share of the variation between the studies' estimates that is more than "
+            f"chance, is {', '.join(parts)}.",
             "I² grows with the size of the studies, the standard deviations between them do not.",
         ]
         caption = f"Heterogeneity: medians and {self.mass} intervals"
@@ -219,16 +221,26 @@ def _sentence(rows):
     """Say what one measure is in the typical study, on average, and in a new one."""
     texts = []
     for row in rows.to_dict("records"):
-        digits = decimals(row["error"], 2)
         center = row["mean"] if np.isfinite(row["mean"]) else row["median"]
-        ends = f"{row['lower']:.{digits}f}, {row['upper']:.{digits}f}"
-        texts.append(f"{center:.{digits}f} [{ends}]")
+        middle, *ends = (_rounded(x, row["error"]) for x in (center, row["lower"], row["upper"]))
+        texts.append(f"{middle} [{', '.join(ends)}]")
     typical, average, new = texts
     name = display_name(rows["measure"].iloc[0])
     return (
         f"{name} is {typical} in the typical study, {average} on average over all studies there "
         f"may be, and {new} in a new one."
     )
+
+
+def _rounded(value, error):
+    """Return a number with two decimals at most, and none beyond its numerical error."""
+    digits = int(np.clip(np.ceil(-np.log10(max(error, 1e-9))), 0, 2))
+    return f"{round(value, digits) + 0:.{digits}f}"
+
+
+def _written(value):
+    """Return the value of a covariate: a number without a decimal point that says nothing."""
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def _shown(table, names):

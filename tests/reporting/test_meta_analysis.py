@@ -49,7 +49,8 @@ def test_the_summary_has_the_typical_study_the_mean_and_a_new_one(measures):
     name = "sensitivity" if measures is None else "recall"
     for of, words in {"typical": "typical study", "new": "new study"}.items():
         expected = bcm.interval(counts, "recall", of=of, kind="eti").values
-        np.testing.assert_allclose(frame.loc[name, words][["lower", "upper"]].tolist(), expected)
+        ends = frame.loc[name, words][["lower", "upper"]].tolist()
+        assert ends == [f"{end:.2f}" for end in expected]
     assert len(section.sentences) == len(frame) / 3 + 1
 
 
@@ -62,6 +63,13 @@ def test_how_far_studies_differ_is_that_of_heterogeneity_and_what_goes_with_it()
     assert frame_of(section, 1)["covariate"].tolist() == ["year", "year"]
     assert "These are values of studies with: year 2005." in asked.summary().sentences
     assert "year" in frame_of(asked.evaluation())
+
+
+def test_numbers_have_no_digits_beyond_their_error():
+    section = recipe(studies(), ["LR+"]).summary()
+    new = frame_of(section).set_index("of").loc["new study"]
+    assert "." not in new["upper"] or len(new["upper"].split(".")[1]) == 1
+    assert new["upper"] in section.sentences[0]
 
 
 def test_cautions_name_few_studies_and_what_depends_on_the_prevalence():
