@@ -509,7 +509,8 @@ class Estimand(Model):
         typer.Option(
             "--of",
             help="What the numbers are of: parameter (the measure itself, the default), predictive "
-            "(that of the next test set); with groups or folds also finite, population or new.",
+            "(that of the next test set); with groups or folds also finite, population or new; "
+            "with groups typical or group.",
         ),
     ] = None
 
