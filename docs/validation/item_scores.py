@@ -16,6 +16,7 @@ from bayescm.evidence.item_scores import from_item_scores
 from bayescm.simulation import Experiment
 
 SIZES = (20, 60, 200, 500)
+RESAMPLES = 2000
 
 
 class MeanSetting(NamedTuple):
@@ -69,16 +70,40 @@ def bootstrap_interval(evidence: xr.Dataset) -> Mapping[str, Any]:
     return {"mean": _bootstrap(evidence["item_score"].values)}
 
 
+def percentile_interval(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return the percentile bootstrap interval of scipy."""
+    return {"mean": _bootstrap(evidence["item_score"].values, "percentile")}
+
+
+def smoothed_interval(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return the percentile interval of the smoothed bootstrap."""
+    return {"mean": _smoothed_bootstrap(evidence["item_score"].values)}
+
+
 def _t(values):
     error = stats.sem(values)
     return values.mean() + error * stats.t.ppf([0.025, 0.975], len(values) - 1)
 
 
-def _bootstrap(values):
+def _bootstrap(values, method="BCa"):
     if not np.ptp(values):
         return np.repeat(values.mean(), 2)
-    rng = np.random.default_rng(0)
-    return stats.bootstrap((values,), np.mean, n_resamples=2000, rng=rng).confidence_interval
+    options = {"n_resamples": RESAMPLES, "rng": np.random.default_rng(0), "method": method}
+    return stats.bootstrap((values,), np.mean, **options).confidence_interval
+
+
+def _smoothed_bootstrap(values):
+    """
+    Return the percentile interval of resamples of a Gaussian kernel density estimate.
+
+    Silverman, B. W. & Young, G. A. (1987). The bootstrap: to smooth or not to smooth? Biometrika
+    74, 469-479. doi:10.1093/biomet/74.3.469. The bandwidth is Scott's, sd n^(-1/5), and the mean
+    of n kernels is drawn as one normal variable.
+    """
+    rng, number = np.random.default_rng(0), len(values)
+    means = values[rng.integers(0, number, (RESAMPLES, number))].mean(axis=1)
+    noise = values.std(ddof=1) * number**-0.2 / np.sqrt(number)
+    return np.quantile(means + noise * rng.standard_normal(RESAMPLES), [0.025, 0.975])
 
 
 # Two systems on the same items.
@@ -149,6 +174,18 @@ def bootstrap_of_difference(evidence: xr.Dataset) -> Mapping[str, Any]:
     """Return the bootstrap interval of the differences."""
     first, second = evidence["item_score"].values
     return {"difference": _bootstrap(first - second)}
+
+
+def percentile_of_difference(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return the percentile bootstrap interval of the differences."""
+    first, second = evidence["item_score"].values
+    return {"difference": _bootstrap(first - second, "percentile")}
+
+
+def smoothed_of_difference(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return the interval of the differences by the smoothed bootstrap."""
+    first, second = evidence["item_score"].values
+    return {"difference": _smoothed_bootstrap(first - second)}
 
 
 # Items in twenty clusters of unequal size.
@@ -298,7 +335,13 @@ EXPERIMENTS = (
             for case, setting in enumerate(product(POPULATIONS, SIZES), start=1)
         },
         scores,
-        {"item_scores": of_mean, "t": t_interval, "bootstrap (BCa)": bootstrap_interval},
+        {
+            "item_scores": of_mean,
+            "t": t_interval,
+            "bootstrap (BCa)": bootstrap_interval,
+            "bootstrap (percentile)": percentile_interval,
+            "bootstrap (smoothed)": smoothed_interval,
+        },
         table="means",
     ),
     Experiment(
@@ -312,6 +355,8 @@ EXPERIMENTS = (
             "item_scores": partial(unwarned, of_difference),
             "t": t_of_difference,
             "bootstrap (BCa)": bootstrap_of_difference,
+            "bootstrap (percentile)": percentile_of_difference,
+            "bootstrap (smoothed)": smoothed_of_difference,
         },
         table="differences",
     ),
