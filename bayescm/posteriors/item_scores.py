@@ -187,6 +187,16 @@ class ItemScores(SlicedItems):
         """The weights of all items, or of blocks of them."""
         return len(self.score) * min(self.score.shape[1], 2 * _BLOCKS)
 
+    def resolve_estimand(self, of: str) -> str:
+        """Return the estimand; single clusters, partially pooled, are those of another model."""
+        if of == "group" and self.cluster is not None:
+            todo = (
+                'pass the clusters as slices, by={"cluster": cluster}, and ask '
+                'model="item_score_slices"'
+            )
+            raise fail("single clusters are no estimand of all items", of, self.estimands, todo)
+        return super().resolve_estimand(of)
+
     def bound(self, measure: Any) -> Any:
         """Return a measure with the range of these scores, and what is better of them."""
         form = measure.form

@@ -207,6 +207,12 @@ def test_partial_pooling_is_the_normal_model():
         (lambda: item_score_slices(ONE), "no slices"),
         (lambda: bcm.interval(ONE, "f1"), "item scores.*quantile|not a measure of item scores"),
         (lambda: bcm.interval(ONE, "quantile(2)"), "share of the items"),
+        (
+            lambda: bcm.interval(
+                bcm.from_item_scores(A, range=(0, 1), group=np.arange(80) // 8), "mean", of="group"
+            ),
+            "as slices.*item_score_slices",
+        ),
         (lambda: bcm.interval(ONE, "share_above(x)"), "cannot read|mark"),
         (lambda: bcm.interval(ONE, "share_at_least(x)"), "cannot read|mark"),
         (lambda: bcm.interval(ONE, "share_at_least(-1)"), "inside the range"),
