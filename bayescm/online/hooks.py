@@ -83,7 +83,8 @@ def notify(
 
     An incident that nobody has acknowledged gives two pages, however many alarms are part of it;
     one that is over before anybody was told of it gives one. An incident of which nothing is left,
-    since a batch was corrected or came late, is closed too. That a page is about to be handed over
+    since a batch was corrected or came late, is closed too, and one that is back for such a reason
+    gives two more. That a page is about to be handed over
     is recorded in the store first. So however often this is called, by however many processes, a
     hook gets no page twice. A page that fails is tried again by later calls, after a minute, two,
     four ... an hour, twelve times in all; if the process dies on the way, it is not handed over
@@ -139,9 +140,9 @@ def notify(
         pages = _handed_over(monitor, hook)
         for incident in incidents[incidents["state"] != ACKNOWLEDGED].to_dict("records"):
             members = alarms[alarms["incident"] == incident["incident"]]
-            page = _page_of_incident(monitor, incident, members, pages)
+            page = _page_of_incident(monitor, incident, members, pages, rules, since)
             rows.append(None if page is None else _deliver(monitor, hook, page, dry_run))
-        for page in _pages_of_none(monitor, pages, alarms, since, rules):
+        for page in _pages_of_none(monitor, pages, alarms, rules, since):
             rows.append(_deliver(monitor, hook, page, dry_run))
     table = pd.DataFrame([row for row in rows if row is not None], columns=list(_COLUMNS))
     return table.astype({"at": "datetime64[us]", "next_try": "datetime64[us]"})
@@ -184,42 +185,78 @@ def _handed_over(monitor, hook):
     return {(note.batch_id, note.rule, note.measure): note for note in notes}
 
 
-def _page_of_incident(monitor, incident, members, pages):
-    """Return incident, alarms, event and key of the page that an incident has now, or None."""
+def _page_of_incident(monitor, incident, members, pages, rules, since):
+    """Return the page that an incident has now, or None."""
     originals, keys = monitor.original_ids(), members["key"].tolist()
     name = originals[incident["incident"]]
     # The alarm by which it was handed over, even if a correction has taken this one away.
     first = next((key for key in keys if key in pages), None) or next(
-        (key for key, note in pages.items() if originals.get(note.incident) == name), keys[0]
+        (key for key in _openings(pages) if originals.get(pages[key].incident) == name), keys[0]
     )
-    if incident["state"] != CLOSED:
-        return Page(incident, members, "opened", first)
     # Alarms that an earlier version has handed over one by one have no incident.
-    if first in pages and pd.isna(pages[first].incident):
+    if incident["state"] == CLOSED and first in pages and pd.isna(pages[first].incident):
         return None
-    return Page(incident, members, "closed", (first[0], _CLOSED, first[2]))
+    n_closed = _n_closed(pages, first)
+    if n_closed and not _is_open_again(monitor, first, pages, n_closed, incident, rules, since):
+        return None
+    event = "closed" if incident["state"] == CLOSED else "opened"
+    return Page(incident, members, event, _key(first, event, n_closed + 1))
 
 
-def _pages_of_none(monitor, pages, alarms, since, rules):
+def _key(first, event, number):
+    """Return what the store knows a page by: of how many of its incident, by its first alarm."""
+    if number > 1:
+        return first[0], f"{event} {number}", first[2]
+    return first if event == "opened" else (first[0], _CLOSED, first[2])
+
+
+def _openings(pages):
+    """Return the keys of the first page of each incident: the alarms that opened them."""
+    events = ("opened ", _CLOSED)
+    return [key for key in pages if not key[1].startswith(events)]
+
+
+def _n_closed(pages, first):
+    """Return how many pages have said that an incident is closed."""
+    number = 0
+    while (note := pages.get(_key(first, "closed", number + 1))) and note.outcome != FAILED:
+        number += 1
+    return number
+
+
+def _is_open_again(monitor, first, pages, n_closed, incident, rules, since):
+    """Say whether an incident has come back after the page that it is closed."""
+    if _key(first, "opened", n_closed + 1) in pages:
+        return True
+    if incident["state"] == CLOSED:
+        return False
+    # By the batches of then it was closed, or else that page went by rules that are not those now.
+    note = pages[_key(first, "closed", n_closed)]
+    alarms, incidents = _alarms_and_incidents(monitor, since, rules, note.recorded_at)
+    names = alarms.loc[alarms["key"] == first, "incident"]
+    return not (incidents["incident"].isin(names) & (incidents["state"] == OPEN)).any()
+
+
+def _pages_of_none(monitor, pages, alarms, rules, since):
     """Yield the pages that close what was an incident only by batches of before a correction."""
     originals, keys = monitor.original_ids(), {*alarms["key"]}
     names = {originals[name] for name in alarms["incident"]}
-    for key, note in pages.items():
-        closing = (key[0], _CLOSED, key[2])
-        if key[1] == _CLOSED or note.outcome == FAILED or pd.isna(note.incident):
+    for first in _openings(pages):
+        n_closed = _n_closed(pages, first)
+        note = pages.get(_key(first, "opened", n_closed + 1))
+        if note is None or note.outcome == FAILED or pd.isna(note.incident):
             continue
-        is_over = closing in pages and pages[closing].outcome != FAILED
-        if is_over or key in keys or originals[note.incident] in names:
+        if first in keys or originals.get(note.incident) in names:
             continue
         earlier, incidents = _alarms_and_incidents(monitor, since, rules, note.recorded_at)
-        names_then = earlier.loc[earlier["key"] == key, "incident"]
+        names_then = earlier.loc[earlier["key"] == first, "incident"]
         # By rules that are not those of today, or acknowledged, it is not closed either.
         for incident in incidents[incidents["incident"].isin(names_then)].to_dict("records"):
             if incident["state"] == OPEN:
                 closed = pd.Timestamp(monitor.batches()["recorded_at"].values.max())
                 incident |= {"state": _WITHDRAWN, "closed": closed}
                 members = earlier[earlier["incident"] == incident["incident"]]
-                yield Page(incident, members, "closed", closing)
+                yield Page(incident, members, "closed", _key(first, "closed", n_closed + 1))
 
 
 def _deliver(monitor, hook, due, dry_run):

@@ -337,7 +337,11 @@ class Monitor(LedgerClient):
         """Return an empty batch, the batches in force, and the step, name and times of each."""
         zeros, entries = self.ledger.empty(self.classifier), self._read()
         if moment is not None:
-            entries = Entries(*(part[entries.recorded_at <= moment] for part in entries))
+            is_recorded = entries.recorded_at <= moment
+            if not is_recorded.any():
+                first = f"a moment from {entries.recorded_at[0]} on"
+                raise fail("no batch had been recorded by then", moment, first, "ask of later")
+            entries = Entries(*(part[is_recorded] for part in entries))
         index = entries.current(self._order)
         coords = {
             "step": np.arange(len(index)),

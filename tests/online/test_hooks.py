@@ -148,7 +148,14 @@ def test_an_incident_that_a_correction_takes_away_is_closed():
         assert notify(monitor, hook, dry_run=True)["event"].tolist() == ["closed"]
         assert notify(monitor, hook)["event"].tolist() == ["closed"]
         assert notify(monitor, hook).empty
-    opened, closed = got
+        for number, tp, event in ((1, 21, "opened"), (2, 44, "closed"), (3, 19, "opened")):
+            counts = bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45)
+            old = f"3 again {number - 1}" if number > 1 else "3 right"
+            monitor.add(f"3 again {number}", counts, corrects=old)
+            assert notify(monitor, hook)["event"].tolist() == [event]
+            assert notify(monitor, hook).empty
+    opened, closed, *again = got
+    assert len({page["id"] for page in got}) == len(got) == 2 + len(again)
     assert (opened["event"], closed["event"]) == ("opened", "closed")
     assert (opened["incident"], closed["incident"]) == ("3", "3")
     assert "as batches were corrected or came late, opened at 2026-01-04" in closed["sentence"]
