@@ -330,6 +330,8 @@ class SingleAnswers(SlicedItems):
         of: str = "parameter",
     ) -> Distribution | None:
         """Return the difference of the means of two systems; None where items come in groups."""
+        self._check_estimand(of)
+        check_reach(measure, self.reach, of_all_items=True)
         dims = slice_dims(self.evidence)
         if self.group is not None or any(first[dim] != second[dim] for dim in dims):
             return None

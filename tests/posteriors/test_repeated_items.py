@@ -399,6 +399,14 @@ def test_a_difference_of_single_answers_is_of_the_items_that_one_system_has_righ
     assert (draws[:, 0] - draws[:, 1]).std() == pytest.approx(difference.std(), rel=0.03)
 
 
+@pytest.mark.parametrize(("measure", "of"), [("mean", "new"), ("pass_at(2)", "population")])
+def test_differences_that_one_answer_to_each_does_not_tell_are_refused(measure, of):
+    for group in (None, np.arange(60) // 5):
+        answers = bcm.from_attempts(pair_of_single_answers(), group=group)
+        with pytest.raises(ValueError, match=r"how items differ.*sample 2 answers to each"):
+            bcm.compare(answers, measure, of=of, draws=100)
+
+
 def test_systems_alike_in_all_single_answers_may_differ_in_others():
     alike = bcm.from_attempts({"a": np.arange(60) < 40, "b": np.arange(60) < 40})
     row = bcm.compare(alike, "mean").iloc[0]
