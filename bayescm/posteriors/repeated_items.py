@@ -66,7 +66,7 @@ from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.posteriors.sliced_items import SlicedItems
 from bayescm.validate import fail
 
-# Draws by default: the ends of a 95 % interval then err by a twentieth to a tenth of a standard
+# Draws by default: the ends of a 95 % interval then err by less than a tenth of a standard
 # deviation (differences of 100 to 5,000 items with 4 and 8 answers, four seeds each).
 _DRAWS = 4000
 _AT_ONCE = 2e6  # numbers in memory at once, 16 MB of each array
