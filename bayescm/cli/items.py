@@ -264,7 +264,7 @@ def items(
     data = evidence.item_scores(columns)
     if goals:
         keywords = {**goals, **interval.keywords("prob")}
-        show(_plans_of_pairs(data, question.reference, keywords), output)
+        show(_plans_of_pairs(data, question, keywords), output)
         return None
     count = f"{data.sizes['item']} items"
     facts = {"items": data.sizes["item"], "model": "item_scores"}
@@ -451,7 +451,7 @@ def _report(data, names, columns, question, interval, output):
     say(f"written to {written}")
 
 
-def _plans_of_pairs(data, reference, keywords):
+def _plans_of_pairs(data, question, keywords):
     """Return the plan of one system or of two, or one of every pair of several."""
     import pandas as pd
 
@@ -460,6 +460,7 @@ def _plans_of_pairs(data, reference, keywords):
     names = data["classifier"].values.tolist() if "classifier" in data.dims else []
     if len(names) < 3:
         return plan_item_scores(data, **keywords)
+    reference = question.reference
     if reference is not None and reference not in names:
         raise fail("the reference is not a classifier", reference, names, suggest(reference, names))
     pairs = [(name, reference) for name in names if name != reference]
