@@ -176,7 +176,7 @@ class ForecastsMonitorRecipe(CountsMonitorRecipe):
     def evaluation(self) -> Section:
         """Name examples, events and bins, and show what came true."""
         tables = [_calibration_table(self.evidence, self.batches.attrs)]
-        lines = [*_evaluated_forecasts(self.batches), *self._spans()]
+        lines = [*_evaluated_forecasts(self.latest), *self._spans()]
         return Section("What was evaluated", lines, tables)
 
     def summary(self) -> Section:

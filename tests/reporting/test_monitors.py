@@ -37,16 +37,18 @@ def test_report_of_probabilities_says_how_they_drifted(tmp_path):
             came = rng.random(400) < (p if day < 3 else 1 - p)
             monitor.add(day, bcm.from_probabilities(came, p), at=f"2026-01-0{day + 1}")
         known = monitor.summary().set_index("measure")
-        events = int(monitor.batches().sel(actual=True).sum())
+        events = int(monitor.since_change().sel(actual=True).sum())
     with pytest.raises(SystemExit):
         main(["report", "--store", address, "-o", str(tmp_path / "r.md")])
     text = (tmp_path / "r.md").read_text()
-    for said in ("2,400 examples with probabilities", f"{events:,} events", "6 batches from"):
+    change = "The outcomes have changed: what is known now is by the batches since 2026-01-04"
+    number = "1,200 examples with probabilities"
+    for said in (number, f"{events:,} events", "6 batches from", change):
         assert said in text
     ends = known.loc["brier", ["lower", "upper"]]
     assert "Brier score lies between {:.3f} and {:.3f}".format(*ends) in text
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| 0.")]
-    assert sum(int(row[3]) for row in rows) == 2400
+    assert sum(int(row[3]) for row in rows) == 1200
     assert sum(int(row[4]) for row in rows) == events
     assert "beyond 0.02, which is tolerated" in text
     assert "There were alarms" in text
