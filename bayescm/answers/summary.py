@@ -85,15 +85,16 @@ def summary(
     DataFrame
         One row per measure and index of the leading dims and classes, which have their own
         columns. Where the estimand has a name of its own a column ``of`` says it: of groups it is
-        ``"population"`` by default. ``point`` is the plug-in estimate of the same estimand (of a
-        fit: the median; of repeated answers the mean over all ways to choose as many of them),
-        ``lower`` and ``upper`` bound the interval, ``how`` says how the numbers were computed and,
-        if the interval is not of the kind asked for, why; ``error`` is the
-        numerical error of its bounds, as of `bayescm.interval`, and ``undefined`` the fraction of
-        the posterior in which the measure is 0/0. A ``point`` that is NaN is 0/0 in the evidence:
-        the prior decides the rest of the row, and ``caution`` names it. Where a mean is infinite,
-        as of the number needed to diagnose, there is a column ``median``. ``attrs`` has ``prob``
-        and ``kind``, in ``covariates`` the values of these that the rows are for, and in
+        ``"population"`` by default. ``point`` is the plug-in estimate of the same estimand from
+        what was observed (of a fit that does not hold its counts, and of models of other evidence
+        that are sampled: the median; of repeated answers the mean over all ways to choose as many
+        of them), ``lower`` and ``upper`` bound the interval, ``how`` says how
+        the numbers were computed and, if the interval is not of the kind asked for, why; ``error``
+        is the numerical error of its bounds, as of `bayescm.interval`, and ``undefined`` the
+        fraction of the posterior in which the measure is 0/0. A ``point`` that is NaN is 0/0 in the
+        evidence: the prior decides the rest of the row, and ``caution`` names it. Where a mean is
+        infinite, as of the number needed to diagnose, there is a column ``median``. ``attrs`` has
+        ``prob`` and ``kind``, in ``covariates`` the values of these that the rows are for, and in
         ``caution`` what makes the model doubtful, if anything does.
 
     Examples

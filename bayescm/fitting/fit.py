@@ -146,6 +146,8 @@ def fit(
     attrs = _described(function, aligned) | _estimands(built, posterior, values)
     used = posterior.sampling_method if directly and posterior else "nuts"
     attrs |= {"sampling_method": used, "sampling_reason": why}
+    if "effective" in getattr(canonical, "coords", ()):  # of which the tree has the sums alone
+        attrs |= {"weights": "importance"}
     seeds = np.random.SeedSequence(check_seed(random_seed)).spawn(2)
     if directly:
         groups = _draw(posterior, built, chains, draws, seeds[0])

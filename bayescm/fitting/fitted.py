@@ -1,5 +1,6 @@
 """A fitted tree as a posterior: it answers by its draws."""
 
+import json
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm import posteriors
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
@@ -19,6 +21,18 @@ from bayescm.evidence.trees import (
 )
 from bayescm.measures.labelled import measure
 from bayescm.posteriors.base import CountsPosterior, Posterior
+
+# Models of counts, whose plug-in estimate depends on the counts and on a known prevalence alone.
+_OF_COUNTS = (
+    "averaged_folds",
+    "dirichlet_multinomial",
+    "fixed_totals",
+    "hierarchical_folds",
+    "hierarchical_groups",
+    "hierarchical_rows",
+    "pooled_folds",
+    "robust_groups",
+)
 
 
 class FittedPosterior(CountsPosterior):
@@ -51,8 +65,30 @@ class FittedPosterior(CountsPosterior):
         return self.size
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the median."""
+        """
+        Return the plug-in estimate of the same estimand, (..., [C]), as of the direct posterior.
+
+        Of a fit that does not hold what that takes, the median.
+        """
+        direct = self._direct
+        if direct is not None and of in direct.estimands:
+            return direct.point(measure, of)
         return self.distribution(measure, of=of).quantile(0.5)
+
+    @cached_property
+    def _direct(self) -> Posterior | None:
+        """The direct posterior of the counts that the tree holds, whose prior does not matter."""
+        attrs = self.tree.attrs
+        keywords = json.loads(attrs.get("model_keywords", "{}"))
+        if attrs.get("model") not in _OF_COUNTS or not {*CELLS} <= {*self.observed.dims}:
+            return None
+        if isinstance(keywords.get("prevalence"), str) or "weights" in attrs:
+            return None  # a function, by its name; importance weights, which the tree lacks
+        known = {name: keywords[name] for name in ("prevalence",) if name in keywords}
+        if "covariates" in self.tree["constant_data"]:
+            known |= {"covariates": self.tree["constant_data"]["covariates"]}
+        direct = getattr(posteriors, attrs["model"])(self.observed, **known)
+        return direct.by(self.variable.removeprefix("theta_")) if self.variable else direct
 
     def distributions(
         self,

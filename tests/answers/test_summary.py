@@ -196,3 +196,37 @@ def test_what_is_undefined_in_the_evidence_is_cautioned_of():
     table = bcm.summary(never, ["precision", "recall"])
     assert table.attrs["caution"].endswith("so that the prior decides: precision (never).")
     assert "caution" not in bcm.summary(never, ["recall"]).attrs
+
+
+def test_the_point_of_a_fit_with_importance_weights_is_its_median():
+    actual, predicted = np.arange(60) % 2, np.arange(60) % 3 % 2
+    weights = {"weights": 1 + np.arange(60) % 3, "weights_are": "importance"}
+    by = {"group": np.arange(60) % 4}
+    counts = bcm.from_predictions(actual, predicted, positive=1, by=by, **weights)
+    tree = bcm.fit(counts, draws=40)
+    median = bcm.measure(tree, "recall")["recall"].median()
+    np.testing.assert_allclose(bcm.summary(tree, "recall")["point"], median)
+
+
+@pytest.mark.parametrize(
+    ("model", "keywords"),
+    [
+        ("dirichlet_multinomial", {}),
+        ("fixed_totals", {"prevalence": 0.2}),
+        ("hierarchical_groups", {"covariates": {"year": 2000}}),
+        ("robust_groups", {}),
+        ("pooled_folds", {}),
+    ],
+)
+def test_the_point_of_a_fit_is_that_of_the_evidence(model, keywords):
+    counts, of = bcm.from_cells(tp=[47, 26, 19], fn=[9, 5, 10], fp=[10, 7, 12], tn=[73, 54, 19]), ""
+    if "groups" in model:
+        counts, of = counts.rename(batch="group"), "group"
+        counts = counts.assign_coords(year=("group", [1998, 2001, 2008]))
+    if "folds" in model:
+        counts = counts.rename(batch="fold")
+    tree = bcm.fit(counts, model, draws=40, **keywords)
+    for estimand in filter(None, ("parameter", of)):
+        direct = bcm.summary(counts, ["precision", "f1"], of=estimand, model=model, **keywords)
+        sampled = bcm.summary(tree, ["precision", "f1"], of=estimand)
+        np.testing.assert_allclose(sampled["point"], direct["point"])
