@@ -70,13 +70,12 @@ class FittedPosterior(CountsPosterior):
 
         Of a fit that does not hold what that takes, the median.
         """
-        direct = self._direct
-        if direct is not None and of in direct.estimands:
-            return direct.point(measure, of)
+        if self.direct is not None and of in self.direct.estimands:
+            return self.direct.point(measure, of)
         return self.distribution(measure, of=of).quantile(0.5)
 
     @cached_property
-    def _direct(self) -> Posterior | None:
+    def direct(self) -> Posterior | None:
         """The direct posterior of the counts that the tree holds, whose prior does not matter."""
         attrs = self.tree.attrs
         keywords = json.loads(attrs.get("model_keywords", "{}"))

@@ -1,6 +1,5 @@
 """Intervals one below the other: of measures, classes, classifiers and groups; of many slices."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -9,11 +8,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm import posteriors
 from bayescm.answers.slices import worst_slices
 from bayescm.answers.summary import COLUMNS, Evidence, nested_summary
 from bayescm.answers.tables import value_and_interval
-from bayescm.evidence.counts import CELLS
 from bayescm.fitting.fitted import FittedPosterior
 from bayescm.measures.display_names import (
     DisplayNames,
@@ -136,20 +133,16 @@ def plot_forest(
         if shared:
             style.legend_above(axes, table["member"])
         observed = ""
-        fitted = isinstance(evidence, xr.DataTree)
-        counts, of_model = (
-            _fitted_to(evidence) if isinstance(evidence, xr.DataTree) else (evidence, {})
-        )
-        if isinstance(of, str) and of in table.columns and counts is not None:
+        if isinstance(of, str) and of in table.columns and _knows_what_was_observed(evidence):
             # Each member of a pooled dim, beside what was seen of it alone.
             observed = "cross: as observed, without pooling"
-            if fitted or any(map(callable, asked.values())):
+            if any(map(callable, asked.values())):
                 # Of what is sampled `point` is of the posterior; what was seen is asked without.
                 of_sampler = ("draws", "tune", "chains")
                 plain = {k: v for k, v in asked.items() if not callable(v) and k not in of_sampler}
-                plain |= {"dim": dim, "prob": prob, "inner": _INNER, "kind": kind, **of_model}
+                plain |= {"dim": dim, "prob": prob, "inner": _INNER, "kind": kind}
                 table["point"] = _arranged(
-                    nested_summary(counts, measures, **plain), display_names
+                    nested_summary(evidence, measures, **plain), display_names
                 )["point"]
             axes.plot(table["point"], table["y"], "x", color=style.foreground(), zorder=3)
         dot = "mean, median where that is infinite" if "median" in table else "mean"
@@ -163,14 +156,9 @@ def plot_forest(
     return page.figure
 
 
-def _fitted_to(tree: xr.DataTree) -> tuple[xr.DataArray | None, dict[str, Any]]:
-    """Return the counts of a fit, None without any, and its model with the prevalence."""
-    counts = FittedPosterior(tree).observed
-    model, keywords = (tree.attrs.get(name) for name in ("model", "model_keywords"))
-    if not {*CELLS} <= {*counts.dims} or model not in posteriors.__all__ or keywords is None:
-        return None, {}
-    prevalence = json.loads(keywords).get("prevalence")
-    return counts, {"model": model} | ({} if prevalence is None else {"prevalence": prevalence})
+def _knows_what_was_observed(evidence: Any) -> bool:
+    """Say whether the points of evidence are of what was observed: of a fit without it, medians."""
+    return not isinstance(evidence, xr.DataTree) or FittedPosterior(evidence).direct is not None
 
 
 def _arranged(table: pd.DataFrame, display_names: DisplayNames) -> pd.DataFrame:
