@@ -11,6 +11,7 @@ leaves out 0. The sets of ranks count who is told apart from whom (Mogstad, Roma
 Wilhelm, 2024, doi:10.1093/restud/rdad006), and members that are not told apart share a tier.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
@@ -66,6 +67,11 @@ def ranks(
         ``tiers``, and the probability of every rank, ``rank_1``, ... Tied members share their
         ranks. ``attrs["caution"]`` says what makes the model doubtful, if anything does.
 
+    Warns
+    -----
+    UserWarning
+        If no ranking of all members agrees with what every pair says by itself.
+
     Notes
     -----
     The sets of ranks of all members hold at once with posterior probability ``prob``. They count
@@ -78,7 +84,7 @@ def ranks(
     Results on several data sets (:func:`bayescm.from_results`) are compared pair by pair, and ranks
     are made of levels of all classifiers together whose pairs are the better with the same
     probabilities as by :func:`compare`. Where no levels are, such as of pairs that go round in a
-    circle, ``attrs["caution"]`` says which pair is the furthest off.
+    circle, a warning and ``attrs["caution"]`` say which pair is the furthest off.
 
     References
     ----------
@@ -115,7 +121,10 @@ def ranks(
         numbers = _rank_probabilities(better)
         relative = bool(posterior.measured)
         scores = _scores_of_differences(posterior, kernel, of, len(names)) if relative else None
-        cautions += [] if scores is None else _disagreement(better, scores, names)
+        disagreement = [] if scores is None else _disagreement(better, scores, names)
+        for words in disagreement:
+            warnings.warn(words, UserWarning, stacklevel=2)
+        cautions += disagreement
         shares = {name: numbers.pop(name) for name in list(numbers) if name.startswith("rank_")}
         numbers |= _rank_sets_and_tiers(better, prob, scores)
         columns = {dim: names, "mean": np.nanmean(values, axis=0), **numbers, **shares}
