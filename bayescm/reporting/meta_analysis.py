@@ -23,7 +23,7 @@ import bayescm as bcm
 from bayescm.evidence.counts import positive
 from bayescm.evidence.trees import with_positive_class
 from bayescm.measures.catalogue import resolve
-from bayescm.measures.display_names import display_dim, display_name
+from bayescm.measures.display_names import display_name
 from bayescm.plots.studies import MOST_STUDIES, studies_of
 from bayescm.posteriors.hierarchical_groups import hierarchical_groups
 from bayescm.reporting import cautions, methods, sections
@@ -100,14 +100,10 @@ class MetaAnalysisRecipe(Recipe):
         frame = pd.DataFrame({"group": [str(name) for name in names]})
         for name, cell in {"TP": tp, "FP": fp, "FN": fn, "TN": tn}.items():
             frame[name] = cell.astype(int) if (cell == cell.round()).all() else cell
-        for name in self._covariates():
+        covariates = self.keywords.get("covariates")
+        for name in covariates if isinstance(covariates, Mapping) else ():
             frame[name] = [str(value) for value in counts[name].values]
         return Section("What was evaluated", lines, [Table("The studies", frame)])
-
-    def _covariates(self) -> dict[str, Any]:
-        """Return the covariates by the value that the typical study has."""
-        covariates = self.keywords.get("covariates")
-        return dict(covariates) if isinstance(covariates, Mapping) else {}
 
     def summary(self) -> Section:
         """Say what is known of the typical study, of all on average, and of a new one."""
@@ -116,9 +112,8 @@ class MetaAnalysisRecipe(Recipe):
             "The typical study is the one in the middle, whose values are the summary point; the "
             "interval of a new study says what to expect where the test is used next."
         )
-        if covariates := self._covariates():
-            values = ", ".join(f"{display_dim(k)} {_written(v)}" for k, v in covariates.items())
-            lines.append(f"These are values of studies with: {values}.")
+        if covariates := methods.covariates(self.keywords):
+            lines.append(f"These are values of studies with: {covariates}.")
         shown = pd.DataFrame({"measure": self.table["measure"]})
         shown["of"] = [_ESTIMANDS[of] for of in self.table["of"]]
         for name in ("mean", "median", "lower", "upper"):
@@ -236,11 +231,6 @@ def _rounded(value, error):
     """Return a number with two decimals at most, and none beyond its numerical error."""
     digits = int(np.clip(np.ceil(-np.log10(max(error, 1e-9))), 0, 2))
     return f"{round(value, digits) + 0:.{digits}f}"
-
-
-def _written(value):
-    """Return the value of a covariate: a number without a decimal point that says nothing."""
-    return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def _shown(table, names):

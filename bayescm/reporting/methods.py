@@ -18,7 +18,7 @@ import hashlib
 import importlib.metadata
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,16 @@ def of_fit(tree: xr.DataTree, prior: np.ndarray | None, posterior: Any) -> dict:
     model = _name(tree.attrs.get("model", "not named"))
     facts = {"Model": model, "Prior": _describe(prior, posterior), "Draws": draws}
     return facts | _diagnostics(tree) | versions("pymc", "arviz")
+
+
+def covariates(keywords: Mapping[str, Any]) -> str:
+    """Return the covariates of groups, by the value that the typical and a new group have."""
+    values = keywords.get("covariates")
+    if not isinstance(values, Mapping):
+        return ""
+    # A number without a decimal point that says nothing.
+    texts = {k: f"{v:.15g}" if isinstance(v, float) else str(v) for k, v in values.items()}
+    return ", ".join(f"{display_dim(name)} {text}" for name, text in texts.items())
 
 
 def facts(model: str | Callable, seed: int) -> dict:

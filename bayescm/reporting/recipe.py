@@ -346,6 +346,8 @@ class CountsRecipe(Recipe):
         model = self.keywords.get("model")
         model = model or type_of(self.counts).default_model(self.counts, self.keywords).model
         facts = methods.of_counts(model, self.prior, self.random_seed, self.posterior)
+        if covariates := methods.covariates(self.keywords):
+            facts["Covariates"] = f"numbers are of groups with {covariates}"
         if self.comparison is not None and self.is_paired:
             pairs = "the correlated t" if "fold" in self.evidence.dims else "paired_outcomes"
             facts["Model"] += f" of each classifier, {pairs} of their differences"

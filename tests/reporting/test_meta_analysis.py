@@ -65,6 +65,14 @@ def test_how_far_studies_differ_is_that_of_heterogeneity_and_what_goes_with_it()
     assert "year" in frame_of(asked.evaluation())
 
 
+@pytest.mark.long
+def test_hospitals_with_covariates_have_a_report_that_names_them(tmp_path):
+    path = bcm.report(studies(), tmp_path / "r.md", covariates={"year": 2005.0}, measures="recall")
+    page = path.read_text(encoding="utf-8")
+    assert "Covariates: numbers are of groups with year 2005." in page
+    assert "How far the groups are apart" in page
+
+
 def test_numbers_have_no_digits_beyond_their_error():
     section = recipe(studies(), ["LR+"]).summary()
     new = frame_of(section).set_index("of").loc["new study"]
