@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 # Inches of a panel, and panels beside each other and in all.
 _WIDTH, _HEIGHT, _COLUMNS, _MOST = 3.3, 2.4, 3, 24
+# More panels than these are narrower, a column more, and as low as this where they fill a page.
+_WIDE_PANELS, _LEAST_HEIGHT, _PAGE = 9, 1.6, 11.0
 # Share of a panel's height between the intervals of two members below it, and lines of a member.
 _BELOW, _LINES_OF_A_MEMBER = 0.06, 3
 # Inches of a panel that has the numbers of several members above it, at letters of 8 points.
@@ -261,9 +263,11 @@ def _check_few(panels):
 
 
 def _panel_canvas(number, ax, members=1):
-    columns = min(_COLUMNS, number)
-    height = _HEIGHT + (0.25 * members if members > 1 else 0)
-    size = (max(_WIDTH * columns, 4.5), height * -(-number // columns) + 0.4)
+    columns = min(_COLUMNS, number) if number <= _WIDE_PANELS else _COLUMNS + 1
+    width = _WIDTH if number <= _WIDE_PANELS else _WIDTH * _COLUMNS / (_COLUMNS + 1) + 0.1
+    lines, beneath = -(-number // columns), 0.25 * members if members > 1 else 0
+    height = min(_HEIGHT + beneath, max(_PAGE / lines, _LEAST_HEIGHT + beneath))
+    size = (max(width * columns, 4.5), height * lines + 0.4)
     narrowest = NARROWEST if members == 1 else _WITH_NUMBERS
     return canvas(size, ax=ax, number=number, columns=columns, narrowest=narrowest)
 

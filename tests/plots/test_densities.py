@@ -208,3 +208,13 @@ def test_regions_that_cannot_be_drawn(two):
         bcm.plots.plot_region(two, "f1")
     with pytest.raises(ValueError, match="too many regions"):
         bcm.plots.plot_region(bcm.from_cells(tp=range(1, 9), fn=1, fp=1, tn=1))
+
+
+def test_sixteen_panels_of_three_classifiers_fit_on_a_page():
+    answers = {name: [1, 1, 0, 0] * 9 for name in ("one", "two", "three")}
+    sets = {name: bcm.from_classifiers([1, 1, 0, 1] * 9, answers, positive=1) for name in "abcd"}
+    together = bcm.combine(sets, dim="data_set")
+    measures = ["recall", "precision", "specificity", "accuracy"]
+    figure = bcm.plot_posterior(together, measures, draws=200)
+    assert len(figure.axes) == 16
+    assert figure.get_figheight() < 11.7
