@@ -23,6 +23,8 @@ from bayescm.validate import (
 )
 
 _RATES = ("prevalence", "recall", "specificity")
+# With fewer studies the prior of the spread between them shows.
+_FEW_STUDIES = 5
 
 
 def heterogeneity(
@@ -61,7 +63,7 @@ def heterogeneity(
         ``i2_recall``, ``i2_specificity`` and ``i2``, the share of the variation between estimates
         that is not chance, of each and of both together; and ``odds_ratio_recall`` and
         ``odds_ratio_specificity`` of every covariate, for each unit of it (column ``covariate``),
-        with the column ``p_above_1``.
+        with the column ``p_above_1``. ``attrs["caution"]`` says so where the studies are few.
 
     Raises
     ------
@@ -118,7 +120,13 @@ def heterogeneity(
     rows = [_row(name, draws_of_quantity, prob, kind) for name, draws_of_quantity in values.items()]
     if "slope" in sample:
         rows += _slopes(sample["slope"], keywords["covariates"], prob, kind)
-    return pd.DataFrame(rows).set_index("quantity")
+    table = pd.DataFrame(rows).set_index("quantity")
+    if (number := counts.sizes["group"]) < _FEW_STUDIES:
+        table.attrs["caution"] = (
+            f"{number} studies say little about how far studies differ: the prior of the standard "
+            "deviations between them shows."
+        )
+    return table
 
 
 def _variation(cells, sample):

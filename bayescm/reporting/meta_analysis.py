@@ -35,8 +35,6 @@ from bayescm.validate import check_keywords, fail
 TITLE = "Meta-analysis of a diagnostic test"
 MEASURES = ("sensitivity", "specificity", "LR+", "LR-", "dor")
 _ESTIMANDS = {"typical": "typical study", "population": "mean of all studies", "new": "new study"}
-# With fewer studies the prior of the spread between them shows.
-_FEW_STUDIES = 5
 
 
 def medical_names(measures: Sequence[str | Callable]) -> dict[str, str]:
@@ -86,6 +84,12 @@ class MetaAnalysisRecipe(Recipe):
         sections.check_defined(table)
         return table
 
+    @cached_property
+    def heterogeneity(self) -> pd.DataFrame:
+        """How far the studies differ beyond chance, and what goes with it."""
+        progress("heterogeneity")
+        return bcm.meta.heterogeneity(self.evidence, **self.asked)
+
     def evaluation(self) -> Section:
         """Name studies and participants, and show the table of every study."""
         counts, label = self.evidence, positive(self.evidence)
@@ -126,8 +130,7 @@ class MetaAnalysisRecipe(Recipe):
 
     def extras(self) -> list[Section]:
         """Say how far the studies differ beyond chance, and what goes with it."""
-        progress("heterogeneity")
-        table = bcm.meta.heterogeneity(self.evidence, **self.asked)
+        table = self.heterogeneity
         slopes = table[table.index.str.startswith("odds_ratio")]
         spread = table.drop(slopes.index)
         rates = {name: display_name(name) for name in ("recall", "specificity")}
@@ -190,21 +193,14 @@ class MetaAnalysisRecipe(Recipe):
 
     def cautions(self) -> Section:
         """Name few studies, what depends on the prevalence, and what is assumed."""
-        lines = []
-        number = self.evidence.sizes["group"]
-        if number < _FEW_STUDIES:
-            lines.append(
-                f"{number} studies say little about how far studies differ: the prior of the "
-                "standard deviations between them shows."
-            )
+        of_tables = [table.attrs.get("caution") for table in (self.heterogeneity, self.table)]
+        lines = [caution for caution in of_tables if caution]
         names = [display_name(name) for name in self.measures if _depends_on_prevalence(name)]
         if names and "prevalence" not in (*self.keywords, *self.evidence.coords):
             lines.append(
                 f"How many are ill decides on {', '.join(names)} too: the values are of the "
                 "prevalence in the studies, and not of a place with another one."
             )
-        caution = self.table.attrs.get("caution")
-        lines += [caution] if caution else []
         lines.append(
             "Publication bias is not modelled: the studies are taken for a sample of all there "
             "may be."

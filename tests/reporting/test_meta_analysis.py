@@ -86,6 +86,8 @@ def test_cautions_name_few_studies_and_what_depends_on_the_prevalence():
     assert lines[1].startswith("How many are ill decides on PPV, accuracy too")
     lines = recipe(studies(), ["sensitivity", "LR+", "dor", "nnd"]).cautions().sentences
     assert not any("How many are ill" in line for line in lines)
+    assert "caution" not in bcm.meta.heterogeneity(studies()).attrs
+    assert bcm.meta.heterogeneity(studies(4)).attrs["caution"].startswith("4 studies say little")
     lines = recipe(studies(), ["ppv"], prevalence=0.05).cautions().sentences
     assert not any("How many are ill" in line for line in lines)
 
