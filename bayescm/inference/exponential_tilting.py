@@ -24,7 +24,6 @@ doi:10.1214/aoms/1177731829
 """
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import softmax
 
 # Of the draws whose error probabilities are met within. In tables of 3 to 20 classifiers they were
@@ -46,6 +45,8 @@ def weights(events: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     probabilities : ndarray, shape (K,)
         Of each event.
     """
+    from scipy.optimize import minimize  # slow to import
+
     size = len(events)
     events = events.astype(np.float32)
     variances = (probabilities * (1 - probabilities) + 1 / size) / (_SHARE * size)
