@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy import special
 
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.moments import CornishFisherBeta
@@ -51,6 +52,7 @@ from bayescm.validate import fail
 
 _PSEUDO_ITEMS = 0.5  # at each known end of the scale, as of `posteriors.item_scores`
 _POWERS = ("z", "z**2", "z**3", "z**4")
+_AT_ENDS = ("at the lowest", "at the highest")
 _FIRST = 40  # items, by which the scale is parted
 # Where the scale is parted. Of 2, 3, 4 and 6 parts, with 1 / K or half a pseudo-item each these see
 # one item in seven fall to the worst score, or all fall by a quarter of a standard deviation,
@@ -170,10 +172,10 @@ def sums_of_batches(
     Returns
     -------
     DataArray, dims (step, statistic)
-        ``items``, the sums of the powers of z, ``above 4`` and the like for each mark of the
-        measures, ``repeated``, how many items an earlier batch has too, by their names, and
-        ``part 0`` ... for the parts of the scale. Attributes: the facts, and ``support``, the ends
-        of the scale or else the least and the largest score of all batches.
+        ``items``, the sums of the powers of z, how many items are at each end, ``above 4`` and the
+        like for each mark of the measures, ``repeated``, how many items an earlier batch has too,
+        by their names, and ``part 0`` ... for the parts of the scale. Attributes: the facts, and
+        ``support``, the ends of the scale or else the least and the largest score of all batches.
     """
     low, high = facts["lowest"], facts["highest"]
     if low is None:
@@ -191,8 +193,16 @@ def sums_of_batches(
         parts = np.bincount(np.searchsorted(cuts, batch.score, "right"), minlength=len(cuts) + 1)
         repeated = sum(name in scored for name in batch.item or ())
         scored.update(batch.item or ())
-        rows.append([*of_powers, *of_marks, repeated, *parts])
-    names = ["items", *_POWERS, *map(above, marks), "repeated", *map(part, range(len(cuts) + 1))]
+        at_ends = [(batch.score == end).sum() for end in (low, high)]
+        rows.append([*of_powers, *at_ends, *of_marks, repeated, *parts])
+    names = [
+        "items",
+        *_POWERS,
+        *_AT_ENDS,
+        *map(above, marks),
+        "repeated",
+        *map(part, range(len(cuts) + 1)),
+    ]
     sums = np.reshape(np.array(rows, float), (len(batches), len(names)))
     attrs = {**facts, "support": (float(low), float(high))}
     return xr.DataArray(sums, {"statistic": names}, ["step", "statistic"], "sums", attrs)
@@ -348,6 +358,11 @@ class SummedItemScores(Posterior):
         """Return the distribution of the mean of n further items."""
         return self._mean_of_items(*mean_of_batch(*self.moments(), n))
 
+    def atoms_of_next(self, measure: Any, n: np.ndarray) -> list[np.ndarray]:
+        """Return the probability that all n further items are at the one end, or at the other."""
+        numbers = (self.sum_of(name) + self.pseudo_items for name in _AT_ENDS)
+        return [all_of_next(number, self.moments()[0], n) for number in numbers]
+
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the value in the sample, (...)."""
         self.resolve_estimand(of)
@@ -394,7 +409,7 @@ class MeanOfItems(CornishFisherBeta):
     """
     A mean of scores by its moments, whose tails alarms are read off.
 
-    How often samples of a mean at the limit have a tail below 1e-2 ... 1e-5 is in
+    How often samples of a mean at the limit have a tail below 1e-2 and 1e-3 is in
     docs/results/item_score_alarms_tails.csv.
     """
 
@@ -474,6 +489,26 @@ def mean_of_batch(
     fourths += fours * (3 * squares + 6 * fourth) / four
     with np.errstate(invalid="ignore", divide="ignore"):
         return _standardized(mean, variance / n**2, cubes / n**3, fourths / n**4)
+
+
+def all_of_next(number: np.ndarray, total: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """
+    Return the probability that all n items drawn from a Dirichlet process are of some sort.
+
+    Parameters
+    ----------
+    number, total : ndarray
+        Of the items so far, pseudo-items among them, those of this sort and all.
+    n : ndarray
+
+    Examples
+    --------
+    >>> all_of_next(np.array(1.0), np.array(2.0), np.array(3.0)).round(3)  # uniform: 0 ... 3 of 3
+    0.25
+    """
+    some = np.maximum(number, _NARROWEST)
+    gains = [special.gammaln(weight + n) - special.gammaln(weight) for weight in (some, total)]
+    return np.exp(gains[0] - gains[1])
 
 
 def _standardized(mean, variance, cubes, fourths):

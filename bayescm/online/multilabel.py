@@ -44,6 +44,7 @@ from bayescm.measures.measure import Measure, OverExamples, OverLabels, Overlap,
 from bayescm.online.encoding import LabelledExamples, ScoredItems, sizes_of
 from bayescm.online.item_scores import (
     MeanOfItems,
+    all_of_next,
     cut_points,
     mean_of_batch,
     mean_of_process,
@@ -168,7 +169,8 @@ def sums_of_batches(
     Returns
     -------
     DataArray, dims (step, statistic)
-        ``items``, ``f1_micro: p**a q**b`` and the like for each measure, and ``part 0`` ... for the
+        ``items``, ``f1_micro: p**a q**b`` and the like for each measure, with the numbers of
+        examples with p = 0 and with p = q, and ``part 0`` ... for the
         examples by how many labels are wrong. Attributes by measure: ``largest``, the largest q,
         and ``highest``, the highest p of a mean over the examples without a highest value.
     """
@@ -183,12 +185,15 @@ def sums_of_batches(
         row = [float(len(batch.actual))]
         for measure in measures:
             p, q = _terms(measure, batch, labels)
-            row += [(p**a * q**b).sum() for a, b in _POWERS]
+            row += [*((p**a * q**b).sum() for a, b in _POWERS), (p == 0).sum(), (p == q).sum()]
             largest[measure.__name__] = max(largest[measure.__name__], q.max(initial=0.0))
             highest[measure.__name__] = max(highest[measure.__name__], p.max(initial=0.0))
         places = np.searchsorted(cuts, number.score, "right")
         rows.append([*row, *np.bincount(places, minlength=len(cuts) + 1)])
-    names = ["items", *(_power(m, a, b) for m in measures for a, b in _POWERS)]
+    names = ["items"]
+    for measure in measures:
+        names += [_power(measure, a, b) for a, b in _POWERS]
+        names += [measure.__name__ + end for end in _AT_ENDS]
     names += map(part, range(len(cuts) + 1))
     sums = np.reshape(np.array(rows, float), (len(batches), len(names)))
     attrs = {"labels": list(labels), "largest": largest, "highest": highest}
@@ -200,6 +205,7 @@ def _power(measure, a, b):
 
 
 _Q = ": p**0 q**1"
+_AT_ENDS = (": p = 0", ": p = q")  # where a ratio of nothing else is 0, or 1
 
 
 def _terms(measure, batch, labels):
@@ -314,6 +320,16 @@ class SummedLabels(Posterior):
         """Return the distribution of a measure of n further examples."""
         largest = self.sums.attrs["largest"][measure.__name__]
         return RatioOfMeans(self.powers(measure), largest, n)
+
+    def atoms_of_next(self, measure: Any, n: np.ndarray) -> list[np.ndarray]:
+        """Return the probability that all n further examples have p = 0, or p = q."""
+        p, q = self._pseudo_points(measure)
+        atoms, names = [], self.sums.indexes["statistic"]
+        for end, is_at_end in zip(_AT_ENDS, (p == 0, p == q), strict=True):
+            number = self.sums.values[..., names.get_loc(measure.__name__ + end)]
+            number = number + self.pseudo_examples * is_at_end.sum()
+            atoms.append(all_of_next(number, self.powers(measure)[0, 0], n))
+        return atoms
 
     def caveats(self, of: str = "parameter") -> list[str]:
         """Say so where the latest evidence is of few examples."""

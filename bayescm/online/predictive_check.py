@@ -183,7 +183,9 @@ def unlikely_sums(
         low, high = beta_binomial_cdf(hits, n, a, b), beta_binomial_cdf(n - hits, n, b, a)
     else:
         predictive = before.value_of_next(measure, n)
-        low, high = predictive.cdf(value), predictive.sf(value)
+        # A batch whose items are all at one end is no rarer than that, which moments do not tell.
+        atoms = before.atoms_of_next(measure, n)
+        low, high = predictive.cdf(value) + atoms[0], predictive.sf(value) + atoms[1]
     tails = np.minimum(1.0, 2 * np.minimum(low, high))
     return np.where(np.isnan(value), 1.0, tails)  # no example of the batch counts
 

@@ -165,6 +165,18 @@ def test_tails_of_a_batch_are_as_frequent_as_they_say(size):
     assert (of_shares < 0.01).mean() < 0.02
 
 
+@pytest.mark.parametrize("share", [0.03, 0.1, 0.95])
+def test_a_batch_all_of_whose_items_are_at_an_end_is_no_rarer_than_that(share):
+    """Of rare right answers a batch often has none, which the moments of its mean do not tell."""
+    rng, measures = np.random.default_rng(1), [resolved("mean")]
+    batches = [ScoredItems(None, (rng.random(20) < share) * 1.0) for _ in range(1500)]
+    sums = sums_of_batches(batches, FACTS | {"lowest": 0.0, "highest": 1.0}, measures)
+    before = sums[100:].copy(data=sums.values.cumsum(axis=0)[99:-1])
+    tails = unlikely_sums(measures[0], SummedItemScores(before), SummedItemScores(sums[100:]))
+    assert (tails < 0.01).mean() < 0.02
+    assert (tails < 1e-4).mean() < 2e-3
+
+
 @pytest.mark.parametrize(
     ("scores", "shares"),
     [

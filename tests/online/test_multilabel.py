@@ -97,6 +97,16 @@ def test_tails_of_a_batch_are_as_frequent_as_they_say(name):
     assert 0.03 < (tails < 0.1).mean() < 0.13
 
 
+def test_a_batch_without_a_hit_of_a_rare_label_is_no_alarm_where_it_is_common():
+    rng, monitor = np.random.default_rng(5), Monitor("sqlite://", "m", measures=["f1[fox]"])
+    for number in range(60):
+        monitor.add(
+            number, bcm.from_multilabel(*labelled(rng, 0.1, 40), labels=LABELS), at=day(number)
+        )
+    assert float(monitor.observed()["f1[fox]"].min()) == 0
+    assert len(monitor.alarms()) == 0
+
+
 def test_labels_keep_the_order_of_the_first_batch():
     monitor = Monitor("sqlite://", "m", measures=["f1[cat]"])
     truth = [{"cat"}, {"dog", "cat"}, set(), {"dog"}]
