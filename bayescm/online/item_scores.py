@@ -503,7 +503,7 @@ def all_of_next(number: np.ndarray, total: np.ndarray, n: np.ndarray) -> np.ndar
 
     Examples
     --------
-    >>> all_of_next(np.array(1.0), np.array(2.0), np.array(3.0)).round(3)  # uniform: 0 ... 3 of 3
+    >>> float(all_of_next(1.0, 2.0, 3.0).round(3))  # uniform: 0 ... 3 of 3
     0.25
     """
     some = np.maximum(number, _NARROWEST)
