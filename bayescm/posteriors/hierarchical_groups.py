@@ -140,6 +140,9 @@ def hierarchical_groups(
         raise fail("prevalence is for two classes", prevalence, "two classes", todo)
     check_prevalence(prevalence)
     if covariates is None:
+        if slope != 2.0:
+            todo = "pass covariates=, whose slopes it is the scale of, or leave it out"
+            raise fail("slope has no effect without covariates", slope, "covariates too", todo)
         return HierarchicalGroups(table, weight, float(spread), prevalence)
     design = _design(covariates, slope, table)
     at_zero = ", ".join(f"{name}=0" for name in _names_of_covariates(covariates))

@@ -542,3 +542,9 @@ def test_more_draws_are_of_more_points_of_the_parameters(cells):
     np.testing.assert_allclose(more, default, atol=float(2 * default.error))
     few = posteriors.hierarchical_groups(cells).with_draws(100)
     assert few.effective_draws == posteriors.hierarchical_groups(cells).effective_draws
+
+
+def test_a_scale_of_slopes_is_refused_where_there_are_no_covariates():
+    cells = [[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]]]
+    with pytest.raises(ValueError, match="slope has no effect without covariates"):
+        posteriors.hierarchical_groups(cells, slope=1.0)
