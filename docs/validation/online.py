@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,9 @@ from bayescm.evidence.counts import WATCHED
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.probabilities import Forecasts
+from bayescm.online import item_scores, multilabel
 from bayescm.online.challenge import FUTILE, PROMOTE, Rule, decisions, interim_analyses
-from bayescm.online.encoding import zero_forecasts
+from bayescm.online.encoding import LabelledExamples, ScoredItems, zero_forecasts
 from bayescm.online.forecasts import EDGES, BinnedForecasts, evaluate
 from bayescm.online.rules import (
     RULES,
@@ -27,7 +29,7 @@ from bayescm.online.rules import (
     evaluate_rules,
     segments,
 )
-from bayescm.online.updating import history, intervals
+from bayescm.online.updating import bound_measures, history, intervals, posterior_of
 from bayescm.posteriors import drifting
 from bayescm.priors import elicit
 from bayescm.simulation import Experiment, Repeated, Replications
@@ -667,6 +669,138 @@ def alarms_of_forecasts(
         yield {"batches": number - start, "rule": rule, "alarmed": alarmed, "median": median}
 
 
+# Item scores. The tails that alarms are read off, of samples of one size: how often the posterior
+# probability that the mean is above, or below, its true value is at most a level. And streams of
+# batches, as above: without a change, where the true mean is the very limit of the rule `floor`,
+# which is the worst case; and where one item in seven scores the worst from batch 51 on (of errors
+# thrice as much, of labels none is predicted), with a limit half way.
+
+
+class ScorePopulation(NamedTuple):
+    """How scores are drawn, (rng, shape) -> ndarray, their mean, and the facts of their scale."""
+
+    draw: Callable[[np.random.Generator, Any], np.ndarray]
+    mean: float
+    lowest: float | None
+    highest: float | None
+    lower_is_better: bool = False
+    measure: str = "mean"
+
+    def fallen(self, worst: float) -> float:
+        """Return the mean where a share of the items scores the worst."""
+        bad = 3 * self.mean if self.lower_is_better else float(self.lowest or 0)
+        return self.mean + worst * (bad - self.mean)
+
+    def sums(
+        self, rng: np.random.Generator, batches: int, items: int, worst: float = 0.0, start: int = 0
+    ) -> xr.DataArray:
+        """Return the sums of batches, of which a share of the items falls from one on."""
+        stream = self.draw(rng, (batches, items))
+        is_worst = rng.random(stream.shape) < worst
+        is_worst[:start] = False
+        bad = 3 * stream if self.lower_is_better else self.lowest
+        rows = [ScoredItems(None, row) for row in np.where(is_worst, bad, stream)]
+        facts = {name: getattr(self, name) for name in ("lowest", "highest", "lower_is_better")}
+        return item_scores.sums_of_batches(rows, facts, of_variable("mean", "item_scores"))
+
+
+class LabelPopulation(NamedTuple):
+    """Labels of these prevalences, wrong together: the error of an example is Beta(1, 9)."""
+
+    prevalences: tuple[float, ...]
+    measure: str
+    lower_is_better: bool = False
+
+    @property
+    def mean(self) -> float:
+        """The measure of the population, F1."""
+        return self.fallen(0.0)
+
+    def fallen(self, worst: float) -> float:
+        """Return F1 where a share of the examples gets no label."""
+        p, error = np.array(self.prevalences), 0.1
+        p = p[-1:] if self.measure.endswith("]") else p
+        tp, fp = (1 - worst) * p * (1 - error), (1 - worst) * (1 - p) * error
+        return float(2 * tp.sum() / (tp.sum() + fp.sum() + p.sum()))
+
+    def sums(
+        self, rng: np.random.Generator, batches: int, items: int, worst: float = 0.0, start: int = 0
+    ) -> xr.DataArray:
+        """Return the sums of batches, of which a share of the examples gets no label."""
+        shape, labels = (batches, items, len(self.prevalences)), list("abcd")
+        actual = rng.random(shape) < self.prevalences
+        predicted = actual ^ (rng.random(shape) < rng.beta(1, 9, (batches, items, 1)))
+        is_worst = rng.random((batches, items)) < worst
+        is_worst[:start] = False
+        predicted &= ~is_worst[..., None]
+        pairs = zip(actual, predicted, strict=True)
+        rows = [LabelledExamples(*pair) for pair in pairs]
+        return multilabel.sums_of_batches(rows, labels, of_variable(self.measure, "example_cells"))
+
+
+def _choice(scores, shares, lowest, highest):
+    def draw(rng, shape):
+        return rng.choice(scores, shape, p=shares)
+
+    return ScorePopulation(draw, float(np.dot(scores, shares)), lowest, highest)
+
+
+SCORES = {
+    "marks from 1 to 5": _choice([1.0, 2.0, 3.0, 4.0, 5.0], [0.05, 0.05, 0.1, 0.3, 0.5], 1.0, 5.0),
+    "near the top": ScorePopulation(lambda rng, shape: rng.beta(8, 2, shape), 0.8, 0.0, 1.0),
+    "half are zero": _choice(
+        [0.0, 0.2, 0.25, 1 / 3, 0.5, 1.0], [0.5, 0.1, 0.1, 0.1, 0.1, 0.1], 0.0, 1.0
+    ),
+    "errors without an end": ScorePopulation(
+        lambda rng, shape: rng.gamma(2, 1, shape), 2.0, None, None, lower_is_better=True
+    ),
+    "labels, F1 of all": LabelPopulation((0.5, 0.3, 0.2, 0.1), "f1_micro"),
+    "labels, F1 of one in ten": LabelPopulation((0.5, 0.3, 0.2, 0.1), "f1[d]"),
+}
+TAILS, SAMPLES = (1e-2, 1e-3), 200  # samples of each replication
+WORST_SHARE = 0.15
+
+
+def tails_of_means(
+    replications: Replications, population: str, items: int
+) -> list[Mapping[str, Any]]:
+    """Return how often the tail of a true mean is at most a level, in parts of the level."""
+    scores, above, below = SCORES[population], [], []
+    for rng in replications.generators():
+        sums = scores.sums(rng, SAMPLES, items)
+        (measure,) = bound_measures(scores.measure, sums)
+        distribution = posterior_of(sums).distribution(measure)
+        above.append(distribution.sf(scores.mean))
+        below.append(distribution.cdf(scores.mean))
+    sides = {"above": np.concatenate(above), "below": np.concatenate(below)}
+    return [
+        {"level": level} | {side: (tail <= level).mean() / level for side, tail in sides.items()}
+        for level in TAILS
+    ]
+
+
+def item_score_streams(
+    replications: Replications, population: str, items: int, worst: float
+) -> Iterator[Mapping[str, Any]]:
+    """Yield a row for every rule, as `waiting_times` does; ``worst`` is the share that falls."""
+    scores, rng = SCORES[population], replications.generator()
+    start, number = (BEFORE, BEFORE + AFTER) if worst else (0, QUIET)
+    floor, first = (scores.mean + scores.fallen(worst)) / 2, []
+    for _ in range(replications.number):
+        series = MonitoredSeries(scores.sums(rng, number, items, worst, start))
+        table = evaluate_rules(series, scores.measure, floor=floor, reference=20)
+        steps = table[table["step"] >= start].groupby("rule")["step"].min()
+        first.append({rule: float(steps.get(rule, np.nan)) for rule in (*RULES, "any")})
+        first[-1]["any"] = float(steps.min()) if len(steps) else np.nan
+    for rule, wait in (pd.DataFrame(first) - start + 1).items():
+        yield {
+            "batches": number - start,
+            "rule": rule,
+            "alarmed": wait.notna().mean(),
+            "median": wait.fillna(np.inf).median(),
+        }
+
+
 EXPERIMENTS = [
     Experiment(
         "online",
@@ -714,5 +848,26 @@ EXPERIMENTS = [
         DRIFTING_FORECASTS,
         partial(alarms_of_forecasts, drift=True),
         table="drifting",
+    ),
+    Repeated(
+        "item_score_alarms",
+        dict(enumerate(product(SCORES, (10, 20, 100)), start=1)),
+        tails_of_means,
+        columns=("population", "items"),
+        table="tails",
+    ),
+    Repeated(
+        "item_score_alarms",
+        dict(enumerate(product(SCORES, (50,), (0.0,)), start=1)),
+        item_score_streams,
+        columns=("population", "items", "worst"),
+        table="healthy",
+    ),
+    Repeated(
+        "item_score_alarms",
+        dict(enumerate(product(SCORES, (50,), (WORST_SHARE,)), start=1)),
+        item_score_streams,
+        columns=("population", "items", "worst"),
+        table="worse",
     ),
 ]
