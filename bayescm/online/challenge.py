@@ -16,6 +16,8 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtr, ndtri
 
+from bayescm.evidence.item_scores import ITEM_SCORES
+from bayescm.evidence.multilabel import MULTILABEL
 from bayescm.evidence.outcomes import arrays, as_outcomes, tables_of
 from bayescm.measures.labelled import kernels
 from bayescm.online.encoding import check_name
@@ -357,6 +359,11 @@ def pair_table(outcomes: xr.Dataset) -> xr.DataArray:
     ValueError
         If there are not two classifiers, there are leading dims, abstentions or too many classes.
     """
+    for entry in (ITEM_SCORES, MULTILABEL):
+        if entry.matches(outcomes):
+            todo = "compare the two systems on all items so far: bcm.compare(evidence)"
+            allowed = "outcomes of two classifiers"
+            raise fail(f"a challenge keeps no {entry.name}", ..., allowed, todo, TypeError)
     outcomes = as_outcomes(outcomes)
     names = outcomes["classifier"].values.tolist()
     if len(names) != 2:

@@ -10,7 +10,7 @@ import pytest
 import bayescm as bcm
 from bayescm.cli import main
 from bayescm.measures.catalogue import resolve
-from bayescm.online import Ledger, Monitor, roll_up, verify
+from bayescm.online import Challenge, Ledger, Monitor, roll_up, verify
 from bayescm.online.encoding import ScoredItems
 from bayescm.online.item_scores import (
     SummedItemScores,
@@ -360,3 +360,9 @@ def test_items_on_one_side_of_a_mark_are_judged_and_cautioned_of():
     few = Monitor("sqlite://", "few")
     few.add(1, bcm.from_item_scores([0.2, 0.4], range=(0, 1)))
     assert "2 items are few" in few.summary().attrs["caution"]
+
+
+def test_a_challenge_of_item_scores_is_refused_with_what_compares_them():
+    scores = bcm.from_item_scores({"old": [0.2, 0.4], "new": [0.3, 0.5]})
+    with pytest.raises(TypeError, match=r"keeps no item scores.*bcm\.compare"):
+        Challenge("sqlite://", "c").add("monday", scores)
