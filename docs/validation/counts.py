@@ -220,11 +220,12 @@ class HardCounts(NamedTuple):
     draws: int = 50_000
 
 
+RECIPROCAL = "number_needed_to_diagnose"  # of informedness, whose intervals are looked at
 HARD_COUNTS = {
     case: HardCounts(measure)
     for case, measure in enumerate(
         [
-            *(name for name in names() if resolve(name).form),
+            *(name for name in names() if resolve(name).form and name != RECIPROCAL),
             "fbeta(2)",
             "cost([[0,1],[5,0]])",
         ],
