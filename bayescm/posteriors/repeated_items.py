@@ -101,7 +101,7 @@ _EXTREME = 0.05  # of the prior, at a rate of 0 and of 1
 # 1,000 chains. They are worth .63 or more of as many independent ones, most of them .9 and more
 # (means and tails of four measures, 12 to 2,000 items with 2 to 40 answers, 16,000 draws).
 _SWEEPS, _MOVES, _THIN = 30, 10, 5
-_DRAWS_OF_CHAIN, _FEWEST_CHAINS, _WORTH = 10, 100, 0.6
+_DRAWS_OF_CHAIN, _FEWEST_CHAINS, _EFFECTIVE_SHARE = 10, 100, 0.6
 # Steps of EM, where the sorts are rates alone, and where ways to be wrong are told apart as well.
 _STEPS, _STEPS_WRONG = 40, 120
 # EM is in single precision, a thousand times finer than the draws. Likelihoods below so much of the
@@ -474,7 +474,7 @@ class RepeatedItems(Posterior):
             "the plurality of the answers" if self.answer is not None else "more than half right"
         )
         how = f"{self.how}, {majority}" if votes else self.how
-        return Empirical(draws, how=how, effective_draws=_WORTH * len(draws))
+        return Empirical(draws, how=how, effective_draws=_EFFECTIVE_SHARE * len(draws))
 
     def check_reach(self, measure: Callable, of: str = "parameter") -> None:
         """Refuse what is about more answers than most items have."""
