@@ -23,7 +23,7 @@ KINDS = {
     "pooled folds": (GROUPS.rename(group="fold"), "pooled_folds"),
 }
 FEW_DRAWS = "ignore:Estimated shape parameter"  # they make it warn earlier than at 0.7
-BY_UNIT = {"groups": 8, "groups of three classes": 5, "folds": 16, "pooled folds": 8}
+BY_UNIT = {"groups": 8, "groups of three classes": 5, "folds": 16}
 
 
 QUICK = ["matrix"]
@@ -86,8 +86,17 @@ def test_units_are_left_out(trees, kind):
 @pytest.mark.long
 @pytest.mark.filterwarnings(FEW_DRAWS)
 def test_models_of_folds_are_compared(trees):
-    table = az.compare({name: trees[name] for name in ("averaged folds", "pooled folds")})
+    evidence, model = KINDS["pooled folds"]
+    fit = bcm.fit(evidence, model, omega=1.0, draws=250, chains=2, concentration=2.0)
+    table = az.compare({"averaged folds": trees["averaged folds"], "pooled folds": fit})
     assert set(table.index) == {"averaged folds", "pooled folds"}
+
+
+@pytest.mark.long
+def test_nothing_is_left_out_of_a_discounted_likelihood(trees):
+    with pytest.raises(TypeError, match="log likelihood not found"):
+        az.loo(trees["pooled folds"])
+    assert "a power below 1" in trees["pooled folds"].attrs["why_no_log_likelihood"]
 
 
 @pytest.mark.long
