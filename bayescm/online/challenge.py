@@ -26,7 +26,7 @@ from bayescm.posteriors.paired_outcomes import paired_outcomes
 from bayescm.validate import check_prob, fail
 
 GO_ON, PROMOTE, FUTILE = "go on", "promote", "futile"
-_DRAWS, _NUMBERS_IN_MEMORY = 4000, 4_000_000  # draws of each posterior
+_DRAWS = 4000  # of each posterior
 _TAILS = (0.025, 0.975)
 _NORMAL = float(ndtri(_TAILS[1]))
 _COORDS = ("actual", "predicted", "label", "classifier", "positive")  # of outcomes, not of batches
@@ -256,13 +256,12 @@ def interim_analyses(
     posterior = paired_outcomes(outcomes)
     lead = posterior.outcomes.shape[:-1]
     flat = posterior.outcomes.reshape(-1, posterior.outcomes.shape[-1])
-    step = max(1, _NUMBERS_IN_MEMORY // (_DRAWS * max(8, flat.shape[-1])))
-    coords = [name for name in outcomes.coords if name in _COORDS]
-    rng, parts = np.random.default_rng(random_seed), []
-    for start in range(0, len(flat), step):
-        counts = ("batch", "outcome"), flat[start : start + step]
-        part = xr.Dataset({"counts": counts}, {name: outcomes.coords[name] for name in coords})
-        parts.append(_analyse(part, kernel, margin, rng))
+    coords = {name: outcomes.coords[name] for name in outcomes.coords if name in _COORDS}
+    parts = []
+    for counts in flat:
+        part = xr.Dataset({"counts": (("batch", "outcome"), counts[None])}, coords)
+        # One seed for every batch: what was known after it stays so when others come.
+        parts.append(_analyse(part, kernel, margin, np.random.default_rng(random_seed)))
     columns = [np.concatenate(column).reshape(lead) for column in zip(*parts, strict=True)]
     return InterimAnalyses(*columns)
 

@@ -400,7 +400,7 @@ def to_command(
             start_new_session=True,
         )
         try:
-            _, errors = process.communicate(json.dumps(page), timeout)
+            _, errors = process.communicate(json.dumps(page) + "\n", timeout)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, SIGKILL)
             process.communicate()

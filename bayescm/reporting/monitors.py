@@ -193,7 +193,9 @@ class ForecastsMonitorRecipe(CountsMonitorRecipe):
 
     def cautions(self) -> Section:
         """Name what the bins and the evidence do not tell, and that there were alarms."""
-        doubts = _doubts(self.table, self.batches.attrs["chances"], self.history)
+        are_of_all = self.latest.sizes["step"] == self.batches.sizes["step"]
+        had_alarms = are_of_all and bool(self.history.tables)
+        doubts = _doubts(self.table, self.batches.attrs["chances"], had_alarms)
         return cautions.section(doubts)
 
 
@@ -324,7 +326,7 @@ def _calibration_table(counts, attrs):
     return Table("Forecasts beside what came true", pd.DataFrame(rows))
 
 
-def _doubts(table, chances, history):
+def _doubts(table, chances, had_alarms):
     caution = table.attrs.get("caution")
     lines = [f"{caution[0].upper()}{caution[1:]}."] if caution else []
     unknown = table.loc[table["lower"].isna() | table["upper"].isna(), "measure"]
@@ -332,7 +334,7 @@ def _doubts(table, chances, history):
         lines.append(f"The evidence does not tell {', '.join(unknown)}.")
     if not chances:
         lines.append("These are scores, not probabilities: nothing is said of calibration.")
-    if history.tables:
+    if had_alarms:
         lines.append(
             "There were alarms: what is known is of all batches together, before and after them."
         )

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from stores_for_tests import STORES, empty_store
 
 import bayescm as bcm
@@ -123,6 +124,25 @@ def test_the_first_decision_stays_and_hope_falls_with_time():
     assert hope[-1] == 0
     assert decisions(flat, n, Rule(planned=400))[-1] == "futile"
     assert decisions(flat, n, Rule())[-1] == "go on"
+
+
+def test_what_was_known_after_a_batch_stays_so_when_others_come():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 2, 300)
+    answers = {
+        name: np.where(rng.random(300) < p, truth, 1 - truth)
+        for name, p in {"champion": 0.8, "challenger": 0.84}.items()
+    }
+    counts = bcm.from_classifiers(truth, answers)["counts"]
+    outcomes = bcm.from_classifiers(truth, answers)
+    many = outcomes.assign(
+        counts=counts.expand_dims(batch=4) * xr.DataArray([1, 2, 3, 4], dims="batch")
+    )
+    later, earlier = (
+        interim_analyses(part, resolve("accuracy")).p_better
+        for part in (many, many.isel(batch=slice(2)))
+    )
+    assert (later[:2] == earlier).all()
 
 
 def test_lower_is_better_and_the_margin_counts():
