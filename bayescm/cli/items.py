@@ -323,14 +323,17 @@ def _read_requirements(question, columns):
     """Set what the file of requirements says, where the command line leaves it open."""
     if question.requirements is None:
         return
-    open_columns = [field.name for field in fields(columns) if field.default is None]
-    names = ("require", "level", *open_columns)
+    of_columns = [field.name for field in fields(columns) if field.name != "file"]
+    names = ("require", "level", *of_columns)
     keys = {"label" if name == "labels" else name: name for name in names}
     values = values_of(question.requirements, keys)
     if isinstance(values.get("by"), str):
         values["by"] = [values["by"]]
-    for options in (question, columns):
-        options.fill(values)
+    if isinstance(values.get("range"), list):
+        values["range"] = ",".join(map(str, values["range"]))
+    question.fill(values)
+    for name in values.keys() & {*of_columns} - columns.on_command_line():
+        setattr(columns, name, values[name])
     if not question.require:
         todo = "write require = [...] in the file, or pass --require"
         raise fail("nothing is required", question.requirements.name, "require", todo)

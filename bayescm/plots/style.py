@@ -128,7 +128,8 @@ def longest_line(labels: Sequence[str]) -> int:
 
 def legend_above(axes: Any, names: Sequence[str]) -> None:
     """Write the legend above the panel, in as many columns as the names leave room for."""
-    columns = min(4, max(1, 90 // (longest_line(names) + 6)))
+    characters = int(90 * min(1, axes.figure.get_figwidth() / 7))  # that a line has room for
+    columns = min(4, max(1, characters // (longest_line(names) + 6)))
     location: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
     axes.legend(**location, ncols=columns, frameon=False, fontsize=9)
 

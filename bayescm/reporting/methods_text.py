@@ -202,12 +202,25 @@ def _of_measures(names):
     described = []
     for name in names:
         try:
-            meaning = (resolve(name).__doc__ or "").strip().split("\n")[0].rstrip(".")
+            measure = resolve(name)
         except ValueError:  # of one's own
             meaning = ""
-        meaning = f" ({_inside(meaning)})" if meaning else ""
-        described.append(f"{display_name(name)}{meaning}")
-    return escape_latex(f"The measures are {'; '.join(described)}.")
+        else:
+            meaning = _inside((measure.__doc__ or "").strip().split("\n")[0].rstrip("."))
+            if meaning and measure.__name__.endswith(f"_{measure.average}"):
+                meaning = _AVERAGES[measure.average].format(meaning)
+        described.append(display_name(name) + (f" ({meaning})" if meaning else ""))
+    be = "measure is" if len(described) == 1 else "measures are"
+    return escape_latex(f"The {be} {'; '.join(described)}.")
+
+
+# What an average is, of the meaning of its measure, by the suffix of its name.
+_AVERAGES = {
+    "macro": "mean over the classes of the {}",
+    "weighted": "mean over the classes, weighted by their examples, of the {}",
+    "micro": "{}, of the counts of all classes together",
+    "samples": "mean over the examples of the {}",
+}
 
 
 def _inside(sentence):

@@ -153,3 +153,10 @@ def test_results_on_several_data_sets_are_described():
     assert "2 classifiers on 4 data sets, 5 runs on each" in text
     assert "intervals of the posterior distribution of the differences in each measure" in text
     assert "The model is hierarchical differences" in text
+
+
+def test_averages_are_described_as_averages():
+    counts = bcm.from_matrix([[10, 2, 1], [0, 12, 1], [0, 1, 16]], labels=list("abc"))
+    text = str(bcm.methods_paragraph(counts, ["f1_macro", "recall_micro"]))
+    assert "mean over the classes of the harmonic mean of precision and recall" in text
+    assert "proportion of positives that are found, of the counts of all classes together" in text
