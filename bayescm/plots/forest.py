@@ -157,8 +157,15 @@ def plot_forest(
 
 
 def _knows_what_was_observed(evidence: Any) -> bool:
-    """Say whether the points of evidence are of what was observed: of a fit without it, medians."""
-    return not isinstance(evidence, xr.DataTree) or FittedPosterior(evidence).direct is not None
+    """
+    Say whether the points of evidence are of what was observed.
+
+    Those of a fit that does not hold it are medians, and those of groups of scores or
+    probabilities are of the posterior.
+    """
+    if isinstance(evidence, xr.DataTree):
+        return FittedPosterior(evidence).direct is not None
+    return not (isinstance(evidence, xr.Dataset) and "score" in evidence)
 
 
 def _arranged(table: pd.DataFrame, display_names: DisplayNames) -> pd.DataFrame:
