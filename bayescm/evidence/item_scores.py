@@ -153,6 +153,8 @@ def _from_wide(scores, item, columns):
         columns = columns | {key: _columns_named(scores, name) for key, name in names.items()}
         used = [label for name in names.values() for label in _labels_of(name)]
         scores = {str(name): scores[name] for name in scores.columns if name not in used}
+        if item is None:
+            _check_is_no_numbering(scores)
     if not isinstance(scores, Mapping):
         check_row_order({"scores": scores, "item": item, **_flat(columns)})
         labels = _item_labels(scores, item)
@@ -221,6 +223,15 @@ def _from_long(frame, item, system, score, columns):
             raise fail(f"{key} is not a column of the table", ..., "a name", todo)
         by_item[key] = None if name is None else _by_item(_columns_named(frame, name), codes, items)
     return table, by_item
+
+
+def _check_is_no_numbering(scores):
+    """Raise where a column beside others numbers the rows: the names of the items, not a system."""
+    for name, values in scores.items() if len(scores) > 1 else ():
+        is_whole = pd.api.types.is_integer_dtype(values) and len(values) > 2
+        if is_whole and (np.sort(values) == np.arange(len(values)) + values.min()).all():
+            todo = f"pass item={name!r} if they are the items, or leave the column out"
+            raise fail("a column numbers the rows", name, "scores of a system", todo)
 
 
 def _by_item(values, codes, items):

@@ -131,3 +131,11 @@ def test_a_slice_is_selected_from_the_answer():
     sliced = bcm.from_item_scores(SCORES, range=(0, 1), by={"topic": ["x", "x", "y", "y"]})
     with pytest.raises(ValueError, match=r"a topic was selected.*select from the answer"):
         bcm.interval(sliced.sel(topic="x"), "mean")
+
+
+def test_a_column_that_numbers_the_rows_is_no_system():
+    frame = pd.DataFrame({"answer": [3, 1, 2, 4], "base": [2, 3, 5, 1], "tuned": [4, 4, 2, 5]})
+    with pytest.raises(ValueError, match=r"a column numbers the rows: 'answer'.*item='answer'"):
+        bcm.from_item_scores(frame)
+    scores = bcm.from_item_scores(frame, item="answer")
+    assert scores["classifier"].values.tolist() == ["base", "tuned"]
