@@ -83,10 +83,10 @@ class FittedPosterior(CountsPosterior):
             return None
         if isinstance(keywords.get("prevalence"), str) or "weights" in attrs:
             return None  # a function, by its name; importance weights, which the tree lacks
-        known = {name: keywords[name] for name in ("prevalence",) if name in keywords}
+        of_model = {name: keywords[name] for name in ("prevalence",) if name in keywords}
         if "covariates" in self.tree["constant_data"]:
-            known |= {"covariates": self.tree["constant_data"]["covariates"]}
-        direct = getattr(posteriors, attrs["model"])(self.observed, **known)
+            of_model |= {"covariates": self.tree["constant_data"]["covariates"]}
+        direct = getattr(posteriors, attrs["model"])(self.observed, **of_model)
         return direct.by(self.variable.removeprefix("theta_")) if self.variable else direct
 
     def distributions(
@@ -142,10 +142,10 @@ class FittedPosterior(CountsPosterior):
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return all draws of the variables of the tree, whatever ``size`` is."""
-        drawn = self.tree["posterior"].to_dataset().transpose("chain", "draw", ...)
+        chains = self.tree["posterior"].to_dataset().transpose("chain", "draw", ...)
         return {
             str(name): array.values.reshape(self.size, *array.shape[2:])
-            for name, array in drawn.data_vars.items()
+            for name, array in chains.data_vars.items()
         }
 
     @property

@@ -247,7 +247,30 @@ def monitored_measures(measures: Any) -> list[Measure]:
 # The posterior
 
 
-class SummedItemScores(Posterior):
+def statistic_of(sums: xr.DataArray, statistic: str) -> np.ndarray:
+    """Return one of the sums, (...)."""
+    return sums.values[..., sums.indexes["statistic"].get_loc(statistic)]
+
+
+class SummedItems(Posterior):
+    """A posterior that follows from sums over the items of batches, dims (..., statistic)."""
+
+    sums: xr.DataArray
+
+    @cached_property
+    def template(self) -> LabelTemplate:
+        """The dims and coords that remain of the evidence."""
+        dims, coords = self.sums.dims[:-1], self.sums.coords.variables
+        remaining = {name: coord for name, coord in coords.items() if {*coord.dims} <= {*dims}}
+        return LabelTemplate(remaining, dims, self.sums.shape[:-1])
+
+    @property
+    def batch(self) -> xr.DataArray:
+        """The number of items of every member of the batch."""
+        return self.template.to_dataarray(sizes_of(self.sums).values)
+
+
+class SummedItemScores(SummedItems):
     """
     The posterior of means over items, each leading index of the sums by itself.
 
@@ -280,21 +303,9 @@ class SummedItemScores(Posterior):
         default = _PSEUDO_ITEMS if concentration is None else float(concentration)
         self.pseudo_items = default if self.bounded else 0.0
 
-    @cached_property
-    def template(self) -> LabelTemplate:
-        """The dims and coords that remain of the evidence."""
-        dims, coords = self.sums.dims[:-1], self.sums.coords.variables
-        remaining = {name: coord for name, coord in coords.items() if {*coord.dims} <= {*dims}}
-        return LabelTemplate(remaining, dims, self.sums.shape[:-1])
-
-    @property
-    def batch(self) -> xr.DataArray:
-        """The number of items of every member of the batch."""
-        return self.template.to_dataarray(sizes_of(self.sums).values)
-
     def sum_of(self, statistic: str) -> np.ndarray:
         """Return one of the sums, (...)."""
-        return self.sums.values[..., self.sums.indexes["statistic"].get_loc(statistic)]
+        return statistic_of(self.sums, statistic)
 
     def bound(self, measure: Any) -> Any:
         """Return a measure with the range of these scores, and what is better of them."""

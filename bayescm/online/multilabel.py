@@ -26,7 +26,6 @@ A change is looked for in the shares of the examples by how many of their labels
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,13 +43,14 @@ from bayescm.measures.measure import Measure, OverExamples, OverLabels, Overlap,
 from bayescm.online.encoding import LabelledExamples, ScoredItems, sizes_of
 from bayescm.online.item_scores import (
     MeanOfItems,
+    SummedItems,
     all_of_next,
     cut_points,
     mean_of_batch,
     mean_of_process,
     part,
+    statistic_of,
 )
-from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.posteriors.multilabel import multilabel
 from bayescm.validate import fail
 
@@ -228,7 +228,7 @@ def _terms(measure, batch, labels):
 # The posterior
 
 
-class SummedLabels(Posterior):
+class SummedLabels(SummedItems):
     """
     The posterior of ratios over the examples, each leading index of the sums by itself.
 
@@ -261,26 +261,13 @@ class SummedLabels(Posterior):
         default = _PSEUDO_EXAMPLES if concentration is None else float(concentration)
         self.pseudo_examples = default
 
-    @cached_property
-    def template(self) -> LabelTemplate:
-        """The dims and coords that remain of the evidence."""
-        dims, coords = self.sums.dims[:-1], self.sums.coords.variables
-        remaining = {name: coord for name, coord in coords.items() if {*coord.dims} <= {*dims}}
-        return LabelTemplate(remaining, dims, self.sums.shape[:-1])
-
-    @property
-    def batch(self) -> xr.DataArray:
-        """The number of examples of every member of the batch."""
-        return self.template.to_dataarray(sizes_of(self.sums).values)
-
     def bound(self, measure: Any) -> Any:
         """Return a measure whose chosen labels, if it has some, are those of the evidence."""
         return example_cells.bound(measure, self.sums.attrs["labels"])
 
     def sum_of(self, measure: Any, a: int, b: int) -> np.ndarray:
         """Return the sum of p**a q**b over the examples, (...)."""
-        place = self.sums.indexes["statistic"].get_loc(_power(measure, a, b))
-        return self.sums.values[..., place]
+        return statistic_of(self.sums, _power(measure, a, b))
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the value in the sample, (...)."""

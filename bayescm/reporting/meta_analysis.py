@@ -134,11 +134,11 @@ class MetaAnalysisRecipe(Recipe):
         slopes = table[table.index.str.startswith("odds_ratio")]
         spread = table.drop(slopes.index)
         rates = {name: display_name(name) for name in ("recall", "specificity")}
-        both = " and ".join(rates.values())
+        rate_names = " and ".join(rates.values())
         rows = {f"sd_{rate}": f"standard deviation of logit {name}" for rate, name in rates.items()}
-        rows |= {"correlation": f"correlation of logit {both}"}
+        rows |= {"correlation": f"correlation of logit {rate_names}"}
         rows |= {f"i2_{rate}": f"I² of {name}" for rate, name in rates.items()}
-        rows |= {"i2": f"I² of {both} together"}
+        rows |= {"i2": f"I² of {rate_names} together"}
         share = {name: 100 * spread.loc[name] for name in ("i2_recall", "i2_specificity", "i2")}
         of_each = [*rates.values(), "both together"]
         parts = [
