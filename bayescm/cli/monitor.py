@@ -710,19 +710,33 @@ def plot(
 
 
 class Challenge(Store):
-    """A challenge: what the challenger is to be better at."""
+    """A challenge, and its rule, which the ledger keeps from the first batch on."""
 
     name: Annotated[str, typer.Option("--name", help="Of the challenge.")] = "challenge"
     measure: Annotated[
-        str, typer.Option("--measure", "-m", help="What the challenger is to be better at.")
-    ] = "accuracy"
-    margin: Annotated[float, typer.Option("--margin", help="By how much, at least.")] = 0.0
+        str | None,
+        typer.Option(
+            "--measure",
+            "-m",
+            help="With the first batch, and so the next three: what the challenger is to be better "
+            "at; default accuracy.",
+        ),
+    ] = None
+    margin: Annotated[
+        float | None, typer.Option("--margin", help="By how much, at least; default 0.")
+    ] = None
     prob: Annotated[
-        float, typer.Option("--prob", help="The probability at which it is promoted.")
-    ] = 0.95
+        float | None,
+        typer.Option("--prob", help="The probability at which it is promoted; default 0.95."),
+    ] = None
     planned: Annotated[
         int | None, typer.Option("--planned", help="The examples that there will be at most.")
     ] = None
+
+    def rule(self) -> dict[str, Any]:
+        """Return what the command line says of the rule: prob of monitor.toml is of intervals."""
+        rule = self.keywords("measure", "margin", "prob", "planned")
+        return {name: rule[name] for name in self.on_command_line() & {*rule}}
 
 
 class ChallengeBatch(BatchClasses, Batch):
@@ -750,11 +764,11 @@ def challenge(
     """Add a batch of both, and say whether the challenger is to be promoted."""
     from bayescm.cli import evidence
     from bayescm.cli.output import show
-    from bayescm.online import Challenge
+    from bayescm.online.challenge import Challenge, verdict
     from bayescm.online.ledger import Ledger
 
     name, file = source.name, columns.file
-    rule = source.keywords("measure", "margin", "prob", "planned")
+    rule = source.rule()
     if file is None:
         with Challenge(Ledger(source.store, create=False), name, **rule) as challenge:
             table = challenge.history()
@@ -782,7 +796,7 @@ def challenge(
             with Challenge(Ledger(source.store), name, **rule) as challenge:
                 challenge.add(batch_id, outcomes, **keywords)
                 table = challenge.history()
-    show(table, output, f"{name}: {table['decision'].iloc[-1]}")
+    show(table, output, f"{name}: {verdict(table)}")
 
 
 class Hooks(Options):
@@ -865,21 +879,6 @@ class Server(Options):
     ] = None
 
 
-class Promotion(Options):
-    """When challengers are promoted."""
-
-    measure: Annotated[
-        str, typer.Option("--challenge-measure", help="What challengers are to be better at.")
-    ] = "accuracy"
-    margin: Annotated[float, typer.Option("--challenge-margin", help="By how much.")] = 0.0
-    challenge_prob: Annotated[
-        float, typer.Option("--challenge-prob", help="The probability at which one is promoted.")
-    ] = 0.95
-    planned: Annotated[
-        int | None, typer.Option("--planned", help="Examples of a challenge, at most.")
-    ] = None
-
-
 @command
 def serve(
     source: Store,
@@ -887,7 +886,6 @@ def serve(
     memory: Memory,
     rules: Rules,
     interval: Interval,
-    promotion: Promotion,
 ) -> None:
     """Serve a dashboard: classifiers, their alarms, challenges; /metrics, /healthz."""
     from bayescm.online import serve
@@ -897,8 +895,6 @@ def serve(
     with Ledger(source.store, create=False) as ledger:
         settings |= _concentration(memory, map(ledger.empty, ledger.classifiers()))
         settings["classifiers"] = _of_single_classifiers(ledger, source.config, memory, rules)
-    rule = promotion.keywords("measure", "margin", "planned")
-    settings |= {"challenge": {**rule, "prob": promotion.challenge_prob}}
     settings |= interval.keywords() | rules_of(rules, rules.keywords()) | server.keywords()
     server.refuse_unread()
     serve(source.store, **settings)

@@ -4,11 +4,12 @@ A champion and its challenger on the same examples, batch by batch, kept in a le
 After every batch there is an interim analysis: the posterior of the difference between the two, and
 what follows from it. The challenger is promoted once it is better by more than the margin with a
 probability above that of the rule, and given up as futile once that is not to be expected any more;
-the first decision stays.
+the first decision stays. The ledger keeps the rule with the first batch, so that whoever asks gets
+the same decision.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from scipy.special import ndtr, ndtri
 from bayescm.evidence.item_scores import ITEM_SCORES
 from bayescm.evidence.multilabel import MULTILABEL
 from bayescm.evidence.outcomes import arrays, as_outcomes, tables_of
+from bayescm.measures.catalogue import resolve, same
 from bayescm.measures.labelled import kernels
 from bayescm.online.encoding import check_name
 from bayescm.online.ledger import Ledger, LedgerClient
@@ -42,21 +44,35 @@ class Challenge(LedgerClient):
     chance promote more challengers that are no better than ``1 - prob`` says: how many was
     simulated, see the page on evaluation batch by batch.
 
+    The rule (``measure``, ``margin``, ``prob``, ``planned``) is that of the first batch for good,
+    and the ledger keeps it: who opens the challenge later, in Python, on the command line or in
+    the dashboard, leaves it out and gets the same decision. Another rule than that of the ledger
+    is refused, since one that is chosen after a look at the data promotes by chance more often
+    still.
+
     Parameters
     ----------
     store : str, path or Ledger
         See `Monitor`. A store holds monitors and challenges, each by its own name.
     name : str, default "challenge"
         Of the challenge.
-    measure : str or callable, default "accuracy"
-        What the challenger is to be better at.
-    margin : float, default 0
-        By how much, at least; negative where it may be a little worse.
-    prob : float, default 0.95
+    measure : str, optional
+        The name of what the challenger is to be better at; of a new challenge by default accuracy.
+    margin : float, optional
+        By how much, at least; negative where it may be a little worse. By default 0.
+    prob : float, optional
+        The posterior probability above which it is promoted. By default 0.95.
     planned : int, optional
         The examples that there will be at most. With it, futile means that the probability to be
         promoted at their end is below ``1 - prob``; without it, that the challenger is better with
         a probability below ``1 - prob``.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of its range.
+    TypeError
+        If the measure is not a name, which is all that a ledger can keep of it.
 
     Examples
     --------
@@ -77,14 +93,48 @@ class Challenge(LedgerClient):
         store: str | os.PathLike | Ledger,
         name: str = "challenge",
         *,
-        measure: str | Callable = "accuracy",
-        margin: float = 0.0,
-        prob: float = 0.95,
+        measure: str | None = None,
+        margin: float | None = None,
+        prob: float | None = None,
         planned: int | None = None,
     ):
-        self.name, self.measure = check_name(name, "name"), measure
-        self.rule = Rule(_check_margin(margin), _check_prob(prob), _check_planned(planned))
+        self.name = check_name(name, "name")
+        settings = {"measure": measure, "margin": margin, "prob": prob, "planned": planned}
+        settings = {key: value for key, value in settings.items() if value is not None}
+        self._asked = {key: _CHECKS[key](value) for key, value in settings.items()}
         super().__init__(store, self.name)
+
+    @property
+    def rule(self) -> "Rule":
+        """
+        When to stop: the rule of the ledger, before the first batch the one that was passed.
+
+        Raises
+        ------
+        ValueError
+            If another one was passed than the ledger keeps.
+        """
+        facts = self.ledger.challenges().get(self.name)
+        if facts is None:
+            return Rule(**self._asked)
+        if "rule" not in facts:
+            return self._rule_that_was_not_kept()
+        rule = Rule(**facts["rule"])
+        for name, value in self._asked.items():
+            kept = getattr(rule, name)
+            if value != kept and not (name == "measure" and same(value, kept)):
+                what = f"challenge {self.name!r} was begun with another {name}"
+                todo = f"leave {name} out, or begin another challenge"
+                raise fail(what, value, f"{name}={kept!r}, as in the ledger", todo)
+        return rule
+
+    def _rule_that_was_not_kept(self):
+        """Return the rule that was passed, of a ledger from before rules were kept."""
+        if "measure" not in self._asked:
+            what = f"the ledger does not keep the rule of challenge {self.name!r}"
+            todo = "pass them: measure='accuracy', prob=0.95"
+            raise fail(what, ..., "its measure, and what else it was begun with", todo)
+        return Rule(**self._asked)
 
     def add(
         self,
@@ -113,11 +163,15 @@ class Challenge(LedgerClient):
         Raises
         ------
         ValueError
-            If these are not the outcomes of two classifiers with these names and labels.
+            If these are not the outcomes of two classifiers with these names and labels, the rule
+            is not that of the ledger, or the measure is no number of such outcomes.
         OSError
             If the store could not take it; send the batch again.
         """
-        table = pair_table(outcomes)
+        table, rule = pair_table(outcomes), self.rule
+        if self.name not in self.ledger.challenges():
+            _kernel(rule.measure, outcomes)  # what cannot be judged is not begun
+        table.attrs["rule"] = rule._asdict()
         return self.ledger.record(self.name, batch_id, table, at=at, corrects=corrects)
 
     def outcomes(self) -> xr.Dataset:
@@ -152,28 +206,68 @@ class Challenge(LedgerClient):
         DataFrame
             ``batch_id``, ``at``, ``n`` (examples so far), ``difference`` (posterior mean of
             challenger minus champion, the other way round where lower is better), ``lower`` and
-            ``upper`` of its equal-tailed 95% interval, ``p_better`` and its ``error``, with
-            ``planned`` also ``p_promote``, and ``decision``: "go on", "promote" or "futile". The
+            ``upper`` of its equal-tailed 95% interval, ``p_better`` (the probability that the
+            challenger is better by more than the margin) and its ``error``, with ``planned`` also
+            ``p_promote`` (the probability, as it looks after this batch, that the challenger will
+            be promoted by the planned end), and ``decision``: "go on", "promote" or "futile". The
             first decision stays. ``p_better`` is a share of 4,000 draws, always the same ones of
             the same batches; of 100 other samples of draws 95 are within ``error`` of it. Where
             ``prob`` or ``1 - prob`` is so near, other draws might decide otherwise.
         """
-        outcomes = self.outcomes()
+        outcomes, rule = self.outcomes(), self.rule
         summed = outcomes.assign(counts=outcomes["counts"].cumsum("step"))
-        (kernel,) = kernels(self.measure, tables_of(outcomes))
-        analyses = interim_analyses(summed, kernel, margin=self.rule.margin)
+        kernel = _kernel(rule.measure, outcomes)
+        analyses = interim_analyses(summed, kernel, margin=rule.margin)
         n = summed["counts"].sum("outcome").values
         columns = {name: outcomes[name].values for name in ("batch_id", "at")}
         columns |= {"n": n, "difference": analyses.mean}
         columns |= {"lower": analyses.lower, "upper": analyses.upper}
         columns |= {"p_better": analyses.p_better, "error": error_of_share(analyses.p_better)}
-        if self.rule.planned is not None:
-            columns["p_promote"] = p_promote(analyses, n, self.rule)
-        return pd.DataFrame(columns | {"decision": decisions(analyses, n, self.rule)})
+        if rule.planned is not None:
+            columns["p_promote"] = p_promote(analyses, n, rule)
+        return pd.DataFrame(columns | {"decision": decisions(analyses, n, rule)})
 
     def decision(self) -> str:
         """Return "promote", "futile" or "go on": the first decision, whatever came after it."""
         return str(self.history()["decision"].iloc[-1])
+
+
+def verdict(history: pd.DataFrame) -> str:
+    """
+    Return the decision in words: by which batch it was taken, and what all batches so far say.
+
+    Parameters
+    ----------
+    history : DataFrame
+        What `Challenge.history` returns.
+    """
+    last = history.iloc[-1]
+    better = f"better with probability {last['p_better']:.4g}"
+    if last["decision"] == GO_ON:
+        return f"{GO_ON}: {better}"
+    first = history[history["decision"] != GO_ON].iloc[0]
+    decided = f"{last['decision']}, decided by batch {str(first['batch_id'])!r}"
+    if first.name == last.name:
+        return f"{decided}: {better}"
+    return f"{decided}, which stays; by all batches so far {better}"
+
+
+def _kernel(measure, outcomes):
+    """Return the kernel of a measure of outcomes, or raise where it is no single number."""
+    (kernel,) = kernels(measure, tables_of(outcomes))
+    if kernel(np.ones((outcomes.sizes["label"],) * 2)).ndim:
+        todo = "take an average: 'f1_macro', 'accuracy', or one class: 'f1[a]'"
+        raise fail("a measure with a value for each class", kernel.__name__, "one number", todo)
+    return kernel
+
+
+def _check_measure(measure):
+    if not isinstance(measure, str):
+        todo = "pass measure='f1', or one with parameters such as 'cost([[0,1],[5,0]])'"
+        what = "a challenge is kept with the name of its measure"
+        raise fail(what, type(measure).__name__, "a name", todo, TypeError)
+    resolve(measure)
+    return measure
 
 
 def _check_margin(margin):
@@ -189,12 +283,18 @@ def _check_prob(prob):
 
 
 def _check_planned(planned):
-    if planned is not None and (
-        isinstance(planned, bool) or not isinstance(planned, int | np.integer) or planned < 1
-    ):
+    if isinstance(planned, bool) or not isinstance(planned, int | np.integer) or planned < 1:
         todo = "pass planned=5000"
         raise fail("planned must be a number of examples", planned, "1 or more", todo)
-    return planned
+    return int(planned)
+
+
+_CHECKS: Mapping[str, Callable] = {
+    "measure": _check_measure,
+    "margin": _check_margin,
+    "prob": _check_prob,
+    "planned": _check_planned,
+}
 
 
 class Rule(NamedTuple):
@@ -209,11 +309,20 @@ class Rule(NamedTuple):
         The posterior probability at which it is promoted.
     planned : int or None
         The examples that there will be at most.
+    measure : str
+        What the challenger must be better at.
     """
 
     margin: float = 0.0
     prob: float = 0.95
     planned: int | None = None
+    measure: str = "accuracy"
+
+    def __str__(self) -> str:
+        by = f" by more than {self.margin:g}" if self.margin else ""
+        end = f" of {self.planned:,} planned examples" if self.planned is not None else ""
+        share = f"{100 * self.prob:.4g}%"
+        return f"better in {self.measure}{by} with a probability above {share}{end}"
 
 
 class InterimAnalyses(NamedTuple):
@@ -269,9 +378,6 @@ def interim_analyses(
 def _analyse(outcomes, kernel, margin, rng):
     cells = paired_outcomes(outcomes).cells("parameter", _DRAWS, rng)
     values = kernel(cells)
-    if values.ndim != 3:
-        todo = "take an average: 'f1_macro', 'accuracy', or one class: 'f1[a]'"
-        raise fail("a measure with a value for each class", kernel.__name__, "one number", todo)
     difference = values[..., 1] - values[..., 0]
     if getattr(kernel, "lower_is_better", False):
         difference = -difference

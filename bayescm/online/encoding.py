@@ -3,9 +3,9 @@ How evidence is written in the ledger: names, moments, tables of counts and item
 
 What all batches of a classifier share is its description: JSON of the labels and the positive
 class, with the edges of the bins of forecasts, or with the names of the two classifiers of a
-challenge; of item scores the ends of their scale. A batch is JSON of its cells in the order of
-these labels, or of its items and their scores. Both carry the type and the version of their
-encoding:
+challenge and its rule; of item scores the ends of their scale. A batch is JSON of its cells in the
+order of these labels, or of its items and their scores. Both carry the type and the version of
+their encoding:
 
 ================== =========================================== ==================================
 type               evidence, dims                              payload of a batch
@@ -50,7 +50,7 @@ VERSION = 1  # of the encodings of today
 _SHARED: dict[str, tuple[str, ...]] = {
     COUNTS: (),
     FORECASTS: ("edges", "chances"),
-    PAIRED_OUTCOMES: ("classifiers",),
+    PAIRED_OUTCOMES: ("classifiers", "rule"),
     ITEM_SCORES: ("lowest", "highest", "lower_is_better"),
     MULTILABEL: (),
 }
@@ -322,6 +322,10 @@ def _check_type(evidence, description, facts):
     if encoding == PAIRED_OUTCOMES and evidence.attrs["classifiers"] != facts["classifiers"]:
         what, names = f"not the classifiers of challenge {classifier!r}", facts["classifiers"]
         raise fail(what, evidence.attrs["classifiers"], names, todo)
+    # Where two processes begin a challenge at once, the rule of the first is that of both.
+    if "rule" in facts and evidence.attrs["rule"] != facts["rule"]:
+        what, rule = f"not the rule of challenge {classifier!r}", str(facts["rule"])
+        raise fail(what, str(evidence.attrs["rule"]), rule, todo)
 
 
 def _check_labels(evidence, classifier, facts):

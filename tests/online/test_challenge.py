@@ -1,6 +1,7 @@
 """A champion and its challenger: what is kept, what is judged, when it ends."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from stores_for_tests import STORES, empty_store
@@ -16,7 +17,10 @@ from bayescm.online.challenge import (
     error_of_share,
     interim_analyses,
     p_promote,
+    pair_table,
+    verdict,
 )
+from bayescm.online.web.state import dashboard_state
 
 
 @pytest.fixture(params=STORES)
@@ -84,6 +88,72 @@ def test_monitors_and_challenges_share_a_store_and_not_a_name(store):
             Challenge(ledger, "trial").add(2, batch(0, names=("new", "old")))
         with pytest.raises(ValueError, match=r"no such challenge: 'tril'.*trial"):
             Challenge(ledger, "tril").history()
+
+
+def test_the_rule_is_that_of_the_first_batch_for_whoever_asks(store, tmp_path):
+    rule = {"measure": "f1_macro", "margin": 0.01, "prob": 0.99, "planned": 900}
+    with Challenge(store, "trial", **rule) as begun:
+        for day in range(3):
+            begun.add(day, batch(day, better=0.03))
+        history = begun.history()
+        assert begun.rule._asdict() == rule
+        assert "p_promote" in history
+        copied = tmp_path / "copy.db"
+        backup(begun.ledger, copied)
+    for address in (store, copied):
+        with Challenge(address, "trial") as challenge:
+            pd.testing.assert_frame_equal(challenge.history(), history)
+            assert challenge.rule == begun.rule
+        state = dashboard_state(challenge.ledger, {"prob": 0.8})
+        (shown,) = state.challenges()
+        assert shown.decision == history["decision"].iloc[-1]
+        assert shown.p_better == history["p_better"].iloc[-1]
+        assert "better in f1_macro by more than 0.01" in shown.rule
+        assert "above 99% of 900 planned examples" in shown.rule
+    for name, value in {"measure": "f1", "margin": 0.0, "prob": 0.95, "planned": 1000}.items():
+        with (
+            Challenge(store, "trial", **{name: value}) as other,
+            pytest.raises(ValueError, match=f"begun with another {name}.*leave {name} out"),
+        ):
+            other.add(3, batch(3))
+
+
+def test_two_who_begin_a_challenge_at_once_have_one_rule(store):
+    with Ledger(store) as ledger:
+        table = pair_table(batch(0))
+        for prob, refused in ((0.99, False), (0.95, True)):
+            table.attrs["rule"] = Rule(prob=prob)._asdict()
+            if refused:
+                with pytest.raises(ValueError, match="not the rule of challenge 'trial'"):
+                    ledger.record("trial", str(prob), table)
+            else:
+                ledger.record("trial", str(prob), table)
+
+
+def test_a_measure_that_is_no_number_begins_no_challenge():
+    rng = np.random.default_rng(0)
+    three = bcm.from_classifiers(
+        *(rng.integers(0, 3, 50), {n: rng.integers(0, 3, 50) for n in "ab"})
+    )
+    challenge = Challenge("sqlite://", "trial", measure="recall")
+    with pytest.raises(ValueError, match="a value for each class"):
+        challenge.add(1, three)
+    assert challenge.ledger.challenges() == {}
+    with pytest.raises(TypeError, match="with the name of its measure"):
+        Challenge("sqlite://", "trial", measure=lambda cells: cells[..., 0, 0])
+
+
+def test_a_verdict_says_what_came_after_the_decision():
+    history = pd.DataFrame(
+        {"batch_id": ["a", "b", "c"], "p_better": [0.3, 0.01, 0.999]}
+        | {"decision": ["go on", "futile", "futile"]}
+    )
+    assert verdict(history[:1]) == "go on: better with probability 0.3"
+    assert verdict(history[:2]) == "futile, decided by batch 'b': better with probability 0.01"
+    assert verdict(history) == (
+        "futile, decided by batch 'b', which stays; by all batches so far better with probability "
+        "0.999"
+    )
 
 
 @pytest.mark.parametrize(
@@ -169,6 +239,27 @@ def test_the_command_adds_and_says(tmp_path, capsys):
     assert "monday" in run("--format", "csv")[1].out
     assert "the batch has no name" in run(str(tmp_path / "day.csv"), *columns)[1].err
     assert "no such challenge" in run("--name", "another")[1].err
+
+
+def test_prob_of_the_file_is_of_intervals_and_not_of_a_challenge(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "monitor.toml").write_text('store = "e.db"\nprob = 0.8\n')
+    (tmp_path / "day.csv").write_text("actual,old,new\n" + "a,b,a\nb,b,b\na,a,a\n" * 20)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(["monitor", "challenge", *arguments])
+        return left.value.code, capsys.readouterr()
+
+    columns = ("--champion", "old", "--challenger", "new", "--positive", "a")
+    assert run("day.csv", "--batch", "1", *columns, "-m", "f1", "--prob", "0.99")[0] == 0
+    with Challenge("e.db") as challenge:
+        assert challenge.rule == Rule(measure="f1", prob=0.99)
+        said = verdict(challenge.history())
+    code, printed = run()
+    assert (code, said in printed.out) == (0, True)
+    code, printed = run("--prob", "0.9")
+    assert (code, "leave --prob out" in printed.err) == (2, True)
 
 
 @pytest.mark.parametrize("probability", [0.5, 0.95, 0.999])

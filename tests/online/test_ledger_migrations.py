@@ -154,5 +154,10 @@ def test_a_ledger_of_revision_1_says_what_it_said(tmp_path, classifier):
         np.testing.assert_allclose(history[name][:before], ends[:before], atol=1e-6)
     columns = ["batch_id", "rule", "measure", "acknowledged"]
     assert sorted(alarms[columns].astype(str).values.tolist()) == sorted(recorded["alarms"])
-    with bcm.online.Challenge(store, "duel") as challenge:
+    with (
+        bcm.online.Challenge(store, "duel") as challenge,
+        pytest.raises(ValueError, match="does not keep the rule of challenge 'duel'"),
+    ):
+        challenge.history()
+    with bcm.online.Challenge(store, "duel", measure="accuracy") as challenge:
         assert challenge.history()["batch_id"].tolist() == ["one"]

@@ -122,9 +122,9 @@ def test_challenges_are_shown_with_what_is_decided_and_since_when(port, store):
     assert "decided since 2026-02-02" in shown
     for name in ("difference", "lower", "upper", "p_better"):
         assert f">{history[name].iloc[-1]:.3f}</td>" in shown
-    assert "Better in accuracy; promoted where that is more probable than 95%." in text
-    with pytest.raises(ValueError, match="unknown measure"):
-        bcm.online.dashboard(str(store), challenge={"measure": "acuracy"})
+    assert "Promoted where better in accuracy with a probability above 95%." in text
+    stays = "Promote, decided by batch &#39;1&#39;, which stays; by all batches so far better"
+    assert stays in text
 
 
 def test_numbers_for_prometheus_and_health(port, store):

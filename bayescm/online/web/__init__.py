@@ -41,8 +41,8 @@ def dashboard(
         ``prob``, ``kind``, those of `Monitor` (``measures``, ``concentration``, ``forgetting``,
         ``window``, ``order``) and those of `Monitor.alarms` (``rate``, ``floor``, ``reference``,
         ``tolerance``, ``horizon``), for all classifiers; ``classifiers``, a mapping of names to
-        those of single ones, which go before; ``challenge``, a mapping with ``measure``,
-        ``margin``, ``prob`` and ``planned`` of `Challenge`, for all challenges.
+        those of single ones, which go before. A challenge is judged by the rule that the ledger
+        keeps of it.
 
     Returns
     -------

@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 import pandas as pd
 import xarray as xr
 
-from bayescm.measures.catalogue import resolve
-from bayescm.online.challenge import GO_ON, PROMOTE, Challenge
+from bayescm.online.challenge import GO_ON, PROMOTE, Challenge, verdict
 from bayescm.online.encoding import sizes_of, unit_of, what_changes
 from bayescm.online.ledger import Ledger
 from bayescm.online.monitor import Monitor, applicable_rules, monitor_of
 from bayescm.online.rules import HORIZON, RATE, check_rate, check_rules
-from bayescm.validate import check_keywords, check_kind, check_prob
+from bayescm.validate import check_kind, check_prob
 
 SHOWN = 200  # batches in a history
 _SETTINGS = ("concentration", "forgetting", "window", "measures", "order")
@@ -79,6 +78,8 @@ class ChallengeState(NamedTuple):
     upper: float = float("nan")
     p_better: float = float("nan")
     decision: str = GO_ON
+    verdict: str = ""
+    rule: str = ""
     since: str = ""
     problem: str = ""
 
@@ -107,8 +108,6 @@ class DashboardState:
         Those of `Monitor.alarms`.
     classifiers : dict
         Settings and rules of single classifiers, by their names.
-    challenge : dict
-        ``measure``, ``margin``, ``prob`` and ``planned`` of `Challenge`.
     prob, kind : float, str
         Of the intervals.
     """
@@ -117,7 +116,6 @@ class DashboardState:
     settings: dict[str, Any] = field(default_factory=dict)
     rules: dict[str, Any] = field(default_factory=dict)
     classifiers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    challenge: dict[str, Any] = field(default_factory=dict)
     prob: float = 0.95
     kind: str = "hdi"
     _monitors: dict[str, Monitor] = field(default_factory=dict)
@@ -199,7 +197,8 @@ class DashboardState:
         champion, challenger = map(str, facts["classifiers"])
         state = ChallengeState(name, champion, challenger)
         try:
-            history = Challenge(self.ledger, name, **self.challenge).history()
+            challenge = Challenge(self.ledger, name)
+            history = challenge.history()
         except (ValueError, TypeError) as problem:
             return state._replace(problem=str(problem))
         last = history.iloc[-1]
@@ -211,18 +210,11 @@ class DashboardState:
             batches=len(history),
             examples=float(last["n"]),
             decision=str(last["decision"]),
+            verdict=verdict(history),
+            rule=str(challenge.rule),
             since=str(since)[:16] + "Z",
             **numbers,
         )
-
-    @property
-    def challenge_rule(self) -> str:
-        """By what the challenges are judged, in words."""
-        challenge = Challenge(self.ledger, "any", **self.challenge)
-        measure = resolve(challenge.measure).__name__
-        by = f" by more than {challenge.rule.margin:g}" if challenge.rule.margin else ""
-        share = f"{100 * challenge.rule.prob:.4g}%"
-        return f"Better in {measure}{by}; promoted where that is more probable than {share}."
 
 
 def dashboard_state(ledger: Ledger, settings: dict[str, Any]) -> DashboardState:
@@ -230,7 +222,6 @@ def dashboard_state(ledger: Ledger, settings: dict[str, Any]) -> DashboardState:
     rules = dict(settings)
     prob = check_prob(rules.pop("prob", 0.95))
     kind = check_kind(rules.pop("kind", "hdi"))
-    challenge = rules.pop("challenge", None) or {}
     classifiers = dict(rules.pop("classifiers", None) or {})
     of_monitors = {name: rules.pop(name) for name in _SETTINGS if name in rules}
     check_rules(rules)
@@ -238,10 +229,7 @@ def dashboard_state(ledger: Ledger, settings: dict[str, Any]) -> DashboardState:
         check_rules({name: rule for name, rule in specific.items() if name not in _SETTINGS})
         settings_of_one = {name: specific[name] for name in _SETTINGS if name in specific}
         Monitor(ledger, classifier, **settings_of_one)
-    # What no classifier and no challenge could be judged by is refused before there is any.
+    # What no classifier could be judged by is refused before there is any.
     Monitor(ledger, "any", **of_monitors)
     check_rate(rules.get("rate", RATE), rules.get("horizon", HORIZON))
-    check_keywords(Challenge, challenge)
-    Challenge(ledger, "any", **challenge)
-    resolve(challenge.get("measure", "accuracy"))
-    return DashboardState(ledger, of_monitors, rules, classifiers, challenge, prob, kind)
+    return DashboardState(ledger, of_monitors, rules, classifiers, prob, kind)
