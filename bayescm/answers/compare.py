@@ -79,13 +79,17 @@ def compare(
         Outcomes of classifiers on the same examples (:func:`bayescm.from_classifiers`) are compared
         as pairs. Counts along ``dim`` are independent; with a dim ``fold`` they are compared fold
         by fold, by the correlated t. A mapping ``{"a": counts, "b": counts}`` holds independent
-        evidence, from different examples. Fits are accepted in place of any of these.
+        evidence, from different examples, whose members are compared; where each of them has
+        ``dim`` itself, such as the outcomes of classifiers on several data sets
+        ``{"wdbc": ..., "heart": ...}``, it is compared within each. Fits are accepted in place of
+        any of these.
     measures : name, function, or sequence of these, optional
         By default the usual ones of the type of evidence; of results on several data sets
         (:func:`bayescm.from_results`) those that they hold.
     dim : str, default "classifier"
         What to compare: ``"group"`` gives the gaps between groups, of which three or more are
-        partially pooled; the members of other dims stand by themselves.
+        partially pooled; the members of other dims stand by themselves. A name that the members of
+        a mapping do not have, such as ``"data_set"``, compares these with each other.
     prob : float, default 0.95
         Mass of the interval, and the probability a verdict requires.
     kind : {"hdi", "eti"}
@@ -118,10 +122,11 @@ def compare(
         puts the three probabilities into words. For error rates, losses and costs, lower is
         better; for slope, intercept and calibration in the large, nearer to 1 or 0; for your own
         functions see `bayescm.measures.measure`. Other dims of the
-        evidence are columns in front; a measure of one of many classes
-        is named ``recall[cat]``. ``attrs`` has ``prob``, ``kind``, ``rope`` and ``contrast``;
-        ``how`` where folds are paired by the correlated t, which intervals are not by; and
-        ``caution``, which says what makes the model doubtful.
+        evidence are columns in front, and ``data_set`` where members of a mapping are compared
+        within each; a measure of one of many classes is named ``recall[cat]``. ``attrs`` has
+        ``prob``, ``kind``, ``rope`` and ``contrast``; ``how`` where folds are paired by the
+        correlated t, which intervals are not by; and ``caution``, which says what makes the model
+        doubtful.
 
     Raises
     ------
@@ -159,6 +164,17 @@ def compare(
         arguments |= {"prob": prob, "kind": kind, "rope": rope, "contrast": contrast}
         arguments |= {"reference": reference, "display_names": display_names}
         return in_blocks(partial(compare, measures=measures, **arguments), evidence)
+    if is_members(evidence) and hold_dim(evidence, dim):
+        arguments |= {"prob": prob, "kind": kind, "rope": rope, "contrast": contrast}
+        arguments |= {"reference": reference, "display_names": display_names}
+        tables = within_each(partial(compare, measures=measures, **arguments), evidence)
+        table = Intervals(tables)
+        table.attrs = tables.attrs
+        table["sentence"] = [
+            _at({"data_set": name}, words, display_names)
+            for name, words in zip(table["data_set"], table["sentence"], strict=True)
+        ]
+        return table
     posterior, kernels, of = joint_posterior(evidence, measures, **arguments)
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     rng = np.random.default_rng(check_seed(random_seed))
@@ -216,7 +232,14 @@ def compare(
     table.attrs = {"prob": prob, "kind": kind, "rope": region, "contrast": contrast}
     if posterior.how == CorrelatedT.how:  # differences by another model than intervals
         table.attrs["how"] = posterior.how
-    if caveats := posterior.caveats(of):
+    caveats = posterior.caveats(of)
+    if is_members(evidence) and hold_dim(evidence, "classifier"):
+        caveats.append(
+            f"The members of the mapping ({display_dim(dim, display_names)}) are compared with "
+            "each other, every classifier by itself. To compare classifiers within each of them, "
+            "leave out dim."
+        )
+    if caveats:
         table.attrs["caution"] = " ".join(caveats)
     return table
 
@@ -224,6 +247,61 @@ def compare(
 def _turned(rope, less):
     """Return the rope of how much the first is better: where less is better, signs turn."""
     return (-rope[1], -rope[0]) if less else rope
+
+
+# A mapping whose members have what is compared themselves: the table of each, below each other.
+
+
+def hold_dim(evidence: Members, dim: str) -> bool:
+    """Say whether every member of a mapping has a dim itself, such as ``classifier``."""
+    return bool(evidence) and all(dim in _dims(member) for member in evidence.values())
+
+
+def _dims(member):
+    nodes = member.subtree if isinstance(member, xr.DataTree) else [member]
+    return {dim for node in nodes for dim in getattr(node, "dims", ())}
+
+
+def within_each(ask: Callable[[Any], pd.DataFrame], evidence: Members) -> pd.DataFrame:
+    """Return what is asked of each member, measure by measure, with a column ``data_set``."""
+    with several_fits(len(evidence)):
+        tables = {name: ask(member) for name, member in evidence.items()}
+    joined = below_each_other(tables, "data_set")
+    rank = {name: i for i, name in enumerate(dict.fromkeys(joined["measure"]))}
+    by_measure = joined["measure"].map(rank)
+    return joined.iloc[by_measure.argsort(kind="stable")].reset_index(drop=True)
+
+
+def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFrame:
+    """
+    Return tables below each other, with a column in front that names each.
+
+    Parameters
+    ----------
+    tables : mapping of label to DataFrame
+        As `compare` or `bayescm.ranks` return them.
+    dim : str
+
+    Raises
+    ------
+    ValueError
+        If they are of another ``prob``, ``rope``, ``kind`` or ``contrast``.
+    """
+    parts, cautions = [], []
+    attrs: dict[str, Any] = {}
+    for name, table in tables.items():
+        for fact, value in table.attrs.items():
+            if fact == "caution":
+                cautions.append(f"{name}: {value}")
+            elif attrs.setdefault(fact, value) != value and fact != "how":
+                todo = "compare all of them in one way"
+                raise fail(f"the comparisons have different {fact}", value, attrs[fact], todo)
+        part = pd.DataFrame(table)
+        part.insert(0, dim, pd.Series([name] * len(part), part.index, object))
+        parts.append(part)
+    joined = pd.concat(parts, ignore_index=True)
+    joined.attrs = attrs | ({"caution": " ".join(cautions)} if cautions else {})
+    return joined
 
 
 # The posterior of all members, and the distribution of a difference of two of them.
@@ -592,11 +670,15 @@ def _displayed(row, display_names):
 
 def _sentence_with_labels(row, words, display_names):
     """Say where, if the row is about one position along the further dims."""
-    where = [
+    where = {dim: label for dim, label in row.items() if dim not in _TABLE_COLUMNS}
+    return _at(where, words, display_names) if where else words
+
+
+def _at(where, words, display_names):
+    """Put before a sentence where it holds."""
+    places = ", ".join(
         f"{display_dim(dim, display_names)} {display_label(label, display_names)}"
-        for dim, label in row.items()
-        if dim not in _TABLE_COLUMNS
-    ]
-    if not where:
-        return words
-    return f"For {', '.join(where)}, {words.replace('It is open', 'it is open', 1)}"
+        for dim, label in where.items()
+    )
+    words = words.removeprefix("For ").replace("It is open", "it is open", 1)
+    return f"For {places}, {words}"

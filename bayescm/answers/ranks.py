@@ -13,6 +13,7 @@ Wilhelm, 2024, doi:10.1093/restud/rdad006), and members that are not told apart 
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -20,8 +21,17 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from bayescm.answers.compare import Evidence, draw_labelled, joint_posterior, labels, positions
+from bayescm.answers.compare import (
+    Evidence,
+    draw_labelled,
+    hold_dim,
+    joint_posterior,
+    labels,
+    positions,
+    within_each,
+)
 from bayescm.answers.interval import check_draws
+from bayescm.evidence.types import is_members
 from bayescm.validate import check_prob, check_seed
 
 _PAIRS_AT_ONCE = 2e7  # numbers of the differences of all pairs in memory
@@ -61,11 +71,14 @@ def ranks(
     Returns
     -------
     DataFrame
-        One row per member and measure: the member (a column named as ``dim``), ``measure``,
-        ``mean``, ``p_best``, ``expected_rank`` (1 is best), ``expected_loss`` of choosing it
-        instead of the best one, the ends of its set of ranks (``best_rank``, ``worst_rank``), its
-        ``tiers``, and the probability of every rank, ``rank_1``, ... Tied members share their
-        ranks. ``attrs["caution"]`` says what makes the model doubtful, if anything does.
+        One row per member and measure: the member (a column named as ``dim``), ``measure``, the
+        posterior ``mean`` of the measure (of results on several data sets how far the member lies
+        above the mean of all members, so that it may be negative), ``p_best``, ``expected_rank``
+        (1 is best), ``expected_loss`` of choosing it instead of the best one, the ends of its set
+        of ranks (``best_rank``, ``worst_rank``), its ``tiers``, and the probability of every rank,
+        ``rank_1``, ... Tied members share their ranks. Of a mapping whose members have ``dim``
+        themselves a column ``data_set`` says which of them a row is of. ``attrs["caution"]`` says
+        what makes the model doubtful, if anything does.
 
     Warns
     -----
@@ -109,6 +122,9 @@ def ranks(
     of_model: dict[str, Any] = {"model": model, "concentration": concentration}
     of_model |= {"positive": positive, **keywords}
     arguments: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    if is_members(evidence) and hold_dim(evidence, dim):
+        options = {"measures": measures, "dim": dim, "prob": prob, **arguments, **of_model}
+        return within_each(partial(ranks, **options), evidence)
     posterior, kernels, of = joint_posterior(evidence, measures, dim=dim, **arguments, **of_model)
     rng = np.random.default_rng(check_seed(random_seed))
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)

@@ -19,7 +19,7 @@ from bayescm.validate import fail, no_numbers
 DIMS = ("data_set", "classifier", "run")
 _OF_EVIDENCE = (
     "of evidence with folds pass its measure: "
-    "from_results(measure(combine(evidence, dim='data_set'), 'f1'))"
+    "from_results(measure({'wdbc': folds, ...}, 'f1_macro', dim='data_set'))"
 )
 _RUNS = ("repeat", "fold", "run")
 
@@ -42,8 +42,8 @@ def from_results(
         of these) and the score. Without columns of the run every other column is a run. Without a
         column of the classifier every other column is a classifier. Runs of the same name were
         trained and tested on the same examples. Missing rows and NaN are missing runs. Or the
-        measure of folds, as `bayescm.measure` returns it of evidence with the dims ``data_set``,
-        ``classifier`` and ``fold`` (`bayescm.combine` of the outcomes of each data set).
+        measure of folds, as `bayescm.measure` returns it of a mapping of the outcomes of each data
+        set, or of evidence with the dims ``data_set``, ``classifier`` and ``fold``.
     measure : str, optional
         What the scores are; of a long table the column that has them. Names of the catalogue
         (``"error_rate"``) say which direction is better.
@@ -78,8 +78,8 @@ def from_results(
     >>> actual, fold = [1, 1, 0, 0] * 6, [0, 1] * 12
     >>> answers = {"a": [1, 1, 0, 1] * 6, "b": [1, 0, 0, 0] * 6}
     >>> folds = bcm.from_classifiers(actual, answers, positive=1, by={"fold": fold})
-    >>> both = bcm.combine({"iris": folds, "wine": folds}, dim="data_set")
-    >>> dict(bcm.from_results(bcm.measure(both, "f1")).sizes)
+    >>> values = bcm.measure({"iris": folds, "wine": folds}, "f1", dim="data_set")
+    >>> dict(bcm.from_results(values).sizes)
     {'data_set': 2, 'classifier': 2, 'run': 2}
     """
     if isinstance(table, xr.DataArray | xr.Dataset):
@@ -122,12 +122,18 @@ def _of_arrays(values, test_share):
     if {"actual", "predicted", "outcome"} & {*values.dims, *values.coords}:
         dims = list(map(str, values.dims))
         raise fail("evidence, and not its measure", dims, "results", _OF_EVIDENCE, TypeError)
-    if test_share is None and "test_share" in values.coords and not values["test_share"].dims:
-        test_share = float(values["test_share"])
-    scalars = [name for name, coord in values.coords.items() if not coord.dims]
+    if test_share is None and "test_share" in values.coords:
+        shares = np.unique(values["test_share"])
+        if len(shares) > 1:
+            todo = "pass test_share=0.1 of ten folds, with missing runs as NaN"
+            raise fail(
+                "data sets differ in their number of folds", shares, "the same for all", todo
+            )
+        test_share = float(shares[0])
+    facts = [name for name in values.coords if name not in values.dims]
     if isinstance(values, xr.DataArray):
         values = values.rename(values.name or "score")
-    frame = values.drop_vars(scalars).to_dataframe().reset_index()
+    frame = values.drop_vars(facts).to_dataframe().reset_index()
     labels = [name for name in values.dims if not pd.api.types.is_numeric_dtype(frame[name])]
     return frame.astype(dict.fromkeys(labels, object)), test_share
 

@@ -383,6 +383,11 @@ class Posterior:
         name = "finite" if of == "fitted" and "fold" in self.pooled_dims else of
         if name not in self.estimands:
             todo = "for others use another model"
+            if of == "data_set" and self.measured:
+                todo = (
+                    "these results are of all data sets together; to compare within each, pass the "
+                    'evidence that they are of, by data set: compare({"wdbc": outcomes, ...})'
+                )
             if of in ("population", "typical", "new", "finite", "group"):
                 todo = (
                     f"{of!r} is of groups, folds or items: make evidence of these, such as "
@@ -767,8 +772,8 @@ class IndependentMembers(Posterior):
         for label, template in zip(labels, templates, strict=True):
             if self.dim in template.dims:
                 todo = (
-                    f"to compare along {self.dim} in each of them, name what they are: "
-                    f"combine(evidence, dim='data_set'); to compare them, pass dim='data_set'"
+                    f"ask each of them by itself; to set the members beside each other, every "
+                    f"{self.dim} by itself, pass dim='data_set'"
                 )
                 what, allowed = (
                     f"{label} has a dim {self.dim} already",

@@ -120,7 +120,7 @@ def report(
     if is_members(evidence):
         todo = (
             "write a report of each; of folds also one of all together: "
-            "report(from_results(measure(combine(evidence, dim='data_set'), 'f1')), path)"
+            "report(from_results(measure(evidence, 'f1_macro', dim='data_set')), path)"
         )
         raise fail("a report covers a single evaluation", list(evidence), "one", todo, TypeError)
     of_examples = type_of(evidence).unit == "examples"

@@ -446,3 +446,45 @@ def test_classes_share_the_cells_of_their_matrix():
     gaps = f1[:, [0, 0, 1]] - f1[:, [1, 2, 2]]
     np.testing.assert_allclose(table["mean"], gaps.mean(0), atol=4e-3)
     np.testing.assert_allclose(table["sd"], gaps.std(0), rtol=0.03)
+
+
+# A mapping of data sets whose classifiers are compared.
+
+
+def two_data_sets():
+    rng = np.random.default_rng(8)
+    sets = {"wdbc": (80, [0, 1], 1), "iris": (90, ["x", "y", "z"], None)}
+    return {
+        name: bcm.from_classifiers(
+            actual := np.array(labels)[rng.integers(0, len(labels), size)],
+            {one: np.where(rng.random(size) < p, actual, labels[0]) for one, p in pairs},
+            positive=positive,
+        )
+        for name, (size, labels, positive) in sets.items()
+        for pairs in [[("a", 0.9), ("b", 0.7)]]
+    }
+
+
+def test_classifiers_of_a_mapping_are_compared_within_each_data_set():
+    sets = two_data_sets()
+    table = bcm.compare(sets, ["accuracy", "f1_macro"], rope=0.01)
+    assert table["data_set"].tolist() == ["wdbc", "iris"] * 2
+    assert table["measure"].tolist() == ["accuracy"] * 2 + ["f1_macro"] * 2
+    for name, member in sets.items():
+        alone = bcm.compare(member, ["accuracy", "f1_macro"], rope=0.01)
+        of_member = table[table["data_set"] == name].drop(columns=["data_set", "sentence"])
+        pd.testing.assert_frame_equal(
+            pd.DataFrame(of_member).reset_index(drop=True),
+            pd.DataFrame(alone).drop(columns="sentence"),
+        )
+    assert table["sentence"].str.startswith("For data set ").all()
+    assert table.attrs["rope"] == (-0.01, 0.01)
+    assert table.attrs["prob"] == 0.95
+
+
+def test_comparing_data_sets_with_each_other_says_so():
+    sets = {"old": two_data_sets()["wdbc"], "new": two_data_sets()["wdbc"]}
+    table = bcm.compare(sets, "accuracy", dim="data_set")
+    assert table["first"].tolist() == ["old", "old"]
+    assert table["classifier"].tolist() == ["a", "b"]
+    assert "To compare classifiers within each of them, leave out dim" in table.attrs["caution"]

@@ -207,3 +207,14 @@ def test_pairs_in_a_circle_are_cautioned_of_and_tell_none_apart():
     assert table["best_rank"].tolist() == [1, 1, 1]
     assert table["worst_rank"].tolist() == [3, 3, 3]
     assert table["tiers"].tolist() == ["1", "1", "1"]
+
+
+def test_classifiers_of_a_mapping_are_ranked_within_each_data_set():
+    answers = {"a": [1, 1, 0, 0] * 9, "b": [1, 0, 0, 0] * 9}
+    both = bcm.from_classifiers([1, 1, 0, 0] * 9, answers)
+    table = bcm.ranks({"one": both, "other": both}, "accuracy")
+    assert table["data_set"].tolist() == ["one", "one", "other", "other"]
+    alone = bcm.ranks(both, "accuracy")
+    for name in ("one", "other"):
+        of_member = table[table["data_set"] == name].drop(columns="data_set")
+        pd.testing.assert_frame_equal(of_member.reset_index(drop=True), alone)

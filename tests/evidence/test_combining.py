@@ -108,9 +108,72 @@ def test_the_folds_of_several_data_sets_are_results_by_their_measure():
     np.testing.assert_array_equal(results["result"].sel(data_set="wine", classifier="b"), alone)
     assert bcm.compare(bcm.from_results(measured["f1"]))["measure"].tolist() == ["f1"]
     for evidence in (sets, together, sets["iris"]):
-        with pytest.raises(TypeError, match=r"pass its measure: from_results\(measure\(combine"):
+        with pytest.raises(TypeError, match=r"pass its measure: from_results\(measure\("):
             bcm.from_results(evidence)
     with pytest.raises(ValueError, match="dim='data_set'"):
         bcm.combine(sets)
-    with pytest.raises(ValueError, match=r"to compare along classifier in each of them"):
-        bcm.compare(sets, "f1")
+    assert bcm.compare(sets, "f1")["data_set"].tolist() == ["iris", "wine"]
+    with pytest.raises(ValueError, match="pass dim='data_set'"):
+        bcm.joint_interval(sets, "f1")
+
+
+# Data sets with other classes: the measure of every fold, each data set with its own classes.
+
+
+def folds_of(labels, positive, size=60, folds=5):
+    actual = np.array(labels)[RNG.integers(0, len(labels), size)]
+    answers = {
+        name: np.where(RNG.random(size) < share, actual, np.array(labels)[0])
+        for name, share in {"a": 0.9, "b": 0.8}.items()
+    }
+    by = {"fold": np.arange(size) % folds}
+    return bcm.from_classifiers(actual, answers, labels=labels, positive=positive, by=by)
+
+
+OTHER_CLASSES = {
+    "two": folds_of([0, 1], 1),
+    "ill": folds_of(["ill", "well"], "ill"),
+    "three": folds_of(["x", "y", "z"], None),
+}
+
+
+def test_measures_of_data_sets_with_other_classes_are_those_of_each_by_itself():
+    values = bcm.measure(OTHER_CLASSES, "f1_macro", dim="data_set")["f1_macro"]
+    assert values.dims == ("data_set", "fold", "classifier")
+    for name, member in OTHER_CLASSES.items():
+        alone = bcm.measure(member, "f1_macro")["f1_macro"]
+        np.testing.assert_array_equal(values.sel(data_set=name), alone)
+    results = bcm.from_results(bcm.measure(OTHER_CLASSES, "f1_macro", dim="data_set"))
+    assert dict(results.sizes) == {"data_set": 3, "classifier": 2, "run": 5}
+    assert results["test_share"] == 0.2
+
+
+def test_the_positive_class_is_that_of_each_data_set():
+    two = {name: OTHER_CLASSES[name] for name in ("two", "ill")}
+    values = bcm.measure(two, "recall", dim="data_set")["recall"]
+    for name, member in two.items():
+        np.testing.assert_array_equal(
+            values.sel(data_set=name), bcm.measure(member, "recall")["recall"]
+        )
+
+
+def test_a_number_for_each_class_is_refused_where_classes_differ():
+    with pytest.raises(ValueError, match="one number of all classes, such as f1_macro"):
+        bcm.measure(OTHER_CLASSES, "f1", dim="data_set")
+
+
+def test_a_mapping_of_what_has_the_dim_is_asked_for_another_name():
+    with pytest.raises(ValueError, match='such as dim="data_set"'):
+        bcm.measure(OTHER_CLASSES, "f1_macro")
+    with pytest.raises(TypeError, match="dim='data_set'"):
+        bcm.from_results(OTHER_CLASSES)
+
+
+def test_data_sets_with_other_numbers_of_folds_need_the_share_that_is_tested():
+    folds = {"five": folds_of([0, 1], 1), "three": folds_of([0, 1], 1, folds=3)}
+    values = bcm.measure(folds, "accuracy", dim="data_set")
+    with pytest.raises(ValueError, match="differ in their number of folds"):
+        bcm.from_results(values)
+    results = bcm.from_results(values, test_share=0.2)
+    missing = np.isnan(results["result"]).any("classifier").sum("run")
+    assert missing.values.tolist() == [0, 2]
