@@ -242,6 +242,10 @@ def _design(covariates, slope, table):
 _FEWEST_DRAWS = 500  # of the matrices of all groups
 _GROUP_DRAWS = 1e6  # draws times groups: half a second of effects of two classes
 _DRAWS_PER_POINT = 2  # of the parameters, where more draws are asked for than by default
+# New groups for each effective point of the parameters: their effects are most of what is not known
+# of a new group, and are drawn at a little cost. The upper limit of the odds ratio of a new one of
+# eight studies, 440, then has an error of 15, where 20,000 draws had one of 87.
+_NEW_GROUPS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,8 +366,28 @@ class HierarchicalGroups(CountsPosterior):
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., C, C) of the variable that an estimand is read off."""
+        if self._many_new_groups(of):
+            (collection,) = self.collections
+            return collection.draw_new_groups(size, self._new_groups(size), rng)
         # The groups' own matrices take most of the time.
         return self._draw(size, rng, groups=of == "finite")[self.estimands[of]]
+
+    def _many_new_groups(self, of):
+        """Say whether several new groups are drawn for each point of the parameters."""
+        one = self.batch.size == 1 and isinstance(self.collections[0], BivariateLogitNormal)
+        return one and self.estimands[of] == "theta_new"
+
+    def _by_draws(self, measures, size, seed, of, n):
+        """Return distributions by draws, those of new groups with the error of their parameters."""
+        distributions = super()._by_draws(measures, size, seed, of, n)
+        if not self._many_new_groups(of):
+            return distributions
+        chains = -(-size // self._new_groups(size))  # those of a point follow each other
+        return [replace(distribution, chains=chains) for distribution in distributions]
+
+    def _new_groups(self, size):
+        """Return how many of so many new groups are drawn for each point of the parameters."""
+        return max(1, size // int(self.effective_draws))
 
     def _draw(self, size, rng, groups):
         drawn = [collection.draw(size, rng, groups=groups) for collection in self.collections]
@@ -376,9 +400,11 @@ class HierarchicalGroups(CountsPosterior):
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return how many draws are made: effects of many groups take more time than space."""
         number = super().draws_by_default(of)
-        if of not in ("finite", *self.pooled_dims):
-            return number
-        return int(np.clip(_GROUP_DRAWS / self.counts.sizes["group"], _FEWEST_DRAWS, number))
+        if of in ("finite", *self.pooled_dims):
+            return int(np.clip(_GROUP_DRAWS / self.counts.sizes["group"], _FEWEST_DRAWS, number))
+        if self._many_new_groups(of):
+            return _NEW_GROUPS * int(self.effective_draws)
+        return number
 
     def log_likelihood(self, variables: Mapping[str, np.ndarray]) -> xr.DataArray:
         """Return the log likelihood of every group, dims (sample, ..., group)."""
@@ -512,12 +538,23 @@ class BivariateLogitNormal:
         effect = rng.standard_normal((size, 1, 3))[:, 0]
         # As the model has it: from -1 to 1 and back, so that both have the same digits.
         rho = drawn["correlation"] = 2 * drawn["scaled_correlation"] - 1
-        last = rho * effect[:, 1] + np.sqrt(np.maximum(1 - rho**2, 1e-12)) * effect[:, 2]
-        new = mean + sd * np.stack([*effect.T[:2], last], axis=-1)
+        new = _new_logits(mean, sd, rho, effect)
         drawn |= {"effect_new": effect, "theta_new": cells_of_logits(new, self.prevalence)}
         if groups:
             drawn |= self._draw_groups(share_parameters, rate_parameters, rng)
         return drawn
+
+    def draw_new_groups(self, size: int, per_point: int, rng: np.random.Generator) -> np.ndarray:
+        """Return matrices (size, 2, 2) of new groups, those of a point one after the other."""
+        points = -(-size // per_point)
+        share_mean, share_sd, _ = self.shares.unpack(self.shares.parameters.draw(points, rng))
+        rate_mean, rate_sd, rho = self.rates.unpack(self.rates.parameters.draw(points, rng))
+        mean = np.concatenate([share_mean, rate_mean], axis=1)
+        sd = np.concatenate([share_sd, rate_sd], axis=1)
+        effect = rng.standard_normal((size, 3))
+        of_point = np.arange(size) // per_point
+        new = _new_logits(mean[of_point], sd[of_point], rho[of_point], effect)
+        return cells_of_logits(new, self.prevalence)
 
     def _draw_groups(self, share_parameters, rate_parameters, rng):
         """Return draws of the matrices of the groups, and of their partially centred effects."""
@@ -545,6 +582,12 @@ class BivariateLogitNormal:
             [mean[:, 1:], log_sd[:, 1:], np.arctanh(rho)[:, None], rate_slopes], axis=1
         )
         return self.shares.log_likelihood(shares) + self.rates.log_likelihood(rates)
+
+
+def _new_logits(mean, sd, rho, effect):
+    """Return the logits (S, 3) of new groups with standardised effects (S, 3)."""
+    last = rho * effect[:, 1] + np.sqrt(np.maximum(1 - rho**2, 1e-12)) * effect[:, 2]
+    return mean + sd * np.stack([*effect.T[:2], last], axis=-1)
 
 
 def cells_of_logits(logits: np.ndarray, prevalence: float | None = None) -> np.ndarray:

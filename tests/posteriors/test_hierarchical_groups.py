@@ -1,6 +1,7 @@
 """Partial pooling: its two limits, its integrals, and the bivariate model of meta-analysis."""
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -548,3 +549,19 @@ def test_a_scale_of_slopes_is_refused_where_there_are_no_covariates():
     cells = [[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]]]
     with pytest.raises(ValueError, match="slope has no effect without covariates"):
         posteriors.hierarchical_groups(cells, slope=1.0)
+
+
+def test_limits_of_ratios_of_a_new_group_are_within_their_stated_error():
+    """Against ten times as many points of the parameters, and as many new groups for each."""
+    measures = [resolve(name) for name in ("dor", "LR+", "LR-")]
+    posterior = posteriors.hierarchical_groups(SITES)
+    many = replace(posterior, points=60_000)
+    for of_default, of_many in zip(
+        posterior.distributions(measures, of="new"),
+        many.distributions(measures, of="new", random_seed=1),
+        strict=True,
+    ):
+        ends, errors = of_default.interval_with_error(0.95, "eti")
+        known, known_errors = of_many.interval_with_error(0.95, "eti")
+        assert (np.abs(ends - known) < errors + known_errors).all()
+        assert (errors < 0.15 * ends).all()
