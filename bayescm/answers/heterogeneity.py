@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import logit
 
+from bayescm.answers.tables import value_and_interval
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.covariates import study_covariates
@@ -22,9 +23,11 @@ from bayescm.validate import (
     fail,
 )
 
-_RATES = ("prevalence", "recall", "specificity")
 # With fewer studies the prior of the spread between them shows.
 _FEW_STUDIES = 5
+# From this probability of a positive correlation on the curve is cautioned of: where it is as
+# probable as not, the studies are few, or differ little.
+_RISING = 0.8
 
 
 def heterogeneity(
@@ -52,18 +55,21 @@ def heterogeneity(
         Of the direct posterior; with a prior that is a function the model is sampled by NUTS.
     random_seed : int, default 0
     **keywords
-        Further ones of `bayescm.models.hierarchical_groups`; with ``covariates=`` what is left
-        beside them is told, and what each adds to the logits.
+        Further ones of `bayescm.models.hierarchical_groups`; with ``covariates=`` how much the
+        studies differ beside these, and what each covariate does.
 
     Returns
     -------
     DataFrame
-        One row each, with columns ``median``, ``lower`` and ``upper``: ``sd_recall`` and
-        ``sd_specificity``, the standard deviations of the logits between studies; ``correlation``;
-        ``i2_recall``, ``i2_specificity`` and ``i2``, the share of the variation between estimates
-        that is not chance, of each and of both together; and ``odds_ratio_recall`` and
-        ``odds_ratio_specificity`` of every covariate, for each unit of it (column ``covariate``),
-        with the column ``p_above_1``. ``attrs["caution"]`` says so where the studies are few.
+        One row each, with columns ``median``, ``lower``, ``upper`` and ``error``, the numerical
+        error of the bounds: ``sd_sensitivity`` and ``sd_specificity``, the standard deviations of
+        the logits between studies; ``correlation``; ``i2_sensitivity``, ``i2_specificity`` and
+        ``i2``, the share of the variation between estimates that is not chance, of each and of both
+        together; and ``odds_ratio_sensitivity`` and ``odds_ratio_specificity`` of every covariate,
+        the exponentials of its slopes, for each unit of it (column ``covariate``), with the column
+        ``p_above_1``, the probability that the rate grows with the covariate. ``attrs`` has
+        ``prob``, ``kind`` and ``model``, in ``sentences`` what the covariates do in words, and in
+        ``caution`` where the studies are few, or where sensitivity and specificity rise together.
 
     Raises
     ------
@@ -94,7 +100,7 @@ def heterogeneity(
     ... ).rename(batch="group")
     >>> table = bcm.meta.heterogeneity(studies)
     >>> list(table.index[:4])
-    ['sd_recall', 'sd_specificity', 'correlation', 'i2_recall']
+    ['sd_sensitivity', 'sd_specificity', 'correlation', 'i2_sensitivity']
     """
     counts = as_counts(counts)
     if counts.sizes["actual"] != 2 or counts.dims[:-2] != ("group",):
@@ -117,15 +123,33 @@ def heterogeneity(
     else:  # sampled, with a prior of another family
         sample, cells = posterior.variables(draws, rng), counts.values
     values = _variation(cells, sample)
-    rows = [_row(name, draws_of_quantity, prob, kind) for name, draws_of_quantity in values.items()]
+
+    def row(quantity, draws_of_quantity):
+        """Return the median, the interval and its error of one quantity."""
+        monte_carlo = (posterior.chains, posterior.how, posterior.effective_draws)
+        distribution = Empirical(draws_of_quantity, *monte_carlo)
+        (lower, upper), errors = distribution.interval_with_error(prob, kind)
+        median = np.median(draws_of_quantity)
+        numbers = {"median": median, "lower": lower, "upper": upper, "error": errors.max()}
+        return {"quantity": quantity, **numbers}
+
+    rows = [row(*quantity) for quantity in values.items()]
     if "slope" in sample:
-        rows += _slopes(sample["slope"], keywords["covariates"], prob, kind)
+        rows += _odds_ratios(sample["slope"], keywords["covariates"], row)
     table = pd.DataFrame(rows).set_index("quantity")
+    table.attrs |= {"prob": prob, "kind": kind, "model": "hierarchical_groups"}
+    if "slope" in sample:
+        slopes = table[table.index.str.startswith("odds_ratio")]
+        table.attrs["sentences"] = [_sentence(*slope) for slope in slopes.iterrows()]
+    cautions = [rising_together(values["correlation"])]
     if (number := counts.sizes["group"]) < _FEW_STUDIES:
-        table.attrs["caution"] = (
+        cautions.insert(
+            0,
             f"{number} studies say little about how far studies differ: the prior of the standard "
-            "deviations between them shows."
+            "deviations between them shows.",
         )
+    if caution := " ".join(filter(None, cautions)):
+        table.attrs["caution"] = caution
     return table
 
 
@@ -135,13 +159,36 @@ def _variation(cells, sample):
     mean = logit(np.clip(sample["rates"][:, 1:], 1e-300, 1 - 1e-16))
     i2, joint_i2 = shares_beyond_chance(cells, mean, sd, rho)
     return {
-        "sd_recall": sd[:, 0],
+        "sd_sensitivity": sd[:, 0],
         "sd_specificity": sd[:, 1],
         "correlation": rho,
-        "i2_recall": i2[:, 0],
+        "i2_sensitivity": i2[:, 0],
         "i2_specificity": i2[:, 1],
         "i2": joint_i2,
     }
+
+
+def rising_together(correlation: np.ndarray) -> str:
+    """
+    Say that sensitivity and specificity rise together, or nothing.
+
+    Studies whose cut-offs differ trade one for the other, which is what a summary ROC curve is the
+    curve of. Where the two rise together studies differ in something else, such as patients or the
+    quality of the test, and there is no such curve.
+
+    Parameters
+    ----------
+    correlation : ndarray, shape (S,)
+        Draws of the correlation of their logits between studies.
+    """
+    probability = float((correlation > 0).mean())
+    if probability <= _RISING:
+        return ""
+    return (
+        "Sensitivity and specificity rise together over the studies (the correlation of their "
+        f"logits is {np.median(correlation):.2f}, above 0 with probability {probability:.2f}): "
+        "the studies do not differ by their cut-offs alone, and have no summary ROC curve."
+    )
 
 
 def shares_beyond_chance(
@@ -155,7 +202,7 @@ def shares_beyond_chance(
     cells : ndarray, shape (G, 2, 2)
         The positive class is the last one.
     mean, sd : ndarray, shape (..., 2)
-        Means of the logits of recall and specificity, and their standard deviations between
+        Means of the logits of sensitivity and specificity, and their standard deviations between
         studies.
     rho : array_like, shape (...)
         Their correlation.
@@ -167,18 +214,30 @@ def shares_beyond_chance(
     return sd**2 / (sd**2 + within), between / (between + np.sqrt(within.prod(-1)))
 
 
-def _row(name, values, prob, kind):
-    lower, upper = Empirical(values).interval_with_error(prob, kind)[0]
-    return {"quantity": name, "median": np.median(values), "lower": lower, "upper": upper}
-
-
-def _slopes(slopes, covariates, prob, kind):
-    """Return rows of the odds ratios of every covariate."""
+def _odds_ratios(slopes, covariates, row):
+    """Return rows of the odds ratios of every covariate, by a function that makes a row."""
     names = getattr(covariates, "coords", {}).get("covariate", np.arange(slopes.shape[1]))
     rows = []
     for index, name in enumerate(np.asarray(names).tolist()):
-        for rate in (1, 2):
-            values = slopes[:, index, rate]
-            row = _row(f"odds_ratio_{_RATES[rate]}", np.exp(values), prob, kind)
-            rows.append(row | {"covariate": str(name), "p_above_1": float((values > 0).mean())})
+        for rate, rate_name in ((1, "sensitivity"), (2, "specificity")):
+            slope = slopes[:, index, rate]
+            odds_ratio = row(f"odds_ratio_{rate_name}", np.exp(slope))
+            probability = float((slope > 0).mean())
+            rows.append(odds_ratio | {"covariate": str(name), "p_above_1": probability})
     return rows
+
+
+def _sentence(quantity, row):
+    """Say what a covariate does to sensitivity or specificity."""
+    rate = quantity.removeprefix("odds_ratio_")
+    name, is_label, label = row["covariate"].partition("=")
+    where = f"With {name} {label}" if is_label else f"For each unit more of {name}"
+    numbers = value_and_interval(row["median"], (row["lower"], row["upper"]), row["error"])
+    rises = row["p_above_1"] >= 0.5
+    probability = row["p_above_1"] if rises else 1 - row["p_above_1"]
+    written = "> 0.99" if probability > 0.99 else f"{probability:.2f}"
+    direction = ("higher" if rises else "lower") if is_label else ("rising" if rises else "falling")
+    return (
+        f"{where} the odds of {rate} are multiplied by {numbers}: {direction} with probability "
+        f"{written}."
+    )

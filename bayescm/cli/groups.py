@@ -210,4 +210,6 @@ def heterogeneity(
         keywords["covariates"] = typical_study(studies, question.covariate)
     table = heterogeneity(studies, **keywords).reset_index()
     facts = facts_of_counts(studies, **interval.keywords())
-    show(table, output, header_of_counts(studies, **interval.keywords()), facts=facts)
+    header = header_of_counts(studies, **interval.keywords())
+    closing = "\n".join(table.attrs.get("sentences", []))
+    show(table, output, header, facts=facts, closing=closing)

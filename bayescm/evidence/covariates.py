@@ -43,12 +43,19 @@ def study_covariates(counts: xr.DataArray, reference: Mapping[str, Any]) -> xr.D
     array([-2.,  4., 10.])
     """
     counts = as_counts(counts)
-    available = [str(name) for name, coord in counts.coords.items() if coord.dims == ("group",)]
+    along = [str(name) for name, coord in counts.coords.items() if coord.dims == ("group",)]
+    available = [name for name in along if name != "group"]  # which are the names of the studies
     columns: dict[Hashable, np.ndarray] = {}
     if not isinstance(reference, Mapping) or not reference:
         todo = "pass e.g. {'year': 2000}"
         raise fail("no covariates", reference, "names and values of the typical study", todo)
     for name, value in reference.items():
+        if not available:
+            todo = (
+                f"give the studies one: counts.assign_coords({name}=('group', [1998, 2004, ...])), "
+                "or read a table that has it as a column"
+            )
+            raise fail(f"the studies have no covariate {name}", ..., "", todo)
         if name not in available:
             raise fail("no such covariate", name, available, suggest(str(name), available))
         columns |= _columns(name, counts[name].values, value)

@@ -1,11 +1,13 @@
 """Studies of diagnostic accuracy: their summary in ROC space, and a paired forest."""
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 from scipy.special import expit, logit
 
+from bayescm.answers.heterogeneity import rising_together
 from bayescm.answers.interval import distribution, resolve_measures
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.fitting.posterior_for import posterior_of
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 _DRAWS = 4000
 _MEASURES = ("recall", "specificity")
+# Studies are of a diagnostic test: pictures of them are in the words of medicine, unless the
+# display names say otherwise.
+MEDICAL_NAMES = {"recall": "sensitivity", "fpr": "1 - specificity"}
 # Estimands of all studies together.
 _POOLED = ("typical", "population", "new")
 # Dims whose members are no studies: they share examples, classifiers or training data.
@@ -62,8 +67,8 @@ def plot_sroc(
         Prior pseudo-counts per cell; see `bayescm.models.hierarchical_groups`.
     random_seed : int, default 0
     display_names : mapping of str to str, optional
-        How measures and labels are written, where not as `bayescm.measures.display_name` writes
-        them, such as ``{"recall": "sensitivity", "fpr": "1 - specificity"}``.
+        How measures and labels are written, where not in the words of medicine, such as
+        ``{"recall": "recall", "fpr": "false positive rate"}``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
     **keywords
@@ -75,17 +80,24 @@ def plot_sroc(
         A circle for each study, its area in proportion to its examples; the typical study with its
         region (solid) and the region of a new study (dashed), ellipses on the logit scale that
         hold `prob` of the posterior; the summary ROC curve with a pointwise
-        band, over the false positive rates that were observed.
+        band, over the values of 1 - specificity that were observed.
 
     Raises
     ------
     ValueError
         If there is no dim of studies, or more than two classes.
 
+    Warns
+    -----
+    UserWarning
+        If sensitivity and specificity rise together over the studies: the curve is not drawn, which
+        would run against them.
+
     Notes
     -----
     On the logit scale the curve is the line through the typical study whose slope is the ratio of
-    the two standard deviations between studies, as in the model of Rutter and Gatsonis.
+    the two standard deviations between studies, as in the model of Rutter and Gatsonis. It is that
+    of a cut-off that differs between studies, which trades one rate for the other.
 
     References
     ----------
@@ -107,12 +119,15 @@ def plot_sroc(
     ['typical study', '95% region of the typical study', '95% region of a new study', 'SROC curve']
     """
     counts, word = studies_of(counts, display_names)
+    display_names = _in_words_of_medicine(display_names)
     prob = check_prob(prob)
     check_keywords(hierarchical_groups, keywords)
     posterior = _posterior(counts, concentration, random_seed, keywords)
     variables = posterior.variables(_DRAWS, np.random.default_rng(check_seed(random_seed)))
     typical, new = (_logits(variables[name]) for name in ("theta_typical", "theta_new"))
     fpr, recall, n = _observed(counts)
+    if no_curve := rising_together(variables["correlation"]):
+        warnings.warn(no_curve, UserWarning, stacklevel=2)
     with canvas((6, 6), ax=ax) as page:
         axes = page.axes
         circles = {"facecolors": "none", "edgecolors": style.muted(), "clip_on": False}
@@ -123,11 +138,11 @@ def plot_sroc(
             *_ellipse(typical, prob), "-", color=style.color(0), label=f"{mass} the typical {word}"
         )
         axes.plot(*_ellipse(new, prob), "--", color=style.color(1), label=f"{mass} a new {word}")
-        x, (low, middle, high) = _summary_curve(typical, variables["spread"], fpr, prob)
-        line = {"color": style.color(2), "label": "SROC curve"}
-        band(axes, x, np.stack([low, high], axis=-1), middle, **line)
-        across = style.axis_name("fpr", "false positive rate", display_names)
-        up = display_name("recall", display_names)
+        if not no_curve:
+            x, (low, middle, high) = _summary_curve(typical, variables["spread"], fpr, prob)
+            line = {"color": style.color(2), "label": "SROC curve"}
+            band(axes, x, np.stack([low, high], axis=-1), middle, **line)
+        across, up = (display_name(name, display_names) for name in ("fpr", "recall"))
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel=across, ylabel=up)
         axes.set_aspect("equal")
         bare(axes)
@@ -135,10 +150,14 @@ def plot_sroc(
         number = f"{counts.sizes['group']} {plural(word)}, area of a circle: examples"
         page.heading(
             number,
-            f"{100 * prob:g}% band of the curve",
+            "no curve: both rise together" if no_curve else f"{100 * prob:g}% band of the curve",
             style.positive_class(counts, display_names=display_names),
         )
     return page.figure
+
+
+def _in_words_of_medicine(display_names):
+    return {**MEDICAL_NAMES, **check_display_names(display_names)}
 
 
 def _observed(counts):
@@ -179,14 +198,14 @@ def plot_studies(
     counts: xr.DataArray,
     *,
     prob: float = 0.95,
-    kind: str = "eti",
+    kind: str = "hdi",
     concentration: Any = None,
     random_seed: int = 0,
     display_names: DisplayNames = None,
     **keywords: Any,
 ) -> "Figure":
     """
-    Draw the recall and specificity of every study beside each other, and of all together below.
+    Draw sensitivity and specificity of every study beside each other, and of all together below.
 
     Parameters
     ----------
@@ -201,17 +220,17 @@ def plot_studies(
         Prior pseudo-counts per cell; see `bayescm.models.hierarchical_groups`.
     random_seed : int, default 0
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"recall": "sensitivity"}``.
+        How measures, dims and labels are written, where not in the words of medicine, such as
+        ``{"recall": "recall"}``.
     **keywords
         Further ones of `bayescm.models.hierarchical_groups`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Every study by itself, with its true positives and false negatives beside its recall, its
-        true negatives and false positives beside its specificity, and, by the model of groups, the
-        typical study, the mean over all studies there may be, and a new study.
+        Every study by itself, with its true positives and false negatives beside its sensitivity,
+        its true negatives and false positives beside its specificity, and, by the model of groups,
+        the typical study, the mean over all studies there may be, and a new study.
 
     Raises
     ------
@@ -225,9 +244,10 @@ def plot_studies(
     >>> cells |= {"fp": [101, 272, 12, 78], "tn": [738, 1543, 192, 276]}
     >>> figure = plot_studies(bcm.from_cells(**cells).rename(batch="group"))
     >>> [axes.get_xlabel() for axes in figure.axes]
-    ['recall', 'specificity']
+    ['sensitivity', 'specificity']
     """
     counts, word = studies_of(counts, display_names)
+    display_names = _in_words_of_medicine(display_names)
     prob = check_prob(prob)
     check_kind(kind), check_keywords(hierarchical_groups, keywords)
     studies = counts.sizes["group"]

@@ -140,7 +140,7 @@ def axis_name(measure: str, usual: str, display_names: DisplayNames = None) -> s
 
 
 def positive_class(evidence: Any, positive: Any = None, display_names: DisplayNames = None) -> str:
-    """Say which class is the positive one, or nothing where there is none."""
+    """Say which class is the positive one, or nothing where there is none or its name says it."""
     if is_members(evidence):
         members = evidence.values()
         words = {positive_class(member, positive, display_names) for member in members}
@@ -150,7 +150,7 @@ def positive_class(evidence: Any, positive: Any = None, display_names: DisplayNa
     if "positive" not in getattr(variables, "coords", {}):
         return ""
     label = display_label(variables.coords["positive"].item(), display_names)
-    return f"positive class: {label}"
+    return "" if label == "positive" else f"positive class: {label}"
 
 
 def interval_words(prob: float, kind: str) -> str:

@@ -1,5 +1,7 @@
 """The figures of a report of counts or of a fit: the library's plots, as the evidence allows."""
 
+import warnings
+
 import bayescm as bcm
 from bayescm.answers.interval import ASKED, select_estimand
 from bayescm.evidence.counts import CELLS, classes, positive
@@ -60,14 +62,19 @@ def _groups_together(counts, posterior, interval):
     others = {*ASKED, "prob", "kind", "model", "positive"}
     options = {name: value for name, value in interval.items() if name not in others}
     options |= {name: interval[name] for name in ("prob", "random_seed") if name in interval}
-    options["display_names"] = {"group": "group", **check_display_names(None)}
+    # Groups may be of anything, and are not called as those of medicine.
+    names = {"group": "group", "recall": "recall", "fpr": "false positive rate"}
+    options["display_names"] = names | dict(check_display_names(None))
     recall, specificity = map(display_name, ("recall", "specificity"))
     space = (
         f"{recall} over the false positive rate: groups, the typical and a new one with regions."
     )
     rows = f"{recall} and {specificity} of every group, the typical one, all of them and a new one."
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the picture says that it has no curve
+        figure = bcm.plots.plot_sroc(counts, **options)
     return [
-        Picture("sroc", space, bcm.plots.plot_sroc(counts, **options)),
+        Picture("sroc", space, figure),
         Picture("studies", rows, bcm.plots.plot_studies(counts, kind=interval["kind"], **options)),
     ]
 

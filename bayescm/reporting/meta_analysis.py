@@ -12,6 +12,7 @@ of diagnostic test accuracy studies: the PRISMA-DTA statement. JAMA 319, 388-396
 doi:10.1001/jama.2017.19163
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -24,7 +25,8 @@ from bayescm.evidence.counts import positive
 from bayescm.evidence.trees import with_positive_class
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.display_names import display_name
-from bayescm.plots.studies import MOST_STUDIES, studies_of
+from bayescm.plots.studies import MEDICAL_NAMES, MOST_STUDIES, studies_of
+from bayescm.plots.style import interval_words
 from bayescm.posteriors.hierarchical_groups import hierarchical_groups
 from bayescm.reporting import cautions, methods, sections
 from bayescm.reporting.progress import progress
@@ -40,8 +42,8 @@ _ESTIMANDS = {"typical": "typical study", "population": "mean of all studies", "
 def medical_names(measures: Sequence[str | Callable]) -> dict[str, str]:
     """Return the display names of a meta-analysis: those of medicine, but for those in the call."""
     if "recall" in measures:
-        return {"group": "study"}
-    return {"group": "study", "recall": "sensitivity", "fpr": "1 - specificity"}
+        return {"group": "study", "recall": "recall", "fpr": "false positive rate"}
+    return {"group": "study", **MEDICAL_NAMES}
 
 
 class MetaAnalysisRecipe(Recipe):
@@ -77,10 +79,58 @@ class MetaAnalysisRecipe(Recipe):
         self.measures = sections.check_measures(self.measures or list(MEASURES), counts)
 
     @cached_property
-    def table(self) -> pd.DataFrame:
-        """The measures of the typical study, of all there may be, and of a new one."""
+    def proportions(self) -> pd.DataFrame | None:
+        """The measures that have an upper end: of the typical study, of all, and of a new one."""
+        measures = [measure for measure in self.measures if not _is_ratio(measure)]
+        return self._summary(measures, self.kind) if measures else None
+
+    @cached_property
+    def ratios(self) -> pd.DataFrame | None:
+        """
+        The measures without an upper end, with equal tails and a median.
+
+        A ratio of a new study may lie orders of magnitude apart: its mean is that of its largest
+        values, and the highest densities begin at 0. Equal tails are those of its logarithm too.
+        """
+        measures = [measure for measure in self.measures if _is_ratio(measure)]
+        if not measures:
+            return None
+        table = self._summary(measures, "eti")
+        kernels = [resolve(measure) for measure in measures]
+        seed = {"random_seed": self.random_seed}
+        medians = [
+            [
+                answer.quantile(0.5)
+                for answer in self.posterior.distributions(kernels, of=of, **seed)
+            ]
+            for of in _ESTIMANDS
+        ]
+        table["median"] = np.transpose(medians).ravel()
+        return table
+
+    @property
+    def tables(self) -> list[pd.DataFrame]:
+        """The tables of proportions and of ratios."""
+        return [table for table in (self.proportions, self.ratios) if table is not None]
+
+    def computation(self) -> Section:
+        """Say how the numbers were computed, and how far the bounds of every measure may be off."""
+        table = pd.concat(self.tables, ignore_index=True)
+        section = sections.computation(table, self.facts())
+        section.sentences.pop()  # the largest error of all measures is that of a ratio
+        worst = table.loc[table.groupby("measure", sort=False)["error"].idxmax()]
+        errors = [
+            f"{row['error']:.2g} of {display_name(row['measure'])} ({_ESTIMANDS[row['of']]})"
+            for row in worst.to_dict("records")
+        ]
+        text = f"The largest numerical error of a bound is {', '.join(errors)}."
+        section.sentences.append(text)
+        return section
+
+    def _summary(self, measures, kind):
         progress("intervals")
-        table = bcm.summary(self.evidence, self.measures, **{**self.asked, "of": [*_ESTIMANDS]})
+        asked = {**self.asked, "kind": kind, "of": [*_ESTIMANDS]}
+        table = bcm.summary(self.evidence, measures, **asked)
         sections.check_defined(table)
         return table
 
@@ -111,54 +161,65 @@ class MetaAnalysisRecipe(Recipe):
 
     def summary(self) -> Section:
         """Say what is known of the typical study, of all on average, and of a new one."""
-        lines = [_sentence(part) for _, part in self.table.groupby("measure", sort=False)]
+        pairs = (("mean", self.proportions), ("median", self.ratios))
+        tables = {middle: table for middle, table in pairs if table is not None}
+        lines = [
+            _sentence(part, middle)
+            for middle, table in tables.items()
+            for _, part in table.groupby("measure", sort=False)
+        ]
         lines.append(
             "The typical study is the one in the middle, whose values are the summary point; the "
             "interval of a new study says what to expect where the test is used next."
         )
         if covariates := methods.covariates(self.keywords):
             lines.append(f"These are values of studies with: {covariates}.")
-        shown = pd.DataFrame({"measure": self.table["measure"]})
-        shown["of"] = [_ESTIMANDS[of] for of in self.table["of"]]
-        for name in ("mean", "median", "lower", "upper"):
-            if name in self.table:
-                pairs = zip(self.table[name], self.table["error"], strict=True)
-                shown[name] = [_rounded(value, error) for value, error in pairs]
-        kind = "highest-density" if self.kind == "hdi" else "equal-tailed"
-        caption = f"Summary of the studies; lower and upper bound the {self.mass} {kind} interval"
-        return Section(self.title, lines, [Table(caption, shown)])
+        shown = []
+        for middle, table in tables.items():
+            frame = pd.DataFrame({"measure": table["measure"]})
+            frame["of"] = [_ESTIMANDS[of] for of in table["of"]]
+            for name in (middle, "lower", "upper"):
+                errors = zip(table[name], table["error"], strict=True)
+                frame[name] = [_rounded(value, error) for value, error in errors]
+            what = "Summary of the studies" if middle == "mean" else "Ratios"
+            words = interval_words(self.prob, table.attrs["kind"])
+            shown.append(Table(f"{what}; lower and upper bound the {words}", frame))
+        return Section(self.title, lines, shown)
 
     def extras(self) -> list[Section]:
         """Say how far the studies differ beyond chance, and what goes with it."""
-        table = self.heterogeneity
+        table, words = self.heterogeneity, interval_words(self.prob, self.kind)
         slopes = table[table.index.str.startswith("odds_ratio")]
         spread = table.drop(slopes.index)
-        rates = {name: display_name(name) for name in ("recall", "specificity")}
+        rates = {"sensitivity": display_name("recall"), "specificity": display_name("specificity")}
         rate_names = " and ".join(rates.values())
         rows = {f"sd_{rate}": f"standard deviation of logit {name}" for rate, name in rates.items()}
         rows |= {"correlation": f"correlation of logit {rate_names}"}
         rows |= {f"i2_{rate}": f"I² of {name}" for rate, name in rates.items()}
         rows |= {"i2": f"I² of {rate_names} together"}
-        share = {name: 100 * spread.loc[name] for name in ("i2_recall", "i2_specificity", "i2")}
+        shares = 100 * spread.loc[["i2_sensitivity", "i2_specificity", "i2"]]
         of_each = [*rates.values(), "both together"]
+        columns = ["median", "lower", "upper"]
+        numbers = shares[columns].itertuples(index=False)
         parts = [
-            f"{row['median']:.0f}% [{row['lower']:.0f}%, {row['upper']:.0f}%] of {name}"
-            for name, row in zip(of_each, share.values(), strict=True)
+            f"{median:.0f}% [{lower:.0f}%, {upper:.0f}%] of {name}"
+            for name, (median, lower, upper) in zip(of_each, numbers, strict=True)
         ]
         lines = [
             "I², the share of the variation between the studies' estimates that is more than "
             f"chance, is {', '.join(parts)}.",
             "I² grows with the size of the studies, the standard deviations between them do not.",
         ]
-        caption = f"Heterogeneity: medians and {self.mass} intervals"
+        caption = f"Heterogeneity: medians and {words}s"
         section = Section(
             "How far the studies differ", lines, [Table(caption, _shown(spread, rows))]
         )
         if len(slopes):
+            lines += table.attrs["sentences"]
             names = {f"odds_ratio_{rate}": name for rate, name in rates.items()}
             caption = (
                 f"Odds ratios for one unit more of a number, and of a label against that of the "
-                f"typical study; medians and {self.mass} intervals"
+                f"typical study; medians and {words}s"
             )
             frame = _shown(slopes, names)
             frame.insert(0, "covariate", slopes["covariate"].to_numpy())
@@ -176,7 +237,9 @@ class MetaAnalysisRecipe(Recipe):
             f"{recall} over {across}: the studies, the typical and a new one with their "
             f"{self.mass} regions, and the summary ROC curve."
         )
-        figure = bcm.plots.plot_sroc(self.evidence, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that both rates rise is in the cautions
+            figure = bcm.plots.plot_sroc(self.evidence, **options)
         section = Section("Pictures", pictures=[Picture("sroc", alt, figure)])
         if self.evidence.sizes["group"] <= MOST_STUDIES:
             alt = f"{recall} and {specificity} of every study, and of all of them together."
@@ -193,7 +256,7 @@ class MetaAnalysisRecipe(Recipe):
 
     def cautions(self) -> Section:
         """Name few studies, what depends on the prevalence, and what is assumed."""
-        of_tables = [table.attrs.get("caution") for table in (self.heterogeneity, self.table)]
+        of_tables = [table.attrs.get("caution") for table in (self.heterogeneity, *self.tables)]
         lines = [caution for caution in of_tables if caution]
         names = [display_name(name) for name in self.measures if _depends_on_prevalence(name)]
         if names and "prevalence" not in (*self.keywords, *self.evidence.coords):
@@ -208,13 +271,12 @@ class MetaAnalysisRecipe(Recipe):
         return cautions.section(lines)
 
 
-def _sentence(rows):
+def _sentence(rows, middle):
     """Say what one measure is in the typical study, on average, and in a new one."""
     texts = []
     for row in rows.to_dict("records"):
-        center = row["mean"] if np.isfinite(row["mean"]) else row["median"]
-        middle, *ends = (_rounded(x, row["error"]) for x in (center, row["lower"], row["upper"]))
-        texts.append(f"{middle} [{', '.join(ends)}]")
+        center, *ends = (_rounded(row[name], row["error"]) for name in (middle, "lower", "upper"))
+        texts.append(f"{center} [{', '.join(ends)}]")
     typical, average, new = texts
     name = display_name(rows["measure"].iloc[0])
     return (
@@ -236,6 +298,11 @@ def _shown(table, names):
     for column in columns:
         frame[column] = [f"{value:.2f}" for value in table[column]]
     return frame
+
+
+def _is_ratio(measure):
+    """Say whether a measure has no upper end, as a likelihood ratio."""
+    return np.isinf(getattr(resolve(measure), "range", (0.0, 1.0))[1])
 
 
 def _depends_on_prevalence(measure):

@@ -40,13 +40,15 @@ YEARS = bcm.meta.study_covariates(STUDIES, {"year": 0})
 @pytest.mark.long
 def test_the_slopes_of_studies_are_found():
     table = bcm.meta.heterogeneity(STUDIES, covariates=YEARS, draws=4000)
-    recall, specificity = (table.loc[f"odds_ratio_{name}"] for name in ("recall", "specificity"))
+    recall, specificity = (
+        table.loc[f"odds_ratio_{name}"] for name in ("sensitivity", "specificity")
+    )
     assert recall["lower"] < np.exp(0.9) < recall["upper"]
     assert recall["p_above_1"] > 0.99
     assert specificity["lower"] < 1 < specificity["upper"]
     # What goes with the year is no longer a difference between studies of one year.
     plain = bcm.meta.heterogeneity(STUDIES, draws=4000)
-    assert table.loc["sd_recall", "median"] < plain.loc["sd_recall", "median"]
+    assert table.loc["sd_sensitivity", "median"] < plain.loc["sd_sensitivity", "median"]
 
 
 def test_covariates_move_the_logits_of_the_groups_and_nothing_else():
@@ -109,7 +111,7 @@ def test_published_markers_of_bladder_cancer():
         recall = bcm.measures.resolve("recall")(rates)
         assert np.median(recall) == pytest.approx(published, abs=0.03)
     table = bcm.meta.heterogeneity(counts, covariates=design)
-    assert 0.025 < table.loc["odds_ratio_recall", "p_above_1"] < 0.975
+    assert 0.025 < table.loc["odds_ratio_sensitivity", "p_above_1"] < 0.975
 
 
 @pytest.mark.long
@@ -124,7 +126,7 @@ def test_i2_is_the_share_of_the_variation_that_is_not_chance():
     within = (1 / (rate * (1 - rate))).mean(0) * (1 / sizes).mean()
     table = bcm.meta.heterogeneity(STUDIES, draws=4000)
     want = np.median(sd**2 / (sd**2 + within))
-    assert table.loc["i2_recall", "median"] == pytest.approx(want, abs=0.01)
+    assert table.loc["i2_sensitivity", "median"] == pytest.approx(want, abs=0.01)
     assert ((table["lower"] < table["median"]) & (table["median"] < table["upper"])).all()
 
 
@@ -217,3 +219,11 @@ def test_answers_say_which_values_of_covariates_they_are_for():
     bare = YEARS.drop_attrs()
     posterior = posteriors.hierarchical_groups(STUDIES, covariates=bare)
     assert posterior.reference == "year=0"
+
+
+def test_studies_without_covariates_are_said_to_have_none():
+    """The labels of the studies are no covariate, though they are a coord along group."""
+    studies = STUDIES.drop_vars("year")
+    named = studies.assign_coords(group=[f"study {i}" for i in range(studies.sizes["group"])])
+    with pytest.raises(ValueError, match=r"have no covariate year.*assign_coords\(year="):
+        bcm.meta.heterogeneity(named, covariates={"year": 2000})

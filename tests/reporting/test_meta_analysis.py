@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayescm as bcm
@@ -45,7 +46,7 @@ def test_the_page_is_a_meta_analysis_in_the_words_of_medicine(tmp_path):
 def test_the_summary_has_the_typical_study_the_mean_and_a_new_one(measures):
     counts = studies()
     section = recipe(counts, measures).summary()
-    frame = frame_of(section).set_index(["measure", "of"])
+    frame = pd.concat([table.frame for table in section.tables]).set_index(["measure", "of"])
     name = "sensitivity" if measures is None else "recall"
     for of, words in {"typical": "typical study", "new": "new study"}.items():
         expected = bcm.interval(counts, "recall", of=of, kind="eti").values
@@ -71,6 +72,54 @@ def test_hospitals_with_covariates_have_a_report_that_names_them(tmp_path):
     page = path.read_text(encoding="utf-8")
     assert "Covariates: numbers are of groups with year 2005." in page
     assert "How far the groups are apart" in page
+
+
+def test_ratios_have_a_median_and_equal_tails_and_name_their_error():
+    """The mean of an odds ratio of a new study is that of its largest values."""
+    page = MetaAnalysisRecipe(studies(), None, SETTINGS | {"kind": "hdi"}, {})
+    proportions, ratios = page.summary().tables
+    assert "highest-density" in proportions.caption
+    assert "equal-tailed" in ratios.caption
+    new = ratios.frame.set_index(["measure", "of"]).loc["dor", "new study"]
+    odds_ratio = bcm.distribution(studies(), "dor", of="new")
+    expected = [odds_ratio.quantile(level).item() for level in (0.5, 0.025, 0.975)]
+    np.testing.assert_allclose(new.astype(float), expected, atol=0.5)
+    (errors,) = (line for line in page.computation().sentences if "numerical error" in line)
+    assert "of sensitivity (" in errors
+    assert "of DOR (new study)" in errors
+
+
+def test_a_covariate_has_a_sentence_in_python_on_the_page_and_in_the_terminal(file, capsys):
+    table = bcm.meta.heterogeneity(studies(), covariates={"year": 2005})
+    first, second = table.attrs["sentences"]
+    assert first.startswith("For each unit more of year the odds of sensitivity are multiplied by")
+    assert "with probability" in second
+    assert {name: table.attrs[name] for name in ("prob", "kind")} == {"prob": 0.95, "kind": "hdi"}
+    assert (table["error"] < 0.2).all()
+    (section,) = MetaAnalysisRecipe(
+        studies(), None, SETTINGS | {"kind": "hdi"}, {"covariates": {"year": 2005}}
+    ).extras()
+    assert section.sentences[-2:] == [first, second]
+    with pytest.raises(SystemExit):
+        main(["heterogeneity", str(file), "--covariate", "year=2005"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert first in printed
+
+
+def test_studies_whose_rates_rise_together_have_no_summary_curve(tmp_path):
+    """Better and worse tests, and no cut-off that trades sensitivity for specificity."""
+    counts = bcm.from_cells(
+        tp=[60, 70, 78, 84, 90, 95], fn=[40, 30, 22, 16, 10, 5],
+        fp=[40, 31, 24, 15, 11, 4], tn=[60, 69, 76, 85, 89, 96],
+    ).rename(batch="group")  # fmt: skip
+    assert "rise together" in bcm.meta.heterogeneity(counts).attrs["caution"]
+    with pytest.warns(UserWarning, match=r"rise together.*no summary ROC curve"):
+        figure = bcm.plots.plot_sroc(counts)
+    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert "SROC curve" not in labels
+    lines = recipe(counts).cautions().sentences
+    assert any("rise together" in line for line in lines)
+    assert len(recipe(counts).pictures()[0].pictures) == 2
 
 
 def test_numbers_have_no_digits_beyond_their_error():
