@@ -262,7 +262,7 @@ def plot_studies(
     pooled = _pooled(posterior, prob, kind, random_seed)
     together = [f"typical {word}", f"mean of {plural(word)}", f"new {word}"]
     y = np.r_[:studies, studies + 1 : studies + 1 + len(_POOLED)]  # a gap between them
-    size = (11.5, _ROW * (studies + 4) + 1.4)
+    size = (8.6, _ROW * (studies + 4) + 1.4)
     with canvas(size, number=2, columns=2, sharey=True) as page:
         for axes, measure in zip(page.panels, _MEASURES, strict=True):
             (centers, ends), (centers_pooled, ends_pooled) = single[measure], pooled[measure]
@@ -277,7 +277,7 @@ def plot_studies(
             for points, (name, cell) in zip((_RIGHT, _WRONG), columns, strict=True):
                 column = [name, *(f"{number:,g}" for number in cell)]
                 write_beside(axes, [-1, *y[:studies]], column, points=points, ha="right")
-            axes.set_xlim(0, 1)
+            axes.set(xlim=(0, 1), xticks=[0, 0.5, 1])
             axes.set_xlabel(display_name(measure, display_names))
         bars = f"bar: {style.interval_words(prob, kind)}"
         page.heading(bars, style.positive_class(counts, display_names=display_names))
