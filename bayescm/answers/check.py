@@ -132,6 +132,12 @@ def check(
     check_prob(level), check_seed(random_seed)
     parsed = [parse(text, level) for text in texts]
     type_of(evidence).canonical(evidence)  # says what is wrong with it
+    if of in ("group", "fold"):
+        todo = (
+            f'name the part, "recall[{of}=A] > 0.8", or pass by="{of}": of its examples alone; '
+            f'prob_above(evidence, measure, threshold, of="{of}") draws each towards the others'
+        )
+        raise fail("a requirement is of one number", of, "an estimand of the whole evidence", todo)
     if by == "classifier" and classifier is not None:
         todo = "leave one of them out"
         raise fail("each classifier, and one of them", classifier, "by or classifier", todo)

@@ -18,7 +18,13 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.dask import in_blocks, is_lazy
-from bayescm.answers.interval import Wanted, check_draws, check_size, resolve_measures
+from bayescm.answers.interval import (
+    Wanted,
+    check_draws,
+    check_size,
+    resolve_measures,
+    select_estimand,
+)
 from bayescm.answers.tables import Intervals
 from bayescm.distributions.base import Distribution, concatenate
 from bayescm.distributions.decision import check_rope, decide, sentence
@@ -346,8 +352,10 @@ def joint_posterior(
         measures = _default_measures(evidence)
     sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
     if not is_members(evidence):
-        posterior = posterior_of(evidence, model, compared=dim, **sampler, **keywords).by(dim)
-        kernels, of = resolve_measures(posterior, measures), posterior.resolve_estimand(of)
+        whole = posterior_of(evidence, model, compared=dim, **sampler, **keywords)
+        of = "parameter" if of == dim and dim in whole.pooled_dims else of  # each member, as asked
+        posterior, of = select_estimand(whole.by(dim), of)
+        kernels = resolve_measures(posterior, measures)
         if compared and not is_paired(posterior, dim):
             _warn_if_paired(_classifiers(posterior.observed, dim))
             _warn_if_apart(posterior.observed, dim)
@@ -583,9 +591,12 @@ def positions(
     for kernel in kernels:
         template = posterior.measure_template(kernel)
         if dim not in template.dims:
-            dims = ", ".join(map(str, template.dims)) or "none"
+            dims = [*template.dims, *(name for name in posterior.pooled_dims if name == "group")]
             todo = 'pass several by name, {"a": counts_a, "b": counts_b}, or evidence with this dim'
-            raise fail("no such dim to compare over", dim, f"a dim of the evidence: {dims}", todo)
+            if dims:
+                todo = f'pass dim="{dims[0]}", or several by name, {{"a": counts_a, "b": counts_b}}'
+            allowed = "a dim of the evidence: " + (", ".join(map(str, dims)) or "none")
+            raise fail("no such dim to compare over", dim, allowed, todo)
         names = template.coords[dim].values.tolist() if dim in template.coords else None
         names = names or list(range(template.sizes[dim]))
         if len(names) < 2:

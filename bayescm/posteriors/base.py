@@ -391,9 +391,13 @@ class Posterior:
             if of in ("population", "typical", "new", "finite", "group"):
                 todo = (
                     f"{of!r} is of groups, folds or items: make evidence of these, such as "
-                    "from_predictions(..., by={'group': site})"
+                    "from_predictions(..., by={'group': site}), and of several classifiers "
+                    "in groups pass model='hierarchical_groups'"
                 )
-            raise fail(f"{type(self).__name__} has no such estimand", of, self.estimands, todo)
+            variables = {"theta_group", *self.estimands.values()}
+            members = [dim for dim in self.pooled_dims if f"theta_{dim}" in variables]
+            names = [*self.estimands, *members]
+            raise fail(f"{type(self).__name__} has no such estimand", of, names, todo)
         return name
 
     def estimand_name(self, of: str) -> str:

@@ -488,3 +488,23 @@ def test_comparing_data_sets_with_each_other_says_so():
     assert table["first"].tolist() == ["old", "old"]
     assert table["classifier"].tolist() == ["a", "b"]
     assert "To compare classifiers within each of them, leave out dim" in table.attrs["caution"]
+
+
+def test_groups_at_hand_are_an_estimand_of_every_answer():
+    sites = bcm.from_cells(tp=[40, 10, 35], fn=[5, 30, 8], fp=[9, 4, 20], tn=[41, 50, 30])
+    sites = sites.rename(batch="group").assign_coords(group=list("ABC"))
+    pooled = bcm.interval(sites, "recall", of="group").mean("bound")
+    jointly = bcm.joint_interval(sites, "recall", of="group").recall.mean("bound")
+    np.testing.assert_allclose(jointly, pooled, atol=0.03)
+    pair = ("recall", "specificity")
+    assert bcm.answers.region(sites, pair, of="group").area.dims == ("group",)
+    assert bcm.answers.correlation(sites, pair, of="group").correlation.sizes["group"] == 3
+    table = bcm.ranks(sites, "recall", dim="group")
+    assert table.equals(bcm.ranks(sites, "recall", dim="group", of="group"))
+    for answer in (bcm.compare, bcm.ranks):
+        with pytest.raises(ValueError, match=r'over: \'classifier\'.*pass dim="group"'):
+            answer(sites, "recall")
+    with pytest.raises(ValueError, match=r"estimand: 'nobody'.*'predictive' or 'group'"):
+        bcm.interval(sites, "recall", of="nobody")
+    with pytest.raises(ValueError, match=r'recall\[group=A\] > 0.8", or pass by="group"'):
+        bcm.check(sites, "recall > 0.8", of="group")
