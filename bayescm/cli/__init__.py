@@ -3,13 +3,14 @@
 import importlib
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
-from typer.exceptions import TyperException
+from typer.exceptions import Abort, TyperException
 
 from bayescm import __version__
 from bayescm.cli.options import in_options
@@ -37,6 +38,11 @@ COMMANDS = {  # and the file of each, in the order of the help
     "report": "report",
     "paper": "papers",
 }
+# Exit statuses. 1 is left to what commands answer, such as `check` to a requirement that failed.
+_WRONG_CALL = 2
+_INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
+_INTERRUPTED, _BROKEN_PIPE = 130, 141  # 128 and the number of the signal, as shells have it
+
 GROUPS = {"monitor": "monitor"}  # of commands, and the file of each
 FORMER = {"study": "paper"}  # names that are still understood, and not in the help
 _MONITOR = "Evaluate batch after batch; every batch is kept in a ledger."
@@ -126,7 +132,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     def complain(message: str) -> int:
         say(" ".join(message.split()))
-        return 2
+        return _WRONG_CALL
 
     try:
         with warnings.catch_warnings():
@@ -134,14 +140,20 @@ def main(arguments: list[str] | None = None) -> None:
             code = app(arguments, standalone_mode=False)
     except TyperException as error:
         code = complain(error.format_message())
+    except SystemExit as left:  # with 1 by Typer and rich where the reader, such as head, has left
+        code = _BROKEN_PIPE if left.code == 1 else left.code
     except (ValueError, TypeError, OSError, ImportError) as error:
         if os.environ.get("BAYESCM_TRACEBACK"):
-            raise
+            traceback.print_exc()
         code = complain(str(error))
     except MemoryError as error:
         code = complain(f"there is not enough memory: {error}")
-    except KeyboardInterrupt:
-        code = 130
+    except (KeyboardInterrupt, Abort):
+        code = _INTERRUPTED
+    except Exception as error:
+        traceback.print_exc()
+        complain(f"an error of bayescm itself, not of this call: {type(error).__name__}: {error}")
+        code = _INTERNAL_ERROR
     sys.exit(code or 0)
 
 

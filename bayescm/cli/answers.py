@@ -26,6 +26,7 @@ from bayescm.cli.options import (
     Results,
     SafeOutput,
     Source,
+    SourceOrTable,
     TableAndPlot,
     Target,
     Transfer,
@@ -150,7 +151,16 @@ def _probabilities(p_above, measure, threshold):
 
 
 class AllPredictions(
-    Source, Predictions, Folds, Groups, Halves, Judges, Transfer, Raters, Abstentions, Weights
+    SourceOrTable,
+    Predictions,
+    Folds,
+    Groups,
+    Halves,
+    Judges,
+    Transfer,
+    Raters,
+    Abstentions,
+    Weights,
 ):
     """Every column that a file of predictions, of a judge or of raters may have."""
 

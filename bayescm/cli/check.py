@@ -8,7 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from bayescm.cli.options import Folds, Model, Options, Output, Predictions, Prior, Source, command
+from bayescm.cli.options import (
+    Folds,
+    Model,
+    Options,
+    Output,
+    Predictions,
+    Prior,
+    SourceOrTable,
+    command,
+)
 from bayescm.validate import fail, suggest
 
 STATUS = {"failed": 1, "not yet known": 3, "met": 0}
@@ -17,7 +26,7 @@ _KEYS = {name: name for name in ("require", "level", "by", "actual", "predicted"
 _KEYS |= {"model": "model", "label": "labels"}
 
 
-class Columns(Source, Predictions, Folds):
+class Columns(SourceOrTable, Predictions, Folds):
     """The columns of a file of predictions."""
 
 

@@ -1,5 +1,6 @@
 """``bayescm gap``, ``slices`` and ``heterogeneity``: how groups, slices and studies differ."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -18,6 +19,7 @@ from bayescm.cli.options import (
     TableAndPlot,
     Truth,
     command,
+    file_with,
 )
 from bayescm.validate import fail
 
@@ -183,6 +185,12 @@ def slices(
     show(table, output, header, facts=facts, picture=picture)
 
 
+class StudySource(Options):
+    """The file of the studies."""
+
+    file: Annotated[Path, file_with("one row per study: TP, FN, FP, TN and its covariates.")]
+
+
 class Studies(Covariates):
     """What goes with the differences between studies, and their prior."""
 
@@ -191,7 +199,7 @@ class Studies(Covariates):
 
 @command
 def heterogeneity(
-    source: Source, question: Studies, interval: Interval, output: SafeOutput
+    source: StudySource, question: Studies, interval: Interval, output: SafeOutput
 ) -> None:
     """How much studies of a test differ beyond chance (I2), and what goes with it."""
     from bayescm.answers.heterogeneity import heterogeneity

@@ -15,16 +15,18 @@ from bayescm.cli.options import (
     Contrast,
     Interval,
     Measures,
-    Source,
+    Options,
     TableAndPlot,
     command,
+    file_with,
 )
 from bayescm.validate import fail, suggest
 
 
-class Parts(Source):
-    """The columns of what items come in."""
+class Parts(Options):
+    """The file, and the columns of what items come in."""
 
+    file: Annotated[Path, file_with("one row per item, per answer or per example.")]
     group: Annotated[
         str | None,
         typer.Option(
@@ -266,7 +268,7 @@ def items(
         keywords = {**goals, **interval.keywords("prob")}
         show(_plans_of_pairs(data, question, keywords), output)
         return None
-    count = f"{data.sizes['item']} items"
+    count = _count(data, "item")
     facts = {"items": data.sizes["item"], "model": "item_scores"}
     return _answer(data, count, facts, columns, measures, question, interval, output)
 
@@ -287,7 +289,7 @@ def multilabel(
     data = evidence.multilabel(columns)
     examples, labels = data.sizes["example"], data.sizes["label"]
     facts = {"examples": examples, "labels": labels, "model": "multilabel"}
-    count = f"{examples} examples, {labels} labels"
+    count = f"{_count(data, 'example')}, {labels} labels"
     return _answer(data, count, facts, columns, measures, question, interval, output)
 
 
@@ -308,7 +310,7 @@ def attempts(
     data = evidence.attempts(columns)
     number, least = data.sizes["item"], int(data["correct"].notnull().sum("attempt").min())
     attempts_of_item = "1 attempt" if least == 1 else f"{least} attempts"
-    count = f"{number} items, {attempts_of_item} or more at each"
+    count = f"{_count(data, 'item')}, {attempts_of_item} or more at each"
     facts = {"items": number, "attempts": least, "model": "repeated_items"}
     if question.plan:
         keywords = {**interval.keywords(), **question.keywords("of")}
@@ -317,6 +319,19 @@ def attempts(
         show(frame, output, header, facts={**keywords, **facts})
         return None
     return _answer(data, count, facts, columns, measures, question, interval, output)
+
+
+def _count(data, dim):
+    """Return how many items there are, in how many clusters and slices, and of how many systems."""
+    from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
+
+    text = f"{data.sizes[dim]} {dim}s"
+    if (clusters := clusters_of(data, dim)) is not None:
+        text += f" in {len({*clusters.tolist()})} clusters"
+    slices = " x ".join(f"{data.sizes[name]} of {name}" for name in slice_dims(data))
+    if slices:
+        text += f", slices: {slices}"
+    return text + (f", {data.sizes['classifier']} systems" if "classifier" in data.dims else "")
 
 
 def _read_requirements(question, columns):

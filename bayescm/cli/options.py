@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, dataclass_transform, get_type_hints
 
 import typer
-from typer.models import OptionInfo, ParameterInfo
+from typer.models import ArgumentInfo, OptionInfo, ParameterInfo
 
 from bayescm.validate import fail
 
@@ -261,23 +261,33 @@ def check_picture(path: Path | None) -> Path | None:
     return path
 
 
-_FILE = (
-    "CSV, Parquet or Arrow file with one row per example, a folder of these, or a table of DuckDB "
-    "(answers.duckdb::table); in text files labels are text. Or a confusion table: a row for each "
-    "actual class, its label first."
-)
+def file_with(rows: str) -> ArgumentInfo:
+    """Return the argument of a file, by what its rows are."""
+    formats = "CSV, Parquet or Arrow file, a folder of these, or a table of DuckDB "
+    formats += "(answers.duckdb::table), with"
+    return typer.Argument(help=f"{formats} {rows}", show_default=False)
+
+
+_EXAMPLES = "one row per example; in text files labels are text."
+_OR_TABLE = f"{_EXAMPLES} Or a confusion table: a row for each actual class, its label first."
 
 
 class Source(Options):
     """The file of the evidence."""
 
-    file: Annotated[Path, typer.Argument(help=_FILE, show_default=False)]
+    file: Annotated[Path, file_with(_EXAMPLES)]
+
+
+class SourceOrTable(Options):
+    """The file of the evidence, or of a confusion table."""
+
+    file: Annotated[Path, file_with(_OR_TABLE)]
 
 
 class OptionalSource(Options):
     """The file of the evidence, where it may come from elsewhere."""
 
-    file: Annotated[Path | None, typer.Argument(help=_FILE, show_default=False)] = None
+    file: Annotated[Path | None, file_with(_OR_TABLE)] = None
 
 
 class Positive(Options):

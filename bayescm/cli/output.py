@@ -1,16 +1,19 @@
 """What the commands print: what was evaluated, the table for people or programs, a picture."""
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from bayescm.answers.tables import decimals, in_text
@@ -105,25 +108,42 @@ def say(text: str) -> None:
 
 
 def say_table(frame: pd.DataFrame, *, markdown: bool = False, hidden: Iterable[str] = ()) -> None:
-    """Print a table for people, but for some of its columns."""
+    """
+    Print a table for people, but for some of its columns.
+
+    Where it is wider than the terminal, texts are broken over lines. Numbers never are: a table
+    whose numbers alone are too wide is printed as it is.
+    """
     table = Table(box=box.MARKDOWN if markdown else box.SIMPLE_HEAD)
     shown = frame.drop(columns=list(hidden), errors="ignore")
+    texts = in_text(shown, _cell, frame)
+    spare = 0  # how much narrower the table becomes by breaking texts between words
     for column in shown.columns:
         numeric = pd.api.types.is_numeric_dtype(shown[column])
-        table.add_column(_cell(column), justify="right" if numeric else "left", no_wrap=True)
-    for row in in_text(shown, _cell, frame).itertuples(index=False):
+        cells = [_cell(column), *texts[column]]
+        words = [word for text in cells for word in text.split()]
+        longest, least = (max(map(cell_len, parts)) for parts in (cells, words or [""]))
+        whole = numeric or markdown  # a cell of Markdown has one line
+        spare += 0 if whole else longest - least
+        width = None if whole else least
+        justify: Literal["left", "right"] = "right" if numeric else "left"
+        table.add_column(cells[0], justify=justify, no_wrap=whole, min_width=width)
+    for row in texts.itertuples(index=False):
         table.add_row(*row)
-    console().print(table)
+    target = console()
+    most = Measurement.get(target, target.options, table).maximum
+    bounded = sys.stdout.isatty() or "COLUMNS" in os.environ
+    line = shutil.get_terminal_size().columns if bounded else most
+    target.print(table, width=line if most - spare <= line else most, soft_wrap=False)
 
 
 def console() -> Console:
     """
-    Return where text for people goes; a table cut to the width of a pipe would lose columns.
+    Return where text for people goes; lines are as long as they are.
 
     Labels are printed as they are: ``recall[cat]`` is not markup.
     """
-    width = os.get_terminal_size().columns if os.isatty(1) else 0
-    return Console(width=max(500, width), soft_wrap=True, markup=False, emoji=False)
+    return Console(width=1_000_000, soft_wrap=True, markup=False, emoji=False)
 
 
 def printable(text: str) -> str:

@@ -1,7 +1,9 @@
 """The command line as its users meet it: tables, formats, files, one clear line on errors."""
 
+import errno
 import io
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -609,3 +611,56 @@ def test_items_are_planned_drawn_and_reported(capsys, marks, tmp_path):
     code, out, _ = run(capsys, "items", *marks, "--report", tmp_path / "r.md")
     assert code == 0
     assert "30 items" in (tmp_path / "r.md").read_text()
+
+
+def test_an_unforeseen_error_is_not_the_status_of_a_requirement_that_failed(capsys, monkeypatch):
+    def broken(*_, **__):
+        raise KeyError("theta")
+
+    monkeypatch.setattr("bayescm.answers.summary.summary", broken)
+    code, _, err = run(capsys, "interval", *CELLS, "-m", "f1")
+    assert code == 70
+    assert "KeyError" in err.splitlines()[-1]
+    assert "Traceback" in err
+
+
+def test_a_reader_that_leaves_is_not_the_status_of_a_requirement_that_failed(capsys, monkeypatch):
+    def closed(*_, **__):
+        raise BrokenPipeError(errno.EPIPE, "the reader has left")
+
+    monkeypatch.setattr("bayescm.cli.output.say_table", closed)
+    with monkeypatch.context() as streams:  # Typer puts others in the place of these
+        streams.setattr("sys.stdout", sys.stdout)
+        streams.setattr("sys.stderr", sys.stderr)
+        code, _, _ = run(capsys, "interval", *CELLS, "-m", "f1")
+    assert code == 141
+
+
+def test_tables_break_texts_at_the_width_of_a_line_and_never_numbers(capsys, monkeypatch):
+    arguments = ["interval", *CELLS, "-m", "mcc", "-m", "f1"]
+    monkeypatch.delenv("COLUMNS", raising=False)
+    _, unbounded, _ = run(capsys, *arguments)
+    widths = [len(line) for line in unbounded.splitlines()]
+    for columns, fits in ((max(widths) - 1, True), (40, False)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        _, out, _ = run(capsys, *arguments)
+        assert (max(map(len, out.splitlines())) <= columns) is fits
+        assert {word for word in out.split() if "─" not in word} == {
+            word for word in unbounded.split() if "─" not in word
+        }
+
+
+def test_items_say_of_how_many_clusters_slices_and_systems_they_are(tmp_path, capsys):
+    rows = [(i, s, i // 2, i % 2, i / 12) for i in range(12) for s in "uv"]
+    path = tmp_path / "q.csv"
+    pd.DataFrame(rows, columns=["item", "s", "text", "half", "score"]).to_csv(path, index=False)
+    _, out, _ = run(capsys, "items", path, "--system", "s", "--group", "text", "--by", "half")
+    assert out.startswith("12 items in 6 clusters, slices: 2 of half, 2 systems; 0.95 hdi\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "tables"), [("items", False), ("curve", False), ("check", True)]
+)
+def test_the_help_speaks_of_confusion_tables_where_they_are_taken(capsys, command, tables):
+    _, out, _ = run(capsys, command, "--help")
+    assert ("confusion" in out) is tables
