@@ -57,9 +57,12 @@ class Store(Options):
 class Classifier(Store):
     """A classifier in the ledger."""
 
-    classifier: Annotated[str, typer.Option("--classifier", help="Whose evaluation it is.")] = (
-        "classifier"
-    )
+    classifier: Annotated[
+        str | None,
+        typer.Option(
+            "--classifier", help="Whose evaluation it is; needed where the store has several."
+        ),
+    ] = None
 
 
 class Forgetting(Options):
@@ -163,7 +166,8 @@ def _monitor(source: Classifier, memory: Memory, rules: Rules) -> tuple[Any, dic
     from bayescm.online import Ledger
 
     ledger = Ledger(source.store, create=False)
-    return monitor_and_rules(ledger, source.classifier, [memory, rules], source.config)
+    name = source.classifier or ledger.only_classifier()
+    return monitor_and_rules(ledger, name, [memory, rules], source.config)
 
 
 def monitor_and_rules(
@@ -351,6 +355,20 @@ class NewName(Options):
     ] = False
 
 
+def _name_to_add_to(source, ledger):
+    """Return whose batch it is; where nobody says so, and the store has others, raise."""
+    if source.classifier is not None:
+        return source.classifier
+    names = ledger.classifiers()
+    if names and names != [_UNNAMED]:
+        what, todo = "whose batch is it? The store has named classifiers", "pass --classifier"
+        raise fail(what, ..., names[:20], f"{todo} {names[0]!r}; nothing was recorded")
+    return _UNNAMED
+
+
+_UNNAMED = "classifier"  # the name of one in whose store there is no other
+
+
 def _check_is_no_slip(what, name, names, is_new):
     """Raise where a store has other names, and nobody says that this one is new."""
     if names and name not in names and not is_new:
@@ -371,17 +389,18 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
     from bayescm.online.monitor import Monitor
 
     name, keywords = batch.batch_id, {"at": batch.at, "corrects": batch.corrects}
-    columns = columns.with_defaults(tables(source.config).get(source.classifier, {}))
+    ledger, is_new = _ledger(source.store)
+    classifier = _name_to_add_to(source, ledger)
+    columns = columns.with_defaults(tables(source.config).get(classifier, {}))
     types = {"probability": _forecasts, "score": _item_scores, "separator": _several_labels}
     columns_of_types = [option for option in types if getattr(columns, option) is not None]
     if len(columns_of_types) > 1:
         options = [f"--{option}" for option in columns_of_types]
         raise fail("a batch is of one type", options, "one of them", "leave the others out")
     as_table = types[columns_of_types[0]] if columns_of_types else _counts
-    ledger, is_new = _ledger(source.store)
-    is_named = beginning.new or source.classifier in names_of(source.config)
-    _check_is_no_slip("classifier", source.classifier, ledger.classifiers(), is_named)
-    with Monitor(ledger, source.classifier) as monitor:
+    is_named = beginning.new or classifier in names_of(source.config)
+    _check_is_no_slip("classifier", classifier, ledger.classifiers(), is_named)
+    with Monitor(ledger, classifier) as monitor:
         with _at_hand(columns.file) as columns.file:
             table = as_table(columns, monitor.labels())
         batch.refuse_unread()
@@ -389,10 +408,10 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
     # A store without a ledger gets one only now, after a trial in memory: had the batch been
     # refused there, a mistyped address would leave no empty ledger behind.
     if is_new:
-        with Monitor(Ledger(source.store), source.classifier) as monitor:
+        with Monitor(Ledger(source.store), classifier) as monitor:
             added = monitor.add(name, table, **keywords)
     outcome = "recorded" if added else "was there already, nothing changed"
-    print(f"batch {name} of {source.classifier}: {_content(table)}, {outcome}")
+    print(f"batch {name} of {classifier}: {_content(table)}, {outcome}")
 
 
 def _content(batch):
@@ -548,7 +567,7 @@ def _now(monitor, interval, rules):
         "batches": number,
         "examples": sizes_of(batches).values.sum().item(),
         "since": since,
-        "latest": last.latest[:19] + "Z",
+        "latest": monitor.latest()[:19] + "Z",
     }
     for position, (column, value) in enumerate(columns.items()):
         frame.insert(position, column, value)
@@ -643,8 +662,12 @@ def alarms(
         table = monitor.alarms(since=rules.since, new=new.new, **limits)
     shown = ("batch_id", "at", "rule", "sentence", "incident", "on", "acknowledged")
     hidden = [name for name in table.columns if name not in shown]
-    show(table, output, f"{len(table)} alarms", hidden=hidden)
+    show(table, output, _number_of_alarms(len(table)), hidden=hidden)
     return int(fails and not table["acknowledged"].all())
+
+
+def _number_of_alarms(number):
+    return f"{number} {'alarm' if number == 1 else 'alarms'}"
 
 
 @command
@@ -682,7 +705,7 @@ def acknowledge(
         if acknowledgement.batch:
             table = table[table["batch_id"].isin(acknowledgement.batch)]
         acknowledgement.refuse_unread()
-        print(f"{monitor.acknowledge(table, note=note)} alarms acknowledged")
+        print(f"{_number_of_alarms(monitor.acknowledge(table, note=note))} acknowledged")
 
 
 class Picture(Options):

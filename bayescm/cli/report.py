@@ -187,7 +187,7 @@ def report(
 def _report_of_monitor(columns, results, document, measures, prior, interval, monitored, out):
     """Write the report of a classifier of a ledger; return where it is."""
     from bayescm.online import Ledger
-    from bayescm.reporting.monitors import monitor_report, only_classifier
+    from bayescm.reporting.monitors import monitor_report
 
     config = config_file(monitored.config)
     values = {} if config is None else defaults(config)
@@ -198,7 +198,7 @@ def _report_of_monitor(columns, results, document, measures, prior, interval, mo
     groups = [group.with_defaults(values) for group in (measures, prior, monitored)]
     settings = interval.with_defaults(values).keywords() | document.keywords("title")
     with Ledger(store, create=False) as ledger:
-        name = results.classifier or values.get("classifier") or only_classifier(ledger)
+        name = results.classifier or values.get("classifier") or ledger.only_classifier()
         monitor, rules = monitor_and_rules(ledger, name, groups, config)
         settings |= {"classifier": name, **monitor.settings, **rules}
     document.refuse_unread()

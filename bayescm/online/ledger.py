@@ -80,6 +80,11 @@ class Entries(NamedTuple):
     supersedes: np.ndarray
     recorded_at: np.ndarray
 
+    @property
+    def latest(self) -> np.datetime64:
+        """The latest time of observation of the entries that no other supersedes."""
+        return self.at[self.current("at")[-1]]
+
     def current(self, order: str) -> np.ndarray:
         """Return the indices of the entries that no other supersedes, in one of the `ORDERS`."""
         superseded = set(self.supersedes.tolist())
@@ -190,8 +195,8 @@ class Ledger(Database):
         *,
         at: Any = None,
         corrects: str | int | None = None,
-    ) -> tuple[bool, Entry | None]:
-        """Do what `record` does; return also the entry before, or None where there is none."""
+    ) -> tuple[bool, Entry]:
+        """Do what `record` does; return also the entry of the batch."""
         classifier = check_name(classifier, "classifier")
         batch: dict[str, Any] = {
             "batch_id": check_name(batch_id, "batch_id"),
@@ -208,8 +213,8 @@ class Ledger(Database):
             else:
                 last = last_entry(connection, description)
             batch |= encode(counts, description)
-            if _is_recorded(connection, description, batch, last):
-                return False, last
+            if (recorded := _recorded(connection, description, batch, last)) is not None:
+                return False, recorded
             superseded = _superseded(connection, description, batch)
             now = datetime.now(UTC)
             is_late = last is not None and timestamp(now) < last.recorded_at
@@ -221,7 +226,7 @@ class Ledger(Database):
             connection.execute(batch_table.insert(), values)
         if is_late:
             _warn_of_clock(entry.batch_id, now, last)
-        return True, last
+        return True, entry
 
     def read(self, classifier: str, *, after: int = 0) -> Entries:
         """
@@ -295,6 +300,22 @@ class Ledger(Database):
         """Return the names of the classifiers, in alphabetical order."""
         with self.transaction("read the ledger") as connection:
             return _classifiers(connection)
+
+    def only_classifier(self) -> str:
+        """
+        Return the classifier of a ledger that has one, where none is named.
+
+        Raises
+        ------
+        ValueError
+            If the ledger has none, or several.
+        """
+        names = self.classifiers()
+        if len(names) != 1:
+            what = "the store has no batches" if not names else "the store has several classifiers"
+            todo = "name one with classifier=" if names else "add a batch first"
+            raise fail(what, names[:20] or ..., "one classifier", todo)
+        return names[0]
 
     def challenges(self) -> dict[str, dict[str, Any]]:
         """Return labels, positive class and classifiers of the challenges, by their names."""
@@ -440,11 +461,11 @@ def write_description(connection: sa.Connection, description: Description) -> No
     connection.execute(classifier_table.insert(), values)
 
 
-def _is_recorded(connection, description, batch, last):
-    """Say whether the same batch is there already; refuse another one of that name."""
+def _recorded(connection, description, batch, last):
+    """Return the entry of the same batch, or None; refuse another one of that name."""
     old = None if last is None else _find_batch(connection, description, batch["batch_id"], last)
     if old is None:
-        return False
+        return None
     what = f"batch {batch['batch_id']!r} is in the ledger with"
     recorded, received = json.loads(old.payload), json.loads(batch["payload"])
     if recorded != received and description.encoding in (ITEM_SCORES, MULTILABEL):
@@ -470,7 +491,7 @@ def _is_recorded(connection, description, batch, last):
     if batch["at"] not in (None, old.at):
         todo = f"take a new batch_id, with corrects={batch['batch_id']!r} if the time was wrong"
         raise fail(f"{what} another time", batch["at"], f"at={old.at!r}, or none", todo)
-    return True
+    return old
 
 
 def _find_batch(connection, description, batch_id, last):

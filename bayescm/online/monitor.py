@@ -31,7 +31,6 @@ from bayescm.online.encoding import (
     COUNTS,
     FORECASTS,
     as_datetime64,
-    as_utc,
     check_name,
     encoding_of,
     has_item_scores,
@@ -39,7 +38,6 @@ from bayescm.online.encoding import (
     is_binned,
     is_summed,
     sizes_of,
-    timestamp,
     variables_of,
 )
 from bayescm.online.encoding import ITEM_SCORES as ITEM_SCORE_BATCHES
@@ -211,12 +209,12 @@ class Monitor(LedgerClient):
             If the store could not take it. The ledger is intact; send the batch again.
         """
         table = self._as_table(evidence, may_be_empty=corrects is not None)
-        is_new, before = self.ledger.append(
+        is_new, entry = self.ledger.append(
             self.classifier, batch_id, table, at=at, corrects=corrects
         )
-        latest = "" if before is None else before.latest
-        is_late = at is not None and timestamp(as_utc(at)) < latest
-        if is_new and is_late and corrects is None and self._order == "at":
+        is_early = is_new and corrects is None and self._order == "at" and entry.at < entry.latest
+        # The latest of the entry may be the time of a batch that has been corrected.
+        if is_early and entry.at < (latest := self.latest()):
             warnings.warn(
                 f"Batch {str(batch_id)!r} is earlier than the latest, which is of {latest}. "
                 "It is recorded; the history is in order of time, so what was reported since then "
@@ -417,6 +415,10 @@ class Monitor(LedgerClient):
         for batch_id, old in zip(entries.batch_id, entries.supersedes, strict=True):
             originals[batch_id] = originals.get(old, batch_id)
         return originals
+
+    def latest(self) -> str:
+        """Return the latest time of the batches in force, in UTC: 2026-01-31T12:00:00.000000Z."""
+        return f"{self._read().latest}Z"
 
     def labels(self) -> xr.DataArray | None:
         """Return zero counts with the labels of the classifier, or None where it has no batch."""

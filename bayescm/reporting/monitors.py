@@ -20,7 +20,6 @@ from bayescm.reporting import cautions, methods, render, sections
 from bayescm.reporting.recipe import ItemScoresRecipe, MultilabelRecipe, Recipe
 from bayescm.reporting.sample_size_advice import uncertain
 from bayescm.reporting.sections import Picture, Section, Table
-from bayescm.validate import fail
 
 _ROWS = 10  # of the table of forecasts beside what came true
 _FORECASTS = {
@@ -72,7 +71,7 @@ def monitor_report(
     """
     path = render.check_path(path)
     ledger = Ledger(store, create=False)  # to look for a store must not make it
-    name = classifier or only_classifier(ledger)
+    name = classifier or ledger.only_classifier()
     memory: dict[str, Any] = {"forgetting": forgetting, "window": window, "order": order}
     memory |= {"measures": measures, "concentration": concentration}
     with render.own_figures(), Monitor(ledger, name, **memory) as monitor:
@@ -339,16 +338,6 @@ def _doubts(table, chances, had_alarms):
             "There were alarms: what is known is of all batches together, before and after them."
         )
     return lines
-
-
-def only_classifier(ledger: Ledger) -> str:
-    """Return the classifier of a ledger that has one, or raise."""
-    names = list(ledger.classifiers())
-    if len(names) != 1:
-        what = "the store has no batches" if not names else "the store has several classifiers"
-        todo = "name one with classifier=" if names else "add a batch first"
-        raise fail(what, names, "one classifier", todo)
-    return names[0]
 
 
 def _minutes(times):

@@ -361,3 +361,36 @@ def test_a_report_of_items_names_the_command_that_writes_it(capsys, arguments, w
         main(["report", "file.csv", *arguments.split()])
     assert leaving.value.code == 2
     assert f"Write {written_by} --report report.html" in " ".join(capsys.readouterr().err.split())
+
+
+def test_who_is_asked_about_is_the_only_one_or_has_to_be_named(run, tmp_path):
+    (tmp_path / "b.csv").write_text("actual,predicted\n1,1\n0,0\n0,1\n")
+    add = ("add", "b.csv", "--store", "e.db", "--batch")
+    assert run(*add, "1", "--positive", "1", "--classifier", "spam filter")[0] == 0
+    for ask in ("alarms", "incidents", "history"):
+        assert run(ask, "--store", "e.db")[0] == 0
+    code, said = run(*add, "2")
+    assert (code, "--classifier 'spam filter'; nothing was recorded" in said.err) == (2, True)
+    assert run(*add, "1", "--positive", "1", "--classifier", "risk", "--new")[0] == 0
+    others = [("plot", "-o", "p.png"), ("notify", "--log"), ("acknowledge",)]
+    for ask in (*others, ("alarms",), ("incidents",), ("history",)):
+        code, said = run(*ask, "--store", "e.db")
+        assert (code, "the store has several classifiers" in said.err) == (2, True)
+        assert "'classifier'" not in said.err
+        assert "--classifier" in said.err
+
+
+def test_the_latest_batch_is_one_that_counts(run, tmp_path):
+    (tmp_path / "b.csv").write_text("actual,predicted\n1,1\n0,0\n0,1\n")
+    with bcm.online.Monitor(tmp_path / "e.db", "spam") as monitor:
+        counts = bcm.from_cells(tp=8, fn=2, fp=1, tn=9)
+        monitor.add("a", counts, at="2026-01-05")
+        monitor.add("typo", counts, at="2062-01-06")
+        monitor.add("b", counts, at="2026-01-06", corrects="typo")
+        monitor.add("c", counts, at="2026-01-07")  # not earlier than the latest that counts
+        with pytest.warns(UserWarning, match="earlier than the latest, which is of 2026-01-07"):
+            monitor.add("late", counts, at="2026-01-04")
+        state = dashboard_state(monitor.ledger, {})
+        assert state.classifier("spam").latest == "2026-01-07T00:00:00Z"
+    code, said = run("status", "--store", "e.db", "--format", "csv")
+    assert (code, "2026-01-07T00:00:00Z" in said.out, "2062" in said.out) == (0, True, False)

@@ -158,10 +158,11 @@ class DashboardState:
 
     def _classifier_state(self, name, last):
         monitor = self.monitor(name)
-        state = ClassifierState(name, last.batches, latest=last.latest[:19] + "Z")
+        state = ClassifierState(name, last.batches)
         rules = self.rules_of(name)
         try:
             batches = monitor.since_change(**rules)
+            state = state._replace(latest=monitor.latest()[:19] + "Z")
             alarms, incidents = monitor.alarms_and_incidents(**rules)
             return state._replace(
                 in_force=batches.sizes["step"],
