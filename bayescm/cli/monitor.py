@@ -194,7 +194,6 @@ def monitor_and_rules(
     is_one_of_all : bool
         Whether the command line speaks to all classifiers.
     """
-    from bayescm.cli import evidence
     from bayescm.online.encoding import variables_of
     from bayescm.online.monitor import applicable_rules, monitor_of
 
@@ -206,8 +205,10 @@ def monitor_and_rules(
     settings: dict[str, Any] = {}
     for group in groups:
         settings |= group.keywords("forgetting", "window", "measures", "order")
-        if "predicted" in labels.dims and group.has("concentration"):
-            settings |= evidence.prior(group, labels)
+        if group.has("concentration") and (
+            "predicted" in labels.dims or "concentration" in specific
+        ):
+            settings |= _prior_of(group, labels)
     monitor = monitor_of(ledger, classifier, *_parted(settings, specific))
     names = _RULES if is_one_of_all else {*monitor.rules, *table}
     limits: dict[str, Any] = {}
@@ -233,10 +234,26 @@ def _limits_of(limits, measures, variables):
 
 
 def _check_has_prior(classifier, table, labels):
-    """Raise where a prior of counts is in the table of a classifier of other batches."""
-    if "concentration" in table and "predicted" not in labels.dims:
-        what = f"concentration is of counts, and {classifier!r} has none"
+    """Raise where a prior is in the table of a classifier of forecasts, whose prior is fixed."""
+    if "concentration" in table and "bin" in labels.dims:
+        what = f"concentration is of counts or items, and {classifier!r} has forecasts"
         raise fail(what, table["concentration"], "", "take concentration out of its table")
+
+
+def _prior_of(group, labels):
+    """Return the prior of a classifier as its keyword: of cells, or of items a single number."""
+    from bayescm.cli import evidence
+
+    if "predicted" in labels.dims:
+        return evidence.prior(group, labels)
+    if "bin" in labels.dims or group.get("concentration") is None:
+        return {}
+    try:
+        return {"concentration": float(group.concentration)}
+    except ValueError:
+        todo = "write --concentration 0.5"
+        what = "the prior of items is so many at each end, or in each cell"
+        raise fail(what, group.concentration, "one number", todo) from None
 
 
 def _parted(keywords, specific):
@@ -925,8 +942,6 @@ def serve(
 
 def _of_single_classifiers(ledger, config, memory, rules):
     """Return the settings and rules of the classifiers that have a table in the file."""
-    from bayescm.cli import evidence
-
     of_single = {}
     for name, table in tables(config).items():
         of_one, limits = memory.with_defaults(table), rules.with_defaults(table)
@@ -938,7 +953,7 @@ def _of_single_classifiers(ledger, config, memory, rules):
                 raise fail("a prior of a classifier without batches", name, "", todo)
             labels = ledger.empty(name)
             _check_has_prior(name, table, labels)
-            settings |= evidence.prior(of_one, labels)
+            settings |= _prior_of(of_one, labels)
         of_single[name] = settings
     return of_single
 

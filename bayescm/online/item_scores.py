@@ -185,14 +185,12 @@ def sums_of_batches(
             low, high = low - 0.5, high + 0.5
     forms: list[Any] = [measure.form for measure in measures]
     marks = [form.at for form in forms if form.kind == "share"]
-    cuts, rows, scored = cut_points(batches), [], set[Any]()
-    for batch in batches:
+    cuts, rows = cut_points(batches), []
+    for batch, repeated in zip(batches, repeated_items(batches), strict=True):
         z = (2 * batch.score - low - high) / (high - low)
         of_powers = [(z**power).sum() for power in range(1 + len(_POWERS))]
         of_marks = [(batch.score > mark).sum() for mark in marks]
         parts = np.bincount(np.searchsorted(cuts, batch.score, "right"), minlength=len(cuts) + 1)
-        repeated = sum(name in scored for name in batch.item or ())
-        scored.update(batch.item or ())
         at_ends = [(batch.score == end).sum() for end in (low, high)]
         rows.append([*of_powers, *at_ends, *of_marks, repeated, *parts])
     names = [
@@ -206,6 +204,15 @@ def sums_of_batches(
     sums = np.reshape(np.array(rows, float), (len(batches), len(names)))
     attrs = {**facts, "support": (float(low), float(high))}
     return xr.DataArray(sums, {"statistic": names}, ["step", "statistic"], "sums", attrs)
+
+
+def repeated_items(batches: Sequence[ScoredItems]) -> list[int]:
+    """Return how many items of each batch an earlier one of these has too, by their names."""
+    numbers, scored = [], set[Any]()
+    for batch in batches:
+        numbers.append(sum(name in scored for name in batch.item or ()))
+        scored.update(batch.item or ())
+    return numbers
 
 
 def above(mark: float) -> str:

@@ -441,7 +441,20 @@ class Monitor(LedgerClient):
             The latest of `batches`; what is known now is known by these.
         """
         batches = self.batches()
-        return batches[self._starts(batches, rules)[-1] :]
+        return self._part(batches, slice(self._starts(batches, rules)[-1], None))
+
+    def _part(self, batches, part):
+        """Return the batches between changes, of which items are repeated among themselves only."""
+        some = batches[part]
+        if not has_item_scores(batches) or some.sizes["step"] == batches.sizes["step"]:
+            return some
+        from bayescm.online.item_scores import repeated_items
+
+        _, items, coords = self._in_force()
+        of_batch = dict(zip(coords["batch_id"].tolist(), items.tolist(), strict=True))
+        numbers = repeated_items([of_batch[name] for name in some["batch_id"].values.tolist()])
+        is_repeated = some["statistic"] == "repeated"
+        return some.where(~is_repeated, xr.DataArray(numbers, dims="step"))
 
     def n_examples(self, **rules: Any) -> float:
         """Return how many examples or items there are since the latest change."""
@@ -518,7 +531,7 @@ class Monitor(LedgerClient):
 
         starts = self._starts(batches, rules)
         parts = [slice(*ends) for ends in zip(starts, [*starts[1:], None], strict=True)]
-        tables = [discounted(batches[part], **self._memory).values for part in parts]
+        tables = [discounted(self._part(batches, part), **self._memory).values for part in parts]
         number = np.diff([*starts, batches.sizes["step"]])
         since = np.repeat(batches["at"].values[starts], number)
         current = batches.copy(data=np.concatenate(tables))
@@ -745,8 +758,34 @@ class Monitor(LedgerClient):
         history, alarms = self.history(prob=prob, kind=kind, **rules), self.alarms(**rules)
         # The counts say which classes' answers have changed; of the others it is all measures.
         batches = self.batches() if self.encoding == COUNTS else self.observed()
-        floor = rules.get("floor")
-        return bcm.plot_history(history, batches=batches, alarms=alarms, floor=floor)
+        floor, tolerated = rules.get("floor"), self.tolerated(**rules)
+        return bcm.plot_history(
+            history, batches=batches, alarms=alarms, floor=floor, tolerated=tolerated
+        )
+
+    def tolerated(self, **rules: Any) -> dict[str, tuple[float, float]]:
+        """
+        Return from where to where measures of forecasts are tolerated, of counts and items none.
+
+        It is as far as the tolerance on both sides of what right forecasts would show: of
+        calibration in the large from -0.02 to 0.02, of its slope from 0.8 to 1.2.
+
+        Parameters
+        ----------
+        **rules
+            See `alarms`.
+        """
+        from bayescm.online.rules import tolerances
+        from bayescm.online.updating import posterior_of
+
+        batches = self.batches(last=1)
+        if not is_binned(batches):
+            return {}
+        posterior: Any = posterior_of(batches, self._concentration)
+        measures = self._measures(batches)
+        sizes = tolerances(measures, rules.get("tolerance"))
+        right = {m.__name__: float(posterior.if_right(m)[0]) for m in measures}
+        return {name: (right[name] - size, right[name] + size) for name, size in sizes.items()}
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -258,9 +258,14 @@ def _of_forecasts(series, measures, rate, horizon, floor, tolerance):
 
 def _limits_of_forecasts(resolved, floor, tolerance):
     """Return the tolerances and the floors of the measures of forecasts."""
+    return tolerances(resolved, tolerance), _floors(floor, resolved)
+
+
+def tolerances(resolved: Any, tolerance: Any) -> dict[str, float]:
+    """Return tolerances by the names of measures of forecasts, by default `TOLERANCE`."""
     if tolerance is None:
         tolerance = {name: size for name, size in TOLERANCE.items() if among(resolved, name)}
-    return _limits("tolerance", tolerance, resolved, _check_tolerance), _floors(floor, resolved)
+    return _limits("tolerance", tolerance, resolved, _check_tolerance)
 
 
 # The series

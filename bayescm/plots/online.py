@@ -30,6 +30,7 @@ def plot_history(
     batches: xr.DataArray | xr.Dataset | None = None,
     alarms: pd.DataFrame | None = None,
     floor: float | Mapping[str, float] | None = None,
+    tolerated: Mapping[str, tuple[float, float]] | None = None,
     display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
@@ -51,6 +52,9 @@ def plot_history(
         answers have changed; without the batches, in every panel.
     floor : float or mapping of str to float, optional
         Drawn as a line.
+    tolerated : mapping of str to pairs of float, optional
+        From where to where a measure is tolerated, as `online.Monitor.tolerated` returns it: two
+        lines.
     display_names : mapping of str to str, optional
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
         writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
@@ -95,6 +99,8 @@ def plot_history(
                 values = _draw_batches(axes, time, batches, name, where)
                 heights = np.where(np.isnan(values), heights, values)
             _draw_floor(axes, floor, name)
+            for end in (tolerated or {}).get(str(name), ()):
+                axes.axhline(end, color=style.muted(), ls=":", lw=1, label="tolerated")
             if alarms is not None:
                 shown = _of_panel(alarms, name, where, changed, batches)
                 _mark_alarms(axes, time, history, shown, heights)

@@ -277,7 +277,7 @@ def test_the_dashboard_goes_by_the_file_too(two_classifiers, monkeypatch):
     [
         (
             "[classifiers.risk]\nconcentration = 2",
-            "concentration is of counts, and 'risk' has none",
+            "concentration is of counts or items, and 'risk' has forecasts",
         ),
         ("[classifiers.risk]\nmeasures = ['recall']", "recall"),
         ("[classifiers.risk]\nstore = 'x'", "unknown key in monitor.toml: 'store'"),
@@ -394,3 +394,24 @@ def test_the_latest_batch_is_one_that_counts(run, tmp_path):
         assert state.classifier("spam").latest == "2026-01-07T00:00:00Z"
     code, said = run("status", "--store", "e.db", "--format", "csv")
     assert (code, "2026-01-07T00:00:00Z" in said.out, "2062" in said.out) == (0, True, False)
+
+
+def test_the_prior_of_items_is_that_of_the_command_line_or_of_its_table(run, tmp_path):
+    with bcm.online.Ledger(tmp_path / "e.db") as ledger:
+        scores = bcm.from_item_scores([0.2, 0.9, 0.4], range=(0, 1))
+        bcm.online.Monitor(ledger, "marks").add(1, scores)
+        prior = bcm.online.Monitor(ledger, "marks", concentration=9.0).summary()["mean"].tolist()
+        default = bcm.online.Monitor(ledger, "marks").summary()["mean"].tolist()
+
+    def mean(*arguments):
+        code, said = run("status", "--store", "e.db", "--format", "json", *arguments)
+        assert code == 0
+        return [row["mean"] for row in json.loads(said.out)]
+
+    named = ("--classifier", "marks")
+    assert mean(*named, "--concentration", "9") == pytest.approx(prior)
+    assert mean(*named) == pytest.approx(default) != pytest.approx(prior)
+    code, said = run("status", "--store", "e.db", *named, "--concentration", "1,2,3,4")
+    assert (code, "one number" in said.err) == (2, True)
+    (tmp_path / "monitor.toml").write_text("[classifiers.marks]\nconcentration = 9\n")
+    assert mean() == mean(*named) == pytest.approx(prior)

@@ -331,3 +331,20 @@ def test_the_command_line_takes_probabilities(tmp_path, capsys):
     run("plot", "--store", store, "--out", tmp_path / "history.png")
     assert (tmp_path / "history.png").stat().st_size > 0
     run("verify", "--store", store)
+
+
+def test_pictures_show_what_is_tolerated():
+    rng = np.random.default_rng(0)
+    with bcm.online.Monitor("sqlite://", "risk") as monitor:
+        for day in range(3):
+            p = rng.beta(1, 3, 300)
+            monitor.add(day, bcm.from_probabilities((rng.random(300) < p).astype(int), p))
+        tolerated = monitor.tolerated(tolerance={"calibration_slope": 0.3})
+        assert tolerated == {"calibration_slope": pytest.approx((0.7, 1.3), abs=1e-6)}
+        usual = {"calibration_in_the_large": (-0.02, 0.02), "calibration_slope": (0.8, 1.2)}
+        assert monitor.tolerated() == {k: pytest.approx(v, abs=1e-6) for k, v in usual.items()}
+        for axes, lines in zip(monitor.plot().axes, (0, 0, 2, 2), strict=True):
+            assert sum(line.get_label() == "tolerated" for line in axes.lines) == lines
+        state = dashboard_state(monitor.ledger, {})
+        page = pages.classifier(state, "risk", may_acknowledge=False).body.decode()
+        assert page.count("<title>end of what is tolerated</title>") == 4

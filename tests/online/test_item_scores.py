@@ -366,3 +366,19 @@ def test_a_challenge_of_item_scores_is_refused_with_what_compares_them():
     scores = bcm.from_item_scores({"old": [0.2, 0.4], "new": [0.3, 0.5]})
     with pytest.raises(TypeError, match=r"keeps no item scores.*bcm\.compare"):
         Challenge("sqlite://", "c").add("monday", scores)
+
+
+def test_items_that_are_repeated_are_those_of_the_batches_in_force():
+    with Monitor("sqlite://", "m", measures=["mean"]) as monitor:
+        rng = np.random.default_rng(2)
+        questions = [[f"q{i}" for i in range(80)]] * 3 + [[f"r{i}" for i in range(80)]] * 2
+        for day, names in enumerate(questions):
+            scores = rng.beta(8, 2, 80) if day < 3 else rng.beta(2, 8, 80)
+            monitor.add(
+                day, bcm.from_item_scores(scores, item=names, range=(0, 1)), f"2026-01-0{day + 1}"
+            )
+        assert monitor.since_change()["batch_id"].values.tolist() == ["3", "4"]
+        assert "50% of the items in force" in monitor.summary().attrs["caution"]
+        assert "50% of the items in force" in monitor.history().attrs["caution"]
+        every = monitor.history(rate=1e-200)
+        assert "60% of the items in force" in every.attrs["caution"]

@@ -4,6 +4,7 @@ The pages of the dashboard: rendered here, escaped everywhere, asking for nothin
 Their pictures, bars of intervals and bands over time, are numbers for SVG in the templates.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -92,7 +93,9 @@ def classifier(
         ends, observed = state.history(name)
         ends = ends.assign_coords(at=ends[state.settings.get("order") or "at"])
         times = time_axis(ends["at"].values)
-        pictures = panels(ends, observed, current.alarms, state.rules_of(name).get("floor"))
+        rules = state.rules_of(name)
+        tolerated = state.monitor(name).tolerated(**rules)
+        pictures = panels(ends, observed, current.alarms, rules.get("floor"), tolerated)
     return page(
         "classifier.html.j2",
         classifier=current,
@@ -133,8 +136,8 @@ class Panel:
         Where they are.
     dots, marks : list of tuple
         Places of the single batches; places and sentences of alarms.
-    floor : float or None
-        Height of the limit.
+    limits : list of tuple
+        Heights of the limits, and what they are: a floor, or an end of what is tolerated.
     words : str
         What the picture shows.
     """
@@ -146,12 +149,16 @@ class Panel:
     changes: list[float]
     dots: list[tuple[float, float]]
     marks: list[tuple[float, float, str]]
-    floor: float | None
+    limits: list[tuple[float, str]]
     words: str
 
 
 def panels(
-    ends: xr.Dataset, observed: xr.Dataset, alarms: pd.DataFrame, floors: Any
+    ends: xr.Dataset,
+    observed: xr.Dataset,
+    alarms: pd.DataFrame,
+    floors: Any,
+    tolerated: Mapping[str, tuple[float, float]],
 ) -> list[Panel]:
     """
     Return a panel for every measure of a history.
@@ -166,6 +173,8 @@ def panels(
         As `Monitor.alarms` returns them; those of batches that are not shown are left out.
     floors : mapping, float or None
         Limits by measure.
+    tolerated : mapping of str to pairs of float
+        As `Monitor.tolerated` returns it.
     """
     pictures = []
     for name, intervals in ends.data_vars.items():
@@ -176,8 +185,10 @@ def panels(
             interval = intervals.sel(where).transpose("step", "bound").values
             values = observed[name].sel(where).values
             marked = alarms[alarms["measure"].isin([label, *CHANGING])] if len(alarms) else alarms
-            floor = _floor(floors, str(name))
-            pictures.append(_panel(label, interval, values, marked, ends, floor))
+            limits = [(end, "end of what is tolerated") for end in tolerated.get(str(name), ())]
+            if (floor := _floor(floors, str(name))) is not None:
+                limits.append((floor, "floor"))
+            pictures.append(_panel(label, interval, values, marked, ends, limits))
     return pictures
 
 
@@ -187,8 +198,8 @@ def _floor(floors, name):
     return floors
 
 
-def _panel(label, interval, values, alarms, ends, floor):
-    shown = np.concatenate([interval.ravel(), values, [] if floor is None else [floor]])
+def _panel(label, interval, values, alarms, ends, limits):
+    shown = np.concatenate([interval.ravel(), values, [limit for limit, _ in limits]])
     shown = shown[np.isfinite(shown)]
     low, high = (float(shown.min()), float(shown.max())) if len(shown) else (0.0, 1.0)
     x = _across(ends["at"].values)
@@ -209,7 +220,7 @@ def _panel(label, interval, values, alarms, ends, floor):
         [float(x[start]) for start in starts[1:]],
         dots,
         _marks(alarms, ends, x, y, middle),
-        None if floor is None else float(y(floor)),
+        [(float(y(limit)), what) for limit, what in limits],
         f"{label}: now {_pair(interval[-1])}, at the first batch shown {_pair(interval[0])}",
     )
 
