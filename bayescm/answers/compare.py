@@ -27,7 +27,7 @@ from bayescm.answers.interval import (
 )
 from bayescm.answers.tables import Intervals
 from bayescm.distributions.base import Distribution, concatenate
-from bayescm.distributions.decision import check_rope, decide, sentence
+from bayescm.distributions.decision import check_rope, decide, sentence, turned
 from bayescm.distributions.differences import DrawnDifference, independent, independent_tails
 from bayescm.distributions.empirical import Empirical
 from bayescm.distributions.preintegration import FunctionOfDirichlet
@@ -50,8 +50,7 @@ type Members = Mapping[str, xr.DataArray | xr.DataTree]
 type Evidence = xr.DataArray | xr.Dataset | xr.DataTree | Members
 _VERDICT = ["p_better", "p_rope", "p_worse", "expected_loss", "expected_loss_second"]
 _NUMBERS = ["mean", "sd", "lower", "upper"]
-_COLUMNS = ["measure", "first", "second", *_NUMBERS, *_VERDICT, "paired", "sentence"]
-_TABLE_COLUMNS = set(_COLUMNS)
+COLUMNS = ["measure", "first", "second", *_NUMBERS, *_VERDICT, "paired", "sentence"]
 _ASSUMED = " Higher is assumed to be better."
 _PAIRS_AT_ONCE = 2**10  # whose differences are decided together
 
@@ -219,7 +218,7 @@ def compare(
             )
         else:
             better = (difference(*(pair[::-1] if less else pair)) for pair in members)
-        numbers = _decisions(better, rope=_turned(region, less), prob=prob, kind=kind)
+        numbers = _decisions(better, rope=turned(region) if less else region, prob=prob, kind=kind)
         for pair, member, decision in zip(pairs, members, numbers, strict=True):
             row = where | _numbers_of_contrast(decision, less, contrast)
             if kernel.ideal is not None and not posterior.measured:
@@ -227,13 +226,17 @@ def compare(
                 row |= _verdict(first - second, rope=region, prob=prob, kind=kind)
             row |= {"first": names[pair[0]], "second": names[pair[1]], "paired": paired}
             words = sentence(
-                _displayed(row, display_names), rope=region, prob=prob, contrast=contrast
+                _displayed(row, kernel, display_names),
+                rope=region,
+                prob=prob,
+                contrast=contrast,
+                lower_is_better=less,
             )
             words = _sentence_with_labels(row, words, display_names)
             row["sentence"] = words + _ASSUMED * kernel.direction_assumed
             rows.append(row)
-    leading = [key for key in rows[0] if key not in _TABLE_COLUMNS]
-    columns = [*leading, *_COLUMNS]
+    leading = [key for key in rows[0] if key not in COLUMNS]
+    columns = [*leading, *COLUMNS]
     table = Intervals({column: [row.get(column, np.nan) for row in rows] for column in columns})
     table.attrs = {"prob": prob, "kind": kind, "rope": region, "contrast": contrast}
     if posterior.how == CorrelatedT.how:  # differences by another model than intervals
@@ -248,11 +251,6 @@ def compare(
     if caveats:
         table.attrs["caution"] = " ".join(caveats)
     return table
-
-
-def _turned(rope, less):
-    """Return the rope of how much the first is better: where less is better, signs turn."""
-    return (-rope[1], -rope[0]) if less else rope
 
 
 # A mapping whose members have what is compared themselves: the table of each, below each other.
@@ -293,6 +291,8 @@ def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFra
     ValueError
         If they are of another ``prob``, ``rope``, ``kind`` or ``contrast``.
     """
+    if not tables:
+        raise fail("no comparisons", {}, "one or more", 'pass {"wdbc": compare(...), ...}')
     parts, cautions = [], []
     attrs: dict[str, Any] = {}
     for name, table in tables.items():
@@ -673,15 +673,17 @@ def _numbers_of_contrast(numbers, less, contrast):
     return numbers
 
 
-def _displayed(row, display_names):
+def _displayed(row, kernel, display_names):
     """Return a row of a comparison with the display names of its measure and of the pair."""
+    if kernel.ideal is not None:  # the interval is not of what the verdict is of: who is nearer
+        row = {name: value for name, value in row.items() if name not in ("lower", "upper")}
     names = {side: display_label(row[side], display_names) for side in ("first", "second")}
     return row | names | {"measure": display_name(row["measure"], display_names)}
 
 
 def _sentence_with_labels(row, words, display_names):
     """Say where, if the row is about one position along the further dims."""
-    where = {dim: label for dim, label in row.items() if dim not in _TABLE_COLUMNS}
+    where = {dim: label for dim, label in row.items() if dim not in COLUMNS}
     return _at(where, words, display_names) if where else words
 
 

@@ -38,6 +38,11 @@ def check_rope(rope: Any) -> tuple[float, float]:
     return float(ends[0]), float(ends[1])
 
 
+def turned(rope: tuple[float, float]) -> tuple[float, float]:
+    """Return the rope of second - first: where lower is better, of how much the first is better."""
+    return -rope[1], -rope[0]
+
+
 def decide(
     distribution: Distribution,
     *,
@@ -88,21 +93,25 @@ def sentence(
     rope: tuple[float, float],
     prob: float,
     contrast: str = "difference",
+    lower_is_better: bool = False,
 ) -> str:
     """
     Say in words what a row of a comparison says; the verdict follows the ROPE triple alone.
 
-    A verdict needs a probability of at least ``prob``; without one the sentence says so.
+    A verdict needs a probability of at least ``prob``; without one the sentence says so. It is of
+    one side, so that it may stand beside an interval of as much mass that is not wholly beyond the
+    rope: the sentence then says this too.
     """
     first, second, what = f"{row['first']}", f"{row['second']}", row["measure"]
     if np.isnan(row["p_better"]):
         return f"{what} is undefined for {first} or {second}: no verdict is possible."
-    low, high, width = _margins(rope, contrast)
+    low, high, width = _margins(turned(rope) if lower_is_better else rope, contrast)
     better, worse, same = (_percent(row[f"p_{key}"], prob) for key in ("better", "worse", "rope"))
+    beside = _interval_within(row, rope, prob, contrast)
     if row["p_better"] >= prob:
-        return f"{first} is better than {second} in {what}{high} (probability {better})."
+        return f"{first} is better than {second} in {what}{high} (probability {better}{beside})."
     if row["p_worse"] >= prob:
-        return f"{first} is worse than {second} in {what}{low} (probability {worse})."
+        return f"{first} is worse than {second} in {what}{low} (probability {worse}{beside})."
     if row["p_rope"] >= prob:
         if not width:
             return f"{first} and {second} are equal in {what} (probability {same})."
@@ -112,6 +121,16 @@ def sentence(
     same = f"equivalent {same}, " if width else ""
     chances = f"probability of better {better}, {same}worse {worse}"
     return f"It is open whether {first} differs from {second} in {what}{margin} ({chances})."
+
+
+def _interval_within(row, rope, prob, contrast):
+    """Say that the interval holds what the verdict leaves out, if it does."""
+    none = 1.0 if contrast == "ratio" else 0.0
+    ends = row.get("lower", np.nan), row.get("upper", np.nan)
+    if not (ends[0] <= none + rope[1] and ends[1] >= none + rope[0]):
+        return ""
+    within = f"{none:g}" if rope == (0.0, 0.0) else f"{contrast}s within the margin"
+    return f", one-sided; the {100 * prob:.4g}% interval of the {contrast} holds {within}"
 
 
 def _margins(rope, contrast):

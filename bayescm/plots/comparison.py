@@ -1,11 +1,12 @@
 """Comparisons of classifiers: differences with their intervals, ranks, and tiers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from bayescm.answers.compare import COLUMNS, below_each_other
 from bayescm.answers.ranks import ranks
 from bayescm.distributions.decision import chance, check_rope
 from bayescm.measures.display_names import (
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def plot_differences(
-    table: pd.DataFrame,
+    table: pd.DataFrame | Mapping[Any, pd.DataFrame],
     *,
     dim: str | None = None,
     rope: Any = None,
@@ -39,8 +40,8 @@ def plot_differences(
 
     Parameters
     ----------
-    table : DataFrame
-        As `bayescm.compare` returns it.
+    table : DataFrame or mapping of label to DataFrame
+        As `bayescm.compare` returns it; a mapping holds one for each data set.
     dim : str, optional
         The column whose values share the rows of a measure and a pair and have a colour each, such
         as ``"data_set"``; by default every difference has a row with a name of its own.
@@ -77,7 +78,12 @@ def plot_differences(
     1
     """
     allowed, todo = "the table of a comparison", "pass compare(evidence, measures)"
+    if isinstance(table, Mapping):
+        for part in table.values():
+            check_is(part, pd.DataFrame, allowed, "a DataFrame for each data set", todo)
+        table = below_each_other(table, "data_set")
     check_is(table, pd.DataFrame, allowed, "a DataFrame", todo)
+    table = _without_index(table)
     missing = [name for name in ("measure", "lower", "upper", "p_better") if name not in table]
     if missing:
         raise fail(f"not {allowed}", list(table.columns), f"with a column {missing[0]}", todo)
@@ -118,6 +124,12 @@ def plot_differences(
     return page.figure
 
 
+def _without_index(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with the named levels of its index, as of ``pd.concat``, as columns."""
+    named = [name for name in table.index.names if name is not None]
+    return table.reset_index(named).reset_index(drop=True)
+
+
 def _facts(table, stated):
     """Return rope, prob, kind and contrast of a comparison, or raise where others are said."""
     facts = {"rope": 0.0, "prob": 0.95, "kind": "hdi", "contrast": "difference"}
@@ -133,7 +145,7 @@ def _facts(table, stated):
 
 def _arranged(table, dim, sign, display_names):
     """Add to each row its member of the dim, its label, and its height from the top."""
-    index = list(table.columns[: table.columns.get_loc("measure")])
+    index = [name for name in table if name not in COLUMNS]
     if dim is not None and dim not in index:
         todo = suggest(dim, index) or "leave dim out"
         raise fail("the comparison has no such column", dim, index or "none", todo)

@@ -355,6 +355,51 @@ def test_the_sentence_is_exact_about_margins(shares, rope, contrast, words):
     assert words in sentence(row, rope=rope, prob=0.95, contrast=contrast)
 
 
+@pytest.mark.parametrize(
+    ("ends", "rope", "contrast", "words"),
+    [
+        (
+            (-0.001, 0.1),
+            0.0,
+            "difference",
+            ", one-sided; the 95% interval of the difference holds 0).",
+        ),
+        ((0.001, 0.1), 0.0, "difference", "(probability 97%)."),
+        (
+            (0.005, 0.1),
+            0.01,
+            "difference",
+            "interval of the difference holds differences within the m",
+        ),
+        ((0.999, 1.1), 0.0, "ratio", "interval of the ratio holds 1)."),
+    ],
+)
+def test_the_sentence_says_where_the_interval_beside_it_holds_what_it_leaves_out(
+    ends, rope, contrast, words
+):
+    row = dict(zip(("p_better", "p_rope", "p_worse"), (0.97, 0.0, 0.03), strict=True))
+    row |= dict(zip(("lower", "upper"), ends, strict=True))
+    row |= {"first": "a", "second": "b", "measure": "f1"}
+    assert words in sentence(row, rope=check_rope(rope), prob=0.95, contrast=contrast)
+
+
+def test_one_sided_verdicts_beside_intervals_of_compare(both):
+    table = bcm.compare(both, ["accuracy", "error_rate", "recall", "f1"], prob=0.5)
+    for _, row in table.iterrows():
+        assert ("one-sided" in row["sentence"]) == (row["lower"] <= 0 <= row["upper"])
+
+
+@pytest.mark.parametrize(("measure", "margin"), [("accuracy", 0.01), ("error_rate", 0.02)])
+def test_the_margin_is_that_of_the_side_of_the_verdict(measure, margin):
+    actual = np.repeat([0, 1], 200)
+    answers = {"a": actual, "b": np.where(np.arange(400) % 4, actual, 1 - actual)}
+    table = bcm.compare(bcm.from_classifiers(actual, answers), measure, rope=(-0.02, 0.01))
+    assert (
+        f"a is better than b in {measure.replace('_', ' ')} by more than {margin}"
+        in (table["sentence"][0])
+    )
+
+
 @pytest.mark.long
 def test_the_sentence_says_which_group_it_is_about():
     rng = np.random.default_rng(2)

@@ -1,6 +1,7 @@
 """The picture of ranks shows the table of ranks."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayescm as bcm
@@ -70,3 +71,19 @@ def test_data_sets_share_the_rows_of_a_pair():
     assert legend == ["data set iris", "data set wine"]
     with pytest.raises(ValueError, match=r"no such column: 'dataset'\. Did you mean 'data_set'"):
         bcm.plot_differences(table, dim="dataset")
+
+
+def test_comparisons_of_data_sets_have_a_row_for_each_however_they_are_joined():
+    answers = {"a": [1, 1, 0, 1] * 9, "b": [1, 0] * 18}
+    both = bcm.from_classifiers([1, 1, 0, 0] * 9, answers)
+    tables = {name: bcm.compare(both, "accuracy") for name in ("wdbc", "heart")}
+    last_column = pd.concat([part.assign(data_set=name) for name, part in tables.items()])
+    forms = [tables, pd.concat(tables, names=["data_set"]), last_column]
+    for joined in (*forms, bcm.compare({"wdbc": both, "heart": both}, "accuracy")):
+        axes = bcm.plot_differences(joined).axes[0]
+        labels = [text.get_text() for text in axes.get_yticklabels()]
+        assert labels == ["wdbc accuracy: a − b", "heart accuracy: a − b"]
+        figure = bcm.plot_differences(joined, dim="data_set")
+        assert len(figure.axes[0].get_yticklabels()) == 1
+    with pytest.raises(TypeError, match="not the table of a comparison"):
+        bcm.plot_differences({"wdbc": both})
