@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +19,7 @@ from bayescm.cli.options import (
     command,
     file_with,
 )
-from bayescm.validate import fail, suggest
+from bayescm.validate import fail
 
 
 class Parts(Options):
@@ -231,6 +230,11 @@ class ScoreQuestion(Question):
         float | None,
         typer.Option("--difference", help="Plan: how many items show this difference of two."),
     ] = None
+    assurance: Annotated[
+        float,
+        typer.Option("--assurance", help="Plan: probability that the goal is reached."),
+        BelongsWith("--width or --difference"),
+    ] = 0.9
 
 
 class AnswerQuestion(Question):
@@ -265,8 +269,12 @@ def items(
         raise fail("--lower-is-better changes nothing here", ..., "a comparison", todo)
     data = evidence.item_scores(columns)
     if goals:
-        keywords = {**goals, **interval.keywords("prob")}
-        show(_plans_of_pairs(data, question, keywords), output)
+        from bayescm.planning.item_scores import plan_item_scores
+
+        keywords = {**goals, **interval.keywords("prob"), **question.keywords("assurance")}
+        if data["item_score"].sizes.get("classifier", 1) > 2 and question.reference is not None:
+            keywords |= {"reference": question.reference}
+        show(plan_item_scores(data, **keywords), output)
         return None
     count = _count(data, "item")
     facts = {"items": data.sizes["item"], "model": "item_scores"}
@@ -467,30 +475,6 @@ def _report(data, names, columns, question, interval, output):
     keywords = {"measures": names, "source": columns.file, **interval.keywords()}
     written = report(data, path, progressbar=True, **keywords)
     say(f"written to {written}")
-
-
-def _plans_of_pairs(data, question, keywords):
-    """Return the plan of one system or of two, or one of every pair of several."""
-    import pandas as pd
-
-    from bayescm.planning.item_scores import plan_item_scores
-
-    names = data["classifier"].values.tolist() if "classifier" in data.dims else []
-    if len(names) < 3:
-        return plan_item_scores(data, **keywords)
-    reference = question.reference
-    if reference is not None and reference not in names:
-        raise fail("the reference is not a classifier", reference, names, suggest(reference, names))
-    pairs = [(name, reference) for name in names if name != reference]
-    if reference is None:
-        pairs = list(combinations(names, 2))
-    plans = []
-    for first, second in pairs:
-        plan = plan_item_scores(data.sel(classifier=[first, second]), **keywords)
-        plan.insert(0, "second", second)
-        plan.insert(0, "first", first)
-        plans.append(plan)
-    return pd.concat(plans, ignore_index=True)
 
 
 def _plans(data, measures, keywords):

@@ -1,5 +1,6 @@
 """``bayescm plan``, ``label`` and ``elicit``: what to collect, and what is known before."""
 
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -128,7 +129,9 @@ def plan(goal: Goal, expected: Expected, certainty: Certainty, output: TablePlan
         keywords |= expected.keywords("prevalence") | certainty.keywords("level")
         if "expect" not in keywords:
             raise fail("--above needs --expect", ..., "a plausible value", "pass --expect 0.9")
-        frame = planning.plan_above(measure if len(measures) == 1 else measures, **keywords)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the line below the table says it
+            frame = planning.plan_above(measure if len(measures) == 1 else measures, **keywords)
     elif goal.difference is not None:
         keywords |= expected.keywords("agreement") | certainty.keywords("margin", "p_better")
         frame = planning.plan_comparison(measure, **keywords)
@@ -137,15 +140,13 @@ def plan(goal: Goal, expected: Expected, certainty: Certainty, output: TablePlan
         frame = planning.plan_auc(**{"expect": 0.5, **keywords})
     else:
         pilot = {} if expected.pilot is None else {"pilot": _pilot(expected.pilot)}
-        keywords |= pilot | certainty.keywords("prob", "kind")
-        frame = planning.plan(measure, **keywords, **expected.keywords("prevalence"))
+        keywords |= pilot | certainty.keywords("prob", "kind") | expected.keywords("prevalence")
+        frame = planning.plan(measure, **keywords)
 
         def picture():
             from bayescm.plots import plot_plan
 
-            # The curve is over what the measure is a proportion of, not over patients.
-            size = frame["needed" if "needed" in frame else "n"].iloc[0]
-            return plot_plan(measure, n=int(size), **keywords)
+            return plot_plan(measure, n=int(frame["n"].iloc[0]), **keywords)
 
     show(frame, output, picture=picture, closing=_of_patients(frame, measure))
 

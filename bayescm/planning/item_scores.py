@@ -17,10 +17,13 @@ References
 Cochran, W. G. (1977). Sampling Techniques, 3rd edition. Wiley.
 """
 
+from itertools import combinations
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
 from bayescm.evidence.item_scores import as_item_scores
@@ -32,7 +35,7 @@ from bayescm.planning.proportions import (
     size_for_width,
 )
 from bayescm.posteriors.item_scores import by_moments, dirichlet_mean
-from bayescm.validate import check_number, check_prob, check_seed, check_whole, fail
+from bayescm.validate import check_number, check_prob, check_seed, check_whole, fail, suggest
 
 _PSEUDO_ITEMS = 0.5  # at each end of the range, as `models.item_scores` has them by default
 _FEWEST_ITEMS = 10  # of a pilot
@@ -44,6 +47,7 @@ def plan_item_scores(
     width: float | None = None,
     difference: float | None = None,
     assurance: float = 0.9,
+    reference: Any = None,
     prob: float = 0.95,
     replications: int = 400,
     random_seed: int = 0,
@@ -55,8 +59,9 @@ def plan_item_scores(
     ----------
     pilot : Dataset
         Scores so far, from `bayescm.from_item_scores`, of ten items or more: of one system, or of
-        two, whose paired difference the plan is then of. Of items in ten clusters or more the plan
-        is in clusters, of as many items as those of the pilot have.
+        two, whose paired difference the plan is then of, or of more, which are planned pair by
+        pair. Of items in ten clusters or more the plan is in clusters, of as many items as those of
+        the pilot have.
     width : float, optional
         The largest acceptable width of the interval.
     difference : float, optional
@@ -64,6 +69,8 @@ def plan_item_scores(
         it is true.
     assurance : float in (0, 1), default 0.9
         Probability of reaching the goal, over future sets of items.
+    reference : label, optional
+        Of three systems or more the one that each other is compared with; by default all pairs.
     prob : float in (0, 1), default 0.95
         Mass of the interval, which is equal-tailed.
     replications : int >= 100, default 400
@@ -72,7 +79,7 @@ def plan_item_scores(
 
     Returns
     -------
-    DataFrame, one row
+    DataFrame, one row, or one of each pair of three systems or more (columns first, second)
         As `bayescm.plan` returns it; ``unit`` says of how many items clusters are on average.
 
     Raises
@@ -95,6 +102,15 @@ def plan_item_scores(
     check_share("assurance", assurance)
     check_prob(prob), check_seed(random_seed)
     check_whole("replications", replications, 100, "sets of items", 400)
+    asked = {"width": width, "difference": difference, "assurance": assurance, "prob": prob}
+    asked |= {"replications": replications, "random_seed": random_seed}
+    systems = as_item_scores(pilot)["item_score"]
+    names = systems["classifier"].values.tolist() if "classifier" in systems.dims else []
+    if len(names) > 2:
+        return _of_pairs(pilot, names, reference, asked)
+    if reference is not None:
+        todo = "leave it out"
+        raise fail("a reference is of three systems or more", reference, "none", todo)
     score, ends, cluster = _pilot(pilot, difference is not None)
     units = len(score) if cluster is None else cluster.max() + 1
     if difference is not None:
@@ -123,7 +139,7 @@ def plan_item_scores(
     else:
         n, reached = _smallest(lambda n: _shown(simulate(n), difference), assurance, units)
         goal = f"{prob:.4g} interval without 0 if the difference is {difference:.4g}"
-        error = np.nan
+        error = _error_of_power(n, reached, prob, replications)
     measure = (
         "mean" if width is not None and pilot["item_score"].ndim == 1 else "difference of mean"
     )
@@ -132,6 +148,35 @@ def plan_item_scores(
         unit = f"clusters, of {len(score) / units:.3g} items on average"
         how = f"{replications} simulated sets of clusters"
     return plan_table(measure, goal, reached, n, unit, error, how)
+
+
+def _of_pairs(pilot, names, reference, asked):
+    """Return a row for each pair of systems, or for each with a reference."""
+    if reference is not None and reference not in names:
+        raise fail("the reference is not a classifier", reference, names, suggest(reference, names))
+    pairs = list(combinations(names, 2))
+    if reference is not None:
+        pairs = [(name, reference) for name in names if name != reference]
+    plans = []
+    for first, second in pairs:
+        row = plan_item_scores(pilot.sel(classifier=[first, second]), **asked)
+        row.insert(0, "second", second)
+        row.insert(0, "first", first)
+        plans.append(row)
+    return pd.concat(plans, ignore_index=True)
+
+
+def _error_of_power(n, reached, prob, replications):
+    """
+    Return the standard error of a number of items at which a share of simulated sets is reached.
+
+    The power is about Phi(c sqrt(n) - z) with the quantile z of the interval, so that its
+    derivative by log n is phi(x) (x + z) / 2 with x its own quantile.
+    """
+    share = min(max(reached, 1 / replications), 1 - 1 / replications)
+    x, z = ndtri(share), ndtri((1 + prob) / 2)
+    slope = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi) * (x + z) / 2
+    return n * np.sqrt(share * (1 - share) / replications) / slope
 
 
 def _pilot(pilot, paired):
@@ -146,10 +191,9 @@ def _pilot(pilot, paired):
     if "judge_score" in pilot:
         todo = "pilot.drop_vars('judge_score') plans for people's scores without a judge"
         raise fail("a plan is of scores of people", "a judge", "none", todo)
-    if len(score) > 2 or (paired and len(score) != 2):
-        todo = "select: pilot.sel(classifier=['a', 'b'])"
-        allowed = "two" if paired else "one or two"
-        raise fail("a plan is of one system, or of two", len(score), allowed, todo)
+    if paired and len(score) != 2:
+        todo = "pass the scores of two systems, or a width"
+        raise fail("a difference is of two systems", len(score), "two", todo)
     ends = np.array([])
     if "lowest" in pilot.coords:
         ends = np.array([pilot["lowest"].item(), pilot["highest"].item()])

@@ -10,6 +10,7 @@ the assurance has saw teeth in n: a plan is the size from which on it does not f
 Of other measures whole test sets are simulated, whose intervals shrink about as 1 / sqrt(n).
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -104,6 +105,12 @@ def plan(
           n      unit  needed  p_too_few
     0  1147  examples     226      0.389
     """
+    if isinstance(measure, Sequence) and not isinstance(measure, str):
+        todo = (
+            "plan each on its own, or, to show that sensitivity and specificity exceed what is "
+            "required, both at once by planning.plan_above"
+        )
+        raise fail("a width is planned of one measure", list(measure), "one", todo)
     kernel = resolve(measure)
     check_prob(prob), check_kind(kind)
     check_share("width", width)
@@ -140,6 +147,7 @@ def width_curve(
     *,
     expect: float | None = None,
     pilot: xr.DataArray | None = None,
+    prevalence: float | None = None,
     assurance: float = 0.9,
     prob: float = 0.95,
     kind: str = "hdi",
@@ -149,10 +157,11 @@ def width_curve(
 
     Parameters
     ----------
-    measure, expect, pilot, assurance, prob, kind
+    measure, expect, pilot, prevalence, assurance, prob, kind
         See `plan`.
     sizes : array_like of int
-        Sizes of the test set, in the unit of the measure.
+        Sizes of the test set, in the unit of the measure; with a prevalence in examples, whose
+        number of positives is taken at evenly spaced quantiles.
 
     Returns
     -------
@@ -170,24 +179,35 @@ def width_curve(
     check_share("assurance", assurance)
     kernel = resolve(measure)
     exact = _is_proportion(kernel, pilot)
+    if prevalence is not None:
+        _check_one_class(kernel, prevalence)
     if exact:
         interval_width = partial(_interval_width, _prior(kernel), prob, kind)
         outcomes = _truth(kernel, expect, pilot).outcomes
+        share = prevalence if kernel.unit == "positives" else 1 - (prevalence or 0)
     else:
         simulate = _simulator(kernel, pilot, prob, kind, replications=1000, random_seed=0)
     rows = []
     for n in np.asarray(sizes, int).tolist():
         if exact:
-            x, probability = outcomes(n)
-            widths = interval_width(x, n)
+            of_class = [n] if prevalence is None else _numbers_of_class(n, share)
+            tables = [(*outcomes(number), number) for number in of_class]
+            widths = np.concatenate([interval_width(x, number) for x, _, number in tables])
+            probability = np.concatenate([chance for _, chance, _ in tables]) / len(of_class)
         else:
             widths = simulate(n)
             probability = np.full(len(widths), 1 / len(widths))
         order = np.argsort(widths)
-        index = np.searchsorted(probability[order].cumsum(), assurance * (1 - 1e-12))
+        index = int(np.searchsorted(probability[order].cumsum(), assurance * (1 - 1e-12)))
         assured = widths[order][min(index, len(widths) - 1)]
         rows.append((n, np.average(widths, weights=probability), assured))
     return pd.DataFrame(rows, columns=["n", "mean", "assured"])
+
+
+def _numbers_of_class(n, share):
+    """Return how many of n examples are of a class of this share, at 20 quantiles of as much."""
+    levels = (np.arange(20) + 0.5) / 20
+    return np.ceil(special.bdtrik(levels, n, share)).astype(int).tolist()
 
 
 def _is_proportion(kernel, pilot):
@@ -359,6 +379,12 @@ def plan_above(
         two measures have no prevalence or are of the same class, or one that has a prevalence is
         not of one class.
 
+    Warns
+    -----
+    UserWarning
+        If a test set of n examples has fewer positives or negatives than reach the goal by
+        themselves more often than not, of which the assurance takes account.
+
     Notes
     -----
     The assurance is summed exactly over all outcomes; of two measures also over the number of
@@ -372,10 +398,10 @@ def plan_above(
          n       unit
     0  115  positives
     >>> both = ["sensitivity", "specificity"]
-    >>> table = plan_above(both, above=[0.8, 0.7], expect=[0.9, 0.85], prevalence=0.2)
+    >>> table = plan_above(both, above=[0.8, 0.7], expect=[0.9, 0.85], prevalence=0.6)
     >>> table[["n", "unit", "needed_positives", "needed_negatives"]]
          n      unit  needed_positives  needed_negatives
-    0  542  examples               115                67
+    0  213  examples               115                67
     """
     if isinstance(measure, Sequence) and not isinstance(measure, str):
         kernels = [resolve(name) for name in measure]
@@ -396,13 +422,31 @@ def plan_above(
     reach, unit = reaches[0], units[0]
     teeth = [_tooth(value) for value in required]
     if len(kernels) == 1 and prevalence is not None:
-        return _plan_of_examples(kernels[0], goal, reach, prevalence, assurance, tooth=teeth[0])
+        table = _plan_of_examples(kernels[0], goal, reach, prevalence, assurance, tooth=teeth[0])
+        return _warned_of_few(table, f"{table['needed'][0]:,} {unit}")
     if len(kernels) != 1:
         _check_both_classes(units, prevalence)
         by_class = dict(zip(units, zip(reaches, teeth, strict=True), strict=True))
-        return _plan_of_both_classes(measures, goal, by_class, prevalence, assurance)
+        table = _plan_of_both_classes(measures, goal, by_class, prevalence, assurance)
+        positives, negatives = table["needed_positives"][0], table["needed_negatives"][0]
+        return _warned_of_few(table, f"{positives:,} positives or {negatives:,} negatives")
     n, reached = smallest_size(reach, assurance, tooth=teeth[0])
     return plan_table(" and ".join(measures), goal, reached, n, unit, 0.0, "exact")
+
+
+def _warned_of_few(table, needed):
+    """Return a plan; say so where its examples more often than not are fewer of a class."""
+    row = table.iloc[0]
+    if row["p_too_few"] > 0.5:
+        warnings.warn(
+            f"{row['n']:,} examples have fewer than the {needed} that would reach the goal by "
+            f"themselves with probability p_too_few = {row['p_too_few']:.2g}. The assurance of "
+            f"{row['assurance']:.2g} takes this into account: of fewer the goal is reached too, "
+            "only less surely.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return table
 
 
 def _tooth(above):

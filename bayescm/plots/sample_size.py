@@ -91,6 +91,7 @@ def plot_plan(
     assurance: float = 0.9,
     expect: float | None = None,
     pilot: xr.DataArray | None = None,
+    prevalence: float | None = None,
     prob: float = 0.95,
     kind: str = "hdi",
     n: int | None = None,
@@ -108,8 +109,9 @@ def plot_plan(
         The width wanted, drawn as a line.
     assurance : float in (0, 1)
         Probability that the interval is no wider than the upper curve.
-    expect, pilot, prob, kind
-        See `bayescm.plan`.
+    expect, pilot, prevalence, prob, kind
+        See `bayescm.plan`. With a prevalence the axis counts examples, such as patients, who have
+        as many of the class of the measure as is to be expected.
     n : int, optional
         The size of interest, by default 1000: the axis runs from a tenth to three times this. It is
         drawn as a line where it is passed.
@@ -132,8 +134,9 @@ def plot_plan(
     middle = n or 1000
     sizes = np.unique(np.geomspace(max(4, middle / 10), 3 * middle, 25).astype(int))
     asked: dict[str, Any] = {"expect": expect, "pilot": pilot, "prob": prob, "kind": kind}
-    widths = width_curve(measure, sizes, assurance=assurance, **asked)
+    widths = width_curve(measure, sizes, assurance=assurance, prevalence=prevalence, **asked)
     kernel = resolve(measure)
+    unit = (kernel.unit or "examples") if prevalence is None else "examples"
     with canvas((6, 3.6), ax=ax) as page:
         axes = page.axes
         axes.plot(widths["n"], widths["mean"], color=style.color(0), label="mean")
@@ -147,7 +150,7 @@ def plot_plan(
             axes.annotate(f"n = {n:,}", top, (4, -12), textcoords="offset points")
         ticks = [t for k in range(9) for t in (10**k, 2 * 10**k, 5 * 10**k)]
         ticks = [t for t in ticks if sizes[0] <= t <= sizes[-1]]
-        axes.set(xscale="log", xlabel=kernel.unit or "examples", ylabel="width of the interval")
+        axes.set(xscale="log", xlabel=unit, ylabel="width of the interval")
         axes.set_xticks(ticks, [f"{t:,}" for t in ticks])
         axes.minorticks_off()
         bare(axes)

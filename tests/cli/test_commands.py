@@ -588,7 +588,7 @@ def test_plans_of_three_systems_are_of_every_pair(capsys, tmp_path):
     asked = ["--system", "system", "--width", ".3", "--format", "json"]
     _, out, _ = run(capsys, "items", path, *asked)
     assert [row["first"] + row["second"] for row in json.loads(out)] == ["ab", "ac", "bc"]
-    _, out, _ = run(capsys, "items", path, *asked, "--reference", "c")
+    _, out, _ = run(capsys, "items", path, *asked, "--assurance", "0.5", "--reference", "c")
     assert [row["first"] + row["second"] for row in json.loads(out)] == ["ac", "bc"]
     code, _, err = run(capsys, "items", path, *asked, "--reference", "d")
     assert (code, "the reference is not a classifier" in err) == (2, True)

@@ -30,7 +30,7 @@ def test_a_difference_takes_as_many_items_as_the_power_of_a_test():
     [
         ({}, "one goal"),
         ({"width": 0.1, "difference": 0.1}, "one goal"),
-        ({"difference": 0.1}, "one system, or of two"),
+        ({"difference": 0.1}, "a difference is of two systems"),
         ({"width": 0.05, "replications": 3}, "replications"),
     ],
 )
@@ -58,3 +58,23 @@ def test_items_in_clusters_are_planned_in_clusters():
     weighed = bcm.from_item_scores(scores, weights=1 + scores, weights_are="importance")
     with pytest.raises(ValueError, match="items that count alike"):
         plan_item_scores(weighed, width=0.06)
+
+
+def test_three_systems_are_planned_pair_by_pair_with_an_error():
+    rng = np.random.default_rng(3)
+    shared = 0.5 * rng.random(60)
+    systems = {name: shared + 0.5 * rng.random(60) for name in "abc"}
+    pilot = bcm.from_item_scores(systems, range=(0, 1))
+    asked = {"difference": 0.06, "assurance": 0.8, "replications": 200}
+    plans = plan_item_scores(pilot, **asked)
+    pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+    assert list(zip(plans["first"], plans["second"], strict=True)) == pairs
+    (alone,) = plan_item_scores(pilot.sel(classifier=["a", "b"]), **asked).itertuples()
+    assert plans.loc[0, "n"] == alone.n
+    of_reference = plan_item_scores(pilot, **asked, reference="b")
+    assert of_reference[["first", "second"]].values.tolist() == [["a", "b"], ["c", "b"]]
+    with pytest.raises(ValueError, match="not a classifier: 'd'"):
+        plan_item_scores(pilot, **asked, reference="d")
+    two = pilot.sel(classifier=["a", "b"])
+    numbers = [plan_item_scores(two, **asked, random_seed=seed)["n"][0] for seed in range(12)]
+    assert np.std(numbers, ddof=1) == pytest.approx(alone.error, rel=0.6)

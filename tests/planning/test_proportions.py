@@ -1,5 +1,7 @@
 """Plans of a width and of a requirement, against simulation, and what cannot be planned."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -176,7 +178,10 @@ def test_one_measure_is_planned_in_patients(measure, prevalence):
     right = rng.binomial(cases, 0.8)
     assert narrow[right, cases - right].mean() == pytest.approx(widths["assurance"], abs=0.004)
     assert (cases < widths["needed"]).mean() == pytest.approx(widths["p_too_few"], abs=0.006)
-    above = bcm.planning.plan_above(measure, above=0.7, expect=0.9, prevalence=prevalence).iloc[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of few cases, as above
+        asked = {"above": 0.7, "expect": 0.9, "prevalence": prevalence}
+        above = bcm.planning.plan_above(measure, **asked).iloc[0]
     cases = rng.binomial(above["n"], share, 100_000)
     right = rng.binomial(cases, 0.9)
     shown = Beta(right + 0.5, cases - right + 0.5).sf(0.7) >= 0.95
@@ -188,15 +193,46 @@ def test_one_measure_is_planned_in_patients(measure, prevalence):
 def test_two_measures_are_shown_together(order):
     required, plausible = np.array([0.7, 0.6]), np.array([0.9, 0.85])
     asked = {"above": required[order].tolist(), "expect": plausible[order].tolist()}
-    plan = bcm.planning.plan_above(
-        [BOTH[k] for k in order], **asked, prevalence=0.3, assurance=0.8
-    ).iloc[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of few positives
+        plan = bcm.planning.plan_above(
+            [BOTH[k] for k in order], **asked, prevalence=0.3, assurance=0.8
+        ).iloc[0]
     n, rng = int(plan["n"]), np.random.default_rng(2)
     positives = rng.binomial(n, 0.3, 100_000)
     result = rng.binomial(positives, 0.9), rng.binomial(n - positives, 0.85)
     shown = Beta(result[0] + 0.5, positives - result[0] + 0.5).sf(0.7) >= 0.95
     shown &= Beta(result[1] + 0.5, n - positives - result[1] + 0.5).sf(0.6) >= 0.95
     assert shown.mean() == pytest.approx(plan["assurance"], abs=0.005)
+
+
+def test_examples_that_are_too_few_of_a_class_more_often_than_not_are_warned_of():
+    asked = {"above": [0.8, 0.7], "expect": [0.9, 0.85]}
+    with pytest.warns(UserWarning, match=r"542 examples have fewer than the 115 positives or 67"):
+        bcm.planning.plan_above(BOTH, **asked, prevalence=0.2)
+    assert bcm.planning.plan_above(BOTH, **asked, prevalence=0.6)["p_too_few"][0] < 0.1
+
+
+def test_widths_over_patients_are_those_of_a_random_number_of_the_ill():
+    asked = {"expect": 0.9, "prevalence": 0.2}
+    curve = width_curve("sensitivity", [200, 869], **asked)
+    rng = np.random.default_rng(4)
+    for row in curve.itertuples():
+        ill = rng.binomial(row.n, 0.2, 4000)
+        hits = rng.binomial(ill, 0.9)
+        bounds = Beta(hits + 0.5, ill - hits + 0.5).hdi(0.95)
+        widths = bounds[:, 1] - bounds[:, 0]
+        assert row.mean == pytest.approx(widths.mean(), rel=0.01)
+        assert row.assured == pytest.approx(np.quantile(widths, 0.9), rel=0.02)
+    # The plan of this width is where the upper curve crosses it.
+    assert curve["assured"][1] == pytest.approx(0.1, rel=0.02)
+    figure = bcm.plots.plot_plan("sensitivity", width=0.1, n=869, **asked)
+    assert figure.axes[0].get_xlabel() == "examples"
+
+
+def test_a_width_is_of_one_measure_and_both_at_once_are_a_requirement():
+    with pytest.raises(ValueError, match=r"both at once by planning\.plan_above"):
+        bcm.plan(BOTH, width=0.1, expect=0.9)
 
 
 def test_the_posterior_is_the_one_that_prob_above_gives():
@@ -259,7 +295,9 @@ def test_looks_must_increase():
 def test_two_measures_say_how_many_of_each_class_are_needed():
     names = ["sensitivity", "specificity"]
     numbers = {"above": [0.8, 0.8], "expect": [0.95, 0.86]}
-    both = bcm.planning.plan_above(names, **numbers, prevalence=0.5).iloc[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of few negatives
+        both = bcm.planning.plan_above(names, **numbers, prevalence=0.5).iloc[0]
     for i, unit in enumerate(("positives", "negatives")):
         one = {name: values[i] for name, values in numbers.items()}
         alone = bcm.planning.plan_above(names[i], **one).iloc[0]
