@@ -482,6 +482,9 @@ _CALLED_HERE = {
         "measure measures metric metrics score scoring scorer"
     ),
     "the positive class is positive=": "pos_label positive_class positive_label event",
+    "the prevalence of a place is put into the counts first, at_prevalence(counts, 0.1)": (
+        "prevalence prior_prevalence pretest pretest_probability base_rate"
+    ),
     "the size of the next test set is n=, with of='predictive'": "n_test test_size size",
     "the estimand is of=": "estimand target",
     "the groups are a dim of the evidence, from_predictions(..., by={'group': site})": (

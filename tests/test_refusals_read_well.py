@@ -129,6 +129,7 @@ CALLS = {
     "bcm.hdi": (lambda: bcm.hdi(COUNTS), "kind='hdi'"),
     "bcm.credible_interval": (lambda: bcm.credible_interval(COUNTS), "'interval'"),
     "bcm.from_confusion_matrix": (lambda: bcm.from_confusion_matrix([]), "'from_matrix'"),
+    "a prevalence": (lambda: bcm.summary(COUNTS, prevalence=0.1), r"at_prevalence\(counts, 0.1\)"),
     "bcm.heterogeneity": (lambda: bcm.heterogeneity(COUNTS), "bcm.meta.heterogeneity"),
 }
 

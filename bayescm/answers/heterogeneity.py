@@ -10,7 +10,7 @@ from scipy.special import logit
 
 from bayescm.answers.tables import value_and_interval
 from bayescm.distributions.empirical import Empirical
-from bayescm.evidence.counts import as_counts
+from bayescm.evidence.counts import as_counts, positive
 from bayescm.evidence.covariates import study_covariates
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.posteriors.hierarchical_groups import HierarchicalGroups, hierarchical_groups
@@ -106,6 +106,7 @@ def heterogeneity(
     if counts.sizes["actual"] != 2 or counts.dims[:-2] != ("group",):
         todo = "pass the counts of one classifier, a group for each study"
         raise fail("not studies of two classes", counts.dims, "group, actual, predicted", todo)
+    check_both_outcomes(counts)
     check_prob(prob)
     check_kind(kind)
     check_whole("draws", draws, 2, "draws", 20_000)
@@ -189,6 +190,19 @@ def rising_together(correlation: np.ndarray) -> str:
         f"logits is {np.median(correlation):.2f}, above 0 with probability {probability:.2f}): "
         "the studies do not differ by their cut-offs alone, and have no summary ROC curve."
     )
+
+
+def check_both_outcomes(counts: xr.DataArray) -> None:
+    """Raise where no study has participants with the condition, or none without it."""
+    present = counts.sum(("group", "predicted")).values > 0
+    if present.all():
+        return
+    label, labels = positive(counts), counts["actual"].values.tolist()
+    of_positives = present[-1 if label is None else labels.index(label)]  # or the last, in models
+    missing, rate = ("without", "sensitivity") if of_positives else ("with", "specificity")
+    todo = f"ask for {rate} alone, by summary, interval or plot_forest"
+    what = f"no study has participants {missing} the condition"
+    raise fail(what, ..., "studies of both, whose two rates are taken together", todo)
 
 
 def shares_beyond_chance(

@@ -204,7 +204,7 @@ def heterogeneity(
     """How much studies of a test differ beyond chance (I2), and what goes with it."""
     from bayescm.answers.heterogeneity import heterogeneity
     from bayescm.cli.evidence import typical_study
-    from bayescm.cli.output import facts_of_counts, header_of_counts, show
+    from bayescm.cli.output import facts_of_counts, show
     from bayescm.evidence import read
     from bayescm.evidence.files import File
 
@@ -218,6 +218,8 @@ def heterogeneity(
         keywords["covariates"] = typical_study(studies, question.covariate)
     table = heterogeneity(studies, **keywords).reset_index()
     facts = facts_of_counts(studies, **interval.keywords())
-    header = header_of_counts(studies, **interval.keywords())
+    participants = studies.sum().item()
+    header = f"{studies.sizes['group']} studies of {participants:,.6g} participants"
+    header += f"; {interval.prob:.4g} {interval.kind}"
     closing = "\n".join(table.attrs.get("sentences", []))
     show(table, output, header, facts=facts, closing=closing)

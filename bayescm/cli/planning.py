@@ -114,7 +114,7 @@ def plan(goal: Goal, expected: Expected, certainty: Certainty, output: TablePlan
         keywords |= expected.keywords("expect")
     measures = goal.measure or ["accuracy"]
     if goal.above is None and (len(measures) > 1 or len(keywords.get("expect", [])) > 1):
-        todo = "plan each on its own"
+        todo = "plan each on its own, or what both must exceed by --above .8 --above .7"
         raise fail("several measures", measures, "one, or two with --above", todo)
     # Of one measure numbers, of two lists of them.
     if len(measures) == 1:

@@ -45,7 +45,9 @@ class Columns(
     threshold: Annotated[
         list[float] | None,
         typer.Option("--threshold", help="Of net benefit, with --probability; may be repeated."),
-        BelongsWith("--probability without --fold and --group"),
+        BelongsWith(
+            "--probability in a report of all examples as one sample, without --group and --fold"
+        ),
     ] = None
     store: Annotated[
         str | None, typer.Option("--store", help="Ledger of a monitor, instead of a file.")

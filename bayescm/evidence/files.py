@@ -110,8 +110,13 @@ def read(
     """
     file = File(path)
     if is_table(file, actual, predicted):
-        if {name.lower() for name in file.names} >= _CELLS:
+        cells = _CELLS & {name.lower() for name in file.names}
+        if cells == _CELLS:
             return _from_studies(file, labels, positive)
+        if len(cells) > 1:
+            missing = ", ".join(sorted(_CELLS - cells)).upper()
+            todo = "where only one class was tested, add columns of zeros for the other"
+            raise fail("a table of studies lacks columns", missing, "TP, FN, FP and TN", todo)
         return _from_table(file, labels, positive)
     actual, predicted = actual or "actual", predicted or "predicted"
     if not isinstance(by, Mapping):

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import expit, logit
 
-from bayescm.answers.heterogeneity import rising_together
+from bayescm.answers.heterogeneity import check_both_outcomes, rising_together
 from bayescm.answers.interval import distribution, resolve_measures
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.fitting.posterior_for import posterior_of
@@ -334,4 +334,6 @@ def studies_of(counts: xr.DataArray, display_names: DisplayNames) -> tuple[xr.Da
         raise fail("recall and specificity are of two classes", labels, "two", "join some")
     usual = {"group": "study", "batch": "study"}
     word = display_dim(dim, {**usual, **check_display_names(display_names)})
-    return counts if dim == "group" else counts.rename({dim: "group"}), word
+    counts = counts if dim == "group" else counts.rename({dim: "group"})
+    check_both_outcomes(counts)
+    return counts, word

@@ -146,6 +146,7 @@ def test_a_store_and_results_take_no_other_options(capsys, folder):
         (f"calibration {P} --probability b0 -m log_loss", "pass --clip 1e-6, or ask for brier"),
         (f"report {P} --probability b0 -m log_loss -o r.md", "pass --clip 1e-6, or ask for brier"),
         ("heterogeneity p.csv", "columns TP, FN, FP and TN"),
+        ("plan -m recall -m specificity --width .1 --expect .9", "must exceed by --above .8"),
         (f"report {P} --predicted a --interactive -o r.md", "leave --interactive out"),
         ("monitor status --store none.db --window 0", "no ledger"),
     ],

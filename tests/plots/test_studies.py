@@ -101,3 +101,15 @@ def test_a_prior_of_another_family_is_sampled():
     table = bcm.meta.heterogeneity(STUDIES, spread=spread)
     direct = bcm.meta.heterogeneity(STUDIES, spread=0.5)
     np.testing.assert_allclose(table["median"][:2], direct["median"][:2], rtol=0.3)
+
+
+def test_studies_of_the_ill_alone_have_a_sensitivity_and_no_more():
+    ill = bcm.from_cells(tp=[30, 20, 41], fn=[3, 5, 9], fp=0, tn=0).rename(batch="group")
+    table = bcm.summary(ill, "sensitivity", of=["typical", "new"])
+    assert table["point"].between(0.8, 0.9).all()
+    for function in (bcm.plots.plot_sroc, bcm.plots.plot_studies, bcm.meta.heterogeneity):
+        with pytest.raises(ValueError, match=r"participants without.*for sensitivity alone"):
+            function(ill)
+    well = bcm.from_cells(tp=0, fn=0, fp=[3, 5, 9], tn=[30, 20, 41]).rename(batch="group")
+    with pytest.raises(ValueError, match=r"participants with the.*for specificity alone"):
+        bcm.plots.plot_sroc(well)
