@@ -649,8 +649,10 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
         of = [_VARIABLES.get(variable, variable) for variable in (*variables, entry.takes)]
         what = f"not a measure of {' or '.join(of[:-1])}, but of {of[-1]}"
         doors = {"attempts": "from_attempts", "item_scores": "from_item_scores"}
-        doors |= {"example_cells": "from_multilabel"}
+        doors |= {"example_cells": "from_multilabel", "cells": "from_predictions"}
         todo = f"it needs evidence of {doors.get(entry.takes, 'its own')}"
+        if entry.takes == "cells" and ("attempts", entry.__name__) in _NAMED_OF:
+            todo += " or from_attempts"
         if entry.takes == "curve":
             todo = "it needs the scores of the examples: from_scores(actual, scores)"
         if entry.takes == "cells" and "curve" in variables:
@@ -708,6 +710,9 @@ def _made(text, base, written):
     except (SyntaxError, ValueError, AttributeError):
         allowed = "e.g. fbeta(0.5), tversky(0.3,0.7) or cost([[0,1],[5,0]])"
         todo = "write numbers separated by commas"
+        (first, *others) = inspect.signature(_FACTORIES[base]).parameters
+        if not others:
+            allowed, todo = "a number", f"write it in the place of {first}"
         raise fail("cannot read the parameters of a measure", text, allowed, todo) from None
     signature = inspect.signature(_FACTORIES[base])
     try:
@@ -746,7 +751,8 @@ def same(first: str, second: str) -> bool:
 
 def _unknown(measure, variables):
     """Return the error of a name that is no measure's, with those of some variables."""
-    if not variables or "example_cells" in variables:  # the labels of an example are classes
+    of_any = not variables
+    if of_any or "example_cells" in variables:  # the labels of an example are classes
         variables = (*variables, "cells")
     catalogue = [
         *(name for variable in variables for name in names(variable)),
@@ -756,13 +762,37 @@ def _unknown(measure, variables):
             for name, factory in _FACTORIES_OF.get(variable, {}).items()
         ),
     ]
-    allowed, similar = f"one of {', '.join(catalogue)}", catalogue
+    allowed = f"one of {', '.join(catalogue)}"
+    similar = catalogue + [name for variable, name in _NAMED_OF if of_any or variable in variables]
+    similar += [name for name, entry in _NAMED.items() if entry.takes in variables]
     if "cells" in variables:
         allowed += ", or an average such as f1_macro, f1_micro, f1_weighted"
-        one_class = [name for name, entry in _NAMED.items() if entry.one_class]
-        averages = [f"{name}_{how}" for name in one_class for how in AVERAGES]
-        similar = [*catalogue, *_NAMED, *averages]
-    return fail("unknown measure", measure, allowed, suggest(measure, similar))
+        one_class = [
+            name for (of, name), entry in _NAMED_OF.items() if of == "cells" and entry.one_class
+        ]
+        similar += [f"{name}_{how}" for name in one_class for how in AVERAGES]
+    written = re.sub(r"[\s-]+", "_", measure.lower())
+    meant = [name for name, others in _NAMED_ELSEWHERE.items() if written in others.split()]
+    nearest = suggest(measure, similar) or suggest(measure, _NAMED)
+    todo = f"did you mean {meant[0]!r}?" if meant else nearest
+    return fail("unknown measure", measure, allowed, todo)
+
+
+# What other packages and papers call a measure, where the nearest name by letters is another one.
+_NAMED_ELSEWHERE = {
+    "average_precision": "auprc aupr pr_auc auc_pr prauc aucpr",
+    "auc": "roc",
+    "error_rate": "zero_one_loss",
+    "ece": "expected_calibration_error calibration_error",
+    "f1": "f_score f_measure fmeasure f1score",
+    "f1_samples": "example_f1 f1_example",
+    "fpr": "false_alarm_rate",
+    "jaccard": "jaccard_score threat_score",
+    "log_loss": "nll negative_log_likelihood",
+    "majority_at(5)": "consensus self_consistency majority majority_vote",
+    "mean": "average avg",
+    "subset_accuracy": "exact_match exact_match_ratio",
+}
 
 
 def measure(

@@ -1,6 +1,7 @@
 """The measures: parity, their facts, permutation, scale, batches, digits, derivatives, names."""
 
 import pickle
+import re
 import warnings
 from fractions import Fraction
 
@@ -603,3 +604,28 @@ ABBREVIATIONS = {
 @pytest.mark.parametrize(("abbreviation", "name"), ABBREVIATIONS.items())
 def test_usual_abbreviations_are_known(abbreviation, name):
     assert measures.resolve(abbreviation).same_as(measures.resolve(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "meant"),
+    [
+        ("auprc", "cells", "average_precision"),
+        ("pr_auc", "curve", "average_precision"),
+        ("nll", "probabilities", "log_loss"),
+        ("F-measure", "cells", "f1"),
+        ("exact_match", "example_cells", "subset_accuracy"),
+        ("average", "item_scores", "mean"),
+        ("self_consistency", "attempts", "majority_at(5)"),
+    ],
+)
+def test_names_of_elsewhere_suggest_the_measure_that_is_meant(name, variable, meant):
+    with pytest.raises(ValueError, match=re.escape(f"Did you mean {meant!r}?")):
+        measures.resolve(name, variable)
+    assert measures.resolve(meant).__name__ == meant
+
+
+def test_names_of_other_variables_are_suggested_only_where_none_of_its_own_is_near():
+    with pytest.raises(ValueError, match=r"Did you mean 'bacc'\?"):
+        measures.resolve("ba", "cells")
+    with pytest.raises(ValueError, match=r"Did you mean 'hamming_loss'\?"):
+        measures.resolve("hamming", "cells")
