@@ -564,21 +564,19 @@ def status(
     table = pd.concat(parts.values(), ignore_index=True) if parts else pd.DataFrame()
     table.attrs = {"caution": caution} if caution else {}
     closing = "\n".join(line for part in parts.values() for line in part.attrs["lines"])
-    show(table, output, hidden=["open_incident"], closing=closing)
+    show(table, output, hidden=["open_incident", "acknowledged_incident"], closing=closing)
 
 
 def _now(monitor, interval, rules):
     """Return one row for each measure of a classifier, and lines about changes and incidents."""
     from bayescm.online.encoding import sizes_of, what_changes
+    from bayescm.online.incidents import standing
 
     name, last = monitor.classifier, monitor.ledger.last(monitor.classifier)
     frame = monitor.summary(**interval.keywords(), **rules)
     batches, incidents = monitor.since_change(**rules), monitor.incidents(**rules)
     number, since = batches.sizes["step"], str(batches["at"].values[0])[:19] + "Z"
-    still_open = incidents[incidents["state"] == "open"]
-    open_incidents = [
-        f"open since {row.opened:%Y-%m-%d %H:%M}: {row.sentence}" for row in still_open.itertuples()
-    ]
+    still_open = standing(incidents[incidents["state"] == "open"])
     columns = {
         "classifier": name,
         "batches": number,
@@ -588,8 +586,10 @@ def _now(monitor, interval, rules):
     }
     for position, (column, value) in enumerate(columns.items()):
         frame.insert(position, column, value)
-    frame["open_incident"] = "; ".join(open_incidents)
-    lines = [f"{name}: {incident}" for incident in open_incidents]
+    frame["open_incident"] = "; ".join(still_open)
+    acknowledged = standing(incidents[incidents["state"] == "acknowledged"])
+    frame["acknowledged_incident"] = "; ".join(acknowledged)
+    lines = [f"{name}: {incident}" for incident in still_open + acknowledged]
     if number < last.batches:
         lines.insert(
             0,
@@ -677,7 +677,7 @@ def alarms(
     monitor, limits = _monitor(source, memory, rules)
     with monitor:
         table = monitor.alarms(since=rules.since, new=new.new, **limits)
-    shown = ("batch_id", "at", "rule", "sentence", "incident", "on", "acknowledged")
+    shown = ("batch_id", "at", "rule", "sentence", "incident", "on", "acknowledged", "note")
     hidden = [name for name in table.columns if name not in shown]
     show(table, output, _number_of_alarms(len(table)), hidden=hidden)
     return int(fails and not table["acknowledged"].all())

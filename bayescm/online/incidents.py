@@ -24,6 +24,7 @@ OPEN, ACKNOWLEDGED, CLOSED = "open", "acknowledged", "closed"
 COLUMNS: tuple[str, ...] = (
     *("incident", "opened", "closed", "state", "alarms"),
     *("since", "rule", "measure", "sentence"),
+    *("on", "note"),
 )
 # Which alarm of an incident says most about it: the first of these rules that has gone off.
 _TELLING = ("floor", "reference", "calibration", "change", "batch")
@@ -47,16 +48,20 @@ def with_incidents(
     Returns
     -------
     DataFrame
-        With columns ``acknowledged``, ``incident`` and ``end``, the batch with which the incident
-        is closed unless that raises an alarm too: infinite while the rule is on.
+        With columns ``acknowledged``, ``note`` (of the acknowledgement), ``incident`` and ``end``,
+        the batch with which the incident is closed unless that raises an alarm too: infinite while
+        the rule is on.
     """
     key = ["batch_id", "rule", "measure"]
     moments = acknowledgements["recorded_at"].str.removesuffix("Z").to_numpy("<M8[us]")
-    when = dict(zip(map(tuple, acknowledgements[key].values.tolist()), moments, strict=True))
-    incidents, ends, acknowledged = [], [], []
+    keys = list(map(tuple, acknowledgements[key].values.tolist()))
+    when = dict(zip(keys, moments, strict=True))
+    note_of = dict(zip(keys, acknowledgements["note"].tolist(), strict=True))
+    incidents, ends, acknowledged, notes = [], [], [], []
     last, incident = -1.0, ""  # the last batch whose alarms belong to the incident
     for row in alarms.itertuples(index=False):
-        moment = when.get((str(row.batch_id), row.rule, row.measure))
+        alarm = (str(row.batch_id), row.rule, row.measure)
+        moment = when.get(alarm)
         reach = end = np.inf if row.on else float(row.step + row.lasted + QUIET)
         if moment is not None:
             # It is on no more for batches that were recorded after the acknowledgement.
@@ -71,8 +76,10 @@ def with_incidents(
         incidents.append(incident)
         ends.append(end)
         acknowledged.append(moment is not None)
+        notes.append(note_of.get(alarm, ""))
     columns = {
         "acknowledged": np.array(acknowledged, bool),
+        "note": np.array(notes, object),
         "incident": np.array(incidents, object),
         "end": np.array(ends, float),
     }
@@ -95,7 +102,8 @@ def incidents_of(alarms: pd.DataFrame, at: np.ndarray) -> pd.DataFrame:
     DataFrame
         ``incident``, ``opened`` and ``closed`` (times; none while it is open), ``state``,
         ``alarms`` (their number), ``since``, ``rule``, ``measure`` and ``sentence`` of the alarm
-        that says most.
+        that says most, ``on`` (whether a rule is on at the latest batch, acknowledged or not) and
+        ``note`` (of the acknowledgements).
     """
     rows = []
     for incident, group in alarms.groupby("incident", sort=False):
@@ -107,10 +115,25 @@ def incidents_of(alarms: pd.DataFrame, at: np.ndarray) -> pd.DataFrame:
             closed = np.datetime64("NaT", "us")
         opened = group["at"].iloc[0]
         facts = [incident, opened, closed, state, len(group), group["since"].min()]
-        rows.append([*facts, telling.rule, telling.measure, telling.sentence])
+        note = "; ".join(filter(None, dict.fromkeys(group["note"])))
+        facts += [telling.rule, telling.measure, telling.sentence]
+        rows.append([*facts, bool(group["on"].any()), note])
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     times = ("opened", "closed", "since")
     return table.astype({name: "datetime64[us]" for name in times}) if len(table) else table
+
+
+def standing(incidents: pd.DataFrame) -> list[str]:
+    """Return in words which incidents are open, and which are acknowledged while a rule is on."""
+    words = []
+    for row in incidents.itertuples(index=False):
+        since = f"since {row.opened:%Y-%m-%d %H:%M}: {row.sentence}"
+        if row.state == OPEN:
+            words.append(f"open {since}")
+        elif row.state == ACKNOWLEDGED and row.on:
+            note = f" (note: {row.note})" if row.note else ""
+            words.append(f"acknowledged, and still on {since}{note}")
+    return words
 
 
 def _most_telling(alarms: pd.DataFrame) -> Any:

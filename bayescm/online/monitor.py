@@ -657,7 +657,8 @@ class Monitor(LedgerClient):
         Returns
         -------
         DataFrame
-            See `online.alarms`, and columns ``acknowledged`` and ``incident`` (see `incidents`).
+            See `online.alarms`, and columns ``acknowledged``, ``note`` (of the acknowledgement) and
+            ``incident`` (see `incidents`).
             The rules of forecasts are ``calibration`` and ``floor``, of which both look at the last
             batch, and the last 2, 4, 8 ... 512 together, where these have ten examples of each
             class, and of probabilities ``change``: whether what comes true of them has changed,
@@ -702,8 +703,11 @@ class Monitor(LedgerClient):
         DataFrame
             One row per incident, in the order of time: ``incident`` (the batch that opened it),
             ``opened`` and ``closed`` (times; none while it is not), ``state`` (``open``,
-            ``acknowledged`` or ``closed``), ``alarms`` (how many), and ``since``, ``rule``,
-            ``measure`` and ``sentence`` of the alarm that says most about it.
+            ``acknowledged`` or ``closed``), ``alarms`` (how many), ``since``, ``rule``,
+            ``measure`` and ``sentence`` of the alarm that says most about it, ``on`` (whether a
+            rule is on at the latest batch, though it be acknowledged) and ``note`` (of the
+            acknowledgements). It is an incident by these rules: by others, such as another floor,
+            alarms and so incidents are others.
         """
         return self.alarms_and_incidents(since=since, **rules)[1]
 

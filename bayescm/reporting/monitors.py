@@ -16,6 +16,7 @@ import bayescm as bcm
 from bayescm.evidence.counts import positive
 from bayescm.online import Ledger, Monitor
 from bayescm.online.encoding import COUNTS, FORECASTS, ITEM_SCORES, MULTILABEL, what_changes
+from bayescm.online.incidents import standing
 from bayescm.reporting import cautions, methods, render, sections
 from bayescm.reporting.recipe import ItemScoresRecipe, MultilabelRecipe, Recipe
 from bayescm.reporting.sample_size_advice import uncertain
@@ -113,14 +114,11 @@ class CountsMonitorRecipe(Recipe):
         lines, tables = ["No rule has raised an alarm."], []
         if len(incidents):
             number = len(incidents)
-            still_open = incidents[incidents["state"] == "open"]
             lines = ["One incident." if number == 1 else f"{number} incidents."]
-            lines += [
-                f"Open since {row.opened:%Y-%m-%d %H:%M}: {row.sentence}."
-                for row in still_open.itertuples()
-            ]
+            lines += [f"{text[0].upper()}{text[1:]}." for text in standing(incidents)]
             times = {name: _minutes(incidents[name]) for name in ("opened", "closed")}
             columns = ["opened", "closed", "state", "alarms", "sentence"]
+            columns += ["note"] if (incidents["note"] != "").any() else []
             tables = [Table("Incidents", incidents.assign(**times)[columns])]
         alt = f"Each measure over time with its {self.mass} interval; dots are single batches."
         picture = self.monitor.plot(prob=self.prob, kind=self.kind, **self.rules)

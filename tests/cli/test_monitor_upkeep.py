@@ -1,5 +1,6 @@
 """The upkeep of a ledger from the shell: alarms that are new, checks, copies."""
 
+import html
 import json
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 import bayescm as bcm
 from bayescm import online
 from bayescm.cli import main
+from bayescm.online.web import pages
+from bayescm.online.web.state import dashboard_state
 
 
 @pytest.fixture
@@ -70,3 +73,27 @@ def test_a_damaged_batch_is_named(run, tmp_path):
     code, said = run("history", "--store", "e.db", "--classifier", "spam")
     assert (code, said.out) == (2, "")
     assert "the ledger is damaged: \"batch '1" in said.err
+
+
+def test_what_is_acknowledged_and_still_on_is_said_with_its_note(run, tmp_path):
+    with bcm.online.Monitor(tmp_path / "n.db", "spam") as monitor:
+        for day in range(5):
+            tp = 40 if day == 0 else 20
+            monitor.add(day, bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45), f"2026-01-0{day + 1}")
+    rules = ("--store", "n.db", "--floor", "recall=0.8", "-m", "recall")
+    assert "spam: open since" in run("status", *rules)[1].out
+    assert "acknowledged" in run("acknowledge", *rules, "--note", "new camera")[1].out
+    said = run("status", *rules)[1]
+    assert "open since" not in said.out
+    assert "spam: acknowledged, and still on since" in said.out
+    assert "below the floor 0.8" in said.out
+    assert "(note: new camera)" in said.out
+    for ask in ("alarms", "incidents"):
+        assert "new camera" in run(ask, *rules)[1].out
+    with bcm.online.Ledger(tmp_path / "n.db") as ledger:
+        state = dashboard_state(ledger, {"floor": {"recall": 0.8}, "measures": ["recall"]})
+        (words,) = state.classifier("spam").standing
+        assert words.startswith("Acknowledged, and still on since")
+        page = pages.classifier(state, "spam", may_acknowledge=False).body.decode()
+        assert "yes: new camera" in page
+        assert html.escape(words) in page

@@ -8,7 +8,7 @@ from bayescm.online.incidents import QUIET, incidents_of, with_incidents
 
 AT = np.datetime64("2026-01-05T00:00", "us") + np.arange(20) * np.timedelta64(1, "h")
 NO_ACKNOWLEDGEMENTS = pd.DataFrame(
-    columns=["batch_id", "rule", "measure", "recorded_at"], dtype=str
+    columns=["batch_id", "rule", "measure", "note", "recorded_at"], dtype=str
 )
 
 

@@ -13,6 +13,7 @@ import xarray as xr
 
 from bayescm.online.challenge import GO_ON, PROMOTE, Challenge, verdict
 from bayescm.online.encoding import sizes_of, unit_of, what_changes
+from bayescm.online.incidents import OPEN, standing
 from bayescm.online.ledger import Ledger
 from bayescm.online.monitor import Monitor, applicable_rules, monitor_of
 from bayescm.online.rules import HORIZON, RATE, check_rate, check_rules
@@ -57,7 +58,12 @@ class ClassifierState(NamedTuple):
     def open(self) -> pd.DataFrame:
         """The incidents that are open."""
         table = self.incidents
-        return table if table.empty else table[table["state"] == "open"]
+        return table if table.empty else table[table["state"] == OPEN]
+
+    @property
+    def standing(self) -> list[str]:
+        """The incidents that are open, and those that are acknowledged and still on, in words."""
+        return [f"{text[0].upper()}{text[1:]}." for text in standing(self.incidents)]
 
     @property
     def new(self) -> pd.DataFrame:
