@@ -130,8 +130,8 @@ def compare(
         evidence are columns in front, and ``data_set`` where members of a mapping are compared
         within each; a measure of one of many classes is named ``recall[cat]``. ``attrs`` has
         ``prob``, ``kind``, ``rope`` and ``contrast``; ``how`` where folds are paired by the
-        correlated t, which intervals are not by; and ``caution``, which says what makes the model
-        doubtful.
+        correlated t, which intervals are not by; ``draws`` where some numbers are of so many; and
+        ``caution``, which says what makes the model doubtful.
 
     Raises
     ------
@@ -241,6 +241,8 @@ def compare(
     table.attrs = {"prob": prob, "kind": kind, "rope": region, "contrast": contrast}
     if posterior.how == CorrelatedT.how:  # differences by another model than intervals
         table.attrs["how"] = posterior.how
+    if joint_draws.cache_info().currsize:
+        table.attrs["draws"] = size
     caveats = posterior.caveats(of)
     if is_members(evidence) and hold_dim(evidence, "classifier"):
         caveats.append(
@@ -299,7 +301,7 @@ def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFra
         for fact, value in table.attrs.items():
             if fact == "caution":
                 cautions.append(f"{name}: {value}")
-            elif attrs.setdefault(fact, value) != value and fact != "how":
+            elif attrs.setdefault(fact, value) != value and fact not in ("how", "draws"):
                 todo = "compare all of them in one way"
                 raise fail(f"the comparisons have different {fact}", value, attrs[fact], todo)
         part = pd.DataFrame(table)

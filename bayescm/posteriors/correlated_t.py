@@ -1,5 +1,5 @@
 r"""
-The correlated t: mean measures over the folds of one cross-validation, members paired.
+The correlated t: differences of two classifiers' means over the folds of one cross-validation.
 
 Of the differences :math:`x_1, \dots, x_n` of the folds, with the mean :math:`\bar x` and the
 variance :math:`s^2`, and the correlation :math:`\rho` of any two folds, the mean difference is

@@ -69,10 +69,10 @@ def facts(model: str | Callable, seed: int) -> dict:
 def versions(*more: str) -> dict:
     """Return the versions of what took part, and the date."""
     numbers = [f"{name} {importlib.metadata.version(name)}" for name in (*_PACKAGES, *more)]
-    return {"Versions": ", ".join(numbers), "Date": _today()}
+    return {"Versions": ", ".join(numbers), "Date": today()}
 
 
-def _today():
+def today():
     """Return the date (UTC, ISO 8601), or that of SOURCE_DATE_EPOCH for reproducible reports."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     when = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)

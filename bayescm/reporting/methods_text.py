@@ -9,6 +9,7 @@ import ast
 import importlib.metadata
 import platform
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,16 +27,17 @@ from bayescm.measures.display_names import (
     display_name,
     displaying,
 )
+from bayescm.reporting.methods import today
 from bayescm.reporting.symbols import SYMBOLS
 from bayescm.validate import check_kind, check_prob, fail
 
 _KINDS = {"hdi": "highest-density", "eti": "equal-tailed"}
 _ESTIMANDS = {
     "predictive": "The intervals are of the measure in a future test set.",
-    "finite": "The intervals are of the mean over the members of the evidence.",
-    "population": "The intervals are of the mean over all members there may be.",
-    "typical": "The intervals are of a typical member.",
-    "new": "The intervals are of a member not seen yet.",
+    "finite": "The intervals are of the mean over those observed.",
+    "population": "The intervals are of the mean over all there may be, observed or not.",
+    "typical": "The intervals are of a typical one.",
+    "new": "The intervals are of one that is not observed.",
 }
 _PERSONS = ("Matthews", "Cohen", "Youden", "Jaccard", "Brier", "Hamming")
 _SOFTWARE = {
@@ -43,6 +45,7 @@ _SOFTWARE = {
   title = {bayescm: the posterior distribution of any performance measure of a classifier},
   author = {{The bayescm developers}},
   version = {VERSION},
+  year = {YEAR},
 }""",
     "numpy": """@article{numpy,
   author = {Harris, C. R. and others},
@@ -151,7 +154,8 @@ def methods_paragraph(
             for name, of_data_set in data_sets.items()
         }
         table = pd.concat([recipe.table for recipe in recipes.values()])
-        facts = _common_facts([recipe.facts() for recipe in recipes.values()])
+        facts = _common_facts({name: recipe.facts() for name, recipe in recipes.items()})
+        drawn = [part for part in (table, *_comparisons(recipes.values())) if _is_drawn(part)]
         names = list(dict.fromkeys(table["measure"]))
         models = _models(str(facts.get("Model", "")))
         if not models:
@@ -165,21 +169,37 @@ def methods_paragraph(
         kinds = facts.get("Intervals", _KINDS[kind])
         parts.append(_of_intervals(facts, prob, kinds, table, measured))
         parts.append(_ESTIMANDS.get(of, ""))
-        parts.append(_of_software(random_seed))
+        parts.append(_of_software(random_seed if drawn else None))
     entries |= {name: entry for name, entry in _SOFTWARE.items() if name in ("numpy", "scipy")}
     version = importlib.metadata.version("bayescm")
-    entries["bayescm"] = _SOFTWARE["bayescm"].replace("VERSION", version)
+    software = _SOFTWARE["bayescm"].replace("VERSION", version)
+    entries["bayescm"] = software.replace("YEAR", today()[:4])
     return MethodsParagraph("\n".join(filter(None, parts)) + "\n", "\n\n".join(entries.values()))
 
 
 def _common_facts(of_data_sets):
-    """Return the facts of all data sets, with every value of those that differ."""
-    names = dict.fromkeys(name for facts in of_data_sets for name in facts)
-    values = {
-        name: list(dict.fromkeys(str(facts[name]) for facts in of_data_sets if name in facts))
-        for name in names
-    }
-    return {name: "; or ".join(of_name) for name, of_name in values.items()}
+    """Return the facts of all data sets; of the prior the data sets that have each."""
+    names = dict.fromkeys(name for facts in of_data_sets.values() for name in facts)
+    common = {}
+    for name in names:
+        places: dict[str, list[str]] = {}
+        for data_set, facts in of_data_sets.items():
+            if name in facts:
+                places.setdefault(str(facts[name]), []).append(display_label(data_set))
+        common[name] = "; or ".join(places)
+        if name == "Prior" and len(places) > 1:
+            of_places = [f"or {', '.join(where)}: {value}" for value, where in places.items()]
+            common[name] = "f" + ". F".join(of_places)
+    return common
+
+
+def _comparisons(recipes):
+    return [recipe.comparison for recipe in recipes if recipe.comparison is not None]
+
+
+def _is_drawn(table):
+    """Say whether numbers of a summary or of a comparison are by random draws."""
+    return "draws" in table.attrs or any("draw" in str(how) for how in table.get("how", ()))
 
 
 def _design(sentences):
@@ -255,7 +275,7 @@ def _of_model(name, entries, *, first):
     references = _references(text)
     entries |= references
     cited = rf"~\cite{{{','.join(references)}}}" if references else ""
-    subject = "The model is" if first else "Differences of paired members are by another model,"
+    subject = "The model is" if first else "Differences of two classifiers are by another model,"
     written = escape_latex(name.replace("_", " "))
     lines = [f"{subject} {written} ({escape_latex(_inside(head))}){cited}."]
     if formula := _formula(text):
@@ -303,8 +323,24 @@ def _references(text):
     return entries
 
 
+# Accents of letters in BibTeX, by the combining characters of Unicode; and letters of their own.
+_ACCENTS = {"\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0308": '"'}
+_ACCENTS |= {"\u030a": "r ", "\u030c": "v ", "\u0327": "c "}
+_LETTERS = {"ß": r"{\ss}", "ø": r"{\o}", "Ø": r"{\O}", "æ": r"{\ae}", "ł": r"{\l}", "&": r"\&"}
+
+
 def _bibtex(field, text):
-    return text if field == "doi" else text.replace("&", r"\&")
+    """Return text as BibTeX sorts and sets it, with accents as commands."""
+    if field == "doi":
+        return text
+    letters = []
+    for letter in unicodedata.normalize("NFC", text):
+        parts = unicodedata.normalize("NFD", letter)
+        if len(parts) == 2 and parts[1] in _ACCENTS:
+            letters.append(rf"{{\{_ACCENTS[parts[1]]}{parts[0]}}}")
+        else:
+            letters.append(_LETTERS.get(letter, letter))
+    return "".join(letters)
 
 
 # What was computed, and by what.
@@ -327,7 +363,5 @@ def _of_software(random_seed):
         rf"{escape_latex(name)} {escape_latex(number)}~\cite{{{name}}}"
         for name, number in numbers.items()
     )
-    return (
-        f"Computations were done in Python {platform.python_version()} with {programs}; the seed "
-        f"of random draws is {random_seed}."
-    )
+    seed = "" if random_seed is None else f"; the seed of random draws is {random_seed}"
+    return f"Computations were done in Python {platform.python_version()} with {programs}{seed}."

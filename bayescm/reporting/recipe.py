@@ -55,6 +55,7 @@ from bayescm.fitting.sampled import several_fits
 from bayescm.measures.display_names import display_label, display_name
 from bayescm.measures.labelled import several
 from bayescm.planning.labels import labels_worth
+from bayescm.posteriors.correlated_t import CorrelatedT
 from bayescm.reporting import cautions, figures, methods, sections
 from bayescm.reporting.progress import progress
 from bayescm.reporting.sample_size_advice import open_questions, uncertain
@@ -72,6 +73,26 @@ _FEW_RATERS = 4
 _THRESHOLDS, _PANELS = (0.1, 0.2, 0.5), 11
 # The most labels that each have rows of their own.
 _LABELS = 30
+
+# Models of the differences of classifiers, of outcomes; and what a report says of two of them.
+_PAIR_MODELS = {True: ("paired_folds", "correlated_t"), False: ("paired_outcomes",)}  # by folds
+_BY_CORRELATED_T = [
+    "The intervals of single classifiers and those of their differences are by two models: a "
+    "classifier by itself is modelled by its tables of all folds, and two that were trained and "
+    "tested on the same folds by the correlated t of the differences fold by fold, in which what a "
+    "fold does to both cancels out. A mean difference here is that over the folds, and need not be "
+    "the difference of the two posterior means.",
+    "Another model of the same folds is paired_folds, which counts the examples on which only one "
+    "of the two is right: it is surer of differences, too sure where learners depend much on their "
+    "training examples, unless these can be trained again on disjoint halves, which show how much.",
+]
+_BY_PAIRED_FOLDS = [
+    "The intervals of single classifiers and those of their differences are by two models: a "
+    "classifier by itself is modelled by its tables of all folds, and two that were trained and "
+    "tested on the same folds by paired_folds, in which the examples count on which only one of "
+    "the two is right, and how far training moves them. The usual alternative is the correlated t "
+    "of the differences fold by fold, whose intervals are longer as a rule.",
+]
 
 
 def sections_of(
@@ -232,6 +253,12 @@ class CountsRecipe(Recipe):
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
+        # A model of pairs is that of the differences; each classifier by itself has the default.
+        self.pair_model = None
+        pair_models = _PAIR_MODELS["fold" in self.evidence.dims]
+        if self.type is OUTCOMES and self.keywords.get("model") in pair_models:
+            self.pair_model = self.keywords.pop("model")
+            del self.asked["model"]
         self.batches = as_counts(matrices_of(self.evidence))
         self.counts = self.batches.sum("step") if "step" in self.batches.dims else self.batches
         # With what the posterior of the numbers is made, and how it is sampled where it has to be.
@@ -266,6 +293,7 @@ class CountsRecipe(Recipe):
         if callable(self.keywords.get("concentration")):  # which is sampled
             names += ["draws", "tune", "chains"]
         prior = {name: self.keywords[name] for name in names if name in self.keywords}
+        prior |= {"model": self.pair_model} if self.pair_model else {}
         with warnings.catch_warnings():
             # The cautions say so.
             warnings.filterwarnings("ignore", message=".*have the same class totals")
@@ -315,15 +343,14 @@ class CountsRecipe(Recipe):
     def differences(self) -> list[Section]:
         """Say which classifier is better, and of paired folds why by another model."""
         parts = super().differences()
-        if parts and self.is_paired and "fold" in self.evidence.dims:
-            parts[0].sentences.append(
-                "The intervals of single classifiers and those of their differences are by two "
-                "models: a classifier by itself is modelled by its tables of all folds, and two "
-                "that were trained and tested on the same folds by the correlated t of the "
-                "differences fold by fold, in which what a fold does to both cancels out. A mean "
-                "difference here is that over the folds, and need not be the difference of the two "
-                "posterior means."
-            )
+        if self.comparison is not None and self.is_paired and "fold" in self.evidence.dims:
+            is_by_folds = self.comparison.attrs.get("how") == CorrelatedT.how
+            parts[0].sentences += _BY_CORRELATED_T if is_by_folds else _BY_PAIRED_FOLDS
+            if "halves" in self.evidence:
+                parts[0].sentences.append(
+                    "Halves are part of the differences alone here; bcm.summary of the same "
+                    "evidence takes them into the interval of each classifier too."
+                )
         return parts
 
     def advice(self) -> list[Section]:
@@ -349,7 +376,17 @@ class CountsRecipe(Recipe):
         if covariates := methods.covariates(self.keywords):
             facts["Covariates"] = f"numbers are of groups with {covariates}"
         if self.comparison is not None and self.is_paired:
-            pairs = "the correlated t" if "fold" in self.evidence.dims else "paired_outcomes"
+            pairs = "paired_folds" if "fold" in self.evidence.dims else "paired_outcomes"
+            if "how" in self.comparison.attrs:
+                pairs = "the correlated t"
+                facts["Prior"] += "; of a difference flat in its mean and log standard deviation"
+            elif self.prior is not None and np.ptp(self.prior) == 0:
+                # Of a joint table of C x C x C cells with the weight of one matrix of C x C.
+                of_cell = self.prior.flat[0] / self.counts.sizes["actual"]
+                facts["Prior"] += (
+                    f"; of two classifiers together it is spread over the joint table of the truth "
+                    f"and both answers, {of_cell:.4g} per cell"
+                )
             facts["Model"] += f" of each classifier, {pairs} of their differences"
         return facts
 

@@ -17,9 +17,9 @@ SYMBOLS = {
     r"standard deviation of the log odds of the forecasts, $\alpha$ and $\beta$ are level and "
     r"slope of the departure from the forecasts, and $w$ is a random walk of second order over "
     r"their log odds, of scale $\sigma$",
-    "correlated_t": r"where $\delta$ is the difference of two members, $\bar x$ and $s^2$ are mean "
-    r"and variance of their differences in $n$ folds, and $\rho$ is the share of the examples that "
-    r"is tested in a fold",
+    "correlated_t": r"where $\delta$ is the difference of two classifiers, $\bar x$ and $s^2$ are "
+    r"mean and variance of their differences in $n$ folds, and $\rho$ is the share of the examples "
+    r"that is tested in a fold",
     "crossed_groups": r"where $r_c$, $s_c$ and $p_c$ are recall, specificity and prevalence in "
     r"cell $c$ (the last two with effects of the same form as the first), $r$ is the recall in the "
     r"middle, $u_{a, c_a}$ is the effect of the level of attribute $a$, of scale $\tau_a$, $v_c$ "

@@ -52,7 +52,7 @@ def test_paired_folds_have_the_models_of_both():
     text = bcm.methods_paragraph(outcomes(FOLD), "accuracy").text
     assert "Cross-validation with 4 folds" in text
     assert "The model is hierarchical folds" in text
-    assert "Differences of paired members are by another model, correlated t" in text
+    assert "Differences of two classifiers are by another model, correlated t" in text
 
 
 def test_display_names():
@@ -160,3 +160,26 @@ def test_averages_are_described_as_averages():
     text = str(bcm.methods_paragraph(counts, ["f1_macro", "recall_micro"]))
     assert "mean over the classes of the harmonic mean of precision and recall" in text
     assert "proportion of positives that are found, of the counts of all classes together" in text
+
+
+def test_the_prior_is_that_of_each_data_set_and_of_pairs():
+    three = bcm.from_classifiers(list("xyz") * 20, {"a": list("xyy") * 20, "b": list("xxz") * 20})
+    text = bcm.methods_paragraph({"two": outcomes(), "more": three}, "f1_macro").text
+    assert "for two: concentration 0.5 per cell, worth 2 examples in all; of two class" in text
+    assert "truth and both answers, 0.25 per cell. For more: concentration 0.2222 per cell" in text
+    assert "truth and both answers, 0.07407 per cell." in text
+
+
+def test_the_seed_is_that_of_draws_where_there_are_any():
+    assert "seed" not in bcm.methods_paragraph(outcomes(), ["recall", "f1"]).text
+    assert "seed" not in bcm.methods_paragraph(COUNTS, ["recall", "f1"]).text
+    asked = {"draws": 300, "random_seed": 7}
+    assert "the seed of random draws is 7" in bcm.methods_paragraph(outcomes(), "f1", **asked).text
+
+
+def test_software_has_a_year_and_accents_are_commands(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    assert "year = {2023}," in bcm.methods_paragraph(COUNTS, "f1").bibtex
+    assert methods_text._bibtex("author", "Sköld, Bühlmann & Renée") == (
+        r"Sk{\"o}ld, B{\"u}hlmann \& Ren{\'e}e"
+    )

@@ -95,4 +95,23 @@ def test_two_models_of_one_report_are_explained():
     for by, is_explained in ((fold, True), (None, False)):
         both = bcm.from_classifiers(actual, answers, positive=1, by=by)
         (section,) = CountsRecipe(both, ["accuracy"], SETTINGS, {}).differences()
-        assert ("are by two models" in section.sentences[-1]) is is_explained
+        assert any("are by two models" in x for x in section.sentences) is is_explained
+
+
+def test_a_report_names_the_model_of_the_differences_that_it_has():
+    rng, actual = np.random.default_rng(1), np.arange(80) % 2
+    answers = {name: np.where(rng.random(80) < 0.8, actual, 1 - actual) for name in "ab"}
+    both = bcm.from_classifiers(actual, answers, positive=1, by={"fold": np.arange(80) // 20})
+    recipes = [CountsRecipe(both, ["f1"], SETTINGS, {}) for _ in range(1)]
+    recipes += [CountsRecipe(both, ["f1"], SETTINGS, {"model": "paired_folds"})]
+    for recipe, model, other in zip(
+        recipes, ("the correlated t", "paired_folds"), ("paired_folds", "correlated t"), strict=True
+    ):
+        assert (
+            recipe.facts()["Model"]
+            == f"hierarchical_folds of each classifier, {model} of their differences"
+        )
+        asked = {"model": "paired_folds"} if model == "paired_folds" else {}
+        alone = bcm.compare(both, "f1", **asked)
+        assert recipe.comparison["lower"].tolist() == alone["lower"].tolist()
+        assert any(other in words for words in recipe.differences()[0].sentences)
