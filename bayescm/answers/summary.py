@@ -86,9 +86,10 @@ def summary(
         One row per measure and index of the leading dims and classes, which have their own
         columns. Where the estimand has a name of its own a column ``of`` says it: of groups it is
         ``"population"`` by default. ``point`` is the plug-in estimate of the same estimand from
-        what was observed (of a fit that does not hold its counts, and of models of other evidence
-        that are sampled: the median; of repeated answers the mean over all ways to choose as many
-        of them), ``lower`` and ``upper`` bound the interval, ``how`` says how
+        what was observed, and of a model of your own the measure of the counts (of a fit that does
+        not hold its counts, of models of other evidence that are sampled, and of a model of your
+        own that takes a prevalence: the median; of repeated answers the mean over all ways to
+        choose as many of them), ``lower`` and ``upper`` bound the interval, ``how`` says how
         the numbers were computed and, if the interval is not of the kind asked for, why; ``error``
         is the numerical error of its bounds, as of `bayescm.interval`, and ``undefined`` the
         fraction of the posterior in which the measure is 0/0. A ``point`` that is NaN is 0/0 in the

@@ -1,7 +1,7 @@
 """What a fitted tree holds: its positive class, and which variable each estimand is read off."""
 
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,16 +78,27 @@ def variables_of(tree: xr.DataTree, group: str = "posterior") -> dict[str, str]:
     estimands = json.loads(tree.attrs.get("estimands", "{}"))
     if estimands:
         return estimands
-    draws = group_of(tree, group)
-    names = ("theta", "theta_expected", "theta_new", "theta_fold")
-    name = next((variable for variable in names if variable in draws), "theta")
-    new = "theta_new" if "theta_new" in draws else name
-    finite = {"finite": "theta_fold"} if new == "theta_new" and "theta_fold" in draws else {}
-    groups = {"typical": "theta_typical", "new": "theta_new"} if "theta_typical" in draws else {}
-    estimands = {"parameter": name, "predictive": new} | finite | groups
-    return {
-        of: variable for of, variable in estimands.items() if variable in draws or variable == name
-    }
+    variables = group_of(tree, group).data_vars
+    return estimands_by_name(variables) or {"parameter": "theta", "predictive": "theta"}
+
+
+def estimands_by_name(variables: Iterable[Hashable]) -> dict[str, str]:
+    """Return the variable of each estimand by the names that the models of the catalogue use."""
+    names = set(variables)
+    usual = ("theta", "theta_expected", "theta_new", "theta_fold")
+    parameter = next((name for name in usual if name in names), None)
+    if parameter is None:
+        return {}
+    estimands = {"parameter": parameter, "predictive": parameter}
+    if "theta_new" in names:
+        estimands["predictive"] = "theta_new"
+        members = [name for name in ("theta_fold", "theta_group") if name in names]
+        estimands |= {"finite": members[0]} if members else {}
+    if "theta_typical" in names:
+        estimands |= {"population": parameter, "typical": "theta_typical"}
+    if {"theta_typical", "theta_new"} <= names:
+        estimands["new"] = "theta_new"
+    return estimands
 
 
 def attribute_dims(tree: xr.DataTree, name: str) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import CELLS
-from bayescm.evidence.trees import FIT, with_positive_class
+from bayescm.evidence.counts import CELLS, COUNTS
+from bayescm.evidence.trees import FIT, estimands_by_name, with_positive_class
 from bayescm.evidence.types import type_of
 from bayescm.fitting import nuts as sampling
 from bayescm.fitting import posterior_for, tree
@@ -162,6 +162,8 @@ def fit(
     drawn = tree.build(
         built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole_counts=whole_counts
     )
+    if entry is COUNTS:
+        drawn = tree.with_counts(drawn, values)
     return tree.by_unit(drawn, posterior) if posterior is not None else drawn
 
 
@@ -190,7 +192,7 @@ def _estimands(model, posterior, values):
     """Return what a tree can be asked: its estimands, their variables and their dims."""
     names = {variable.name for variable in (*model.free_RVs, *model.deterministics)}
     if posterior is None:
-        variables = {"parameter": "theta", "predictive": "theta"} if "theta" in names else {}
+        variables = estimands_by_name(names) if "theta" in names else {}
         batch_dims = [dim for dim in model.named_vars_to_dims.get("theta", ()) if dim not in CELLS]
         pooled_dims = [dim for dim in values.dims if dim not in (*batch_dims, *CELLS)]
         estimands: dict[str, Any] = {"uses": pooled_dims, "pairs": []}

@@ -1,7 +1,7 @@
 """A fitted tree as a posterior: it answers by its draws."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import xarray as xr
 from bayescm import posteriors
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.empirical import Empirical
-from bayescm.evidence.counts import CELLS
+from bayescm.evidence.counts import CELLS, in_order
 from bayescm.evidence.trees import (
     attribute_dims,
     cells_of,
@@ -33,6 +33,15 @@ _OF_COUNTS = (
     "pooled_folds",
     "robust_groups",
 )
+
+
+class ObservedCounts(CountsPosterior):
+    """The counts that a model outside the catalogue was given, for its plug-in estimates."""
+
+    def __init__(
+        self, counts: xr.DataArray, pooled_dims: tuple[Any, ...], estimands: Mapping[str, str]
+    ):
+        self.counts, self.pooled_dims, self.estimands = counts, pooled_dims, estimands
 
 
 class FittedPosterior(CountsPosterior):
@@ -68,7 +77,9 @@ class FittedPosterior(CountsPosterior):
         """
         Return the plug-in estimate of the same estimand, (..., [C]), as of the direct posterior.
 
-        Of a fit that does not hold what that takes, the median.
+        Of a model that is not of the catalogue it is that of the counts as observed, added up over
+        the dims that the model pools over. Of a fit that does not hold what the estimate takes, the
+        median.
         """
         if self.direct is not None and of in self.direct.estimands:
             return self.direct.point(measure, of)
@@ -79,15 +90,31 @@ class FittedPosterior(CountsPosterior):
         """The direct posterior of the counts that the tree holds, whose prior does not matter."""
         attrs = self.tree.attrs
         keywords = json.loads(attrs.get("model_keywords", "{}"))
-        if attrs.get("model") not in _OF_COUNTS or not {*CELLS} <= {*self.observed.dims}:
+        if not {*CELLS} <= {*self.observed.dims}:
+            return None
+        if attrs.get("model") not in posteriors.__all__ and "prevalence" not in keywords:
+            return self._observed_counts()
+        if attrs.get("model") not in _OF_COUNTS:
             return None
         if isinstance(keywords.get("prevalence"), str) or "weights" in attrs:
             return None  # a function, by its name; importance weights, which the tree lacks
         of_model = {name: keywords[name] for name in ("prevalence",) if name in keywords}
+        if isinstance(of_model.get("prevalence"), list) and "prevalence" in self.tree["posterior"]:
+            of_model["prevalence"] = tuple(of_model["prevalence"])  # of a beta prior
         if "covariates" in self.tree["constant_data"]:
             of_model |= {"covariates": self.tree["constant_data"]["covariates"]}
         direct = getattr(posteriors, attrs["model"])(self.observed, **of_model)
         return direct.by(self.variable.removeprefix("theta_")) if self.variable else direct
+
+    def _observed_counts(self):
+        """Return the counts of every member of the batch, or None where they are of others."""
+        batch_dims = self.template.dims
+        if not {*batch_dims} <= {*self.observed.dims}:
+            return None
+        counts = in_order(self.observed)
+        pooled_dims = tuple(dim for dim in counts.dims if dim not in (*batch_dims, *CELLS))
+        counts = counts.transpose(*batch_dims, *pooled_dims, *CELLS)
+        return ObservedCounts(counts, pooled_dims, self.estimands)
 
     def distributions(
         self,

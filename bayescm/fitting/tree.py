@@ -93,6 +93,15 @@ def build(
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=dict(attrs)), **fitted})
 
 
+def with_counts(fitted: xr.DataTree, counts: xr.DataArray) -> xr.DataTree:
+    """Put the counts into a tree whose model wrote them into its graph as constants."""
+    has_data = "constant_data" in fitted.children
+    data = fitted["constant_data"].to_dataset() if has_data else xr.Dataset(attrs=ORIGIN)
+    if "counts" not in data:
+        fitted["constant_data"] = xr.DataTree(data.assign(counts=counts.drop_attrs()))
+    return fitted
+
+
 def by_unit(fitted: xr.DataTree, posterior: Posterior) -> xr.DataTree:
     """Put the log likelihood by unit into a tree, where a model's own is not by unit."""
     sampled = fitted["posterior"].to_dataset()

@@ -198,6 +198,13 @@ def test_what_is_undefined_in_the_evidence_is_cautioned_of():
     assert "caution" not in bcm.summary(never, ["recall"]).attrs
 
 
+def test_the_point_of_a_fit_whose_prevalence_has_a_beta_prior():
+    asked = {"model": "fixed_totals", "prevalence": (2, 8)}
+    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    point = bcm.summary(bcm.fit(counts, draws=50, **asked), "precision")["point"]
+    assert point.item() == bcm.summary(counts, "precision", **asked)["point"].item()
+
+
 def test_the_point_of_a_fit_with_importance_weights_is_its_median():
     actual, predicted = np.arange(60) % 2, np.arange(60) % 3 % 2
     weights = {"weights": 1 + np.arange(60) % 3, "weights_are": "importance"}

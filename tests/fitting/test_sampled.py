@@ -1,5 +1,8 @@
 """Models and priors without a direct posterior are sampled wherever a posterior is asked for."""
 
+import inspect
+import runpy
+import warnings
 from functools import partial
 
 import numpy as np
@@ -41,6 +44,7 @@ def test_a_model_that_is_a_function_is_sampled_and_remembered(monkeypatch):
     monkeypatch.setattr(sampled, "fit", lambda *_, **__: pytest.fail("sampled again"))
     table = bcm.summary(COUNTS, "f1", model=flat, **FEW)
     assert table["mean"].item() == found.mean().values[0]
+    assert table["point"].item() == pytest.approx(65 / 90)  # as observed, and no median of draws
     with pytest.raises(pytest.fail.Exception, match="sampled again"):
         bcm.summary(COUNTS, "f1", model=flat, weight=1.0, **FEW)
 
@@ -96,6 +100,25 @@ def test_gaps_and_slices_of_a_sampled_model(monkeypatch):
     assert table["group"][0] == 3
     with pytest.raises(pytest.fail.Exception, match="sampled again"):
         bcm.gap(sites, "recall", **asked | {"random_seed": 6})
+
+
+@pytest.mark.long
+def test_a_copied_model_of_groups_answers_as_the_one_of_the_catalogue(tmp_path):
+    path = tmp_path / "my_models.py"
+    path.write_text(inspect.getsource(inspect.getmodule(bcm.models.hierarchical_groups)))
+    mine = runpy.run_path(str(path))["hierarchical_groups"]
+    mine.__module__ = "my_models"
+    tp = np.array([45, 40, 44, 30])
+    sites = bcm.from_cells(tp=tp, fn=50 - tp, fp=[9] * 4, tn=[41] * 4).rename(batch="group")
+    asked = {"of": ["population", "typical", "finite", "new"], "kind": "eti", **FEW}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The sampler may have missed")
+        table = bcm.summary(sites, "recall", model=mine, **asked)
+    known = bcm.summary(sites, "recall", of=asked["of"], kind="eti")
+    assert table["of"].tolist() == known["of"].tolist()
+    np.testing.assert_allclose(table["mean"], known["mean"], atol=0.03)
+    np.testing.assert_allclose(table["sd"], known["sd"], rtol=0.35)
+    assert table["point"].tolist() == pytest.approx([tp.sum() / 200] * 4)
 
 
 @pytest.mark.long
