@@ -82,6 +82,16 @@ OTHER_KEYWORDS = {
     "online.serve": "what a page shows of every monitor",
 }
 
+NAMED_MEASURES = {
+    "curves.at_threshold": "the threshold is what is asked of them",
+    "online.alarms": "what `Monitor.alarms` is made of, which has them",
+    "online.history": "what `Monitor.history` is made of, which has them",
+    "online.intervals": "what `Monitor.history` is made of, which has them",
+    "plots.plot_omega": "a panel of forty intervals for each",
+    "plots.plot_threshold": "a panel of a curve for each",
+    "priors.predictive": "a prior alone has no evidence whose measures are usual",
+}
+
 
 def _public():
     functions = {}
@@ -143,6 +153,17 @@ def test_keywords_hide_nothing_that_a_user_comes_for():
         if not {*HIDDEN} <= parameters.keys():
             hiding.add(label)
     assert hiding == WITHOUT.keys()
+
+
+def test_measures_have_a_default_wherever_there_may_be_several():
+    named = {
+        label
+        for label, each in ARGUMENTS
+        if each.name == "measures"
+        and each.kind is not each.VAR_KEYWORD
+        and each.default is inspect.Parameter.empty
+    }
+    assert named == NAMED_MEASURES.keys()
 
 
 @pytest.mark.parametrize("label", FUNCTIONS)

@@ -24,7 +24,7 @@ _COPIES = 5  # of the draws, while they are ranked
 
 def joint_interval(
     evidence: Evidence,
-    measures: str | Callable | Sequence[str | Callable],
+    measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
     pairs: Sequence[tuple[Hashable, str]] | None = None,
     prob: float = 0.95,
@@ -50,7 +50,8 @@ def joint_interval(
     ----------
     evidence : Dataset, DataArray, DataTree or mapping
         As :func:`bayescm.compare` takes it.
-    measures : name, function, or sequence of these
+    measures : name, function, or sequence of these, optional
+        By default those that `bayescm.compare` takes.
     pairs : sequence of (classifier, measure), optional
         The parameters of interest, if not all; the others are NaN.
     prob : float, default 0.95

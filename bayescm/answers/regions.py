@@ -28,7 +28,7 @@ _SMALL, _MANY_DRAWS = 16, 400_000
 
 def region(
     evidence: Evidence,
-    measures: tuple[str | Callable, str | Callable],
+    measures: tuple[str | Callable, str | Callable] = ("recall", "precision"),
     *,
     prob: float = 0.95,
     of: str = "parameter",
@@ -47,8 +47,8 @@ def region(
     ----------
     evidence : Dataset, DataArray, DataTree or mapping
         As :func:`bayescm.compare` takes it.
-    measures : pair of name or function
-        Such as ``("recall", "precision")``; of many classes a region for each.
+    measures : pair of name or function, default ("recall", "precision")
+        Of many classes a region for each.
     prob : float, default 0.95
         Posterior probability of the region.
     of, n, model, concentration, positive, draws, random_seed, **keywords
@@ -173,7 +173,7 @@ def _smooth(counts, precision, steps):
 
 def correlation(
     evidence: Evidence,
-    measures: Sequence[str | Callable],
+    measures: Sequence[str | Callable] | None = None,
     *,
     prob: float = 0.95,
     of: str = "parameter",
@@ -192,7 +192,8 @@ def correlation(
     ----------
     evidence : Dataset, DataArray, DataTree or mapping
         As :func:`bayescm.compare` takes it.
-    measures : sequence of two or more names or functions
+    measures : sequence of two or more names or functions, optional
+        By default those that `bayescm.compare` takes.
     prob : float, default 0.95
     of, n, model, concentration, positive, draws, random_seed, **keywords
         As :func:`bayescm.compare` takes them.

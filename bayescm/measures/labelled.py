@@ -11,9 +11,11 @@ import xarray as xr
 
 from bayescm.evidence.counts import (
     CELLS,
+    TABULATED,
     abstains,
     as_counts,
     classes,
+    default_measures,
     in_order,
     known_shares,
     positive,
@@ -36,7 +38,7 @@ from bayescm.validate import fail, suggest
 
 def measure(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree | Mapping[Any, Any],
-    measures: str | Callable | Sequence[str | Callable],
+    measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
     dim: str = "classifier",
     of: str = "parameter",
@@ -55,8 +57,8 @@ def measure(
         ``{"wdbc": folds, "heart": folds}`` holds several, each with its own classes and its own
         positive class, so that of sets with other classes only one number for all of them compares,
         such as ``"f1_macro"`` or ``"accuracy"``.
-    measures : name, function, or sequence of these
-        As ``measures.resolve`` takes them.
+    measures : name, function, or sequence of these, optional
+        As ``measures.resolve`` takes them; by default those of `bayescm.summary`.
     dim : str, default "classifier"
         What the members of a mapping are, such as ``"data_set"``.
     of : str, default "parameter"
@@ -106,15 +108,15 @@ def measure(
         counts = as_counts(matrices_of(evidence))
         shares = known_shares(counts)
         cells = counts if shares is None else counts.copy(data=with_shares(counts.values, shares))
-        return _dataset(cells, kernels(measures, counts))
+        return _dataset(cells, _kernels_or_usual(measures, counts))
     if variable is not None:
         cells = cells_of(evidence, group, variable)
-        return _dataset(cells, kernels(measures, cells))
+        return _dataset(cells, _kernels_or_usual(measures, cells))
     name = variable_of(evidence, group, of)
     cells = cells_of(evidence, group, name)
     if of == "predictive":
         cells = _predicted(evidence, group, cells)
-    values = _dataset(cells, kernels(measures, cells))
+    values = _dataset(cells, _kernels_or_usual(measures, cells))
     over = [dim for dim in extra_dims(evidence, cells) if dim in values.dims and dim != of]
     return _averaged(values, over, evidence) if over and of != "predictive" else values
 
@@ -153,6 +155,11 @@ def _side_by_side(values, dim):
         is_common = of_members.count(of_members[0]) == len(of_members)
         joined = joined.assign_coords({name: of_members[0] if is_common else (dim, of_members)})
     return joined
+
+
+def _kernels_or_usual(measures, cells):
+    """Return the kernels of the measures, or of the usual ones where none are named."""
+    return kernels(default_measures(cells, TABULATED) if measures is None else measures, cells)
 
 
 def _predicted(tree, group, cells):

@@ -265,7 +265,7 @@ def choose(
 
 def labels_worth(
     evidence: xr.DataArray | xr.Dataset,
-    measures: str | Callable | Sequence[str | Callable],
+    measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
     model: str | Callable | None = None,
     concentration: Any = None,
@@ -281,7 +281,8 @@ def labels_worth(
     ----------
     evidence : DataArray or Dataset
         From `bayescm.from_partly_labelled`.
-    measures : name, function, or sequence of these
+    measures : name, function, or sequence of these, optional
+        By default those of `bayescm.summary`.
     model, concentration, positive
         See `bayescm.interval`.
     draws : int, optional
@@ -317,7 +318,10 @@ def labels_worth(
     of_model: dict[str, Any] = {"concentration": concentration, "positive": positive, **keywords}
     sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
     posterior: Any = posterior_of(evidence, model, **sampler, **of_model)
-    kernels = as_kernels(measures, posterior.counts)
+    from bayescm.answers.interval import usual_measures
+
+    names = usual_measures(evidence) if measures is None else measures
+    kernels = as_kernels(names, posterior.counts)
     rng = np.random.default_rng(check_seed(random_seed))
     # What as many labels by themselves would show on average: the mean of the posterior.
     theta = posterior.cells("parameter", _WORTH_DRAWS, rng).mean(axis=0)

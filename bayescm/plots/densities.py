@@ -308,7 +308,7 @@ def _draw_below(axes, center, low, high, *, row, color):
 
 def plot_prior_posterior(
     fitted: xr.DataTree,
-    measures: str | Callable | Sequence[str | Callable],
+    measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
     positive: Any = None,
     display_names: DisplayNames = None,
@@ -321,8 +321,9 @@ def plot_prior_posterior(
     ----------
     fitted : DataTree
         A fit with a proper prior.
-    measures : str, callable or a sequence of these
-        One panel each, and one for every index of any other dims.
+    measures : str, callable or a sequence of these, optional
+        One panel each, and one for every index of any other dims; by default those of
+        `bayescm.summary`.
     positive : label, optional
         The positive class, where the fit does not know it or another one is meant.
     display_names : mapping of str to str, optional
@@ -361,7 +362,7 @@ def plot_prior_posterior(
     first_draw = groups["posterior"].isel(chain=0, draw=0)
     variables = list(first_draw.values())
     panels = [(values.name, where) for values in variables for where in style.panels(values, ())]
-    kernels = map(resolve, several(measures))
+    kernels = map(resolve, list(first_draw) if measures is None else several(measures))
     ranges = {name: kernel.range for name, kernel in zip(first_draw, kernels, strict=True)}
     with _panel_canvas(_check_few(panels), ax) as page:
         for axes, (name, where) in zip(page.panels, panels, strict=True):
@@ -385,8 +386,8 @@ def plot_prior_posterior(
 
 def plot_priors(
     evidence: xr.DataArray,
-    measure: str | Callable,
     priors: Any,
+    measure: str | Callable,
     *,
     of: str = "parameter",
     n: int | None = None,
@@ -405,9 +406,9 @@ def plot_priors(
     ----------
     evidence : DataArray, dims (actual, predicted)
         Counts.
-    measure : str or callable
     priors : mapping of str to concentration, or one concentration
         A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
+    measure : str or callable
     of, n, model, positive, draws, random_seed, **keywords
         See `bayescm.interval`.
     display_names : mapping of str to str, optional
@@ -425,7 +426,7 @@ def plot_priors(
     >>> import bayescm as bcm
     >>> counts = bcm.from_cells(tp=50, fn=30, fp=30, tn=35)
     >>> experts = bcm.priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=72.5)
-    >>> figure = plot_priors(counts, "f1", {"flat": 1.0, "experts": experts})
+    >>> figure = plot_priors(counts, {"flat": 1.0, "experts": experts}, "f1")
     >>> len(figure.axes[0].lines)
     2
     """

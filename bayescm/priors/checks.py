@@ -201,7 +201,7 @@ def _log_probability(counts, prior, axes):
 
 
 def sensitivity(
-    tree: xr.DataTree, measures: str | Callable | Sequence[str | Callable]
+    tree: xr.DataTree, measures: str | Callable | Sequence[str | Callable] | None = None
 ) -> pd.DataFrame:
     """
     Return how much measures change as the prior or likelihood is strengthened or weakened a little.
@@ -213,7 +213,8 @@ def sensitivity(
     ----------
     tree : DataTree
         A fit of one matrix, with the groups ``log_prior`` and ``log_likelihood``.
-    measures : name, function, or sequence of these
+    measures : name, function, or sequence of these, optional
+        By default those of `bayescm.summary`.
 
     Returns
     -------
@@ -285,8 +286,8 @@ def _by_row(dataset):
 
 def table(
     counts: xr.DataArray,
-    measures: str | Callable | Sequence[str | Callable],
     priors: Any,
+    measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
     prob: float = 0.95,
     kind: str = "hdi",
@@ -305,9 +306,10 @@ def table(
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted)
-    measures : name, function, or sequence of these
     priors : mapping of str to concentration, or one concentration
         A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
+    measures : name, function, or sequence of these, optional
+        By default those of `bayescm.summary`.
     prob, kind, of, n, model, positive, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
 
@@ -322,7 +324,7 @@ def table(
     >>> import bayescm as bcm
     >>> counts = bcm.from_cells(tp=50, fn=30, fp=30, tn=35)
     >>> experts = bcm.priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=72.5)
-    >>> both = table(counts, "recall", {"flat": 1.0, "experts": experts})
+    >>> both = table(counts, {"flat": 1.0, "experts": experts}, "recall")
     >>> both[["prior", "examples", "mean"]].round(3).values.tolist()
     [['flat', 4.0, 0.622], ['experts', 72.5, 0.633]]
     """

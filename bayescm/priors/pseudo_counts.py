@@ -284,8 +284,8 @@ def named_priors(priors: Any) -> dict[str, Any]:
 
     Raises
     ------
-    ValueError
-        If there are none.
+    ValueError, TypeError
+        If there are none, or measures stand in their place.
 
     Examples
     --------
@@ -296,6 +296,9 @@ def named_priors(priors: Any) -> dict[str, Any]:
         if not priors:
             raise fail("no priors", priors, "a prior, or names and priors", 'pass {"flat": 1.0}')
         return dict(priors)
+    if isinstance(priors, str) or (isinstance(priors, list) and isinstance(priors[0], str)):
+        todo = 'priors come before measures: table(counts, {"flat": 1.0}, "f1")'
+        raise fail("not a prior", priors, "a prior, or names and priors", todo, TypeError)
     attrs = priors.attrs if isinstance(priors, xr.DataArray) else {}
     return {str(attrs.get("prior", "prior")): priors}
 

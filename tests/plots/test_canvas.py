@@ -50,7 +50,7 @@ def test_a_figure_stays_with_pyplot(two):
 
 def test_what_fails_leaves_no_figure_behind(two, three):
     with pytest.raises(ValueError, match="more than one density"):
-        bcm.plots.plot_priors(three, "recall", {"flat": 1.0})
+        bcm.plots.plot_priors(three, {"flat": 1.0}, "recall")
     with pytest.raises(TypeError, match="not axes"):
         bcm.plot_matrix(two, ax=plt)
     assert plt.get_fignums() == []
@@ -65,7 +65,7 @@ ONE_AXES = {
     "forest": lambda two, ax: bcm.plot_forest(two, ["f1", "recall"], ax=ax),
     "matrix": lambda two, ax: bcm.plot_matrix(two, ax=ax),
     "region": lambda two, ax: bcm.plots.plot_region(two, draws=500, ax=ax),
-    "priors": lambda two, ax: bcm.plots.plot_priors(two, "f1", {"flat": 1.0}, ax=ax),
+    "priors": lambda two, ax: bcm.plots.plot_priors(two, {"flat": 1.0}, "f1", ax=ax),
     "plan": lambda two, ax: bcm.plots.plot_plan("recall", expect=0.8, n=50, ax=ax),
     "differences": lambda two, ax: bcm.plot_differences(bcm.compare(PAIR, "accuracy"), ax=ax),
     "ranks": lambda two, ax: bcm.plot_ranks(PAIR, "accuracy", draws=500, ax=ax),

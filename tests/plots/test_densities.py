@@ -140,7 +140,7 @@ def test_what_cannot_be_drawn(two, tree):
 @pytest.mark.parametrize("measure", ["f1", "mcc", lambda cells: cells[..., 1, 1]])
 def test_a_density_for_every_prior(two, measure):
     experts = bcm.priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=20, like=two)
-    figure = bcm.plots.plot_priors(two, measure, {"flat": 1.0, "experts": experts})
+    figure = bcm.plots.plot_priors(two, {"flat": 1.0, "experts": experts}, measure)
     lines = figure.axes[0].lines
     assert [line.get_label() for line in lines] == ["flat", "experts"]
     for line in lines:
@@ -149,9 +149,9 @@ def test_a_density_for_every_prior(two, measure):
 
 def test_one_density_for_each_prior(two, three):
     with pytest.raises(ValueError, match="no priors"):
-        bcm.plots.plot_priors(two, "f1", {})
+        bcm.plots.plot_priors(two, {}, "f1")
     with pytest.raises(ValueError, match="one density"):
-        bcm.plots.plot_priors(three, "recall", {"flat": 1.0})
+        bcm.plots.plot_priors(three, {"flat": 1.0}, "recall")
 
 
 def test_it_is_said_how_many_priors_are_sampled(two, monkeypatch, capsys):
@@ -159,7 +159,7 @@ def test_it_is_said_how_many_priors_are_sampled(two, monkeypatch, capsys):
     monkeypatch.setattr(sampled, "watched", lambda: True)
     monkeypatch.setattr(sampled, "fit", lambda *_, **__: drawn)
     priors = {"narrow": lambda name: None, "wide": lambda name: None}  # of other families
-    bcm.plots.plot_priors(two, "f1", priors)
+    bcm.plots.plot_priors(two, priors, "f1")
     assert capsys.readouterr().err == "Up to 2 posteriors are sampled, one after another.\n"
 
 

@@ -91,7 +91,7 @@ def test_sensitivity_says_what_the_tree_lacks():
 
 def test_the_table_of_priors_is_the_summary_under_each():
     experts = priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=72.5, like=COUNTS)
-    table = priors.table(COUNTS, ["f1", "recall"], {"default": None, "flat": 1, "experts": experts})
+    table = priors.table(COUNTS, {"default": None, "flat": 1, "experts": experts}, ["f1", "recall"])
     assert table["prior"].tolist() == ["default", "default", "flat", "flat", "experts", "experts"]
     assert table["examples"].tolist()[::2] == pytest.approx([2, 4, 72.5])
     alone = bcm.summary(COUNTS, "recall", concentration=experts)
@@ -100,7 +100,7 @@ def test_the_table_of_priors_is_the_summary_under_each():
 
 def test_a_table_of_no_priors_is_refused():
     with pytest.raises(ValueError, match="no priors"):
-        priors.table(COUNTS, "f1", {})
+        priors.table(COUNTS, {}, "f1")
 
 
 def test_sensitivity_is_that_of_a_fit():
@@ -116,9 +116,9 @@ def test_one_prior_or_several_by_name_are_taken_alike():
     assert by_name.dims == ("prior", "draw")
     for name in several:
         np.testing.assert_array_equal(by_name.sel(prior=name), alone)
-    table = priors.table(COUNTS, "f1", flat)
+    table = priors.table(COUNTS, flat, "f1")
     assert table["prior"].tolist() == ["uniform"]
-    both = priors.table(COUNTS, "f1", several)
+    both = priors.table(COUNTS, several, "f1")
     assert both["mean"].tolist() == pytest.approx([table["mean"][0]] * 2)
     with pytest.raises(ValueError, match="no priors"):
         priors.predictive({}, "f1", n=20)

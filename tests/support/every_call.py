@@ -298,8 +298,12 @@ ASKED = {
     "plot_region": _of(bcm.plots.plot_region),
     "plot_ranks": _of(bcm.plot_ranks),
     "plot_tiers": _of(bcm.plots.plot_tiers),
-    "plot_priors": _of(bcm.plots.plot_priors, priors={"flat": 1.0, "Jeffreys": 0.5}),
-    "priors.table": _of(priors.table, priors={"flat": 1.0, "Jeffreys": 0.5}),
+    "plot_priors": lambda data, wanted, **asked: bcm.plots.plot_priors(
+        data, {"flat": 1.0, "Jeffreys": 0.5}, wanted, **asked
+    ),
+    "priors.table": lambda data, wanted, **asked: priors.table(
+        data, {"flat": 1.0, "Jeffreys": 0.5}, wanted, **asked
+    ),
     "gap": _of(bcm.gap),
     "gap ratio": _of(bcm.gap, statistic="ratio"),
     "measure": lambda data, wanted, draws=None, **asked: bcm.measure(data, wanted, **asked),

@@ -87,7 +87,7 @@ def main() -> None:
         bcm.plot_differences(differences),
         bcm.plot_history(history, batches=weeks, alarms=alarms),
         bcm.plots.plot_prior_posterior(tree, "f1"),
-        bcm.plots.plot_priors(counts, "f1", {"flat": 1.0, "experts": prior}),
+        bcm.plots.plot_priors(counts, {"flat": 1.0, "experts": prior}, "f1"),
         bcm.plot_roc(scores),
     ]
 

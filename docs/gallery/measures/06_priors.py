@@ -9,4 +9,4 @@ import bayescm as bcm
 
 counts = bcm.from_cells(tp=13, fn=3, fp=7, tn=6)
 experts = bcm.priors.elicit(prevalence=0.5, recall=0.7, specificity=0.6, weight=40)
-figure = bcm.plots.plot_priors(counts, "recall", {"flat": 1.0, "default": 0.5, "experts": experts})
+figure = bcm.plots.plot_priors(counts, {"flat": 1.0, "default": 0.5, "experts": experts}, "recall")
