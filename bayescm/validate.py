@@ -490,6 +490,14 @@ _CALLED_HERE = {
     "the groups are a dim of the evidence, from_predictions(..., by={'group': site})": (
         "group groups by"
     ),
+    "the average is a part of the measure's name: 'f1_macro', 'f1_micro', 'f1_weighted'": "average",
+    "the number of answers is a part of the measure's name: 'pass@4'": "k",
+    "beta is a part of the measure's name: 'fbeta(0.5)'": "beta",
+    "another prevalence is one of the evidence: at_prevalence(counts, 0.1)": "prevalence",
+    "the classes are those of the evidence: from_predictions(..., labels=[...])": "labels",
+    "weights belong to the evidence: from_predictions(..., weights=...)": (
+        "weights sample_weight sample_weights"
+    ),
 }
 
 

@@ -20,6 +20,8 @@ NUMBERS = np.random.default_rng(1).random(36)
 SCORES = bcm.from_scores(TRUTH, NUMBERS, positive=1)
 HOSPITALS = bcm.from_cells(tp=[40, 10, 35], fn=[5, 30, 8], fp=[9, 4, 20], tn=[41, 50, 30])
 HOSPITALS = HOSPITALS.rename(batch="hospital")
+ITEMS = bcm.from_item_scores({"a": NUMBERS, "b": NUMBERS[::-1]}, range=(0, 1))
+ANSWERS = bcm.from_attempts(np.resize([1, 0, 1, 1, 0], (9, 4)))
 PETS = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]], labels=["cat", "cow", "dog"])
 TABLE = pd.DataFrame({"y": TRUTH, "a": FIRST})
 FOLDS = bcm.from_classifiers(
@@ -49,6 +51,12 @@ CALLS = {
     "measure": (lambda: bcm.summary(COUNTS, measure="f1"), "the second argument"),
     "metric": (lambda: bcm.interval(COUNTS, metric="f1"), "the second argument"),
     "pos_label": (lambda: f1(pos_label=1), "the positive class is positive="),
+    "average": (lambda: f1(average="macro"), "'f1_macro'"),
+    "labels of classes": (lambda: f1(labels=[0, 1]), r"from_predictions\(..., labels="),
+    "sample_weight": (lambda: f1(sample_weight=np.ones(9)), r"from_predictions\(..., weights="),
+    "prevalence of the target": (lambda: f1(prevalence=0.1), r"at_prevalence\(counts, 0.1\)"),
+    "k": (lambda: bcm.interval(ANSWERS, "pass_at(2)", k=2), "'pass@4'"),
+    "beta": (lambda: bcm.interval(COUNTS, "f1", beta=2), r"'fbeta\(0.5\)'"),
     "misspelled": (lambda: f1(concentraton=1), "Did you mean 'concentration'"),
     # Values.
     "percent": (lambda: f1(prob=95), "such as prob=0.95"),
@@ -84,7 +92,23 @@ CALLS = {
     "brier": (lambda: bcm.interval(SCORES, "brier"), "from_probabilities"),
     "f1 of scores": (lambda: bcm.interval(SCORES, "f1"), r"curves.at_threshold\(scores, 'f1'"),
     "class": (lambda: bcm.interval(PETS, "f1[cats]"), "'cat', 'cow' or 'dog'"),
+    "several in one": (lambda: bcm.interval(COUNTS, "f1,mcc"), "one by one"),
+    "auprc": (lambda: bcm.interval(SCORES, "auprc"), "Did you mean 'average_precision'"),
+    "accuracy of scores of items": (lambda: bcm.interval(ITEMS, "accuracy"), "or from_attempts"),
+    "a letter in the place of a number": (
+        lambda: bcm.interval(ANSWERS, "pass_at(k)"),
+        "a number; write it in the place of k",
+    ),
+    "mark": (lambda: bcm.interval(ITEMS, "share_at_least(4)"), r"inside the range \(0, 1\)"),
     # Evidence.
+    "cells in a row": (lambda: bcm.from_matrix([65, 15, 35, 30]), r"\[\[TN, FP\], \[FN, TP\]\]"),
+    "file": (lambda: bcm.summary("predictions.csv"), r"bcm.read\('predictions.csv'\)"),
+    "attempts of different numbers": (lambda: bcm.from_attempts([[1, 0], [1]]), "put NaN"),
+    "scores of different numbers": (
+        lambda: bcm.from_item_scores({"a": [0.1, 0.2], "b": [0.3]}),
+        "put None where a score is missing",
+    ),
+    "one rater": (lambda: bcm.from_raters({"ann": TRUTH}), "1 rater of an example"),
     "list": (lambda: bcm.interval([[65, 15], [35, 30]], "f1"), "through from_matrix"),
     "labels": (lambda: bcm.interval(TRUTH, FIRST), "through from_predictions"),
     "DataFrame": (lambda: bcm.interval(TABLE, "f1"), "through from_frame"),
@@ -112,7 +136,21 @@ CALLS = {
     ),
     "reference": (lambda: bcm.compare(BOTH, "f1", reference="c"), "'a' or 'b'"),
     "requirement": (lambda: bcm.check(COUNTS, ["f1 at least .5"]), "recall > 0.9"),
+    "requirement of percent": (lambda: bcm.check(COUNTS, ["recall > 80"]), '"recall > 80%"'),
+    "requirement of marks": (
+        lambda: bcm.check(ITEMS, ["mean > 3"], by="classifier"),
+        "from 0 to 1",
+    ),
+    "requirement of a difference": (
+        lambda: bcm.check(BOTH, ["f1[classifier=a] - f1[classifier=b] > -5"]),
+        "from -1 to 1",
+    ),
     "plan": (lambda: bcm.plan("recall", width=0.1), "expect=0.85"),
+    "plan without a pilot": (lambda: bcm.plan("recall", width=0.1), r"pilot=from_cells\(...\)"),
+    "typical of folds": (
+        lambda: bcm.interval(FOLDS, "f1", of="typical"),
+        "Expected .*'finite'",
+    ),
     "plan of f1": (lambda: bcm.plan("f1", expect=0.8, width=0.1), "pilot="),
     "report": (lambda: bcm.report(COUNTS, "report.pdf"), "write .html"),
     # Pictures and tables.

@@ -138,6 +138,8 @@ def check(
             f'prob_above(evidence, measure, threshold, of="{of}") draws each towards the others'
         )
         raise fail("a requirement is of one number", of, "an estimand of the whole evidence", todo)
+    for requirement in parsed:
+        _check_scale(evidence, requirement)
     if by == "classifier" and classifier is not None:
         todo = "leave one of them out"
         raise fail("each classifier, and one of them", classifier, "by or classifier", todo)
@@ -163,6 +165,32 @@ def check(
             rows[i] = {"requirement": requirement.text, **member}
             rows[i] |= _decide(evidence, requirement.of(member), keywords)
     return pd.DataFrame(rows)
+
+
+def _check_scale(evidence, requirement):
+    """Raise where the threshold is no value that the measure, or the difference, can have."""
+    low, high = _range_of(evidence, requirement.first.measure)
+    if requirement.second is not None:
+        other_low, other_high = _range_of(evidence, requirement.second.measure)
+        low, high = low - other_high, high - other_low
+    if not low <= requirement.threshold <= high:
+        todo = 'write e.g. "recall > 0.8" or "recall > 80%"' if high <= 1 else "correct the number"
+        what = f"{requirement.text!r} has a number outside the range of what it asks of"
+        raise fail(what, requirement.threshold, f"a number from {low:g} to {high:g}", todo)
+
+
+def _range_of(evidence, measure):
+    """Return the lowest and the highest value of a measure: of scores, where these have ends."""
+    if isinstance(evidence, xr.DataTree):  # does not say of which variable its measures are
+        return -np.inf, np.inf
+    try:
+        entry = resolve(measure, type_of(evidence).measured_variable)
+    except ValueError:  # the posterior says which measures there are
+        return -np.inf, np.inf
+    has_ends = entry.takes == "item_scores" and "lowest" in getattr(evidence, "coords", ())
+    if has_ends and entry.range == (-np.inf, np.inf):
+        return evidence["lowest"].item(), evidence["highest"].item()
+    return entry.range
 
 
 def _decide(evidence, requirement, keywords):

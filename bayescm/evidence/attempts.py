@@ -245,7 +245,10 @@ def _table(values, passing, truth):
         try:
             array = np.asarray(array) if passing is None and truth is None else objects(array)
         except ValueError:
-            array = np.empty(0)
+            lengths = sorted({len(row) for row in values if hasattr(row, "__len__")})
+            todo = "put NaN for attempts not made, or pass one value per answer and item="
+            what = "items have different numbers of attempts"
+            raise fail(what, lengths, "rows of one length", todo) from None
         if array.ndim == 1:  # one attempt at each item
             array = array[:, None]
         if array.ndim != 2 or not array.size:

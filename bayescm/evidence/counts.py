@@ -8,6 +8,7 @@ and the truth of no example; for folds ``n_folds``, ``test_share``, ``train_size
 """
 
 from collections.abc import Hashable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -157,6 +158,10 @@ def from_matrix(
     table = check_counts(matrix, fractional)
     if table.ndim < 2 or table.shape[-1] != table.shape[-2]:
         todo = "pass the same classes as rows (actual) and columns (predicted)"
+        if table.size == 4:
+            todo += (
+                ", such as [[TN, FP], [FN, TP]], or use from_cells(tp=..., fn=..., fp=..., tn=...)"
+            )
         raise fail("the matrix is not square", table.shape, "shape (..., C, C)", todo)
     classes = as_labels(range(table.shape[-1]) if labels is None else labels)
     if len(classes) != table.shape[-1]:
@@ -381,6 +386,8 @@ def not_counts(evidence: Any) -> Exception:
         todo = "put counts together first: combine({'a': counts, 'b': counts})"
         if {"tp", "fn", "fp", "tn"} == {str(name).lower() for name in evidence}:
             todo = "pass the four cells through from_cells(tp=65, fn=15, fp=35, tn=30)"
+    elif isinstance(evidence, str | PurePath):
+        got, todo = str(evidence), f"read a file first: bcm.read({str(evidence)!r})"
     elif hasattr(evidence, "columns"):
         todo = "pass a table of answers through from_frame, and a confusion table through "
         todo += "from_matrix"

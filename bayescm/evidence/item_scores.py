@@ -165,6 +165,10 @@ def _from_wide(scores, item, columns):
         raise fail("no systems", {}, "one or more", 'pass {"a": scores}')
     series = {str(name): _series(name, values, item) for name, values in scores.items()}
     first, *others = series.values()
+    sizes = {name: len(values) for name, values in series.items()}
+    if item is None and len(set(sizes.values())) > 1 and not _have_index(scores):
+        todo = "put None where a score is missing, or pass Series that have the items as index"
+        raise fail("the systems have different numbers of scores", sizes, "one of each item", todo)
     moved = any(not first.index.equals(other.index) for other in others)
     beside = {key: column for key, column in _flat(columns).items() if column is not None}
     if beside:  # columns go by the order of the rows, which must then be one
@@ -181,6 +185,11 @@ def _from_wide(scores, item, columns):
         ["classifier", "item"],
     )
     return table, columns
+
+
+def _have_index(scores):
+    """Say whether each system's scores say which items they are of."""
+    return all(isinstance(values, pd.Series | xr.DataArray) for values in scores.values())
 
 
 def _from_long(frame, item, system, score, columns):

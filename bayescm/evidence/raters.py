@@ -226,7 +226,8 @@ def _check_design(evidence):
     if overlap < 3 and int(evidence["votes"].sum("predicted").max()) < 2:
         allowed = "three raters of the same examples, or gold labels for some"
         todo = "add a rater or a judge, or pass gold= with the truth of 30 examples or more"
-        raise fail("nothing tells who is right", f"{overlap} raters of an example", allowed, todo)
+        got = f"{overlap} rater{'s' * (overlap != 1)} of an example"
+        raise fail("nothing tells who is right", got, allowed, todo)
     if number == 3:
         warnings.warn(
             "Three raters without gold labels are just enough to learn how good each one is, and "

@@ -234,7 +234,7 @@ def _choose(method, obstacle):
 
 def _check_sizes(values, **sizes):
     for name, size in sizes.items():
-        check_whole(name, size, 1, "chains" if name == "chains" else "draws", 4)
+        check_whole(name, size, 1, *(("chains", 4) if name == "chains" else ("draws", 1000)))
     total = sizes["draws"] * sizes["chains"] * values.size
     if total > _LARGEST:
         raise fail(

@@ -30,6 +30,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import lru_cache, partial
 from types import ModuleType
 from typing import Any
@@ -773,8 +774,12 @@ def _unknown(measure, variables):
         similar += [f"{name}_{how}" for name in one_class for how in AVERAGES]
     written = re.sub(r"[\s-]+", "_", measure.lower())
     meant = [name for name, others in _NAMED_ELSEWHERE.items() if written in others.split()]
-    nearest = suggest(measure, similar) or suggest(measure, _NAMED)
-    todo = f"did you mean {meant[0]!r}?" if meant else nearest
+    # A measure of other evidence only where the name is nearly the same.
+    others = get_close_matches(written, _NAMED, n=1, cutoff=0.75)
+    todo = suggest(measure, similar) or suggest(measure, others)
+    todo = f"did you mean {meant[0]!r}?" if meant else todo
+    if "," in measure and not re.search(r"[\[(]", measure):
+        todo = "pass the names one by one"
     return fail("unknown measure", measure, allowed, todo)
 
 

@@ -340,8 +340,8 @@ class SummedItemScores(SummedItems):
         a = hits + self.pseudo_items * (ends > mark).sum()
         b = number - hits + self.pseudo_items * (ends <= mark).sum()
         if self.bounded and not ends[0] <= mark < ends[1]:
-            todo = "ask for a mark between them"
-            raise fail("no score can be on both sides of the mark", mark, "inside the range", todo)
+            what, todo = "all scores of the range are on one side of the mark", "correct the mark"
+            raise fail(what, mark, "a mark inside the range ({:g}, {:g})".format(*ends), todo)
         # Without pseudo-items all may be on one side, which is then certain.
         return np.maximum(a, _NARROWEST), np.maximum(b, _NARROWEST)
 

@@ -116,9 +116,11 @@ def plan(
     check_share("width", width)
     check_share("assurance", assurance)
     if (expect is None) == (pilot is None):
-        passed = {"expect": expect, "pilot": pilot is not None}
-        todo = "pass a plausible value, expect=0.85, or the counts of a pilot, pilot=counts"
-        raise fail("say what is plausible in one way only", passed, "expect or pilot", todo)
+        what = "nothing says which value is plausible"
+        if expect is not None:
+            what = "a plausible value, and a pilot beside it"
+        todo = "pass a value, expect=0.85, or the counts of a pilot, pilot=from_cells(...)"
+        raise fail(what, ..., "either expect or pilot", todo)
     if _is_proportion(kernel, pilot):
         interval_width = partial(_interval_width, _prior(kernel), prob, kind)
         reach = _width_assurance(interval_width, width, _truth(kernel, expect, pilot))

@@ -64,7 +64,7 @@ from bayescm.evidence.outcomes import counts_of
 from bayescm.measures.measure import average, by_class
 from bayescm.measures.next_tables import next_counts, one_of
 from bayescm.posteriors import heavy_weights
-from bayescm.validate import check_counts, check_memory, check_seed, fail
+from bayescm.validate import check_counts, check_memory, check_seed, fail, suggest
 
 # Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
 # take more of them while a draw is small; effects drawn for every member of the evidence are slow.
@@ -382,22 +382,22 @@ class Posterior:
         """Return the estimand, or raise where the posterior has none of this name."""
         name = "finite" if of == "fitted" and "fold" in self.pooled_dims else of
         if name not in self.estimands:
-            todo = "for others use another model"
+            variables = {"theta_group", *self.estimands.values()}
+            members = [dim for dim in self.pooled_dims if f"theta_{dim}" in variables]
+            names = [*self.estimands, *members]
+            todo = suggest(of, names)
             if of == "data_set" and self.measured:
                 todo = (
                     "these results are of all data sets together; to compare within each, pass the "
                     'evidence that they are of, by data set: compare({"wdbc": outcomes, ...})'
                 )
-            if of in ("population", "typical", "new", "finite", "group"):
+            if of in ("population", "typical", "new", "finite", "group") and not self.pooled_dims:
                 todo = (
                     f"{of!r} is of groups, folds or items: make evidence of these, such as "
                     "from_predictions(..., by={'group': site}), and of several classifiers "
                     "in groups pass model='hierarchical_groups'"
                 )
-            variables = {"theta_group", *self.estimands.values()}
-            members = [dim for dim in self.pooled_dims if f"theta_{dim}" in variables]
-            names = [*self.estimands, *members]
-            raise fail(f"{type(self).__name__} has no such estimand", of, names, todo)
+            raise fail("the model has no such estimand", of, names, todo)
         return name
 
     def estimand_name(self, of: str) -> str:

@@ -411,9 +411,10 @@ class ItemScores(SlicedItems):
         a = above + self.concentration * counted
         b = total - above + self.concentration * (2 - counted)
         if not (a.all() and b.all()):
-            todo = "ask for a mark between them"
-            what = "no score can be on both sides of the mark"
-            raise fail(what, form.at, "inside the range", todo)
+            what, todo = "all scores of the range are on one side of the mark", "correct the mark"
+            raise fail(
+                what, form.at, "a mark inside the range ({:g}, {:g})".format(*self.ends), todo
+            )
         return Beta(a.reshape(self.template.shape), b.reshape(self.template.shape))
 
     def moments(self, score: np.ndarray, weight: np.ndarray) -> list[float]:

@@ -118,7 +118,7 @@ def test_smallest_size_is_the_last_that_falls_short_and_one(truth, width):
     [
         ({"width": 1.2}, "width is out of range"),
         ({"assurance": 1}, "assurance is out of range"),
-        ({"expect": None}, "in one way"),
+        ({"expect": None}, "nothing says which value is plausible"),
         ({"expect": 2}, "expect is out of range"),
         ({"measure": "f1"}, "not one proportion"),
         ({"width": "0.1"}, "width must be a number"),
