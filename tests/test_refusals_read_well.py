@@ -124,16 +124,15 @@ CALLS = {
     "classifiers": (lambda: bcm.from_classifiers(TRUTH, [FIRST, SECOND]), r'\{"a": pred_a'),
     "turned round": (lambda: bcm.from_scores(NUMBERS, TRUTH), r"from_scores\(actual, scores\)"),
     "percentages": (lambda: bcm.from_probabilities(TRUTH, 100 * NUMBERS), "divide percentages"),
-    "results of evidence": (lambda: bcm.from_results(FOLDS), r"from_results\(measure\(combine"),
+    "results of evidence": (
+        lambda: bcm.from_results(FOLDS),
+        r"from_results\(measure\(\{'wdbc': folds",
+    ),
     "combine data sets": (lambda: bcm.combine({"x": BOTH, "y": BOTH}), "dim='data_set'"),
     "column": (lambda: bcm.from_frame(TABLE, actual="truth", predicted="a"), "'y' or 'a'"),
     # Questions.
     "compare one": (lambda: bcm.compare(COUNTS, "f1"), r'\{"a": counts_a, "b": counts_b\}'),
     "compare two": (lambda: bcm.compare(COUNTS, COUNTS + 1), r'compare\(\{"a": first'),
-    "compare data sets": (
-        lambda: bcm.compare({"x": BOTH, "y": BOTH}, "f1"),
-        r"combine\(evidence, dim='data_set'\)",
-    ),
     "reference": (lambda: bcm.compare(BOTH, "f1", reference="c"), "'a' or 'b'"),
     "requirement": (lambda: bcm.check(COUNTS, ["f1 at least .5"]), "recall > 0.9"),
     "requirement of percent": (lambda: bcm.check(COUNTS, ["recall > 80"]), '"recall > 80%"'),
