@@ -124,15 +124,16 @@ CALLS = {
     "classifiers": (lambda: bcm.from_classifiers(TRUTH, [FIRST, SECOND]), r'\{"a": pred_a'),
     "turned round": (lambda: bcm.from_scores(NUMBERS, TRUTH), r"from_scores\(actual, scores\)"),
     "percentages": (lambda: bcm.from_probabilities(TRUTH, 100 * NUMBERS), "divide percentages"),
-    "results of evidence": (
-        lambda: bcm.from_results(FOLDS),
-        r"from_results\(measure\(\{'wdbc': folds",
-    ),
+    "results of evidence": (lambda: bcm.from_results(FOLDS), r"from_results\(measure\("),
     "combine data sets": (lambda: bcm.combine({"x": BOTH, "y": BOTH}), "dim='data_set'"),
     "column": (lambda: bcm.from_frame(TABLE, actual="truth", predicted="a"), "'y' or 'a'"),
     # Questions.
     "compare one": (lambda: bcm.compare(COUNTS, "f1"), r'\{"a": counts_a, "b": counts_b\}'),
     "compare two": (lambda: bcm.compare(COUNTS, COUNTS + 1), r'compare\(\{"a": first'),
+    "data sets together": (
+        lambda: bcm.joint_interval({"x": BOTH, "y": BOTH}, "f1"),
+        "ask each of them by itself",
+    ),
     "reference": (lambda: bcm.compare(BOTH, "f1", reference="c"), "'a' or 'b'"),
     "requirement": (lambda: bcm.check(COUNTS, ["f1 at least .5"]), "recall > 0.9"),
     "requirement of percent": (lambda: bcm.check(COUNTS, ["recall > 80"]), '"recall > 80%"'),
@@ -158,8 +159,8 @@ CALLS = {
     "calibration of scores": (lambda: bcm.plot_calibration(SCORES), "from_probabilities"),
     "matrix of two": (lambda: bcm.plot_matrix(BOTH), r"\.sel\(classifier='a'\)"),
     "a comparison as a summary": (
-        lambda: bcm.latex_table(bcm.compare(BOTH, "f1")),
-        r"latex_table\(bcm.summary\(...\), comparison=",
+        lambda: bcm.latex_table(bcm.compare(BOTH, "f1"), rows="first"),
+        r"leave rows out, or pass bcm.summary\(...\)",
     ),
     # Names that the package does not have.
     "bcm.f1": (lambda: bcm.f1(COUNTS), r"bcm.interval\(evidence, 'f1'\)"),

@@ -1,5 +1,5 @@
 """
-Tables of LaTeX for papers: classifiers by data sets, "0.64 [0.58, 0.70]" in a cell.
+Tables of LaTeX for papers: intervals, "0.64 [0.58, 0.70]" in a cell; differences; and ranks.
 
 The best of a column is the member with the lowest expected rank by the pairwise probabilities of
 the comparison: the one with the largest sum of P(better than another). Another is told apart from
@@ -7,6 +7,7 @@ it where the probability of being worse reaches the mass that a verdict requires
 """
 
 import math
+import re
 import warnings
 from collections.abc import Hashable, Mapping
 from itertools import combinations, groupby
@@ -16,7 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bayescm.answers.compare import below_each_other
 from bayescm.answers.tables import check_digits, decimals, text_of
+from bayescm.distributions.decision import chance
 from bayescm.measures.display_names import (
     DisplayNames,
     check_display_names,
@@ -49,6 +52,11 @@ _KINDS = {"hdi": "highest-density", "eti": "equal-tailed"}
 _NUMBERS = ("lower", "upper")
 _TIE = 1e-9  # sums of probabilities that differ by rounding alone are equal
 _OF_PAIRS = ("first", "second", "p_better", "p_worse")
+# The width of the text of ``article``, and of letters of 10 points in it, in points: within 5 % of
+# what pdflatex sets (tests/answers/test_latex.py). A symbol is as wide as a digit.
+_TEXT_WIDTH, _FOOTNOTE = 345, 0.85
+_WIDE, _USUAL, _NARROW, _NARROW_LETTERS = 6.9, 4.9, 3.0, " .,:;'[]()-ijl"
+_SYMBOL, _SYNTAX = re.compile(r"\\[a-z]+"), re.compile(r"[{}$\\^]")
 _MARK, _UNDEFINED = r"$^{\dagger}$", r"$^{\ast}$"
 
 
@@ -70,7 +78,7 @@ def latex_table(
     comparison: pd.DataFrame | Mapping[Any, pd.DataFrame] | None = None,
     rows: str | None = None,
     center: str = "mean",
-    digits: int = 2,
+    digits: int | None = None,
     caption: str | None = None,
     label: str | None = None,
     display_names: DisplayNames = None,
@@ -78,10 +86,12 @@ def latex_table(
     r"""
     Return a summary as a LaTeX table: classifiers by data sets, an interval in each cell.
 
+    A comparison and ranks have a row for each of theirs.
+
     Parameters
     ----------
     frame : DataFrame
-        As `bayescm.summary` returns it.
+        As `bayescm.summary`, `bayescm.compare` or `bayescm.ranks` return it.
     comparison : DataFrame or mapping of label to DataFrame, optional
         What `bayescm.compare` says of the same evidence and measures, of all pairs: the best of
         each column is set in bold, all of them where several tie, and those that are not told apart
@@ -93,9 +103,10 @@ def latex_table(
         others.
     center : {"mean", "point"}
         The number before the interval: the posterior mean, or the plug-in estimate.
-    digits : int, default 2
-        Decimals of the numbers; at most as many as their ``error`` leaves certain, and two, of
-        which a warning says how many cells it is.
+    digits : int, optional
+        Decimals of the numbers, by default two and of differences and ranks three; at most as many
+        as their ``error`` leaves certain, and two, of which a warning says how many cells it is.
+        Probabilities have three.
     caption, label : str, optional
         Text of the caption, to which the meaning of cells, bold and marks is added; and what the
         table is referred to by. ``label`` is LaTeX as it stands.
@@ -107,19 +118,22 @@ def latex_table(
     -------
     str
         A ``table`` environment in the style of booktabs, ``\usepackage{booktabs}``. Text is
-        escaped; names beyond Latin letters need lualatex or xelatex.
+        escaped; names beyond Latin letters need lualatex or xelatex. What is wider than the text of
+        ``article`` has smaller letters, or else the measures below each other.
 
     Warns
     -----
     UserWarning
-        If the error of some numbers leaves fewer than ``digits`` decimals certain.
+        If the error of some numbers leaves fewer than ``digits`` decimals certain, or the table is
+        too wide all the same.
 
     Raises
     ------
     TypeError
         If ``frame`` or ``comparison`` is no DataFrame.
     ValueError
-        If a frame is no summary or a comparison lacks a pair, or two rows would share a cell.
+        If a frame is none of these or a comparison lacks a pair, two rows would share a cell, or
+        an argument is of summaries alone and the table is none.
 
     See Also
     --------
@@ -134,7 +148,7 @@ def latex_table(
     >>> text = latex_table(bcm.summary(both, ["accuracy", "f1"]), comparison=comparison)
     >>> print(text[text.index("    \\toprule"):text.index("  \\end{tabular}")].rstrip())
         \toprule
-        classifier & accuracy & F1 \\
+        Classifier & accuracy & F1 \\
         \midrule
         a & \textbf{0.97} [0.92, 1.00] & \textbf{0.97} [0.92, 1.00] \\
         b & 0.74 [0.60, 0.87] & 0.65 [0.45, 0.84] \\
@@ -142,7 +156,17 @@ def latex_table(
     """
     stated = check_display_names(display_names)
     check_choice("center", center, ["mean", "point"])
+    is_summary = not isinstance(frame, pd.DataFrame) or not {"p_better", "p_best"} & {*frame}
+    digits = (2 if is_summary else 3) if digits is None else digits
     check_digits(digits)
+    if not is_summary:
+        asked = {"comparison": comparison is not None, "rows": rows is not None}
+        for name in [name for name, is_asked in asked.items() if is_asked] + ["center"] * (
+            center != "mean"
+        ):
+            todo = f"leave {name} out, or pass bcm.summary(...)"
+            raise fail(f"{name} is of summaries", list(frame.columns), "a summary", todo)
+        return _table_of_rows(frame, digits, caption, label, stated)
     methods = {*frame["how"]} if isinstance(frame, pd.DataFrame) and "how" in frame else set()
     frame, index = _summary(frame, center)
     rows = _rows_of(rows, index)
@@ -187,36 +211,232 @@ def latex_table(
             return ""
         return _cell(cells[member, column], center, digits, marks.get((member, column)))
 
-    body = [
-        " & ".join([text(rows, member), *(cell(member, column) for column in columns)]) + r" \\"
-        for member in members
-    ]
-    stop = "" if caption is None or caption.rstrip().endswith((".", "!", "?")) else "."
     infinite = dict.fromkeys(frame.loc[frame["has no mean"], "measure"])
     medians = ", ".join(escape_latex(written[name]) for name in infinite)
-    notes = [escape_latex(caption) + stop if caption else "", _meaning(frame, center)]
+    notes = [_meaning(frame, center)]
     notes += [f"The mean of {medians} is infinite, and its median is given."] if medians else []
     notes += [] if pairs is None else [_meaning_of_marks(pairs, ties, methods)]
-    if any(_UNDEFINED in line for line in body):
-        notes.append(f"{_UNDEFINED}: 0/0 in the evidence, so that the prior decides.")
     if levels != ["measure"] and frame["measure"].nunique() == 1:
         name = escape_latex(written[frame["measure"].iloc[0]])
-        notes[1:1] = [] if name in notes[0] else [f"{name}."]
-    lines = [
-        r"\begin{table}",
-        r"  \centering",
-        rf"  \caption{{{' '.join(filter(None, notes))}}}",
-        *([rf"  \label{{{label}}}"] if label else []),
-        rf"  \begin{{tabular}}{{l{'c' * len(columns)}}}",
-        r"    \toprule",
-        *(f"    {line}" for line in _heads(rows, levels, columns, text, stated)),
-        r"    \midrule",
-        *(f"    {line}" for line in body),
-        r"    \bottomrule",
-        r"  \end{tabular}",
-        r"\end{table}",
+        is_named = caption is not None and name in escape_latex(caption)
+        notes[:0] = [] if is_named else [f"{_with_capital(name)}."]
+    corner = _head(rows, stated)
+
+    def lines_of(part: list) -> list:
+        return [
+            [text(rows, member), *(cell(member, column) for column in part)] for member in members
+        ]
+
+    flat = [
+        *_heads(corner, levels, columns, text),
+        r"\midrule",
+        *map(_line, body := lines_of(columns)),
     ]
-    return "\n".join(lines) + "\n"
+    if any(_UNDEFINED in line for line in flat):
+        notes.append(f"{_UNDEFINED}: 0/0 in the evidence, so that the prior decides.")
+    layouts = [(flat, body)]
+    if len(levels) > 1:  # the values of the upper level below each other
+        blocks, widest = [], []
+        inner = list(dict.fromkeys(column[1:] for column in columns))
+        for upper in dict.fromkeys(column[0] for column in columns):
+            body = lines_of([(upper, *column) for column in inner])
+            title = (
+                rf"\multicolumn{{{len(inner) + 1}}}{{l}}{{\emph{{{text(levels[0], upper)}}}}} \\"
+            )
+            blocks += [r"\midrule", title, *map(_line, body)]
+            widest += body
+        layouts.append(([*_heads(corner, levels[1:], inner, text), *blocks], widest))
+    return _environment(layouts, caption, notes, label)
+
+
+def _environment(layouts, caption, notes, label, stacklevel=3):
+    """Return the table by the first of its layouts that fits the text, each a list of lines."""
+    stop = "" if caption is None or caption.rstrip().endswith((".", "!", "?")) else "."
+    notes = [escape_latex(caption) + stop if caption else "", *notes]
+    widths = [
+        (lines, body, small, _width(body, small))
+        for lines, body in layouts
+        for small in (False, True)
+    ]
+    fitting = [layout for layout in widths if layout[-1] <= _TEXT_WIDTH]
+    lines, body, small, width = fitting[0] if fitting else min(widths, key=itemgetter(-1))
+    if not fitting:
+        warnings.warn(
+            f"the table is about {width:.0f} pt wide, where the text of an article is "
+            f"{_TEXT_WIDTH} pt: it takes a wide page, fewer measures, or another column in rows=.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+    columns = f"l{'c' * (len(body[0]) - 1)}"
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"  \centering",
+            rf"  \caption{{{' '.join(filter(None, notes))}}}",
+            *([rf"  \label{{{label}}}"] if label else []),
+            *([r"  \footnotesize\setlength{\tabcolsep}{3pt}"] if small else []),
+            rf"  \begin{{tabular}}{{{columns}}}",
+            r"    \toprule",
+            *(f"    {line}" for line in lines),
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _width(body, small):
+    """Return about how many points a table is wide, by the widest cell of each column."""
+    columns = [max(map(_points, column)) for column in zip(*body, strict=True)]
+    scale, gap = (_FOOTNOTE, 6) if small else (1, 12)
+    return sum(columns) * scale + len(columns) * gap
+
+
+def _points(cell):
+    """Return about how wide a cell is in letters of 10 points."""
+    letters = cell.replace("$-$", "00").replace(r"\textbf", "").replace(r"\dagger", "i")
+    letters = _SYNTAX.sub("", _SYMBOL.sub("0", letters))
+    return sum(
+        _WIDE if letter.isupper() else _NARROW if letter in _NARROW_LETTERS else _USUAL
+        for letter in letters
+    )
+
+
+def _line(cells):
+    return " & ".join(cells) + r" \\"
+
+
+def _head(name, stated):
+    """Return the head of a column of labels: with a capital, unless it is as was asked for."""
+    text = display_dim(name, stated)
+    return escape_latex(text if name in stated else _with_capital(text))
+
+
+def _with_capital(text):
+    return text[:1].upper() + text[1:]
+
+
+# A comparison and ranks: a row for each of theirs.
+
+
+def _table_of_rows(frame, digits, caption, label, stated):
+    """Return the table of a comparison or of ranks."""
+    if frame.empty:
+        raise fail("the table has no rows", ..., "one or more", "pass one with rows")
+    is_comparison = "p_better" in frame
+    written = distinct_display_names(frame["measure"], stated)
+    last = "second" if is_comparison else "mean"
+    index = list(frame.columns[: frame.columns.get_loc(last) + is_comparison])
+    dropped = [name for name in index if name == "measure" and frame[name].nunique() == 1]
+    shown = [name for name in index if name not in dropped]
+    columns = {name: _texts(frame, name, written, stated) for name in shown}
+    if is_comparison:
+        numbers, notes = _columns_of_differences(frame, digits)
+    else:
+        numbers, notes = _columns_of_ranks(frame, digits)
+    leading = [name for name in shown if name not in ("first", "second")][
+        : None if is_comparison else -1
+    ]
+    heads = {name: _head(name, stated) for name in shown} | {name: name for name in numbers}
+    rows = pd.DataFrame(columns | numbers)
+    flat = rows.copy()
+    for depth, name in enumerate(leading, start=1):  # a label stands where it changes
+        repeated = rows[leading[:depth]].eq(rows[leading[:depth]].shift()).all(axis=1)
+        flat[name] = rows[name].where(~repeated, "")
+    if dropped:
+        name = escape_latex(written[frame["measure"].iloc[0]])
+        notes = [f"{_with_capital(name)}.", *notes]
+    layouts = [_layout({"": flat}, heads)]
+    if leading:  # the labels above the rows of each
+        inner = rows.drop(columns=leading)
+        blocks = {
+            ", ".join(labels): inner.loc[block.index]
+            for labels, block in rows.groupby(leading, sort=False, dropna=False)
+        }
+        layouts.append(_layout(blocks, heads))
+    return _environment(layouts, caption, notes, label, stacklevel=4)
+
+
+def _layout(blocks, heads):
+    """Return the lines of blocks of rows below their titles, and the cells of all rows."""
+    names = list(next(iter(blocks.values())))
+    cells = [[heads[name] for name in names]]
+    lines = [_line(cells[0])]
+    for title, block in blocks.items():
+        rows = block.to_numpy(object).tolist()
+        lines += [r"\midrule"]
+        lines += [rf"\multicolumn{{{len(names)}}}{{l}}{{\emph{{{title}}}}} \\"] if title else []
+        lines += map(_line, rows)
+        cells += rows
+    return lines, cells
+
+
+def _texts(frame, name, written, stated):
+    values = frame[name]
+    texts = (
+        [written[x] for x in values]
+        if name == "measure"
+        else [display_label(x, stated) for x in values]
+    )
+    return [escape_latex(text) for text in texts]
+
+
+def _columns_of_differences(frame, digits):
+    """Return the columns of numbers of a comparison by their heads, and what they mean."""
+    facts = frame.attrs
+    contrast, kind = facts.get("contrast", "difference"), facts.get("kind")
+    low, high = _rope(frame)
+    ends = frame[["mean", "lower", "upper"]].itertuples(index=False, name=None)
+    triples = [[_number(value, math.nan, digits) for value in row] for row in ends]
+    columns = {
+        contrast.capitalize(): [f"{mean} [{lower}, {upper}]" for mean, lower, upper in triples]
+    }
+    columns["P(better)"] = [_probability(value) for value in frame["p_better"]]
+    if low < high:
+        columns["P(equiv.)"] = [_probability(value) for value in frame["p_rope"]]
+    columns["P(worse)"] = [_probability(value) for value in frame["p_worse"]]
+    of = "First over second" if contrast == "ratio" else "First minus second"
+    mass = rf"{100 * _prob(frame):.4g}\% {_KINDS[kind]} " if kind else ""
+    notes = [
+        f"{of}: posterior mean and {mass}interval. P: the probability that the first is better"
+    ]
+    within = (
+        f", nearer than {high:g} to the second"
+        if low == -high
+        else f", between {low:g} and {high:g} off"
+    )
+    notes[0] += f"{within if low < high else ''} or worse than the second."
+    if "how" in facts:
+        notes.append(f"By the {facts['how']} over the folds.")
+    return columns, notes
+
+
+def _columns_of_ranks(frame, digits):
+    """Return the columns of numbers of ranks by their heads, and what they mean."""
+    columns = {
+        "Mean": [_number(value, math.nan, digits) for value in frame["mean"]],
+        "P(best)": [_probability(value) for value in frame["p_best"]],
+        "Expected rank": [f"{value:.2f}" for value in frame["expected_rank"]],
+        "Ranks": [
+            f"{best}" if best == worst else f"{best}--{worst}"
+            for best, worst in zip(frame["best_rank"], frame["worst_rank"], strict=True)
+        ],
+        "Tiers": list(frame["tiers"]),
+    }
+    mass = rf"{100 * _prob(frame):.4g}\%"
+    mean = frame.attrs.get("mean", "that of the posterior")
+    notes = [
+        f"Mean: {mean}. Ranks: the set of ranks of each, 1 is best, which hold for all at once "
+        f"with probability {mass}. Those that share a tier are not told apart."
+    ]
+    return columns, notes
+
+
+def _probability(value):
+    """Return a probability as in text, which is never rounded to certainty."""
+    text = chance(value).removeprefix("= ")
+    return "--" if math.isnan(value) else text.replace("> ", "$>$ ").replace("< ", "$<$ ")
 
 
 # The summary, and where each of its rows stands.
@@ -226,9 +446,6 @@ def _summary(frame, center):
     """Return the index, the number in the middle and the ends of a summary, NaN labels as None."""
     allowed, todo = "a summary", "pass bcm.summary(...)"
     check_is(frame, pd.DataFrame, "a table", allowed, todo)
-    if "p_better" in frame:
-        allowed, todo = "a summary", "pass latex_table(bcm.summary(...), comparison=this)"
-        raise fail("a comparison holds differences", list(frame.columns), allowed, todo)
     missing = [name for name in ("measure", center, *_NUMBERS) if name not in frame]
     if missing:
         raise fail("not a summary", list(frame.columns), f"with a column {missing[0]}", todo)
@@ -267,9 +484,8 @@ def _ordered(frame, levels):
     )
 
 
-def _heads(rows, levels, columns, text, stated):
+def _heads(corner, levels, columns, text):
     """Return a line for each level of the columns, the upper ones above rules of their width."""
-    corner = escape_latex(display_dim(rows, stated))
     if not levels:
         return [f"{corner} & \\\\"]
     lines = []
@@ -287,7 +503,7 @@ def _heads(rows, levels, columns, text, stated):
         ]
         lines.append(" ".join(rules))
     lowest = [text(levels[-1], column[-1]) for column in columns]
-    return [*lines, " & ".join([corner, *lowest]) + r" \\"]
+    return [*lines, _line([corner, *lowest])]
 
 
 def _cell(record, center, digits, mark):
@@ -346,13 +562,7 @@ def _one_comparison(comparison, frame, index):
     if len(facts) > 1:
         todo = "compare all of them with one prob and one rope"
         raise fail("the comparisons have different prob or rope", sorted(facts), "the same", todo)
-    prob, rope = facts.pop()
-    parts = [pd.DataFrame(table).assign(**{columns[0]: name}) for name, table in tables.items()]
-    joined = pd.concat(parts, ignore_index=True)
-    joined.attrs = {"prob": prob, "rope": rope}
-    for table in tables.values():
-        joined.attrs |= {name: table.attrs[name] for name in ("how",) if name in table.attrs}
-    return joined
+    return below_each_other(tables, columns[0])
 
 
 def _compared(pairs, frame, rows, index):

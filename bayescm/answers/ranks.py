@@ -77,8 +77,9 @@ def ranks(
         (1 is best), ``expected_loss`` of choosing it instead of the best one, the ends of its set
         of ranks (``best_rank``, ``worst_rank``), its ``tiers``, and the probability of every rank,
         ``rank_1``, ... Tied members share their ranks. Of a mapping whose members have ``dim``
-        themselves a column ``data_set`` says which of them a row is of. ``attrs["caution"]`` says
-        what makes the model doubtful, if anything does.
+        themselves a column ``data_set`` says which of them a row is of. ``attrs`` has
+        ``prob``, in ``mean`` what the mean is where it is no value of the measure, and in
+        ``caution`` what makes the model doubtful, if anything does.
 
     Warns
     -----
@@ -146,7 +147,8 @@ def ranks(
         columns = {dim: names, "mean": np.nanmean(values, axis=0), **numbers, **shares}
         tables.append(pd.DataFrame(labels(posterior, kernel, position) | columns))
     table = pd.concat(tables, ignore_index=True)
-    table.attrs |= {"caution": " ".join(cautions)} if cautions else {}
+    table.attrs |= {"prob": prob} | ({"caution": " ".join(cautions)} if cautions else {})
+    table.attrs |= {"mean": "how far above the mean of all"} if posterior.measured else {}
     return table
 
 

@@ -55,12 +55,12 @@ def cells(text):
 
 
 def test_classifiers_by_data_sets_below_the_measures(summary, comparisons):
-    table = cells(bcm.latex_table(summary, comparison=comparisons, digits=3))
+    table = cells(bcm.latex_table(summary, comparison=comparisons))
     assert table[0][1:] == [r"\multicolumn{2}{c}{F1}", r"\multicolumn{2}{c}{MCC}"]
-    assert table[1] == ["classifier", "wdbc", r"adult \& co", "wdbc", r"adult \& co"]
+    assert table[1] == ["Classifier", "wdbc", r"adult \& co", "wdbc", r"adult \& co"]
     assert [row[0] for row in table[2:]] == ["good", r"also\_good", "bad"]
     row = summary.query("measure == 'mcc' and data_set == 'wdbc' and classifier == 'bad'").iloc[0]
-    written = f"{row['mean']:.3f} [{row['lower']:.3f}, {row['upper']:.3f}]".replace("[-", "[$-$")
+    written = f"{row['mean']:.2f} [{row['lower']:.2f}, {row['upper']:.2f}]".replace("[-", "[$-$")
     assert table[4][3] == written
 
 
@@ -110,7 +110,7 @@ def test_one_measure_is_named_in_the_caption_or_has_the_column():
     one = bcm.summary(SETS, "f1", dim="data_set")
     assert "\\caption{F1. Posterior mean" in bcm.latex_table(one)
     alone = cells(bcm.latex_table(bcm.summary(SETS["wdbc"], "f1")))
-    assert alone[0] == ["classifier", "F1"]
+    assert alone[0] == ["Classifier", "F1"]
 
 
 def test_display_names_of_measures_dims_and_labels(summary):
@@ -124,7 +124,7 @@ def test_display_names_of_measures_dims_and_labels(summary):
 def test_measures_have_the_rows_of_one_classifier_and_wherever_it_is_asked_for(summary):
     counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     table = cells(bcm.latex_table(bcm.summary(counts, ["f1", "lr_minus"])))
-    assert [row[0] for row in table] == ["measure", "F1", "LR$-$"]
+    assert [row[0] for row in table] == ["Measure", "F1", "LR$-$"]
     turned = cells(bcm.latex_table(summary, rows="data_set"))
     assert [row[0] for row in turned[-2:]] == ["wdbc", r"adult \& co"]
 
@@ -140,7 +140,7 @@ def test_infinite_and_undefined_numbers():
 def test_classes_have_columns():
     counts = bcm.from_matrix(np.diag([5, 6, 7]) + 1, labels=list("abc"))
     table = cells(bcm.latex_table(bcm.summary(counts, ["recall", "accuracy"])))
-    assert table[0] == ["measure", "a", "b", "c", ""] or table[0] == ["measure", "", "a", "b", "c"]
+    assert table[0] == ["Measure", "a", "b", "c", ""] or table[0] == ["Measure", "", "a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -176,11 +176,17 @@ def test_text_is_escaped():
 def test_pdflatex_sets_it(tmp_path, summary, comparisons):
     names = {"bad": '~worst\\one {<|>} "^" #1 −'}
     text = bcm.latex_table(summary, comparison=comparisons, label="tab:x", display_names=names)
+    joined = bcm.compare(SETS, MEASURES)
+    text += bcm.latex_table(joined, display_names={"good": "logistic regression"})
+    text += bcm.latex_table(bcm.ranks(SETS, MEASURES))
+    more = {f"set {number}": SETS["wdbc"] for number in range(4)}
+    text += bcm.latex_table(bcm.summary(more, MEASURES, dim="data_set"))
     (tmp_path / "paper.tex").write_text(f"{PAPER}\\begin{{document}}{text}\\end{{document}}")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-2000:]
     assert (tmp_path / "paper.pdf").stat().st_size > 5000
+    assert "Overfull" not in run.stdout.partition("[1")[0]
 
 
 @pytest.mark.long
@@ -255,3 +261,62 @@ def test_small_numbers_are_decimals_and_what_is_undefined_is_marked():
     text = bcm.latex_table(bcm.summary(never, ["precision", "recall"]))
     assert r"never & 0.50 [0.00, 0.99]$^{\ast}$ & 0.00 [0.00, 0.02]" in text
     assert "0/0 in the evidence, so that the prior decides." in text
+
+
+# Differences and ranks.
+
+
+def test_a_comparison_has_its_pairs_below_each_other():
+    table = bcm.compare(SETS, "f1")
+    text = bcm.latex_table(table)
+    head, *rows = cells(text)
+    assert head == ["Data set", "First", "Second", "Difference", "P(better)", "P(worse)"]
+    assert [row[0] for row in rows] == ["wdbc", "", "", r"adult \& co", "", ""]
+    assert rows[1][1:3] == ["good", "bad"]
+    mean, lower, upper = table.loc[1, ["mean", "lower", "upper"]]
+    assert rows[1][3] == f"{mean:.3f} [{lower:.3f}, {upper:.3f}]"
+    assert rows[1][4] == "$>$ 0.999"
+    assert "\\caption{F1. First minus second: posterior mean and 95\\% highest-density" in text
+    near = bcm.latex_table(bcm.compare(SETS["wdbc"], "f1", rope=0.01))
+    assert cells(near)[0][3:] == ["P(better)", "P(equiv.)", "P(worse)"]
+    assert "is better, nearer than 0.01 to the second or worse than the second." in near
+
+
+def test_ranks_have_a_row_for_each_classifier():
+    table = bcm.ranks(SETS["wdbc"], "mcc", prob=0.9)
+    text = bcm.latex_table(table, display_names={"classifier": "system"})
+    head, *rows = cells(text)
+    assert head == ["system", "Mean", "P(best)", "Expected rank", "Ranks", "Tiers"]
+    assert [row[0] for row in rows] == ["good", r"also\_good", "bad"]
+    assert [row[4:] for row in rows] == [["1--2", "1"], ["1--2", "1"], ["3", "2"]]
+    assert r"all at once with probability 90\%" in text
+
+
+def test_what_is_of_summaries_is_refused_of_others(comparisons):
+    for options in ({"rows": "first"}, {"center": "point"}, {"comparison": comparisons}):
+        with pytest.raises(ValueError, match="is of summaries"):
+            bcm.latex_table(comparisons["wdbc"], **options)
+
+
+def test_wide_tables_have_smaller_letters_then_measures_below_each_other_then_a_warning():
+    more = {f"data set {number}": SETS["wdbc"] for number in range(9)}
+    by_number = {
+        number: bcm.summary(dict(list(more.items())[:number]), MEASURES, dim="data_set")
+        for number in (1, 2, 4, 9)
+    }
+    assert "footnotesize" not in bcm.latex_table(by_number[1])
+    assert "footnotesize" in (text := bcm.latex_table(by_number[2]))
+    assert "emph" not in text
+    table = cells(text := bcm.latex_table(by_number[4]))
+    assert table[0] == ["Classifier", *list(more)[:4]]
+    assert [row[0] for row in table if "emph" in row[0]] == [
+        r"\multicolumn{5}{l}{\emph{F1}}",
+        r"\multicolumn{5}{l}{\emph{MCC}}",
+    ]
+    flat = by_number[4].query("measure == 'mcc' and classifier == 'bad'")
+    assert table[-1][1:] == [
+        f"{mean:.2f} [{low:.2f}, {high:.2f}]".replace("[-", "[$-$")
+        for mean, low, high in flat[["mean", "lower", "upper"]].itertuples(index=False)
+    ]
+    with pytest.warns(UserWarning, match="the table is about"):
+        bcm.latex_table(by_number[9])
