@@ -13,7 +13,11 @@ from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import as_counts, positive
 from bayescm.evidence.covariates import study_covariates
 from bayescm.fitting.posterior_for import posterior_of
-from bayescm.posteriors.hierarchical_groups import HierarchicalGroups, hierarchical_groups
+from bayescm.posteriors.hierarchical_groups import (
+    FEW_GROUPS,
+    HierarchicalGroups,
+    hierarchical_groups,
+)
 from bayescm.validate import (
     check_keywords,
     check_kind,
@@ -23,8 +27,6 @@ from bayescm.validate import (
     fail,
 )
 
-# With fewer studies the prior of the spread between them shows.
-_FEW_STUDIES = 5
 # From this probability of a positive correlation on the curve is cautioned of: where it is as
 # probable as not, the studies are few, or differ little.
 _RISING = 0.8
@@ -143,7 +145,7 @@ def heterogeneity(
         slopes = table[table.index.str.startswith("odds_ratio")]
         table.attrs["sentences"] = [_sentence(*slope) for slope in slopes.iterrows()]
     cautions = [rising_together(values["correlation"])]
-    if (number := counts.sizes["group"]) < _FEW_STUDIES:
+    if (number := counts.sizes["group"]) < FEW_GROUPS:
         cautions.insert(
             0,
             f"{number} studies say little about how far studies differ: the prior of the standard "

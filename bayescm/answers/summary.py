@@ -40,6 +40,7 @@ from bayescm.validate import check_kind, check_prob, fail
 type Evidence = xr.DataArray | xr.Dataset | xr.DataTree
 COLUMNS = ("point", "mean", "median", "sd", "lower", "upper", "how", "error", "undefined")
 _MOST_NAMED = 6  # measures in a caution
+_POPULATIONS = ("population", "typical", "new")
 _SITES = {"population": "mean of all", "new": "a new one"}
 _SITE_COLUMNS = ("measure", "group", "classifier", "point", "mean", "lower", "upper", "error")
 
@@ -384,7 +385,9 @@ def _sentence(row, dims, prob, display_names):
     center = row["mean"] if has_mean else row.get("median", np.nan)
     lower, upper, middle = (f"{value:.{digits}f}" for value in (row["lower"], row["upper"], center))
     text = f"{name} lies between {lower} and {upper} with probability {100 * prob:.4g}%; "
-    text += "the best single guess is " if has_mean else "its mean is infinite, its median "
+    # The mean of a population may lie outside all of its groups at hand, which are few.
+    guess = "its mean is " if row.get("of") in _POPULATIONS else "the best single guess is "
+    text += guess if has_mean else "its mean is infinite, its median "
     text += middle
     if row["undefined"] > 0.001:
         text += f", where it is defined (it is undefined in {100 * row['undefined']:.2g}% of cases)"

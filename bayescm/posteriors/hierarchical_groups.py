@@ -239,6 +239,7 @@ def _design(covariates, slope, table):
 
 # The posterior of one or more collections of groups.
 
+FEW_GROUPS = 5  # with fewer the prior of the spread between them shows
 _FEWEST_DRAWS = 500  # of the matrices of all groups
 _GROUP_DRAWS = 1e6  # draws times groups: half a second of effects of two classes
 _DRAWS_PER_POINT = 2  # of the parameters, where more draws are asked for than by default
@@ -246,6 +247,17 @@ _DRAWS_PER_POINT = 2  # of the parameters, where more draws are asked for than b
 # of a new group, and are drawn at a little cost. The upper limit of the odds ratio of a new one of
 # eight studies, 440, then has an error of 15, where 20,000 draws had one of 87.
 _NEW_GROUPS = 32
+
+
+def few_groups(number: int) -> list[str]:
+    """Return what is doubtful of all groups there may be where those at hand are few."""
+    if number >= FEW_GROUPS:
+        return []
+    return [
+        f"{number} groups say little about how far groups differ: the prior of the standard "
+        "deviations between them shows, and what is said of all groups there may be can lie "
+        "outside those at hand, whose mean is the estimand finite."
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,6 +362,11 @@ class HierarchicalGroups(CountsPosterior):
             totals.reshape(-1, *totals.shape[-2:]),
             strict=True,
         )
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Return that the groups are few, where the estimand is of more than those at hand."""
+        few = [] if of == "finite" else few_groups(self.counts.sizes["group"])
+        return super().caveats(of) + few
 
     def with_draws(self, draws: int) -> "HierarchicalGroups":
         """Return the posterior with as many more points as more draws are asked for."""

@@ -27,7 +27,7 @@ from bayescm.measures.catalogue import resolve
 from bayescm.measures.display_names import display_name
 from bayescm.plots.studies import MEDICAL_NAMES, MOST_STUDIES, studies_of
 from bayescm.plots.style import interval_words
-from bayescm.posteriors.hierarchical_groups import hierarchical_groups
+from bayescm.posteriors.hierarchical_groups import few_groups, hierarchical_groups
 from bayescm.reporting import cautions, methods, sections
 from bayescm.reporting.progress import progress
 from bayescm.reporting.recipe import Recipe
@@ -256,8 +256,11 @@ class MetaAnalysisRecipe(Recipe):
 
     def cautions(self) -> Section:
         """Name few studies, what depends on the prevalence, and what is assumed."""
-        of_tables = [table.attrs.get("caution") for table in (self.heterogeneity, *self.tables)]
-        lines = [caution for caution in of_tables if caution]
+        of_tables = [table.attrs.get("caution", "") for table in self.tables]
+        for few in few_groups(self.evidence.sizes["group"]):  # which heterogeneity says of studies
+            of_tables = [caution.replace(few, "").strip() for caution in of_tables]
+        lines = [self.heterogeneity.attrs.get("caution", ""), *dict.fromkeys(of_tables)]
+        lines = [line for line in lines if line]
         names = [display_name(name) for name in self.measures if _depends_on_prevalence(name)]
         if names and "prevalence" not in (*self.keywords, *self.evidence.coords):
             lines.append(

@@ -237,3 +237,16 @@ def test_the_point_of_a_fit_is_that_of_the_evidence(model, keywords):
         direct = bcm.summary(counts, ["precision", "f1"], of=estimand, model=model, **keywords)
         sampled = bcm.summary(tree, ["precision", "f1"], of=estimand)
         np.testing.assert_allclose(sampled["point"], direct["point"])
+
+
+def test_few_groups_are_said_to_tell_little_of_all_there_may_be():
+    """The mean of the population of two sites lies below both, drawn there by the prior."""
+    sites = bcm.from_cells(tp=[180, 170], fn=[10, 20], fp=[20, 15], tn=[150, 160])
+    sites = sites.rename(batch="group")
+    table = bcm.summary(sites, "recall")
+    of_each = bcm.summary(sites, "recall", of="group")
+    assert table["mean"][0] < of_each["mean"].min()
+    assert table.attrs["caution"].startswith("2 groups say little about how far groups differ")
+    (sentence,) = bcm.answers.summary.sentences(table)
+    assert "its mean is 0.88" in sentence
+    assert "caution" not in bcm.summary(sites, "recall", of="finite").attrs
