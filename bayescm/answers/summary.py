@@ -248,11 +248,27 @@ def table_of(
         table.insert(list(table).index("mean") + 1, "median", table.pop("median"))
         written = ", ".join(map(display_name, infinite))
         cautions.append(f"Infinite in the mean: {written}. The median says where it lies.")
+    cautions += _of_the_judge(posterior, table)
     cautions += _undefined_in_the_evidence(table)
     cautions += [_without_end(part, answer[0]) for part, answer in zip(parts, answers, strict=True)]
     if caution := " ".join(filter(None, cautions)):
         table.attrs["caution"] = caution
     return table
+
+
+def _of_the_judge(posterior, table):
+    """Say that measures of right and wrong are those of a judge, where nothing else answered."""
+    observed = getattr(posterior, "counts", None)
+    if observed is None or observed.coords.get("classified", "") != "judge":
+        return []
+    names = [name for name in dict.fromkeys(table["measure"]) if name != "prevalence"]
+    if not names:
+        return []
+    written = ", ".join(map(display_name, names))
+    return [
+        f"Of the judge itself, since no predictions were given: {written}. The prevalence says how "
+        "many of all examples are positive."
+    ]
 
 
 def _undefined_in_the_evidence(table):

@@ -250,3 +250,16 @@ def test_few_groups_are_said_to_tell_little_of_all_there_may_be():
     (sentence,) = bcm.answers.summary.sentences(table)
     assert "its mean is 0.88" in sentence
     assert "caution" not in bcm.summary(sites, "recall", of="finite").attrs
+
+
+def test_measures_of_a_judge_without_a_system_are_said_to_be_its_own():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 200).astype(float)
+    judge = np.where(rng.random(200) < 0.85, truth, 1 - truth).astype(int)
+    truth[60:] = np.nan
+    evidence = bcm.from_partly_labelled(truth, judge=judge, positive=1)
+    caution = bcm.summary(evidence).attrs["caution"]
+    assert caution.startswith("Of the judge itself, since no predictions were given: accuracy")
+    assert "caution" not in bcm.summary(evidence, "prevalence").attrs
+    of_system = bcm.from_partly_labelled(truth, judge, judge=1 - judge, positive=1)
+    assert "Of the judge" not in bcm.summary(of_system).attrs.get("caution", "")
