@@ -13,7 +13,6 @@ import xarray as xr
 
 from bayescm.answers.compare import draw_labelled
 from bayescm.answers.interval import check_draws, resolve_measures
-from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.partly_labelled import is_partly_labelled
 from bayescm.evidence.types import type_of
@@ -116,8 +115,9 @@ def gap(
     DataArray, dims (..., [group], [class], bound)
         ``bound`` is lower, upper; only ``"deviation"`` has a dim ``group``. The coord ``point`` is
         the posterior mean, ``observed`` the statistic of the sample, which overstates a gap.
-        The attributes say ``statistic``, ``of``, ``prob``, ``kind`` and ``how``; of several
-        classifiers ``caution``.
+        The attributes say ``statistic``, ``of``, ``prob``, ``kind`` and ``how``; the largest
+        numerical ``error`` of a bound, as of `bayescm.interval`; and in ``caution`` what makes the
+        model doubtful, if anything does.
 
     Raises
     ------
@@ -187,13 +187,18 @@ def gap_of(
     if reference is not None:
         drawn = _minus_reference(drawn, reference, posterior)
         of_sample = _minus_reference(of_sample, reference, posterior)
-    answer = _intervals(drawn, prob, kind, delta).assign_coords(observed=of_sample.variable)
+    drawn = drawn.transpose("draw", ...)
+    distribution = posterior.empirical(kernels[0], drawn.values)
+    answer, error = _intervals(distribution, drawn, prob, kind, delta)
+    answer = answer.assign_coords(observed=of_sample.variable)
     name = measure if isinstance(measure, str) else kernels[0].__name__
     attrs = {"statistic": statistic, "of": "finite", "prob": prob, "kind": kind}
-    attrs |= {"how": posterior.how}
+    attrs |= {"how": posterior.how, "error": error}
+    cautions = posterior.caveats()
     of_cells = posterior.measured_variable == "cells"  # other types have a spread of each
     if of_cells and "classifier" in answer.dims and "classifier" in posterior.pairs:
-        attrs["caution"] = _TOGETHER
+        cautions = [*cautions, _TOGETHER]
+    attrs |= {"caution": " ".join(cautions)} if cautions else {}
     return answer.rename(name).assign_attrs(attrs)
 
 
@@ -304,11 +309,14 @@ def _minus_reference(values, reference, posterior):
     return values.drop_sel(classifier=reference) - base
 
 
-def _intervals(drawn, prob, kind, delta):
-    """Return the interval, the posterior mean and the probability of being below a value."""
-    drawn = drawn.transpose("draw", ...)
-    values = drawn.values
-    ends, _ = Empirical(values).interval_with_error(prob, kind)
+def _intervals(distribution, drawn, prob, kind, delta):
+    """
+    Return the interval and the largest error of a bound.
+
+    The coords are the posterior mean and the probability of being below a value.
+    """
+    values = distribution.draws
+    ends, errors = distribution.interval_with_error(prob, kind)
     blank = drawn.isel(draw=0, drop=True)
     coords = {
         name: coord for name, coord in blank.coords.items() if set(coord.dims) <= set(blank.dims)
@@ -319,7 +327,8 @@ def _intervals(drawn, prob, kind, delta):
         if not number or np.isnan(delta):
             raise fail("delta must be a number", delta, "a number", "pass e.g. delta=0.05")
         coords["p_below"] = (blank.dims, (values < delta).mean(0))
-    return xr.DataArray(ends, dims=(*blank.dims, "bound"), coords=coords)
+    answer = xr.DataArray(ends, dims=(*blank.dims, "bound"), coords=coords)
+    return answer, float(np.max(errors, initial=0.0, where=~np.isnan(errors)))
 
 
 # The posterior of the groups, partially pooled whatever name their dim has.

@@ -472,7 +472,7 @@ class MeasureDistribution:
             "error": float(max(error for _, _, error, _ in intervals)),
             "undefined": float(max(undefined for *_, undefined in intervals)),
         }
-        _warn_of_error(attrs["error"], values)
+        _warn_of_error(attrs["error"], values, attrs["how"])
         return self.template.to_dataarray(values, (("bound", ("lower", "upper")),), attrs)
 
     @property
@@ -552,17 +552,22 @@ def interval_how(distribution: Any, prob: float, kind: str) -> str:
     return distribution.how + "".join(remark(kind) for kind in kinds)
 
 
-def _warn_of_error(error, ends):
+def _warn_of_error(error, ends, how):
     """Warn where the numerical error is not small beside the interval."""
     if error <= _SMALL_ERROR:
         return
     length = ends[..., 1] - ends[..., 0]
     length = np.mean(length[length > 0]) if (length > 0).any() else np.inf
     if error > max(_LARGE_ERROR * length, _SMALL_ERROR):
+        todo = (
+            "Classes or items with few examples are the usual reason: combine or leave them out, "
+            "or use fit(..., method='nuts') of the same evidence."
+        )
+        if how.startswith("NUTS"):
+            todo = "Take more draws and tune for longer (draws=, tune=)."
         warnings.warn(
             f"A bound has a numerical error of about {error:.2g}, beside an interval of length "
-            f"{length:.2g}. Classes or items with few examples are the usual reason: combine or "
-            "leave them out, or use fit(..., method='nuts') of the same evidence.",
+            f"{length:.2g}. {todo}",
             UserWarning,
             stacklevel=4,
         )

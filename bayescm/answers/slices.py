@@ -10,7 +10,6 @@ import xarray as xr
 from bayescm.answers.compare import draw_labelled
 from bayescm.answers.gaps import number_of_draws, number_of_examples, observed_values, pooled
 from bayescm.answers.interval import check_draws, resolve_measures
-from bayescm.distributions.empirical import Empirical
 from bayescm.validate import check_kind, check_prob, check_seed, fail
 
 _LARGEST = 4e7  # numbers of all draws of a measure that are in memory at once
@@ -77,7 +76,9 @@ def worst_slices(
         ``p_bad`` and ``p_worst``; ``expected_fdr``, the share of false discoveries to expect
         if this row and those above are flagged; and whether it is ``flagged``. The attributes say
         how many false discoveries are ``expected_false`` among the flagged, ``expected_bad`` among
-        all, and ``measure``, ``threshold``, ``fdr``, ``k``, ``prob``, ``kind`` and ``how``.
+        all, and ``measure``, ``threshold``, ``fdr``, ``k``, ``prob``, ``kind`` and ``how``, the
+        largest numerical ``error`` of a bound, and in ``caution`` what makes the model doubtful, if
+        anything does.
 
     Raises
     ------
@@ -113,7 +114,7 @@ def worst_slices(
     values = _draw_slices(posterior, kernel, dims, draws, seed)
     sign = -1.0 if kernel.lower_is_better else 1.0
     bad = _prob_bad(values, sign, level, dims, _number("delta", delta))
-    ends, _ = Empirical(values.values).interval_with_error(prob, kind)
+    ends, errors = posterior.empirical(kernel, values.values).interval_with_error(prob, kind)
     labels = _row_labels(values, kernel.__name__, names)
     number = _check_k(k, bad.size)
     columns = {
@@ -135,9 +136,12 @@ def worst_slices(
         "prob": prob,
         "kind": kind,
         "how": posterior.how,
+        "error": float(np.max(errors, initial=0.0, where=~np.isnan(errors))),
         "expected_false": float((1 - flagged["p_bad"]).sum()),
         "expected_bad": float(table["p_bad"].sum()),
     }
+    if cautions := posterior.caveats():
+        table.attrs["caution"] = " ".join(cautions)
     return table
 
 

@@ -88,7 +88,9 @@ def fit(
         groups has their effects integrated out, and a discounted likelihood (``omega`` below 1) has
         none, as the attribute ``why_no_log_likelihood`` of the root says. Where the direct
         posterior knows it, the attribute ``log_marginal_likelihood`` of the root is a number, or a
-        list over the flat batch (`evidence_for` compares models by it).
+        list over the flat batch (`evidence_for` compares models by it). Where chains of NUTS
+        disagree or draws diverged, the attribute ``not_converged`` of ``posterior`` says so, and
+        every answer of the tree has it among its cautions.
 
     Raises
     ------
@@ -284,6 +286,7 @@ def _sample(model, sizes, seed, progressbar, sampler):
     number = int(seed.generate_state(1)[0])
     sampled = sampling.nuts(model, **sizes, seed=number, progressbar=progressbar, sampler=sampler)
     spent = {"tuning_steps": sizes["tune"], "sampling_time": time.perf_counter() - started}
+    spent |= {key: value for key, value in sampled.attrs.items() if key == sampling.NOT_CONVERGED}
     names = [variable.name for variable in model.free_RVs]
     free = sampled["posterior"].to_dataset()[names]
     return {

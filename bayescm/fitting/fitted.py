@@ -19,6 +19,7 @@ from bayescm.evidence.trees import (
     variables_of,
     with_positive_class,
 )
+from bayescm.fitting.nuts import NOT_CONVERGED
 from bayescm.measures.labelled import measure
 from bayescm.posteriors.base import CountsPosterior, Posterior
 
@@ -68,6 +69,12 @@ class FittedPosterior(CountsPosterior):
         over = [] if variable else extra_dims(tree, cells)
         self.counts = cells.isel(dict.fromkeys(("chain", "draw", *over), 0), drop=True)
         self.chains, self.size = cells.sizes["chain"], cells.sizes["chain"] * cells.sizes["draw"]
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Say where the chains show that the sampler may have missed part of the posterior."""
+        troubles = self.tree["posterior"].attrs.get(NOT_CONVERGED)
+        doubts = [f"The sampler may have missed part of the posterior: {troubles}."]
+        return [*(doubts if troubles else []), *super().caveats(of)]
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return the number of draws of the tree."""

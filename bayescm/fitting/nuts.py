@@ -3,6 +3,7 @@
 import sys
 import warnings
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -19,6 +20,9 @@ _CACHE_SIZE = 8
 # Short steps: with nutpie's 0.8 one draw in 300 of the hierarchical models diverges.
 _ACCEPT = 0.95
 _compiled: list[tuple] = []
+# The attribute of a tree, and of its group posterior, that says what the chains show.
+NOT_CONVERGED = "not_converged"
+_PACKAGE = str(Path(__file__).parents[1])
 
 
 def nuts(
@@ -69,7 +73,15 @@ def nuts(
     # Objects (None or a text) that neither netCDF nor a comparison can take.
     stats = tree["sample_stats"].to_dataset().drop_vars("divergence_message", errors="ignore")
     tree["sample_stats"] = xr.DataTree(stats)
-    warn_unless_converged(tree, [variable.name for variable in model.free_RVs])
+    if troubles := troubles_of(tree, [variable.name for variable in model.free_RVs]):
+        tree.attrs[NOT_CONVERGED] = troubles
+        warnings.warn(
+            f"The sampler may have missed part of the posterior: {troubles}. Do not trust the "
+            "intervals yet: take more draws and tune for longer (draws=, tune=), or use a more "
+            "informative prior. plot_diagnostics shows the chains.",
+            UserWarning,
+            skip_file_prefixes=(_PACKAGE,),  # the line of the caller, however deep this is called
+        )
     return tree
 
 
@@ -141,8 +153,8 @@ def computation_of(model) -> compiled.Computation:
     return computation._replace(graph=graph)
 
 
-def warn_unless_converged(tree: xr.DataTree, free: list[str]) -> None:
-    """Warn in plain words where draws diverged or the chains disagree."""
+def troubles_of(tree: xr.DataTree, free: list[str]) -> str:
+    """Say in plain words how many draws diverged and how far the chains disagree, or nothing."""
     from arviz_stats import rhat
 
     divergent = int(tree["sample_stats"]["diverging"].sum())
@@ -154,11 +166,4 @@ def warn_unless_converged(tree: xr.DataTree, free: list[str]) -> None:
         troubles.append(f"{divergent} of {tree['sample_stats']['diverging'].size} draws diverged")
     if worst > 1.01:
         troubles.append(f"the chains disagree (r-hat {worst:.3f}, should be below 1.01)")
-    if troubles:
-        warnings.warn(
-            f"The sampler may have missed part of the posterior: {' and '.join(troubles)}. Do not "
-            "trust the intervals yet: take more draws and tune for longer (draws=, tune=), or use "
-            "a more informative prior. plot_diagnostics shows the chains.",
-            UserWarning,
-            stacklevel=5,
-        )
+    return " and ".join(troubles)

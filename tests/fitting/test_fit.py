@@ -419,12 +419,12 @@ def test_whole_number_variables_are_refused():
 @pytest.mark.parametrize(
     ("divergent", "shift", "words"),
     [
-        (True, 0, r"3 of 400 draws diverged\. Do not"),
-        (False, 9, r"chains disagree \(r-hat"),
-        (False, 0, None),
+        (True, 0, "3 of 400 draws diverged"),
+        (False, 9, "the chains disagree (r-hat"),
+        (False, 0, ""),
     ],
 )
-def test_warning_in_plain_words(divergent, shift, words):
+def test_troubles_in_plain_words(divergent, shift, words):
     draws = np.tile(np.arange(100) * 37 % 100 / 100, (4, 1))  # they agree
     draws[3] += shift
     diverging = np.zeros((4, 100), bool)
@@ -434,11 +434,18 @@ def test_warning_in_plain_words(divergent, shift, words):
         "posterior": xr.Dataset({"x": (dims, draws)}),
         "sample_stats": xr.Dataset({"diverging": (dims, diverging)}),
     }
-    if words is None:
-        sampling.warn_unless_converged(xr.DataTree.from_dict(groups), ["x"])
-        return
-    with pytest.warns(UserWarning, match=words):
-        sampling.warn_unless_converged(xr.DataTree.from_dict(groups), ["x"])
+    troubles = sampling.troubles_of(xr.DataTree.from_dict(groups), ["x"])
+    assert troubles.startswith(words)
+    assert bool(troubles) == bool(words)
+
+
+@pytest.mark.long
+def test_chains_that_disagree_are_warned_of_where_the_caller_stands_and_in_every_answer():
+    with pytest.warns(UserWarning, match="may have missed part of the posterior") as warned:
+        tree = fit(COUNTS, method="nuts", draws=30, tune=1, chains=3)
+    assert [warning.filename for warning in warned] == [__file__]
+    caution = "The sampler may have missed part of the posterior: "
+    assert bcm.summary(tree, "recall").attrs["caution"].startswith(caution)
 
 
 def test_a_function_that_returns_no_model_of_cells_is_refused():
