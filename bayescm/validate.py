@@ -463,7 +463,7 @@ def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[s
     for keyword in keywords:
         if keyword not in allowed:
             name = getattr(function, "__name__", "this function")
-            todo = _called_here(keyword) or suggest(keyword, allowed) or "leave it out"
+            todo = called_here(keyword) or suggest(keyword, allowed) or "leave it out"
             raise fail(f"{name} has no such keyword", keyword, allowed, todo, TypeError)
     return keywords
 
@@ -501,7 +501,7 @@ _CALLED_HERE = {
 }
 
 
-def _called_here(keyword: str) -> str:
+def called_here(keyword: str) -> str:
     """Say what a keyword of other libraries is called here, or nothing where it is not known."""
     lower = keyword.lower()
     return next((text for text, others in _CALLED_HERE.items() if lower in others.split()), "")

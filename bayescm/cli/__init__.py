@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -131,7 +132,7 @@ def main(arguments: list[str] | None = None) -> None:
             say(message)
 
     def complain(message: str) -> int:
-        say(" ".join(message.split()))
+        say(" ".join(_with_advice(message, arguments).split()))
         return _WRONG_CALL
 
     try:
@@ -155,6 +156,26 @@ def main(arguments: list[str] | None = None) -> None:
         complain(f"an error of bayescm itself, not of this call: {type(error).__name__}: {error}")
         code = _INTERNAL_ERROR
     sys.exit(code or 0)
+
+
+# The columns that commands look for where none is named.
+_USUAL_COLUMNS = ("actual", "predicted", "item", "score", "correct", "classifier")
+
+
+def _with_advice(message: str, arguments: list[str]) -> str:
+    """Say what to do about an option of another program, or a column that nobody named."""
+    from bayescm.validate import called_here
+
+    if option := re.match(r"No such option: --([\w-]+)", message):
+        here = called_here(option[1].replace("-", "_"))
+        here = here.replace("the second argument, such as 'f1'", "-m f1 -m recall")
+        in_terminal = in_options(here, {"prob": "--prob", "kind": "--kind"})
+        if in_terminal != here or "name" in here or "-m" in here:
+            return f"{option[0]}. {in_terminal[0].upper()}{in_terminal[1:]}."
+    column = re.match(r"no such column: '(\w+)'", message)
+    if column and column[1] in _USUAL_COLUMNS and f"--{column[1]}" not in arguments:
+        return f"{message} Name it by --{column[1]}."
+    return message
 
 
 def _options(arguments: list[str]) -> dict[str, str]:

@@ -241,9 +241,7 @@ def compare(
     else:
         names, pooled, dim = measures.measures or list(COMPARED), {}, {}
         if columns.judge:
-            if len(columns.predicted or ()) < 2:
-                allowed, todo = "several --predicted", "name another --predicted"
-                raise fail("only one classifier to compare", "--judge", allowed, todo)
+            _check_several(columns)
             data = evidence.partly_labelled(columns)
         else:
             if contrast.pool:
@@ -252,6 +250,7 @@ def compare(
                     allowed, todo = "--pool together with --group", "name the column of groups"
                     raise fail("there are no groups to pool", "--pool", allowed, todo)
             if (columns.predicted and len(columns.predicted) > 1) or columns.group is None:
+                _check_several(columns)
                 data = evidence.outcomes(columns)
             else:  # the groups of one classifier
                 data, dim = evidence.from_predictions_options(columns), {"dim": "group"}
@@ -271,6 +270,14 @@ def compare(
     sentences = "\n".join(table["sentence"])
     printing: dict[str, Any] = {"facts": facts, "picture": picture, "closing": sentences}
     show(table, output, header, hidden=["sentence"], **printing)
+
+
+def _check_several(columns):
+    """Raise where there is only one classifier."""
+    names = columns.predicted or ["predicted"]
+    if len(names) < 2:
+        allowed, todo = "several --predicted", "name another --predicted"
+        raise fail("only one classifier to compare", names, allowed, todo)
 
 
 class RankedPredictions(Source, Predictions, Folds, Abstentions):
@@ -307,6 +314,7 @@ def ranks(
         facts = facts_of_results(data, prob=prob, kind="jointly", **keywords)
     else:
         keywords = question.keywords()
+        _check_several(columns)
         data = evidence.outcomes(columns)
         names = shown = measures.measures or ["accuracy"]
         header = header_of_counts(data, prob, "jointly")

@@ -74,12 +74,15 @@ def counts(
     from bayescm.evidence.files import File, is_table, read
 
     classes = options.keywords("labels", "positive")
+    by = options.keywords("fold", "group") if by is None else by
     if is_table(File(options.file), options.get("actual"), predicted):
+        if by:
+            what, allowed = "a confusion table has no columns of parts", "one row per example"
+            raise fail(what, [*by.values()], allowed, "pass the file of predictions")
         return read(options.file, **classes)
     columns = options.keywords("actual", "numeric_labels", "abstain", "weights")
     if "weights" in columns:
         columns |= options.keywords("weights_are")
-    by = options.keywords("fold", "group") if by is None else by
     return read(options.file, predicted=predicted, by=by, **classes, **columns)
 
 

@@ -187,6 +187,14 @@ _ABSTENTIONS = (
     (r", or give abstentions a label of their own and pass (it as )?abstain=", ""),
     (r"make the counts with abstain=\S+", "leave its rows out."),
 )
+# The commands that read the evidence which a function of the library makes.
+_COMMANDS = {
+    "from_scores": "bayescm curve",
+    "from_probabilities": "bayescm calibration",
+    "from_attempts": "bayescm attempts",
+    "from_item_scores": "bayescm items",
+    "from_multilabel": "bayescm multilabel",
+}
 _VALUE = r"""'[^']*'|"[^"]*"|\[[^]]*\]|\([^)]*\)|[^\s,;)]*[^\s,;).?:]|"""
 
 
@@ -211,6 +219,8 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     'leave its rows out if it is no answer'
     >>> in_options("leave positive out", options)
     'leave --positive out'
+    >>> in_options("it needs the scores: from_scores(actual, scores)", options)
+    'it needs the scores: bayescm curve'
     """
     if not options:
         return message
@@ -238,6 +248,9 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     message = re.sub(pattern, assignment, message)
     # What the library takes where evidence is made is an option like any other.
     message = re.sub(r"(--[\w-]+(?: [\w.+-]+)?) to from_\w+", r"\1", message)
+    message = re.sub(
+        rf"\b({'|'.join(_COMMANDS)})\b(\([^()]*\))?", lambda match: _COMMANDS[match[1]], message
+    )
     message = re.sub(rf"(?<=\b[Ll]eave )(?:{names})(?= out\b)", word, message)
     return (
         re.sub(rf"(?<![\w'\"./-])(?:{words})(?![\w'\"/.(=])", word, message) if words else message

@@ -140,6 +140,9 @@ def plan(goal: Goal, expected: Expected, certainty: Certainty, output: TablePlan
         frame = planning.plan_auc(**{"expect": 0.5, **keywords})
     else:
         pilot = {} if expected.pilot is None else {"pilot": _pilot(expected.pilot)}
+        if not pilot and "expect" not in keywords:
+            todo = "pass --expect 0.85, or the counts of a pilot, --pilot 65,15,35,30"
+            raise fail("nothing says which value is plausible", ..., "--expect or --pilot", todo)
         keywords |= pilot | certainty.keywords("prob", "kind") | expected.keywords("prevalence")
         frame = planning.plan(measure, **keywords)
 

@@ -614,6 +614,11 @@ def atomic_write(path: Path) -> Iterator[Path]:
     if path.is_symlink():
         todo = "name the file itself, or remove the link"
         raise fail("the output is a symbolic link", str(path), "a file of its own", todo)
+    if not path.parent.is_dir():
+        todo = "create it first"
+        raise fail(
+            "no such folder", str(path.parent), "an existing folder", todo, FileNotFoundError
+        )
     part = path.with_name(f".{path.stem}.{uuid4().hex}{path.suffix}")
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:

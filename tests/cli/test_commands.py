@@ -151,7 +151,7 @@ def test_compare_says_of_which_class_and_group(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--rope", "0.02,-0.02"], "rope is reversed"),
+        (["--predicted", "y", "--rope", "0.02,-0.02"], "rope is reversed"),
         (["--rope", "wide"], "rope must be one or two numbers"),
         (["--pool"], "no groups to pool"),
         (["--predicted", "yhat"], "named twice"),
@@ -664,3 +664,48 @@ def test_items_say_of_how_many_clusters_slices_and_systems_they_are(tmp_path, ca
 def test_the_help_speaks_of_confusion_tables_where_they_are_taken(capsys, command, tables):
     _, out, _ = run(capsys, command, "--help")
     assert ("confusion" in out) is tables
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "summary {} --actual y --predicted yhat --ci 0.9",
+            "No such option: --ci. The mass of an interval is --prob 0.95.",
+        ),
+        (
+            "summary {} --actual y --predicted yhat --average macro",
+            "is a part of the measure's name: 'f1_macro'",
+        ),
+        ("summary {} --actual y --predicted yhat --metric f1", "The measures are -m f1 -m recall."),
+        (
+            "summary {} --actual y --predicted yhat -m auc",
+            "needs the scores of the examples: bayescm curve.",
+        ),
+        ("summary {} --actual y --predicted yhat -m f1,mcc", "one by one"),
+        ("compare {} --actual y --predicted yhat", "name another --predicted"),
+        ("ranks {} --actual y --predicted yhat", "name another --predicted"),
+        ("items {} --score y", "Name it by --item."),
+        (
+            "check {} --actual y --predicted yhat --positive sick --require recall>80",
+            "recall > 80%",
+        ),
+        (
+            "check {} --actual y --predicted yhat --require accuracy>.8 --junit no/x.xml",
+            "no such folder: 'no'",
+        ),
+        ("plan -m recall --width .1", "--pilot 65,15,35,30"),
+    ],
+)
+def test_wrong_calls_end_in_advice_in_options(capsys, predictions, line, message):
+    code, out, err = run(capsys, *line.format(predictions).split())
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_a_confusion_table_has_no_groups(capsys, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("actual,a,b\na,5,2\nb,1,9\n")
+    code, _, err = run(capsys, "gap", path, "--group", "a")
+    assert code == 2
+    assert "pass the file of predictions" in err
