@@ -628,4 +628,4 @@ def test_names_of_other_variables_are_suggested_only_where_none_of_its_own_is_ne
     with pytest.raises(ValueError, match=r"Did you mean 'bacc'\?"):
         measures.resolve("ba", "cells")
     with pytest.raises(ValueError, match=r"Did you mean 'hamming_loss'\?"):
-        measures.resolve("hamming", "cells")
+        measures.resolve("hamming_los", "cells")
