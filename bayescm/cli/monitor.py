@@ -5,6 +5,7 @@ import logging
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -282,7 +283,12 @@ class Batch(Options):
     """When a batch was evaluated, and which one it replaces."""
 
     at: Annotated[
-        str | None, typer.Option("--at", help="When it was evaluated (ISO 8601, UTC); default now.")
+        str | None,
+        typer.Option(
+            "--at",
+            help="When it was evaluated (ISO 8601, UTC); by default the time that its name is "
+            "(2026-01-31), or else now.",
+        ),
     ] = None
     corrects: Annotated[
         str | None, typer.Option("--corrects", help="The batch that this one replaces.")
@@ -402,6 +408,7 @@ class NamedBatch(Batch):
 @command
 def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: NewName) -> None:
     """Record a batch: predictions, probabilities, item scores, labels; twice changes nothing."""
+    from bayescm.online.encoding import time_of_name
     from bayescm.online.ledger import Ledger
     from bayescm.online.monitor import Monitor
 
@@ -421,13 +428,18 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
         with _at_hand(columns.file) as columns.file:
             table = as_table(columns, monitor.labels())
         batch.refuse_unread()
-        added = monitor.add(name, table, **keywords)
+        with warnings.catch_warnings():
+            # The name is a new one, as --new or the file says.
+            warnings.filterwarnings("ignore", "This batch begins classifier")
+            added = monitor.add(name, table, **keywords)
     # A store without a ledger gets one only now, after a trial in memory: had the batch been
     # refused there, a mistyped address would leave no empty ledger behind.
     if is_new:
         with Monitor(Ledger(source.store), classifier) as monitor:
             added = monitor.add(name, table, **keywords)
     outcome = "recorded" if added else "was there already, nothing changed"
+    if added and not keywords["at"] and not keywords["corrects"] and (at := time_of_name(name)):
+        outcome += f" with the time of its name, {at[:16]}Z"
     print(f"batch {name} of {classifier}: {_content(table)}, {outcome}")
 
 
@@ -697,7 +709,7 @@ def incidents(source: Classifier, memory: Memory, rules: RulesSince, output: Out
         table = monitor.incidents(since=rules.since, **limits)
     number = "one incident" if len(table) == 1 else f"{len(table)} incidents"
     header = f"{number}, {(table['state'] == 'open').sum()} open"
-    show(table, output, header, hidden=["since", "rule", "measure"])
+    show(table, output, header, hidden=["since", "rule", "measure", "on"])
 
 
 class Acknowledgement(Options):

@@ -320,7 +320,7 @@ class Rule(NamedTuple):
 
     def __str__(self) -> str:
         by = f" by more than {self.margin:g}" if self.margin else ""
-        end = f" of {self.planned:,} planned examples" if self.planned is not None else ""
+        end = f"; {self.planned:,} examples are planned" if self.planned is not None else ""
         share = f"{100 * self.prob:.4g}%"
         return f"better in {self.measure}{by} with a probability above {share}{end}"
 

@@ -28,8 +28,11 @@ its batches share in `_SHARED`, and its zeros in `zeros`.
 """
 
 import json
+import re
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date, datetime
+from math import lgamma
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -393,6 +396,25 @@ def sum_of_payloads(payloads: Sequence[str], encoding: str) -> str:
     return json.dumps({"item": names, "score": scores})
 
 
+def chance_of_same(payload: str) -> float:
+    """
+    Return the chance, at most, that an independent batch is the same.
+
+    Of counts x of n examples it is the multinomial one of x at the shares x / n, at which it is
+    largest. Of item scores and of several labels it is that of the values that occur.
+    """
+    batch = json.loads(payload)
+    if isinstance(batch, dict):
+        values = batch["score"] if "score" in batch else zip(*batch.values(), strict=True)
+        counts = np.array(list(Counter(values).values()), float)
+    else:
+        counts = np.array(batch, float).ravel()
+    counts = counts[counts > 0]
+    n = counts.sum()
+    log = lgamma(n + 1) - sum(lgamma(count + 1) for count in counts)
+    return float(np.exp(log + (counts * np.log(counts / n)).sum())) if n else 1.0
+
+
 def check_encodings(classifier: str, encodings: Any) -> None:
     """Raise where an encoding is none of today's: a pair of type and version for each."""
     for encoding, version in set(encodings):
@@ -430,6 +452,19 @@ def as_utc(at: Any) -> datetime:
     except (ValueError, TypeError, AttributeError):
         todo = "pass at='2026-01-31T12:00'"
         raise fail("at must be a time", at, "a datetime or ISO 8601 text", todo) from None
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
+
+
+def time_of_name(batch_id: str) -> str | None:
+    """Return the moment that the name of a batch is in ISO 8601, such as 2026-01-31, or None."""
+    if not _DATE.fullmatch(batch_id):
+        return None
+    try:
+        return timestamp(as_utc(batch_id))
+    except ValueError:  # 2026-02-30
+        return None
 
 
 def as_datetime64(at: Any) -> np.datetime64:

@@ -102,8 +102,9 @@ def incidents_of(alarms: pd.DataFrame, at: np.ndarray) -> pd.DataFrame:
     DataFrame
         ``incident``, ``opened`` and ``closed`` (times; none while it is open), ``state``,
         ``alarms`` (their number), ``since``, ``rule``, ``measure`` and ``sentence`` of the alarm
-        that says most, ``on`` (whether a rule is on at the latest batch, acknowledged or not) and
-        ``note`` (of the acknowledgements).
+        that says most, ``on`` (the sentence that says most of the alarms whose rule is on at the
+        latest batch, acknowledged or not; empty where none is) and ``note`` (of the
+        acknowledgements).
     """
     rows = []
     for incident, group in alarms.groupby("incident", sort=False):
@@ -117,7 +118,8 @@ def incidents_of(alarms: pd.DataFrame, at: np.ndarray) -> pd.DataFrame:
         facts = [incident, opened, closed, state, len(group), group["since"].min()]
         note = "; ".join(filter(None, dict.fromkeys(group["note"])))
         facts += [telling.rule, telling.measure, telling.sentence]
-        rows.append([*facts, bool(group["on"].any()), note])
+        still_on = group[group["on"]]
+        rows.append([*facts, _most_telling(still_on).sentence if len(still_on) else "", note])
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     times = ("opened", "closed", "since")
     return table.astype({name: "datetime64[us]" for name in times}) if len(table) else table
@@ -127,12 +129,12 @@ def standing(incidents: pd.DataFrame) -> list[str]:
     """Return in words which incidents are open, and which are acknowledged while a rule is on."""
     words = []
     for row in incidents.itertuples(index=False):
-        since = f"since {row.opened:%Y-%m-%d %H:%M}: {row.sentence}"
+        since = f"since {row.opened:%Y-%m-%d %H:%M}"
         if row.state == OPEN:
-            words.append(f"open {since}")
+            words.append(f"open {since}: {row.sentence}")
         elif row.state == ACKNOWLEDGED and row.on:
             note = f" (note: {row.note})" if row.note else ""
-            words.append(f"acknowledged, and still on {since}{note}")
+            words.append(f"acknowledged, and still on {since}: {row.on}{note}")
     return words
 
 

@@ -32,11 +32,13 @@ from bayescm.online.encoding import (
     PAIRED_OUTCOMES,
     Description,
     as_utc,
+    chance_of_same,
     check_encodings,
     check_name,
     decode,
     describe,
     encode,
+    time_of_name,
     timestamp,
     zeros,
 )
@@ -44,6 +46,9 @@ from bayescm.validate import fail, suggest
 
 _CLOCK_TOLERANCE = timedelta(seconds=1)  # clocks of several machines differ by less
 _SEARCHED_BY_ENTRY = 1000  # entries, see `_find_batch`
+# With how many of the last entries a batch is compared, and how probable it may be at most that one
+# of them is equal by chance; of two classes 1,000 examples are enough for all of these entries.
+_COMPARED, _RARE = 50, 0.002
 
 
 def _table(name, *columns):
@@ -162,8 +167,9 @@ class Ledger(Database):
             One table: canonical counts, dims ``(actual, predicted)``, or of another type of
             `encoding`; or the scores of items.
         at : datetime, datetime64 or str, optional
-            When the batch was evaluated; without a time zone it is taken as UTC. The time of its
-            arrival by default, or the time of the batch that is corrected.
+            When the batch was evaluated; without a time zone it is taken as UTC. By default the
+            time of the batch that is corrected, or the one that its name is (``"2026-01-31"``,
+            ``"2026-01-31T12:00"``), or else that of its arrival.
         corrects : str or int, optional
             The batch that this one replaces. The old entry stays, but no longer counts.
 
@@ -183,7 +189,8 @@ class Ledger(Database):
         Warns
         -----
         UserWarning
-            If the clock shows an earlier time than when the batch before was recorded.
+            If the clock shows an earlier time than when the batch before was recorded, or another
+            batch has the same counts, which by chance would be rare.
         """
         return self.append(classifier, batch_id, counts, at=at, corrects=corrects)[0]
 
@@ -219,13 +226,18 @@ class Ledger(Database):
             now = datetime.now(UTC)
             is_late = last is not None and timestamp(now) < last.recorded_at
             batch["recorded_at"] = last.recorded_at if last and is_late else timestamp(now)
-            if batch["at"] is None:
-                batch["at"] = batch["recorded_at"] if superseded is None else superseded.at
+            if batch["at"] is None and superseded is not None:
+                batch["at"] = superseded.at
+            elif batch["at"] is None:
+                batch["at"] = time_of_name(batch["batch_id"]) or batch["recorded_at"]
+            twin = _batch_with_same_counts(connection, description, batch, last)
             entry = next_entry(description.genesis, last, batch, superseded)
             values = {"classifier": classifier} | entry._asdict()
             connection.execute(batch_table.insert(), values)
         if is_late:
             _warn_of_clock(entry.batch_id, now, last)
+        if twin is not None:
+            _warn_of_twin(entry.batch_id, twin)
         return True, entry
 
     def read(self, classifier: str, *, after: int = 0) -> Entries:
@@ -534,6 +546,39 @@ def _superseded(connection, description, batch):
             f"correct {correction.batch_id!r}, which replaced it",
         )
     return Entry(*old)
+
+
+def _batch_with_same_counts(connection, description, batch, last):
+    """
+    Return the name of a batch in force with the same evidence, or None.
+
+    Looked at are the last entries. Evidence that another batch may well have by chance, such as a
+    table of few examples, is no hint; see `chance_of_same`.
+    """
+    if last is None or batch["supersedes"] is not None:
+        return None
+    columns = batch_table.c
+    is_recent = columns.entry > last.entry - _COMPARED
+    query = entries(description, is_recent, columns.payload == batch["payload"])
+    later = batch_table.alias()
+    is_superseded = sa.exists().where(
+        later.c.classifier == description.classifier, later.c.supersedes == columns.batch_id
+    )
+    row = connection.execute(query.where(~is_superseded)).first()
+    n_compared = min(last.entry, _COMPARED)
+    if row is None or n_compared * chance_of_same(batch["payload"]) > _RARE:
+        return None
+    return Entry(*row).batch_id
+
+
+def _warn_of_twin(batch_id, twin):
+    warnings.warn(
+        f"Batch {batch_id!r} has the very same counts, scores or labels as batch {twin!r}, which "
+        "by chance is rare. It is recorded, and both count: is it the same batch under another "
+        "name? Then replace it by the right one, with corrects= its name.",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def _warn_of_clock(batch_id, now, last):

@@ -43,7 +43,7 @@ from bayescm.online.encoding import (
 from bayescm.online.encoding import ITEM_SCORES as ITEM_SCORE_BATCHES
 from bayescm.online.encoding import MULTILABEL as MULTILABEL_BATCHES
 from bayescm.online.ledger import ORDERS, Entries, Ledger, LedgerClient
-from bayescm.validate import check_choice, check_kind, check_prob, check_whole, fail
+from bayescm.validate import check_choice, check_kind, check_prob, check_whole, fail, suggest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -186,9 +186,9 @@ class Monitor(LedgerClient):
             classifier's probabilities or scores, or a `forecast_table` of them; one system's item
             scores or several labels.
         at : datetime, datetime64 or str, optional
-            When it was evaluated, now by default; without a time zone it is taken as UTC. The
-            history is in the order of these times; a batch that comes late is put in its place,
-            with a warning.
+            When it was evaluated; without a time zone it is taken as UTC. By default the time that
+            the name is (``"2026-01-31"``, ``"2026-01-31T12:00"``), or else now. The history is in
+            the order of these times; a batch that comes late is put in its place, with a warning.
         corrects : str or int, optional
             The batch that this one replaces; the old one stays in the ledger but no longer counts.
 
@@ -207,11 +207,19 @@ class Monitor(LedgerClient):
             If it is no evidence of these types.
         OSError
             If the store could not take it. The ledger is intact; send the batch again.
+
+        Warns
+        -----
+        UserWarning
+            If the batch comes late, has the very counts of another one, or begins a classifier
+            whose name is nearly that of another. It is recorded.
         """
         table = self._as_table(evidence, may_be_empty=corrects is not None)
         is_new, entry = self.ledger.append(
             self.classifier, batch_id, table, at=at, corrects=corrects
         )
+        if is_new and entry.entry == 1:
+            self._warn_of_near_name()
         is_early = is_new and corrects is None and self._order == "at" and entry.at < entry.latest
         # The latest of the entry may be the time of a batch that has been corrected.
         if is_early and entry.at < (latest := self.latest()):
@@ -223,6 +231,17 @@ class Monitor(LedgerClient):
                 stacklevel=2,
             )
         return is_new
+
+    def _warn_of_near_name(self):
+        """Warn where a classifier has been begun whose name is nearly that of another."""
+        others = [name for name in self.ledger.classifiers() if name != self.classifier]
+        if near := suggest(self.classifier, others):
+            warnings.warn(
+                f"This batch begins classifier {self.classifier!r}: {near} It is recorded; if its "
+                "name is a slip, add the batch again to the right one.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _as_table(self, evidence, *, may_be_empty):
         """Return a batch as the ledger keeps it, or raise where it is none."""
@@ -704,10 +723,10 @@ class Monitor(LedgerClient):
             One row per incident, in the order of time: ``incident`` (the batch that opened it),
             ``opened`` and ``closed`` (times; none while it is not), ``state`` (``open``,
             ``acknowledged`` or ``closed``), ``alarms`` (how many), ``since``, ``rule``,
-            ``measure`` and ``sentence`` of the alarm that says most about it, ``on`` (whether a
-            rule is on at the latest batch, though it be acknowledged) and ``note`` (of the
-            acknowledgements). It is an incident by these rules: by others, such as another floor,
-            alarms and so incidents are others.
+            ``measure`` and ``sentence`` of the alarm that says most about it, ``on`` (the sentence
+            of an alarm whose rule is on at the latest batch, acknowledged or not; empty where none
+            is) and ``note`` (of the acknowledgements). By other rules, such as another floor, there
+            are other alarms, and so other incidents.
         """
         return self.alarms_and_incidents(since=since, **rules)[1]
 

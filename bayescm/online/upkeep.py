@@ -309,9 +309,9 @@ def roll_up(
     >>> import tempfile
     >>> import bayescm as bcm
     >>> ledger = Ledger("sqlite://")
-    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-    >>> for day in ("2025-12-30", "2025-12-31", "2026-01-01"):
-    ...     added = ledger.record("spam filter", day, counts, at=day)
+    >>> for day, tp in {"2025-12-30": 65, "2025-12-31": 63, "2026-01-01": 66}.items():
+    ...     counts = bcm.from_cells(tp=tp, fn=80 - tp, fp=35, tn=30)
+    ...     added = ledger.record("spam filter", day, counts)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table = roll_up(ledger, f"{folder}/new.db", before="2026-01-01")
     >>> table[["entries", "rolled_up"]].values.tolist()

@@ -309,6 +309,7 @@ def test_a_configuration_that_cannot_be_understood_is_refused(run, tmp_path, tex
     assert "no such file" in run("status", "--config", "none.toml")[1].err
 
 
+@pytest.mark.filterwarnings("ignore:Batch '2' has the very same")
 @pytest.mark.parametrize("labels", [(0, 1), (False, True)])
 def test_what_python_has_begun_the_command_line_goes_on_with(run, tmp_path, labels):
     actual, forecasts = [*labels] * 5, [0.2, 0.8, 0.4, 0.9, 0.6, 0.3, 0.1, 0.7, 0.2, 0.9]
@@ -415,3 +416,14 @@ def test_the_prior_of_items_is_that_of_the_command_line_or_of_its_table(run, tmp
     assert (code, "one number" in said.err) == (2, True)
     (tmp_path / "monitor.toml").write_text("[classifiers.marks]\nconcentration = 9\n")
     assert mean() == mean(*named) == pytest.approx(prior)
+
+
+def test_a_name_that_is_a_date_is_the_time_of_the_batch(run):
+    add = ("add", "a.csv", "--store", "e.db", "--positive", "sick", "--batch")
+    assert "recorded with the time of its name, 2026-01-31T00:00Z" in run(*add, "2026-01-31")[1].out
+    assert "the time of its name" not in run(*add, "2026-02-01", "--at", "2026-02-01T12:00")[1].out
+    assert "the time of its name" not in run(*add, "monday")[1].out
+    with bcm.online.Monitor("e.db", "classifier") as monitor:
+        times = monitor.batches()["at"].values.astype("<M8[m]").astype(str).tolist()
+    assert times[:2] == ["2026-01-31T00:00", "2026-02-01T12:00"]
+    assert "nothing changed" in run(*add, "2026-01-31")[1].out

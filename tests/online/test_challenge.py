@@ -109,7 +109,7 @@ def test_the_rule_is_that_of_the_first_batch_for_whoever_asks(store, tmp_path):
         assert shown.decision == history["decision"].iloc[-1]
         assert shown.p_better == history["p_better"].iloc[-1]
         assert "better in f1_macro by more than 0.01" in shown.rule
-        assert "above 99% of 900 planned examples" in shown.rule
+        assert "above 99%; 900 examples are planned" in shown.rule
     for name, value in {"measure": "f1", "margin": 0.0, "prob": 0.95, "planned": 1000}.items():
         with (
             Challenge(store, "trial", **{name: value}) as other,

@@ -1,15 +1,19 @@
 """The monitor: everything concluded from the ledger, whenever asked."""
 
+import json
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from stores_for_tests import STORES, empty_store
 
 import bayescm as bcm
 from bayescm import online, priors
 from bayescm.evidence.counts import WATCHED
+from bayescm.online import Monitor
+from bayescm.online.encoding import chance_of_same
 from bayescm.online.ledger import Ledger
 
 RNG = np.random.default_rng(3)
@@ -230,3 +234,40 @@ def test_measures_are_those_of_the_monitor_and_no_rule(method):
         monitor.add("monday", bcm.from_cells(tp=5, fn=1, fp=2, tn=4))
         with pytest.raises(TypeError, match=r"no such keyword: 'measures'.*: Monitor\("):
             getattr(monitor, method)(measures=["recall"])
+
+
+def test_the_same_counts_under_another_name_are_recorded_with_a_hint():
+    counts = bcm.from_cells(tp=6512, fn=1520, fp=3498, tn=3011)
+    with Monitor("sqlite://", "m") as monitor:
+        monitor.add("monday", counts)
+        with pytest.warns(
+            UserWarning, match="'tuesday' has the very same counts.* as batch 'monday'"
+        ):
+            monitor.add("tuesday", counts)
+        assert monitor.batches().sizes["step"] == 2
+        monitor.add("other", counts + 1, corrects="tuesday")
+        monitor.add("again", counts + 1, corrects="other")  # of a correction nothing is said
+        few = bcm.from_cells(tp=3, fn=1, fp=0, tn=4)
+        for day in range(3):  # nor of what others may well have by chance
+            monitor.add(day, few)
+
+
+def test_the_chance_of_a_batch_like_another_is_that_of_multinomial_counts():
+    shares, n = np.array([0.45, 0.05, 0.05, 0.45]), 100
+    payload = json.dumps((n * shares).astype(int).reshape(2, 2).tolist())
+    exact = stats.multinomial.pmf(n * shares, n, shares)
+    assert chance_of_same(payload) == pytest.approx(exact)
+    rng = np.random.default_rng(5)
+    draws = rng.multinomial(n, shares, 100_000)
+    assert (draws == n * shares).all(axis=1).mean() == pytest.approx(exact, abs=5e-4)
+
+
+def test_a_classifier_that_is_nearly_another_is_begun_with_a_hint():
+    counts = bcm.from_cells(tp=3, fn=1, fp=0, tn=4)
+    with Ledger("sqlite://") as ledger:
+        Monitor(ledger, "spam filter").add("a", counts)
+        Monitor(ledger, "risk").add("a", counts)
+        with pytest.warns(UserWarning, match="'spam fliter': did you mean 'spam filter'"):
+            Monitor(ledger, "spam fliter").add("b", counts)
+        Monitor(ledger, "spam fliter").add("c", counts)
+        assert ledger.classifiers() == ["risk", "spam filter", "spam fliter"]

@@ -164,11 +164,12 @@ class DashboardState:
 
     def _classifier_state(self, name, last):
         monitor = self.monitor(name)
-        state = ClassifierState(name, last.batches)
+        # Where the entries cannot be read it is the latest of all, corrected ones too.
+        state = ClassifierState(name, last.batches, latest=last.latest[:19] + "Z")
         rules = self.rules_of(name)
         try:
-            batches = monitor.since_change(**rules)
             state = state._replace(latest=monitor.latest()[:19] + "Z")
+            batches = monitor.since_change(**rules)
             alarms, incidents = monitor.alarms_and_incidents(**rules)
             return state._replace(
                 in_force=batches.sizes["step"],
