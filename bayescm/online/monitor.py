@@ -14,6 +14,7 @@ holds every batch, and every conclusion is worked out from it on request:
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,10 +44,13 @@ from bayescm.online.encoding import (
 from bayescm.online.encoding import ITEM_SCORES as ITEM_SCORE_BATCHES
 from bayescm.online.encoding import MULTILABEL as MULTILABEL_BATCHES
 from bayescm.online.ledger import ORDERS, Entries, Ledger, LedgerClient
-from bayescm.validate import check_choice, check_kind, check_prob, check_whole, fail, suggest
+from bayescm.validate import check_choice, check_kind, check_prob, check_whole, fail
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+_SLIP = 0.8  # how alike names are, of 1, of which one may be a slip: one letter in five or more
 
 
 class Monitor(LedgerClient):
@@ -233,12 +237,15 @@ class Monitor(LedgerClient):
         return is_new
 
     def _warn_of_near_name(self):
-        """Warn where a classifier has been begun whose name is nearly that of another."""
+        """Warn where a classifier has been begun whose name is another's but for a slip."""
         others = [name for name in self.ledger.classifiers() if name != self.classifier]
-        if near := suggest(self.classifier, others):
+        near = get_close_matches(self.classifier, others, cutoff=_SLIP)
+        # Other digits are those of another version, and no slip.
+        near = [name for name in near if _digits(name) == _digits(self.classifier)]
+        if near:
             warnings.warn(
-                f"This batch begins classifier {self.classifier!r}: {near} It is recorded; if its "
-                "name is a slip, add the batch again to the right one.",
+                f"This batch begins classifier {self.classifier!r}: did you mean {near[0]!r}? It "
+                "is recorded; if its name is a slip, add the batch again to the right one.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -821,6 +828,10 @@ class Monitor(LedgerClient):
         """The keywords of the rules that `alarms` takes, of batches of this type."""
         further = "tolerance" if self.encoding == FORECASTS else "reference"
         return ("rate", "floor", further, "horizon")
+
+
+def _digits(name):
+    return [character for character in name if character.isdigit()]
 
 
 def _refuse_items(evidence):

@@ -270,4 +270,5 @@ def test_a_classifier_that_is_nearly_another_is_begun_with_a_hint():
         with pytest.warns(UserWarning, match="'spam fliter': did you mean 'spam filter'"):
             Monitor(ledger, "spam fliter").add("b", counts)
         Monitor(ledger, "spam fliter").add("c", counts)
-        assert ledger.classifiers() == ["risk", "spam filter", "spam fliter"]
+        for name in ("ham filter 1", "ham filter 2"):  # versions are no slips
+            Monitor(ledger, name).add("d", counts)
