@@ -156,7 +156,8 @@ class SiteForecasts(OfForecasts):
         if len(self.sites) < _FEW_SITES:
             sentences.append(
                 f"{len(self.sites)} sites are few: how much they differ is known from the prior "
-                "more than from them."
+                "more than from them, and what is said of all sites there may be can lie outside "
+                "those at hand."
             )
         table = pd.crosstab(self.code, self.outcome, values=self.weight, aggfunc="sum")
         sparse = (
