@@ -250,6 +250,8 @@ def table_of(
         cautions.append(f"Infinite in the mean: {written}. The median says where it lies.")
     cautions += _of_the_judge(posterior, table)
     cautions += _undefined_in_the_evidence(table)
+    if kind == "hdi" and of == "new":
+        cautions += _orders_of_magnitude(parts, kernels)
     cautions += [_without_end(part, answer[0]) for part, answer in zip(parts, answers, strict=True)]
     if caution := " ".join(filter(None, cautions)):
         table.attrs["caution"] = caution
@@ -286,6 +288,22 @@ def _undefined_in_the_evidence(table):
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     written = ", ".join(names[:_MOST_NAMED]) + more
     return [f"Undefined (0/0) in the evidence, so that the prior decides: {written}."]
+
+
+def _orders_of_magnitude(parts, kernels):
+    """Say that ratios of a new group lie orders of magnitude apart."""
+    names = [
+        display_name(part["measure"][0])
+        for part, kernel in zip(parts, kernels, strict=True)
+        if np.isinf(getattr(kernel, "range", (0.0, 1.0))[1]) and (part["sd"] > part["mean"]).any()
+    ]
+    if not names:
+        return []
+    return [
+        f"Of a new one {', '.join(names)} may lie orders of magnitude apart: the highest densities "
+        "begin next to 0, and few values decide the mean. An interval with equal tails suits a "
+        "ratio."
+    ]
 
 
 def _without_end(part, distribution):

@@ -263,3 +263,15 @@ def test_measures_of_a_judge_without_a_system_are_said_to_be_its_own():
     assert "caution" not in bcm.summary(evidence, "prevalence").attrs
     of_system = bcm.from_partly_labelled(truth, judge, judge=1 - judge, positive=1)
     assert "Of the judge" not in bcm.summary(of_system).attrs.get("caution", "")
+
+
+def test_ratios_of_a_new_group_are_said_to_lie_orders_of_magnitude_apart():
+    sites = bcm.from_cells(
+        tp=[47, 126, 19, 36, 130, 84], fn=[9, 51, 10, 3, 19, 2],
+        fp=[101, 272, 12, 78, 211, 68], tn=[738, 1543, 192, 276, 959, 89],
+    ).rename(batch="group")  # fmt: skip
+    caution = bcm.summary(sites, ["recall", "dor"], of="new").attrs["caution"]
+    assert caution.startswith("Of a new one DOR may lie orders of magnitude apart")
+    for options in ({"kind": "eti"}, {"of": "typical"}):
+        table = bcm.summary(sites, ["recall", "dor"], **{"of": "new", **options})
+        assert "caution" not in table.attrs
