@@ -12,7 +12,7 @@ from bayescm.measures.display_names import DisplayNames, check_display_names, di
 from bayescm.measures.labelled import measure
 from bayescm.plots import style
 from bayescm.plots.canvas import Canvas, canvas, closed_on_failure, name_rows, rows, show_once
-from bayescm.validate import check_kind, check_prob, fail
+from bayescm.validate import check_choice, check_kind, check_prob, fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,13 +24,14 @@ _PANELS, _VARIABLES = 12, 12
 def plot_predictive(
     fitted: xr.DataTree,
     *,
+    group: str = "posterior",
     prob: float = 0.95,
     kind: str = "hdi",
     display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw the posterior prediction of every cell beside the observed count.
+    Draw the prediction of every cell, posterior or prior, beside the observed count.
 
     A model that fits leaves about as many counts outside the intervals as their mass implies. The
     model of a single matrix always fits; the check is for folds and groups.
@@ -39,6 +40,8 @@ def plot_predictive(
     ----------
     fitted : DataTree
         A fit of whole counts.
+    group : {"posterior", "prior"}
+        What predicts: the model after the evidence, or its prior alone.
     prob : float in (0, 1), default 0.95
         Mass of the thin line; the thick one holds half.
     kind : {"hdi", "eti"}
@@ -62,7 +65,9 @@ def plot_predictive(
     1
     """
     check_prob(prob), check_kind(kind)
-    predicted, observed = _cells(fitted)
+    check_choice("group", group, ["posterior", "prior"])
+    predicted, observed = _cells(fitted, f"{group}_predictive")
+    predicted_by = "predicted by the prior" if group == "prior" else "predicted"
     panels = style.panels(observed, ("cell",))
     cells = [_written(cell, display_names) for cell in observed["cell"].values.tolist()]
     if len(panels) > _PANELS:
@@ -77,20 +82,20 @@ def plot_predictive(
             title = ", ".join(style.index_words(where, display_names))
             axes.set_title(style.wrapped(title, 36), fontsize=9)
         page.heading(
-            f"predicted: 50% and {style.interval_words(prob, kind)}",
+            f"{predicted_by}: 50% and {style.interval_words(prob, kind)}",
             "observed: diamonds",
             style.positive_class(fitted, display_names=display_names),
         )
     return page.figure
 
 
-def _cells(fitted):
+def _cells(fitted, group):
     """Return predicted and observed counts with a dim cell."""
     if not isinstance(fitted, xr.DataTree) or "observed_data" not in fitted.children:
         todo = "fit whole counts first: fit(counts)"
         raise fail("no predictions to draw", type(fitted).__name__, "the tree of a fit", todo)
     observed = fitted["observed_data"].to_dataset()
-    predicted = fitted.children.get("posterior_predictive", xr.DataTree())
+    predicted = fitted.children.get(group, xr.DataTree())
     dims = {name: set(observed[name].dims) for name in observed if name in predicted}
     tables = [name for name, axes in dims.items() if "cell" in axes or axes >= set(CELLS)]
     if not tables:

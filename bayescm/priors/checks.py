@@ -114,7 +114,8 @@ def conflict(
     """
     Return how surprising the counts are under the prior: the prior-predictive tail probability.
 
-    A small value indicates that prior and evidence disagree. With yesterday's posterior as the
+    A small value indicates that prior and evidence disagree, whether or not the posterior depends
+    on the prior, which is what `sensitivity` is about. With yesterday's posterior as the
     prior, it tells whether a new batch is compatible with what came before.
 
     Parameters
@@ -206,8 +207,9 @@ def sensitivity(
     """
     Return how much measures change as the prior or likelihood is strengthened or weakened a little.
 
-    ArviZ's power-scaling diagnostic, which also handles a flat prior: its powers are equally flat,
-    so the sensitivity to it is 0.
+    ArviZ's power-scaling diagnostic. It is about the posterior: a prior that disagrees with the
+    evidence but is outweighed by it changes nothing here, and `conflict` alone shows it. It also
+    handles a flat prior: its powers are equally flat, so the sensitivity to it is 0.
 
     Parameters
     ----------
@@ -220,7 +222,8 @@ def sensitivity(
     -------
     DataFrame
         One row per measure (and class): columns ``prior``, ``likelihood`` (0 means none; above
-        0.05 deserves a look) and ``diagnosis``.
+        0.05 deserves a look) and ``diagnosis``: "prior and evidence disagree" where both are
+        that large (potential prior-data conflict), "the prior dominates" where the prior alone is.
 
     References
     ----------
@@ -307,7 +310,9 @@ def table(
     ----------
     counts : DataArray, dims (..., actual, predicted)
     priors : mapping of str to concentration, or one concentration
-        A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
+        A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``. Of models with
+        further priors a name may stand for several keywords, as of groups
+        ``{"alike": {"spread": 0.3}, "apart": {"spread": 1.0}}``.
     measures : name, function, or sequence of these, optional
         By default those of `bayescm.summary`.
     prob, kind, of, n, model, positive, draws, random_seed, accuracy, **keywords
@@ -317,7 +322,8 @@ def table(
     -------
     DataFrame
         The tables of `bayescm.summary`, with the columns ``prior`` and ``examples`` (what each
-        prior is worth, NaN of a prior of another family) in front.
+        prior is worth, NaN of a prior of another family and of one that leaves the concentration
+        as it is) in front.
 
     Examples
     --------
@@ -331,28 +337,32 @@ def table(
     from bayescm.answers.summary import summary
     from bayescm.fitting.sampled import several_fits
 
-    priors = named_priors(priors)
+    by_keyword = {
+        name: dict(prior) if isinstance(prior, Mapping) else {"concentration": prior}
+        for name, prior in named_priors(priors).items()
+    }
     if isinstance(counts, xr.DataTree):
         raise fail("a fit has its prior", "a fit", "counts or outcomes", "pass the evidence itself")
     asked: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "n": n, "model": model}
     asked |= {"positive": positive, "draws": draws, "random_seed": random_seed}
     asked |= {"accuracy": accuracy, **keywords}
-    with several_fits(len(priors)):
+    with several_fits(len(by_keyword)):
         tables = [
-            summary(counts, measures, concentration=prior, **asked).assign(
+            summary(counts, measures, **asked, **prior).assign(
                 prior=name, examples=_examples(prior, counts)
             )
-            for name, prior in priors.items()
+            for name, prior in by_keyword.items()
         ]
     joined = pd.concat(tables, ignore_index=True)
     return joined[["prior", "examples", *joined.columns.drop(["prior", "examples"])]]
 
 
 def _examples(prior, counts):
-    """Return how many examples a prior in any form is worth beside these counts."""
-    if callable(prior):  # of another family: its pseudo-counts are unknown
+    """Return how many examples the prior of the cells is worth beside these counts."""
+    concentration = prior.get("concentration")
+    if callable(concentration) or "concentration" not in prior:  # its pseudo-counts are unknown
         return float("nan")
     counts = matrices_of(counts)
-    aligned, size = align(prior, counts), counts.sizes["actual"]
+    aligned, size = align(concentration, counts), counts.sizes["actual"]
     cells = np.asarray(dirichlet.default_concentration(size) if aligned is None else aligned)
     return float(np.broadcast_to(cells, (*cells.shape[:-2], size, size)).sum((-2, -1)).max())

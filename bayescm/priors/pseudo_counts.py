@@ -278,6 +278,22 @@ def check_concentration(concentration: Any) -> xr.DataArray:
     return in_order(concentration)
 
 
+# Priors of models that are no pseudo-counts of the cells.
+KEYWORDS_OF_MODELS = (
+    "concentration",
+    "covariates",
+    "deviation",
+    "drift",
+    "interaction",
+    "omega",
+    "prevalence",
+    "rho",
+    "separation",
+    "slope",
+    "spread",
+)
+
+
 def named_priors(priors: Any) -> dict[str, Any]:
     """
     Return priors by name: a mapping as it is, and a single prior under the name that it has.
@@ -285,7 +301,7 @@ def named_priors(priors: Any) -> dict[str, Any]:
     Raises
     ------
     ValueError, TypeError
-        If there are none, or measures stand in their place.
+        If there are none, a name is a keyword of models, or measures stand in their place.
 
     Examples
     --------
@@ -295,6 +311,15 @@ def named_priors(priors: Any) -> dict[str, Any]:
     if isinstance(priors, Mapping):
         if not priors:
             raise fail("no priors", priors, "a prior, or names and priors", 'pass {"flat": 1.0}')
+        for name in priors:
+            if name in KEYWORDS_OF_MODELS:
+                named = f"{{'mine': {{{name!r}: ...}}}}"
+                todo = (
+                    f"name the prior, priors.table(counts, {named}, measures), or predict by "
+                    f"measure(fit(counts, {name}=...), measures, group='prior')"
+                )
+                what = "a keyword of models where the name of a prior belongs"
+                raise fail(what, name, "names that you give", todo)
         return dict(priors)
     if isinstance(priors, str) or (isinstance(priors, list) and isinstance(priors[0], str)):
         todo = 'priors come before measures: table(counts, {"flat": 1.0}, "f1")'

@@ -14,6 +14,16 @@ def test_observed_on_predicted(tree, two):
 
 
 @pytest.mark.long
+def test_the_prior_predicts_more_widely(tree):
+    figure = bcm.plots.plot_predictive(tree, group="prior")
+    assert figure.get_suptitle().startswith("predicted by the prior: 50% and")
+    (axes,), (other,) = figure.axes, bcm.plots.plot_predictive(tree).axes
+    assert np.ptp(axes.get_xlim()) > np.ptp(other.get_xlim())
+    with pytest.raises(ValueError, match="group"):
+        bcm.plots.plot_predictive(tree, group="predictive")
+
+
+@pytest.mark.long
 def test_a_panel_for_every_matrix(classifiers):
     figure = bcm.plots.plot_predictive(bcm.fit(classifiers, draws=100), kind="eti")
     assert [axes.get_title() for axes in figure.axes] == ["classifier tree", "classifier forest"]

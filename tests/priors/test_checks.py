@@ -98,6 +98,24 @@ def test_the_table_of_priors_is_the_summary_under_each():
     assert table["lower"].iloc[-1] == alone["lower"].iloc[0]
 
 
+def test_the_table_of_priors_takes_those_of_the_model_by_keyword():
+    sites = bcm.combine([COUNTS, 2 * COUNTS, COUNTS + 9], dim="group")
+    spreads = {"alike": {"spread": 0.1}, "apart": {"spread": 2.0, "concentration": 1.0}}
+    table = priors.table(sites, spreads, "recall", of="new")
+    alone = bcm.summary(sites, "recall", of="new", spread=2.0, concentration=1.0)
+    assert table["lower"].iloc[1] == alone["lower"].iloc[0]
+    assert table["sd"][0] < table["sd"][1]
+    assert np.isnan(table["examples"][0])
+    assert table["examples"][1] == 4
+
+
+def test_keywords_of_models_are_no_names_of_priors():
+    with pytest.raises(ValueError, match=r"a keyword of models.*'spread'.*\{'mine'"):
+        priors.predictive({"spread": 1.0}, "recall", n=50)
+    with pytest.raises(ValueError, match="a keyword of models"):
+        priors.table(COUNTS, {"spread": 1.0}, "recall")
+
+
 def test_a_table_of_no_priors_is_refused():
     with pytest.raises(ValueError, match="no priors"):
         priors.table(COUNTS, {}, "f1")
