@@ -35,7 +35,8 @@ typical group, the average and a new one are then those whose covariates are 0.
 Limits: a spread of 0 is pooling, the `dirichlet_multinomial` of all groups together; an infinite
 one leaves every group to itself.
 
-Not conjugate; the direct posterior integrates the groups' effects out by quadrature.
+Not conjugate; the direct posterior integrates the groups' effects out, of two classes by
+quadrature and of more in closed form, and draws the parameters by importance sampling.
 
 For NUTS the effects of the groups at hand are partially centred (Papaspiliopoulos et al. 2007, in
 the form of Gorinova et al. 2020). With the mean m and the standard deviation s of a logit between
