@@ -33,7 +33,7 @@ from bayescm.answers.interval import (
 )
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.empirical import Empirical
-from bayescm.evidence.clusters_and_slices import slice_dims
+from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
 from bayescm.evidence.types import type_of
@@ -109,7 +109,7 @@ def check(
         ``level``, ``outcome`` (``"met"`` from the level on, ``"failed"`` up to one minus the level,
         else ``"not yet known"``, as where draws leave open which) and ``needed``: about how much
         more evidence would decide it, if it went on as before (of counts, of outcomes, and of items
-        in no slices).
+        in no slices, in clusters where they come in such).
 
     Raises
     ------
@@ -534,6 +534,9 @@ def _needed_of_items(evidence, requirement, probability, keywords):
         return ""
     away = abs(float(ndtri(probability)))
     times = _factor_by_variance(away, requirement.level)
+    clusters = clusters_of(evidence, entry.unit.removesuffix("s"))
+    if clusters is not None:  # more items of the same clusters would tell little
+        return _more(len({*clusters.tolist()}), "clusters", times)
     return _more(entry.size(evidence), entry.unit, times)
 
 

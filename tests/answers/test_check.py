@@ -224,6 +224,9 @@ def test_what_is_needed_of_items_would_decide():
     answers = bcm.from_attempts(np.tile([[1, 0], [1, 1], [0, 0]], (9, 1)))
     of_these = bcm.check(answers, "mean > 0.55", of="finite", draws=400)
     assert of_these["needed"].item() == ""
+    clustered = bcm.from_item_scores(scores, range=(0, 1), group=np.arange(40) % 10)
+    in_clusters = bcm.check(clustered, "mean > 0.62")["needed"].item()
+    assert in_clusters.endswith(" more clusters")  # more items of the same ones tell little
     sliced = bcm.from_item_scores(scores, range=(0, 1), by={"topic": np.arange(40) % 2})
     assert (bcm.check(sliced, "mean > 0.62", by="topic")["needed"] == "").all()
 
