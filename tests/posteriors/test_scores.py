@@ -191,3 +191,11 @@ def test_separated_classes_are_drawn():
     found = curves.auc(both)
     np.testing.assert_array_equal(found.sel(classifier="apart"), drawn)
     assert (found.sel(classifier="not") != curves.auc(both, draws=4000).sel(classifier="not")).all()
+
+
+def test_predicted_classes_that_are_passed_as_scores_are_cautioned_of():
+    actual, predicted = [1, 1, 0, 0] * 9, [1, 1, 0, 1] * 9
+    area = bcm.interval(bcm.from_scores(actual, predicted, positive=1), "auc")
+    assert "balanced accuracy" in area.attrs["caution"]
+    three = bcm.from_scores(actual, [1, 0.5, 0, 1] * 9, positive=1)
+    assert "caution" not in bcm.interval(three, "auc").attrs

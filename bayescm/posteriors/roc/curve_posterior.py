@@ -187,8 +187,8 @@ class CurvePosterior(Posterior):
         return AttainedEnds(draws, how=self.how, least=low, most=high, value=value)
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say so where weights go with the scores."""
-        return heavy_weights.of_scores(self.evidence)
+        """Say so where weights go with the scores, or where these may be predicted classes."""
+        return [*_two_values(self.evidence), *heavy_weights.of_scores(self.evidence)]
 
     # Draws.
 
@@ -252,6 +252,21 @@ class CurvePosterior(Posterior):
         """Return the log marginal likelihood of the PyMC model."""
         (sample,) = self.samples
         return sample.log_marginal_likelihood()
+
+
+def _two_values(evidence):
+    """Say so where the scores of a classifier take two values, as predicted classes do."""
+    score = evidence["score"]
+    if "class" in score.dims:
+        return []
+    rows = np.atleast_2d(score.transpose(..., "example").values)
+    if all(len(np.unique(row)) != 2 for row in rows):
+        return []
+    return [
+        "Scores take two values, as predicted classes do. The area under their curve is the "
+        "balanced accuracy; for a ranking pass the scores themselves, for predicted classes use "
+        "from_predictions."
+    ]
 
 
 def _draw_sample(sample, measures, size, rng):
