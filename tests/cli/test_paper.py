@@ -1,8 +1,10 @@
 import io
+import sys
 
 import pandas as pd
 import pytest
 
+from bayescm.__main__ import main as process
 from bayescm.cli import COMMANDS, main
 
 
@@ -23,6 +25,16 @@ def test_study_is_another_name_for_it(capsys):
     assert info.value.code == 0
     assert len(pd.read_csv(io.StringIO(capsys.readouterr().out))) == 30
     assert "study" not in COMMANDS
+
+
+@pytest.mark.parametrize(("command", "blocked"), [("paper", False), ("interval", True)])
+def test_no_other_command_loads_dask(monkeypatch, command, blocked):
+    monkeypatch.setitem(sys.modules, "dask", None)  # puts back what was there
+    del sys.modules["dask"]
+    monkeypatch.setattr("bayescm.cli.main", lambda: None)
+    monkeypatch.setattr("sys.argv", ["bayescm", command])
+    process()
+    assert (sys.modules.get("dask", ...) is None) is blocked
 
 
 @pytest.mark.long
