@@ -209,13 +209,24 @@ def _refuse_discounted(name):
 def _check_same(first, name, models):
     first_data, second_data = _observed(models[first]), _observed(models[name])
     fits = _is_fit(models[first]) and _is_fit(models[name])
-    if first_data.equals(second_data):
+    if first_data.equals(_in_order_of(first_data, second_data)):
         return
     if not fits and set(first_data) != set(second_data) and _same_numbers(first_data, second_data):
         return
     got = f"{first} and {name} observe {_describe(first_data)} and {_describe(second_data)}"
     todo = "fit all of them to the same counts, with the same totals given"
     raise fail("the models are of different evidence", got, "the same observations", todo)
+
+
+def _in_order_of(first_data, data):
+    """Return data with labels in the order of the first: a fit has its positive class last."""
+    pairs = {dim: (index, data.indexes.get(dim)) for dim, index in first_data.indexes.items()}
+    reordered = {
+        dim: index
+        for dim, (index, other) in pairs.items()
+        if other is not None and index.is_unique and set(index) == set(other)
+    }
+    return data.sel(reordered)
 
 
 def _same_numbers(first_data, second_data):

@@ -142,3 +142,15 @@ def test_bad_input(flat):
         bcm.priors.evidence_for([flat])
     with pytest.raises(TypeError, match="not fits by name"):
         bcm.priors.evidence_for(flat)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
+def test_a_model_of_the_counts_as_they_were_read_is_of_the_evidence_of_their_fit():
+    counts = bcm.from_matrix([[30, 4], [5, 61]], labels=["sick", "well"], positive="sick")
+    fit = bcm.fit(counts, draws=50, random_seed=1)
+    found = bcm.priors.evidence_for(
+        {"fit": fit, "model": bcm.models.dirichlet_multinomial(counts)}, draws=500, random_seed=1
+    )
+    difference = found["log_marginal_likelihood"].diff().iloc[1]
+    assert abs(difference) < 5 * found["standard_error"].max() + 0.05
