@@ -894,9 +894,10 @@ def _reference_period(series, reference):
         return None
     if not isinstance(reference, xr.DataArray):
         first, last = int(reference), counts.sizes["step"]
-        if not 0 < first < max(last, 2):
-            allowed = f"counts, or 1 to {last - 1} of {last} batches"
+        if first < 1:
+            allowed = "counts, or a number of first batches"
             raise fail("no such reference period", reference, allowed, "pass reference=10")
+        first = min(first, last)  # until it is over, no batch is compared with it
         return first, counts[:first].sum("step", keep_attrs=True)
     if is_summed(counts):
         todo = "pass reference=10 for the first ten batches"

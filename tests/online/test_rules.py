@@ -107,7 +107,6 @@ def test_another_classifier_as_the_reference():
         ({"rate": 0}, "rate must lie between 0 and 1"),
         ({"rate": 1.5}, "rate must lie between 0 and 1"),
         ({"reference": 0}, "no such reference period"),
-        ({"reference": 10}, "no such reference period"),
         ({"forgeting": 0.9}, "unexpected keyword argument 'forgeting'"),
     ],
 )
@@ -115,6 +114,13 @@ def test_what_makes_no_sense_is_refused(keywords, message):
     weeks = series(np.random.default_rng(6), [0.7] * 10)
     with pytest.raises((TypeError, ValueError), match=message):
         online.alarms(weeks, "recall", **keywords)
+
+
+def test_batches_of_the_reference_period_are_compared_with_none():
+    weeks = series(np.random.default_rng(6), [0.9, 0.2, 0.2])
+    alone, early = (online.alarms(weeks, "recall", reference=first) for first in (1, 20))
+    assert "reference" in set(alone["rule"])
+    assert "reference" not in set(early["rule"])
 
 
 def test_alarms_say_which_batch_and_which_class():
