@@ -178,12 +178,14 @@ class Intervals(pd.DataFrame):
         return Intervals
 
     def __repr__(self):
-        if "error" not in self.columns:
-            return super().__repr__()
-        most = pd.get_option("display.precision")
-        if all(decimals(error, most) == most for error in self["error"]):
-            return super().__repr__()
-        return repr(in_text(pd.DataFrame(self), partial(_limited, most=most)))
+        # A terminal's pandas leaves columns out in the middle, which is where the interval stands.
+        with pd.option_context("display.max_columns", pd.get_option("display.max_columns") or None):
+            if "error" not in self.columns:
+                return super().__repr__()
+            most = pd.get_option("display.precision")
+            if all(decimals(error, most) == most for error in self["error"]):
+                return super().__repr__()
+            return repr(in_text(pd.DataFrame(self), partial(_limited, most=most)))
 
     def _repr_html_(self):
         most: Any = pd.get_option("display.max_rows")

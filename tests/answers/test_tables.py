@@ -84,7 +84,8 @@ def test_notebooks_show_summaries_and_comparisons_with_bars():
     with pd.option_context("display.notebook_repr_html", False):
         assert summary._repr_html_() is None
     pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(summary)), summary)
-    assert str(summary) == str(pd.DataFrame(summary))
+    with pd.option_context("display.max_columns", None):
+        assert str(summary) == str(pd.DataFrame(summary))
 
 
 def test_small_numbers_are_not_shown_as_nothing():
@@ -122,3 +123,11 @@ def test_of_a_large_number_no_more_decimals_are_left_out_than_all_but_two():
         6, 6, 6, 2, 2, 2
     ]  # fmt: skip
     assert decimals(30.0, 1) == 1
+
+
+def test_a_terminal_shows_the_interval_of_every_row():
+    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    with pd.option_context("display.max_columns", 0, "display.width", 80):
+        texts = [repr(bcm.summary(counts)), repr(bcm.compare({"a": counts, "b": counts + 9}))]
+    for text in texts:
+        assert {"lower", "upper"} <= set(text.split())
