@@ -54,24 +54,28 @@ def public():
     return rooms
 
 
-def write(path):
-    """Write the page that lists everything, for autosummary to make the others of."""
-    lines = ["Reference", "=========", "", "The sections follow the folders of the package.", ""]
-    for room, names in public().items():
-        lines += _section(ROOMS[room], names)
-        if room == "measures":
-            lines += ["The catalogue", "~~~~~~~~~~~~~", "", *_catalogue()]
-    for name, title in MODULES.items():
-        lines += _section(title, [name])
-    text = "\n".join(lines)
-    path.parent.mkdir(exist_ok=True)
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
+def write(folder):
+    """Write a page for each room, for autosummary to make the others of, and a list of them."""
+    pages = {room: _page(ROOMS[room], names) for room, names in public().items()}
+    pages["measures"] += [*_heading("The catalogue", "-"), *_catalogue()]
+    pages |= {name.replace(".", "-"): _page(title, [name]) for name, title in MODULES.items()}
+    pages["index"] = [*_heading("Reference", "="), "A page for each folder of the package.", ""]
+    pages["index"] += [".. toctree::", "   :maxdepth: 1", ""]
+    pages["index"] += [f"   {page}" for page in pages if page != "index"]
+    folder.mkdir(exist_ok=True)
+    for name, lines in pages.items():
+        path, text = folder / f"{name}.rst", "\n".join([*lines, ""])
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
 
 
-def _section(title, names):
+def _heading(title, line):
+    return [title, line * len(title), ""]
+
+
+def _page(title, names):
     entries = [f"   {name}" for name in names]
-    head = [title, "-" * len(title), "", ".. currentmodule:: bayescm", ""]
+    head = [*_heading(title, "="), ".. currentmodule:: bayescm", ""]
     return [*head, ".. autosummary::", "   :toctree: generated", "", *entries, ""]
 
 
@@ -96,6 +100,6 @@ def _catalogue():
 
 
 def setup(app):
-    """Write the page before anything is read."""
-    app.connect("config-inited", lambda app, _: write(Path(app.srcdir) / "reference" / "index.rst"))
+    """Write the pages before anything is read."""
+    app.connect("config-inited", lambda app, _: write(Path(app.srcdir) / "reference"))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

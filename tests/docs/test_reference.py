@@ -29,16 +29,17 @@ PACKAGES += ["papers", "planning", "plots", "priors", "raters"]
 
 @pytest.fixture(scope="module")
 def entries(tmp_path_factory):
-    """Return every object that the page of the reference lists."""
+    """Return every object that the pages of the reference list."""
     sys.path.insert(0, str(DOCS))
     try:
         import reference_pages
     finally:
         sys.path.remove(str(DOCS))
-    page = tmp_path_factory.mktemp("reference") / "index.rst"
-    reference_pages.write(page)
+    folder = tmp_path_factory.mktemp("reference")
+    reference_pages.write(folder)
+    (folder / "index.rst").unlink()  # it lists the pages
     found = []
-    for line in page.read_text().splitlines():
+    for line in (line for page in folder.glob("*.rst") for line in page.read_text().splitlines()):
         if line.startswith("   ") and line.strip().replace(".", "").replace("_", "").isalnum():
             value = bcm
             for part in line.strip().split("."):
