@@ -44,6 +44,7 @@ from bayescm.measures.display_names import (
 )
 from bayescm.posteriors.base import IndependentMembers, Posterior
 from bayescm.posteriors.correlated_t import CorrelatedT
+from bayescm.posteriors.paired_outcomes import PairedOutcomes
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
 type Members = Mapping[str, xr.DataArray | xr.DataTree]
@@ -52,6 +53,8 @@ _VERDICT = ["p_better", "p_rope", "p_worse", "expected_loss", "expected_loss_sec
 _NUMBERS = ["mean", "sd", "lower", "upper"]
 COLUMNS = ["measure", "first", "second", *_NUMBERS, *_VERDICT, "paired", "sentence"]
 _ASSUMED = " Higher is assumed to be better."
+_MANY_DISCORDANT = 50  # examples on which only one is right, of which no prior decides
+_FEW_CELLS = 64  # of a joint table of which it is drawn whether the prior decides
 _PAIRS_AT_ONCE = 2**10  # whose differences are decided together
 
 
@@ -189,7 +192,8 @@ def compare(
         _check_ratios(kernels)
     paired = is_paired(posterior, dim)
     alone = cache(partial(posterior.exact_members, of=of, n=n))
-    rows = []
+    rows: list[dict] = []
+    prior_decides: list[str] = []
     for kernel, position, names in positions(posterior, kernels, dim):
 
         def values(name=kernel.__name__):
@@ -235,6 +239,13 @@ def compare(
             words = _sentence_with_labels(row, words, display_names)
             row["sentence"] = words + _ASSUMED * kernel.direction_assumed
             rows.append(row)
+            if concentration is None and contrast == "difference" and of == "parameter":
+                at = member[::-1] if less else member
+                rope_of_better = turned(region) if less else region
+                displayed = row | _displayed(row, kernel, display_names)
+                prior_decides += _prior_decides(
+                    posterior, kernel, at, displayed, rope_of_better, prob
+                )
     leading = [key for key in rows[0] if key not in COLUMNS]
     columns = [*leading, *COLUMNS]
     table = Intervals({column: [row.get(column, np.nan) for row in rows] for column in columns})
@@ -243,7 +254,7 @@ def compare(
         table.attrs["how"] = posterior.how
     if joint_draws.cache_info().currsize:
         table.attrs["draws"] = size
-    caveats = posterior.caveats(of)
+    caveats = posterior.caveats(of) + prior_decides
     if is_members(evidence) and hold_dim(evidence, "classifier"):
         caveats.append(
             f"The members of the mapping ({display_dim(dim, display_names)}) are compared with "
@@ -663,6 +674,34 @@ def _verdict(draws, **options):
     """Return the probabilities of how much nearer to the ideal the first is."""
     (numbers,) = decide(Empirical(draws), **options)
     return {key: numbers[key] for key in _VERDICT}
+
+
+def _prior_decides(posterior, kernel, members, row, rope, prob):
+    """Say where a verdict on a pair would not stand with a uniform prior of who is right."""
+    stands = {"better": row["p_better"] >= prob, "worse": row["p_worse"] >= prob}
+    if not isinstance(posterior, PairedOutcomes) or not any(stands.values()):
+        return []
+    heavier = posterior.with_uniform_prior(kernel, *members)
+    if heavier is None or heavier[1].sum() > _MANY_DISCORDANT:
+        return []
+    difference = heavier[0].exact_difference(kernel, *members)
+    if difference is None and heavier[0].size > _FEW_CELLS:
+        return []
+    difference = heavier[0].difference(kernel, *members) if difference is None else difference
+    low, high = rope
+    below = difference.cdf(low) - difference.mass_at(low)
+    share = float(difference.sf(high) if stands["better"] else below)
+    if share >= prob:
+        return []
+    verdict = "better" if stands["better"] else "worse"
+    alone = heavier[1][::-1] if kernel.lower_is_better else heavier[1]
+    return [
+        f"Whether {row['first']} is {verdict} than {row['second']} in {row['measure']} hangs on "
+        f"the prior: {row['first']} alone is right about {alone[0]:.6g} examples and "
+        f"{row['second']} alone about {alone[1]:.6g}. With a uniform prior of which of the two is "
+        f"right (concentration={heavier[0].prior.flat[0]:.4g}) the probability is "
+        f"{100 * share:.1f}%."
+    ]
 
 
 def _numbers_of_contrast(numbers, less, contrast):

@@ -6,7 +6,7 @@ pre-integrated for F1 and the like, and drawn elsewhere. A large joint table is 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import lgamma
 from typing import Any
@@ -257,6 +257,38 @@ class PairedOutcomes(CountsPosterior):
             counts[..., in_events & ~first_alone & ~second_alone].sum(-1),
         ]
         return np.stack(parts, axis=-1) + prior
+
+    def with_uniform_prior(
+        self, measure: Callable, first: Mapping, second: Mapping
+    ) -> tuple["PairedOutcomes", np.ndarray] | None:
+        """
+        Return the posterior by a heavier prior, and how often only one of the two is right.
+
+        By that prior it is uniform which of the two is right where only one is, which is Altham's
+        (1971) for McNemar's table. Few such examples leave the answer to the prior. None of
+        classifiers that are the same, of a prior that was chosen, or is none.
+
+        Parameters
+        ----------
+        measure : callable
+        first, second : mapping of str to int
+            As of `Posterior.difference`.
+
+        References
+        ----------
+        Altham, P. M. E. (1971). The analysis of matched proportions. Biometrika 58, 561-576.
+        doi:10.1093/biomet/58.3.561
+        """
+        pair = first["classifier"], second["classifier"]
+        classes = self.prior.shape[-1]
+        right = _right_of(measure, classes, first.get("class"))
+        events = np.ones(classes, bool) if right is None else right[0]
+        prior = self._prior_discordant(events, *pair)[:2]
+        if not prior.all():
+            return None
+        at = tuple(first[dim] for dim in self.batch.dims[:-1])
+        observed = self.discordant(events, *pair)[at][:2] - prior
+        return replace(self, prior=self.prior / prior.min()), observed
 
     def _prior_discordant(self, events, first, second):
         events = events & (self.prior[0].sum(-1) > 0)  # nothing is an abstention

@@ -392,6 +392,10 @@ class CountsRecipe(Recipe):
 
     def cautions(self) -> Section:
         """Name few examples, heavy priors, undefined measures, and the like."""
+        doubts = self.posterior.caveats()
+        if self.comparison is not None and self.is_paired and "fold" not in self.evidence.dims:
+            of_pairs = self.comparison.attrs.get("caution", "")
+            doubts += [of_pairs] if of_pairs and of_pairs not in " ".join(doubts) else []
         return cautions.of_counts(
             self.batches,
             self.table,
@@ -399,7 +403,7 @@ class CountsRecipe(Recipe):
             apart=self.posterior.template.dims,
             paired=self.is_paired,
             fixed=_has_fixed_totals(self.posterior),
-            doubts=self.posterior.caveats(),
+            doubts=doubts,
         )
 
 

@@ -553,3 +553,37 @@ def test_groups_at_hand_are_an_estimand_of_every_answer():
         bcm.interval(sites, "recall", of="nobody")
     with pytest.raises(ValueError, match=r'recall\[group=A\] > 0.8", or pass by="group"'):
         bcm.check(sites, "recall > 0.8", of="group")
+
+
+# Where few examples tell two classifiers apart, the prior decides.
+
+
+def with_discordant(wins, losses):
+    """Return two classifiers, alone right in so many of 50 positives of 100."""
+    actual = np.repeat([0, 1], 50)
+    a, b = actual.copy(), actual.copy()
+    a[-losses or 100 :], b[50 : 50 + wins] = 0, 0
+    return bcm.from_classifiers(actual, {"a": a, "b": b}, positive=1)
+
+
+@pytest.mark.parametrize("measure", ["accuracy", "error_rate", "recall", "f1"])
+def test_a_verdict_that_hangs_on_the_prior_is_cautioned_of(measure):
+    table = bcm.compare(with_discordant(3, 0), measure)
+    assert table["sentence"][0].startswith("a is better than b")
+    caution = table.attrs["caution"]
+    assert "hangs on the prior: a alone is right about 3 examples and b alone about 0" in caution
+    chosen = float(caution.partition("concentration=")[2].partition(")")[0])
+    again = bcm.compare(with_discordant(3, 0), measure, concentration=chosen)
+    assert f"the probability is {100 * again['p_better'][0]:.1f}%" in caution
+    assert again["p_better"][0] < 0.95
+    assert "caution" not in again.attrs  # of a prior that was chosen
+    if measure != "f1":  # Altham (1971): the beta distribution by a uniform prior
+        assert again["p_better"][0] == pytest.approx(1 - 0.5**4, abs=1e-9)
+
+
+def test_a_verdict_of_more_examples_does_not_hang_on_the_prior():
+    for pair in ((9, 2), (6, 0)):
+        table = bcm.compare(with_discordant(*pair), ["accuracy", "recall"])
+        assert "caution" not in table.attrs
+    turned = bcm.compare(with_discordant(0, 3), "accuracy")
+    assert "a is worse than b in accuracy hangs on the prior" in turned.attrs["caution"]
