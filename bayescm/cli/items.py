@@ -391,7 +391,7 @@ def _answer(
         todo = "name the column of the systems, or several predictions"
         raise fail("only one system to compare", option, "two or more", todo)
     if question.require:
-        return _check(data, facts, columns, question, output)
+        return _check(data, count, facts, columns, question, output)
     names = measures.measures
     if question.report is not None:
         _report(data, names, columns, question, interval, output)
@@ -448,7 +448,7 @@ def _picture_of_intervals(data, names, keywords):
     return picture
 
 
-def _check(data, facts, columns, question, output):
+def _check(data, count, facts, columns, question, output):
     """Print which requirements are met, of each system or of each slice, and return the status."""
     from bayescm.answers.check import check
     from bayescm.cli.output import show
@@ -459,7 +459,7 @@ def _check(data, facts, columns, question, output):
     table = check(data, question.require, by=by, **keywords)
     junit = None if question.junit is None else partial(write_junit, table, question.junit)
     renamed = {"needed": "would decide it"}
-    show(table, output, facts={**keywords, **facts}, files=junit, renamed=renamed)
+    show(table, output, count, facts={**keywords, **facts}, files=junit, renamed=renamed)
     return next(code for name, code in STATUS.items() if name in {*table["outcome"]})
 
 

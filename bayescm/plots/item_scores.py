@@ -101,7 +101,8 @@ def plot_item_scores(
             axes.vlines(centers[present], *bounds[present].T, color=style.foreground(), linewidth=1)
             axes.hlines(top, low, high, color=style.color(1), linewidth=2)
             axes.plot(point, top, "o", color=style.color(1), markersize=5)
-            title = f"{mean} {point:.3g} [{low:.3g}, {high:.3g}]"
+            numbers = [f"{number:#.3g}".rstrip(".") for number in (point, low, high)]
+            title = "{} {} [{}, {}]".format(mean, *numbers)
             system = style.wrapped(display_label(name, display_names))
             axes.set_title(title if name is None else f"{system}\n{title}", fontsize=9)
             axes.set(xlabel="score", ylim=(0, 1.06 * top))

@@ -656,6 +656,8 @@ def test_items_say_of_how_many_clusters_slices_and_systems_they_are(tmp_path, ca
     pd.DataFrame(rows, columns=["item", "s", "text", "half", "score"]).to_csv(path, index=False)
     _, out, _ = run(capsys, "items", path, "--system", "s", "--group", "text", "--by", "half")
     assert out.startswith("12 items in 6 clusters, slices: 2 of half, 2 systems; 0.95 hdi\n")
+    _, out, _ = run(capsys, "items", path, "--system", "s", "--require", "mean > .1")
+    assert out.startswith("12 items, 2 systems\n")
 
 
 @pytest.mark.parametrize(
