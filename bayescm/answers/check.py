@@ -570,7 +570,8 @@ def _table(evidence, term):
 def _more(total, unit, times):
     if times is None:
         return f"more than {_MOST_TIMES} times as many {unit}"
-    return f"{max(1, round(total * (times - 1))):,} more {unit}"
+    number = max(1, round(total * (times - 1)))
+    return f"{number:,} more {unit if number > 1 else unit.removesuffix('s')}"
 
 
 def _deciding_factor(spare, level) -> float | None:

@@ -235,3 +235,8 @@ def test_exact_outcomes_turn_at_the_level_itself():
     limit = bcm.distribution(COUNTS, "recall").quantile(0.05).item()
     texts = [f"recall > {limit - 1e-6:.9f}", f"recall > {limit + 1e-6:.9f}"]
     assert bcm.check(COUNTS, texts)["outcome"].tolist() == ["met", "not yet known"]
+
+
+def test_one_more_example_is_one():
+    counts = bcm.from_cells(tp=2, fn=0, fp=1, tn=1)
+    assert bcm.check(counts, "recall > 0.5")["needed"].tolist() == ["1 more positive"]
