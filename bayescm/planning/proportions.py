@@ -10,7 +10,6 @@ the assurance has saw teeth in n: a plan is the size from which on it does not f
 Of other measures whole test sets are simulated, whose intervals shrink about as 1 / sqrt(n).
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -81,7 +80,8 @@ def plan(
         counts), ``error`` (standard error of ``n``, 0 where it is exact), ``how``. With
         `prevalence` also ``needed``, the positives (or negatives) that reach the goal with this
         assurance where their number is fixed, and ``p_too_few``, the probability that n examples
-        have fewer, of which the assurance takes account.
+        have fewer, of which the assurance takes account: with fewer the goal is reached too, only
+        less surely.
 
     Raises
     ------
@@ -372,7 +372,8 @@ def plan_above(
         As `bayescm.plan` returns it; ``n`` counts examples where a prevalence is given. Of two
         measures ``needed_positives`` and ``needed_negatives`` are how many reach the goal of each
         by itself with this assurance, and ``p_too_few`` is the probability that a test set of n
-        examples has fewer of either.
+        examples has fewer of either, of which the assurance takes account: with fewer the goal is
+        reached too, only less surely.
 
     Raises
     ------
@@ -380,12 +381,6 @@ def plan_above(
         If a measure is not one proportion, the plausible value does not exceed what is required,
         two measures have no prevalence or are of the same class, or one that has a prevalence is
         not of one class.
-
-    Warns
-    -----
-    UserWarning
-        If a test set of n examples has fewer positives or negatives than reach the goal by
-        themselves more often than not, of which the assurance takes account.
 
     Notes
     -----
@@ -424,31 +419,13 @@ def plan_above(
     reach, unit = reaches[0], units[0]
     teeth = [_tooth(value) for value in required]
     if len(kernels) == 1 and prevalence is not None:
-        table = _plan_of_examples(kernels[0], goal, reach, prevalence, assurance, tooth=teeth[0])
-        return _warned_of_few(table, f"{table['needed'][0]:,} {unit}")
+        return _plan_of_examples(kernels[0], goal, reach, prevalence, assurance, tooth=teeth[0])
     if len(kernels) != 1:
         _check_both_classes(units, prevalence)
         by_class = dict(zip(units, zip(reaches, teeth, strict=True), strict=True))
-        table = _plan_of_both_classes(measures, goal, by_class, prevalence, assurance)
-        positives, negatives = table["needed_positives"][0], table["needed_negatives"][0]
-        return _warned_of_few(table, f"{positives:,} positives or {negatives:,} negatives")
+        return _plan_of_both_classes(measures, goal, by_class, prevalence, assurance)
     n, reached = smallest_size(reach, assurance, tooth=teeth[0])
     return plan_table(" and ".join(measures), goal, reached, n, unit, 0.0, "exact")
-
-
-def _warned_of_few(table, needed):
-    """Return a plan; say so where its examples more often than not are fewer of a class."""
-    row = table.iloc[0]
-    if row["p_too_few"] > 0.5:
-        warnings.warn(
-            f"{row['n']:,} examples have fewer than the {needed} that would reach the goal by "
-            f"themselves with probability p_too_few = {row['p_too_few']:.2g}. The assurance of "
-            f"{row['assurance']:.2g} takes this into account: of fewer the goal is reached too, "
-            "only less surely.",
-            UserWarning,
-            stacklevel=3,
-        )
-    return table
 
 
 def _tooth(above):

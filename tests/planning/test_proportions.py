@@ -206,13 +206,6 @@ def test_two_measures_are_shown_together(order):
     assert shown.mean() == pytest.approx(plan["assurance"], abs=0.005)
 
 
-def test_examples_that_are_too_few_of_a_class_more_often_than_not_are_warned_of():
-    asked = {"above": [0.8, 0.7], "expect": [0.9, 0.85]}
-    with pytest.warns(UserWarning, match=r"542 examples have fewer than the 115 positives or 67"):
-        bcm.planning.plan_above(BOTH, **asked, prevalence=0.2)
-    assert bcm.planning.plan_above(BOTH, **asked, prevalence=0.6)["p_too_few"][0] < 0.1
-
-
 def test_widths_over_patients_are_those_of_a_random_number_of_the_ill():
     asked = {"expect": 0.9, "prevalence": 0.2}
     curve = width_curve("sensitivity", [200, 869], **asked)
