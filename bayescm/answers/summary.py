@@ -5,6 +5,7 @@ Beside `summary` itself: the same in sentences, as flat numbers for trackers of 
 (`as_metrics`), and of groups by site, with all there may be and a new one (`by_site`).
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -98,6 +99,11 @@ def summary(
         infinite, as of the number needed to diagnose, there is a column ``median``. ``attrs`` has
         ``prob`` and ``kind``, in ``covariates`` the values of these that the rows are for, and in
         ``caution`` what makes the model doubtful, if anything does.
+
+    Warns
+    -----
+    UserWarning
+        If ``accuracy`` was asked for and the error of a number is larger, as of folds or draws.
 
     Examples
     --------
@@ -241,6 +247,7 @@ def table_of(
     if (estimand := posterior.estimand_name(of)) != "parameter":
         table.insert(list(table).index("point"), "of", estimand)
     table.attrs |= {"prob": prob, "kind": kind}
+    _warn_of_accuracy(table, options.get("accuracy"))
     template_attrs = answers[0][1].attrs
     table.attrs |= {k: template_attrs[k] for k in ("covariates",) if k in template_attrs}
     cautions = [answers[0][1].attrs.get("caution", "")]
@@ -271,6 +278,19 @@ def _of_the_judge(posterior, table):
         f"Of the judge itself, since no predictions were given: {written}. The prevalence says how "
         "many of all examples are positive."
     ]
+
+
+def _warn_of_accuracy(table, accuracy):
+    """Warn where an accuracy was asked for that the way the numbers are computed does not have."""
+    if accuracy is None or not (worst := table["error"].max()) > accuracy:
+        return
+    name = table.loc[table["error"].idxmax(), "measure"]
+    warnings.warn(
+        f"accuracy={accuracy:g} is not met: the error of {display_name(name)} is {worst:.1g}. It "
+        "is for functions of Dirichlet tables; elsewhere draws= makes the error smaller.",
+        UserWarning,
+        stacklevel=5,
+    )
 
 
 def _undefined_in_the_evidence(table):

@@ -275,3 +275,11 @@ def test_ratios_of_a_new_group_are_said_to_lie_orders_of_magnitude_apart():
     for options in ({"kind": "eti"}, {"of": "typical"}):
         table = bcm.summary(sites, ["recall", "dor"], **{"of": "new", **options})
         assert "caution" not in table.attrs
+
+
+def test_an_accuracy_that_is_not_met_is_warned_of():
+    counts = bcm.from_cells(tp=[30, 25, 28], fn=[5, 8, 6], fp=[4, 6, 5], tn=[40, 38, 41])
+    folds = counts.rename(batch="fold")
+    with pytest.warns(UserWarning, match=r"accuracy=1e-06 is not met: the error of F1"):
+        bcm.summary(folds, "f1", accuracy=1e-6)
+    assert bcm.summary(counts.isel(batch=0), "f1", accuracy=1e-6)["error"][0] < 1e-6
