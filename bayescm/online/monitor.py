@@ -218,6 +218,9 @@ class Monitor(LedgerClient):
             If the batch comes late, has the very counts of another one, or begins a classifier
             whose name is nearly that of another. It is recorded.
         """
+        if isinstance(evidence, (str, int)) and not isinstance(batch_id, (str, int)):
+            what, allowed = "the name of a batch in place of its evidence", "the name first"
+            raise fail(what, evidence, allowed, f"pass add({evidence!r}, evidence)", TypeError)
         table = self._as_table(evidence, may_be_empty=corrects is not None)
         is_new, entry = self.ledger.append(
             self.classifier, batch_id, table, at=at, corrects=corrects

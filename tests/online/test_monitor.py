@@ -184,6 +184,14 @@ def test_what_is_no_evidence_is_refused():
         monitor.add("first", [[1, 2], [3, 4]])
 
 
+def test_the_name_of_a_batch_comes_first():
+    with (
+        online.Monitor("sqlite://", "spam") as monitor,
+        pytest.raises(TypeError, match=r"pass add\('first', evidence\)"),
+    ):
+        monitor.add(WEEKS.isel(step=0), "first")
+
+
 def test_settings_are_checked_at_once():
     with pytest.raises(ValueError, match="forgetting"):
         online.Monitor("sqlite://", "spam", forgetting=0)
