@@ -57,6 +57,7 @@ from scipy import special
 from bayescm.distributions.base import Distribution
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.measures.catalogue import among
+from bayescm.measures.display_names import display_name
 from bayescm.measures.labelled import apply, kernels, one_kernel
 from bayescm.online.bayes_factor import check_proper, geometric_prior, mixture, score_of
 from bayescm.online.discounting import check_single_series, discounted
@@ -791,7 +792,7 @@ _SENTENCES = {
     "reference": "{measure} of {span} {estimate}, worse than {limit} in the reference "
     "(probability {value})",
     "floor": "{measure} of {span} {estimate}, {side} the floor {limit} (probability {value})",
-    "calibration": "{measure} of {span} {estimate}, beyond {limit}, which is tolerated "
+    "calibration": "{measure} of {span} {estimate}, beyond the {limit} that is tolerated "
     "(probability {value})",
 }
 
@@ -805,7 +806,7 @@ def _sentence(rule, changing, name, number, since, estimate, lower, upper, limit
     else:
         shown = "> 0.9999" if value > 0.9999 else f"{value:.4f}"
     text = _SENTENCES[rule].format(
-        measure=name,
+        measure=_displayed(name),
         changing=changing,
         span="the last batch" if number == 1 else f"the last {number} batches",
         estimate=f"{estimate:.3g} [{lower:.3g}, {upper:.3g}]",
@@ -816,6 +817,12 @@ def _sentence(rule, changing, name, number, since, estimate, lower, upper, limit
     if rule == "batch" or np.isnat(since):
         return text
     return f"{text}, since {since.astype('datetime64[m]').item():%Y-%m-%d %H:%M}"
+
+
+def _displayed(name):
+    """Return how a measure is written, of one class with its label behind it: ``recall[sick]``."""
+    measure, bracket, label = name.partition("[")
+    return display_name(measure) + bracket + label
 
 
 def _table(columns: Sequence[Mapping[str, np.ndarray]]) -> pd.DataFrame:

@@ -13,10 +13,10 @@ import jinja2
 import numpy as np
 import pandas as pd
 import xarray as xr
-from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from bayescm.measures.catalogue import same
+from bayescm.measures.display_names import display_name
 from bayescm.online.encoding import CHANGING
 from bayescm.online.web.state import SHOWN, ClassifierState, DashboardState
 
@@ -188,7 +188,7 @@ def panels(
             limits = [(end, "end of what is tolerated") for end in tolerated.get(str(name), ())]
             if (floor := _floor(floors, str(name))) is not None:
                 limits.append((floor, "floor"))
-            pictures.append(_panel(label, interval, values, marked, ends, limits))
+            pictures.append(_panel(display_name(label), interval, values, marked, ends, limits))
     return pictures
 
 
@@ -278,6 +278,6 @@ _PAGES.globals["ticks"] = np.round(np.linspace(_EDGE, WIDTH - _EDGE, _TICKS), 1)
 _PAGES.filters |= {
     "three": lambda value: "–" if np.isnan(value) else f"{value:.3f}",
     "link": link,
-    "breakable": lambda name: Markup("_<wbr>").join(escape(part) for part in str(name).split("_")),
+    "displayed": display_name,
     "minute": lambda time: "" if pd.isna(time) else f"{time:%Y-%m-%d %H:%M}",
 }
