@@ -241,7 +241,7 @@ def compare(
     else:
         names, pooled, dim = measures.measures or list(COMPARED), {}, {}
         if columns.judge:
-            _check_several(columns)
+            _check_several(columns, " with --judge")
             data = evidence.partly_labelled(columns)
         else:
             if contrast.pool:
@@ -272,12 +272,12 @@ def compare(
     show(table, output, header, hidden=["sentence"], **printing)
 
 
-def _check_several(columns):
+def _check_several(columns, where=""):
     """Raise where there is only one classifier."""
     names = columns.predicted or ["predicted"]
     if len(names) < 2:
         allowed, todo = "several --predicted", "name another --predicted"
-        raise fail("only one classifier to compare", names, allowed, todo)
+        raise fail(f"only one classifier to compare{where}", names, allowed, todo)
 
 
 class RankedPredictions(Source, Predictions, Folds, Abstentions):

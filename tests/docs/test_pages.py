@@ -194,6 +194,7 @@ def write_what_is_read(words, folder):
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:Batch .* has the very same counts:UserWarning")
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.name)
 def test_commands_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

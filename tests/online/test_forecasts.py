@@ -167,7 +167,7 @@ def test_few_examples_of_a_class_are_cautioned_of(tmp_path, capsys):
             main(["monitor", command, "--store", str(tmp_path / "eval.db"), "--classifier", "m"])
         assert "caution: " in (said := capsys.readouterr()).err
         assert "1 (14)" in said.err
-    monitor.add("two", bcm.from_probabilities(truth, p), at=day(1))
+    monitor.add("two", bcm.from_probabilities(truth[::-1], p), at=day(1))
     assert "caution" not in monitor.summary().attrs
     assert "caution" not in monitor.history().attrs
     assert "Caution" not in pages.status(seen, 1).body.decode()

@@ -269,7 +269,7 @@ def test_a_server_that_comes_back_is_used_again(tmp_path):
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
         )
         execute(store, f"{mine} AND datname = current_database()")
-        assert ledger.record("spam", 2, MONDAY)
+        assert ledger.record("spam", 2, MONDAY + 1)
 
 
 def test_a_ledger_of_a_newer_version_is_refused_and_not_touched(store):
