@@ -12,6 +12,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 import bayescm as bcm
 from bayescm.cli import main
+from bayescm.measures import display_name
 from bayescm.measures.catalogue import resolve
 from bayescm.online import Ledger, Monitor, forecast_table
 from bayescm.online.forecasts import (
@@ -299,7 +300,7 @@ def test_the_dashboard_shows_both_kinds(drifting):
         assert now.problem == ""
         assert now.measures["measure"].tolist() == [measure]
         text = pages.classifier(seen, name, may_acknowledge=False).body.decode()
-        assert measure in text
+        assert display_name(measure) in text
     assert 'measure="auc"' in exposition(seen).decode()
     assert "risk" in pages.status(seen, 1).body.decode()
 
