@@ -155,7 +155,8 @@ def methods_paragraph(
         }
         table = pd.concat([recipe.table for recipe in recipes.values()])
         facts = _common_facts({name: recipe.facts() for name, recipe in recipes.items()})
-        drawn = [part for part in (table, *_comparisons(recipes.values())) if _is_drawn(part)]
+        tables = (table, *_comparisons(recipes.values()))
+        is_seeded = any(map(_is_drawn, tables))
         names = list(dict.fromkeys(table["measure"]))
         models = _models(str(facts.get("Model", "")))
         if not models:
@@ -169,7 +170,7 @@ def methods_paragraph(
         kinds = facts.get("Intervals", _KINDS[kind])
         parts.append(_of_intervals(facts, prob, kinds, table, measured))
         parts.append(_ESTIMANDS.get(of, ""))
-        parts.append(_of_software(random_seed if drawn else None))
+        parts.append(_of_software(random_seed if is_seeded else None))
     entries |= {name: entry for name, entry in _SOFTWARE.items() if name in ("numpy", "scipy")}
     version = importlib.metadata.version("bayescm")
     software = _SOFTWARE["bayescm"].replace("VERSION", version)
