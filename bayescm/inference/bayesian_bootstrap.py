@@ -14,15 +14,30 @@ At a = 1 that is less than the :math:`s^2 / n` of the sample mean; a = 1 - 2/n g
 (`unbiased_shape`), and a = 1 - 4/n the variance :math:`s^2 (n - 1) / (n (n - 3))` of the t
 distribution with n - 1 degrees of freedom (`student_shape`).
 
+Several systems on the same items share the weights. If two of them differ in few items, or in none,
+the weights alone would make their difference far too certain. Two shared pseudo-items, with weights
+:math:`h_j \sim \mathrm{Gamma}(e)`, represent the disagreement that was not seen. In each of them
+system k has the score
+
+.. math:: c_k + z_k D_k,
+
+with :math:`c_k` its score of one item that is drawn at random, the same for all systems,
+:math:`z_k` an independent random sign, and :math:`D_k` the largest difference between system k and
+the system next to it (`largest_differences`). The pseudo-items move all systems, so that every
+difference, ratio, rank or spread of any number of systems follows from the same joint draw.
+
 References
 ----------
 Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9, 130-134.
 doi:10.1214/aos/1176345338
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+# Differences up to this part of the range are rounding errors.
+_ROUNDING = 1e-9
 
 
 def gamma_weights(counts: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -86,3 +101,114 @@ def student_shape(number: Any) -> Any:
 def unbiased_shape(number: Any) -> Any:
     """Return the shape of weights by which means of more than 2 vary as sample means do."""
     return 1 - 2 / number
+
+
+class Disagreement(NamedTuple):
+    """
+    Draws of the pseudo-items in which systems on the same items disagree.
+
+    Attributes
+    ----------
+    weight : ndarray, shape (S, 2)
+    item : ndarray of int, shape (S, 2)
+        The item at which each pseudo-item has its center.
+    sign : ndarray, shape (S, K, 2)
+        On which side of the center each system is, 1.0 or -1.0.
+    """
+
+    weight: np.ndarray
+    item: np.ndarray
+    sign: np.ndarray
+
+    def scores(self, score: np.ndarray, low: float, high: float) -> np.ndarray:
+        """
+        Return the scores of the systems in the pseudo-items, (S, K, 2).
+
+        Parameters
+        ----------
+        score : ndarray, shape (K, n)
+            The scores of the items, such as the losses of examples. NaN where a system has none:
+            the center is then its mean.
+        low, high : float
+            The ends of the range, infinite if they are not known. Scores stay inside them.
+        """
+        with np.errstate(invalid="ignore"):
+            number = (~np.isnan(score)).sum(axis=1, keepdims=True)
+            mean = np.nansum(score, axis=1, keepdims=True) / number
+        center = np.where(np.isnan(score), mean, score)[:, self.item].swapaxes(0, 1)
+        distance = largest_differences(score, low, high)[:, None]
+        return np.clip(center + self.sign * distance, low, high)
+
+
+def draw_disagreement(
+    systems: int,
+    item_weight: np.ndarray,
+    concentration: float,
+    size: int,
+    rng: np.random.Generator,
+) -> Disagreement:
+    """
+    Draw the pseudo-items in which several systems on the same items disagree.
+
+    Parameters
+    ----------
+    systems : int
+    item_weight : ndarray, shape (n,)
+        The weight of each item, in any scale: how often it becomes a center.
+    concentration : float
+        The shape e of the weights of both pseudo-items: 1/2, or 0 to leave them out.
+    size : int
+    rng : numpy.random.Generator
+
+    Examples
+    --------
+    The means of two systems that have the same scores in all three items differ in some draws.
+
+    >>> score = np.array([[0.2, 0.4, 0.9], [0.2, 0.4, 0.9]])
+    >>> rng = np.random.default_rng(1)
+    >>> weight = gamma_weights(np.ones(3), 5000, rng)
+    >>> pseudo = draw_disagreement(2, np.ones(3), 0.5, 5000, rng)
+    >>> sums = weight @ score.T + (pseudo.scores(score, 0, 1) * pseudo.weight[:, None]).sum(axis=2)
+    >>> means = sums / (weight.sum(axis=1) + pseudo.weight.sum(axis=1))[:, None]
+    >>> np.quantile(means[:, 0] - means[:, 1], [0.025, 0.975]).round(1)
+    array([-0.5,  0.5])
+    """
+    weight = rng.standard_gamma(concentration, (size, 2))
+    item = rng.choice(len(item_weight), (size, 2), p=item_weight / item_weight.sum())
+    sign = rng.choice([-1.0, 1.0], (size, systems, 2))
+    return Disagreement(weight, item, sign)
+
+
+def largest_differences(score: np.ndarray, low: float, high: float) -> np.ndarray:
+    """
+    Return how far each of several systems may be from another one in an item, (K,).
+
+    It is the largest absolute difference over the items between the system and the one next to it:
+    the other system for which this is smallest. The difference of two systems then hardly depends
+    on the others. Systems with the same scores in all items say nothing about it. If there are no
+    others, it is the range of the scores, or that of the observed scores if the ends are not known.
+
+    Parameters
+    ----------
+    score : ndarray, shape (K, n)
+        NaN where a system has no score of an item.
+    low, high : float
+        The ends of the range, infinite if they are not known.
+
+    Examples
+    --------
+    >>> score = np.array([[0.1, 0.5, 0.9], [0.1, 0.5, 0.9], [0.1, 0.6, 0.7]])
+    >>> largest_differences(score, 0.0, 1.0).round(6).tolist()
+    [0.2, 0.2, 0.2]
+    >>> largest_differences(score[:2], 0.0, 1.0).tolist()
+    [1.0, 1.0]
+    """
+    whole = high - low
+    if not np.isfinite(whole):
+        whole = np.nanmax(score) - np.nanmin(score)
+    distances = np.full(len(score), whole, float)
+    for system, row in enumerate(score):
+        largest = np.nan_to_num(np.abs(score - row)).max(axis=1)
+        others = largest[largest > _ROUNDING * whole]
+        distances[system] = others.min(initial=whole)
+    return distances
