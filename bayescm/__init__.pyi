@@ -20,6 +20,7 @@ from .answers.interval import interval as interval
 from .answers.interval import prob_above as prob_above
 from .answers.joint import joint_interval as joint_interval
 from .answers.latex import latex_table as latex_table
+from .answers.measure import measure as measure
 from .answers.ranks import ranks as ranks
 from .answers.slices import worst_slices as worst_slices
 from .answers.summary import summary as summary
@@ -50,7 +51,6 @@ from .fitting.files import save as save
 from .fitting.fit import fit as fit
 from .integrations import mlflow as mlflow
 from .integrations import sklearn as sklearn
-from .measures.labelled import measure as measure
 from .planning import plan as plan
 from .plots import plot_calibration as plot_calibration
 from .plots import plot_differences as plot_differences

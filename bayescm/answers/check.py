@@ -38,7 +38,7 @@ from bayescm.evidence.counts import CELLS
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import posterior_of
-from bayescm.fitting.sampled import SampledPosterior, several_fits
+from bayescm.fitting.sampled import is_sampled, several_fits
 from bayescm.measures.catalogue import resolve
 from bayescm.validate import check_prob, check_seed, fail, suggest
 
@@ -509,7 +509,7 @@ def _needed(evidence, requirement, probability, keywords):
     where = {k: v for k, v in requirement.first.where.items() if k != "classifier"}
     requirement = requirement._replace(first=Term(requirement.first.measure, where))
     total, unit = _unit(counts, requirement.first.measure)
-    if isinstance(posterior_of(counts, **_of_posterior(keywords)), SampledPosterior):
+    if is_sampled(posterior_of(counts, **_of_posterior(keywords))):
         if any(dim in counts.dims for dim in _EFFECTS):
             return ""  # what examples cannot take away is in it
         # To sample once more for every factor would take minutes.

@@ -17,7 +17,7 @@ from bayescm.evidence.counts import CELLS
 from bayescm.evidence.partly_labelled import is_partly_labelled
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import members_of
-from bayescm.fitting.sampled import SampledPosterior
+from bayescm.fitting.sampled import is_sampled
 from bayescm.measures.labelled import apply
 from bayescm.measures.measure import Measure
 from bayescm.posteriors.base import PerMember, Posterior
@@ -204,7 +204,7 @@ def gap_of(
 
 def number_of_draws(posterior: Posterior, draws: int | None) -> int:
     """Return how many draws are made; ``draws`` of each chain were made of a sampled posterior."""
-    if draws is None or isinstance(posterior, SampledPosterior):
+    if draws is None or is_sampled(posterior):
         return posterior.draws_by_default("finite")
     return draws
 

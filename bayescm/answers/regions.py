@@ -16,7 +16,7 @@ from bayescm.answers.compare import (
     joint_posterior,
 )
 from bayescm.answers.interval import check_draws
-from bayescm.fitting.sampled import SampledPosterior
+from bayescm.fitting.sampled import is_sampled
 from bayescm.measures.labelled import several
 from bayescm.validate import check_memory, check_prob, check_seed, fail
 
@@ -82,7 +82,7 @@ def region(
     of_model |= {"positive": positive, **keywords}
     arguments: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
     posterior, kernels, of = _posterior_of_two(evidence, measures, **arguments, **of_model)
-    many = None if isinstance(posterior, SampledPosterior) else many
+    many = None if is_sampled(posterior) else many
     size = check_draws(draws) or many or posterior.draws_by_default(of, joint=True)
     matrices = posterior.measure_template(kernels[0]).size
     numbers = _COPIES * size * count_values(posterior, kernels) + _GRIDS * _GRID**2 * matrices

@@ -28,7 +28,7 @@ from scipy.special import fdtrc, stdtrit
 from bayescm.distributions.decision import check_rope, decide
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.folds import overlap
-from bayescm.measures.labelled import measure as as_dataset
+from bayescm.measures.labelled import measure_cells
 from bayescm.measures.over_folds import fill_undefined, fold_values
 from bayescm.posteriors.correlated_t import mean_difference
 from bayescm.validate import (
@@ -407,7 +407,7 @@ def combined_5x2(counts: xr.DataArray, measure: str | Callable = "accuracy") -> 
     if counts.sizes.get("classifier", 1) < 2:
         todo = 'put them together: combine({"a": a, "b": b}, dim="classifier")'
         raise fail("nothing to compare", list(counts.dims), "two classifiers", todo)
-    (values,) = as_dataset(counts, measure).data_vars.values()
+    (values,) = measure_cells(counts, measure).data_vars.values()
     values = values.transpose("classifier", "repeat", "fold", ...)
     if values.ndim > 3:
         todo = "ask for a single class or an average"

@@ -711,4 +711,6 @@ COUNTS = EvidenceType(
     values=lambda counts: counts,
     is_whole=lambda counts: counts.dtype.kind != "f",
     sum_over=lambda counts, dims: counts.sum(dims, keep_attrs=True),
+    to_dataset=lambda counts: counts.to_dataset(name="counts"),
+    from_dataset=lambda dataset: dataset["counts"],
 )

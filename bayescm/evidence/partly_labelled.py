@@ -770,6 +770,15 @@ def _labelled_counts(evidence):
     return evidence["counts"] if is_outcomes(evidence) else evidence
 
 
+def _to_dataset(evidence):
+    """Return outcomes as they are, and the counts of one classifier as a variable of a Dataset."""
+    return evidence if is_outcomes(evidence) else evidence.to_dataset(name="counts")
+
+
+def _from_dataset(dataset):
+    return dataset if is_outcomes(dataset) else dataset["counts"]
+
+
 PARTLY_LABELLED = EvidenceType(
     name="partly labelled",
     made_by="from_partly_labelled",
@@ -781,4 +790,6 @@ PARTLY_LABELLED = EvidenceType(
     size=lambda evidence: float(_labelled_counts(evidence).sum() + evidence["unlabelled"].sum()),
     values=_labelled_counts,
     is_whole=lambda evidence: _labelled_counts(evidence).dtype.kind != "f",
+    to_dataset=_to_dataset,
+    from_dataset=_from_dataset,
 )

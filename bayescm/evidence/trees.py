@@ -9,14 +9,11 @@ import xarray as xr
 
 from bayescm.evidence.counts import (
     CELLS,
-    TABULATED,
-    default_measures,
     in_order,
     is_outcomes,
     with_positive,
 )
 from bayescm.evidence.folds import FOLDS
-from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import fail
 
 
@@ -159,21 +156,3 @@ def group_of(tree: xr.DataTree, name: str) -> xr.Dataset:
         todo = "fit the evidence first: fit(counts)"
         raise fail("the tree has no such group", name, tree.children, todo)
     return tree[name].to_dataset()
-
-
-def _measures_of_fit(tree):
-    tree = with_positive_class(tree)
-    return default_measures(cells_of(tree, "posterior", variables_of(tree)["parameter"]), TABULATED)
-
-
-FIT = EvidenceType(
-    name="fit",
-    made_by="fit",
-    unit="draws",
-    matches=lambda evidence: isinstance(evidence, xr.DataTree),
-    canonical=with_positive_class,
-    default_model=always("fit"),
-    default_measures=_measures_of_fit,
-    size=lambda tree: tree["posterior"].sizes["chain"] * tree["posterior"].sizes["draw"],
-    values=lambda tree: tree["constant_data"]["counts"],
-)

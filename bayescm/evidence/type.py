@@ -4,6 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+# Attribute of stored evidence: the name of its type.
+TYPE_ATTRIBUTE = "bayescm_evidence"
+# The group of a fitted tree that holds its evidence, if cell probabilities do not suffice.
+EVIDENCE_GROUP = "evidence"
+
 
 class DefaultModel(NamedTuple):
     """
@@ -70,6 +75,9 @@ class EvidenceType:
     measured_variable : str, optional
         The variable that its measures are functions of (their ``takes``), where a name means
         another measure without the evidence: the mean of item scores is not that of attempts.
+    to_dataset, from_dataset : callable
+        From the evidence to a Dataset that can be stored, and back. The default is for evidence
+        that is a Dataset itself.
     """
 
     name: str
@@ -86,6 +94,8 @@ class EvidenceType:
     sum_over: Callable[[Any, Sequence], Any] | None = None
     has_cells: bool = True
     measured_variable: str | None = None
+    to_dataset: Callable[[Any], Any] = field(default=lambda evidence: evidence)
+    from_dataset: Callable[[Any], Any] = field(default=lambda dataset: dataset)
 
 
 def always(model: str | Callable) -> Callable[..., DefaultModel]:

@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 import xarray as xr
 
 from bayescm.evidence.attempts import ATTEMPTS
-from bayescm.evidence.counts import COUNTS, not_counts
+from bayescm.evidence.counts import COUNTS, TABULATED, default_measures, not_counts
 from bayescm.evidence.item_counts import ITEM_COUNTS
 from bayescm.evidence.item_scores import ITEM_SCORES
 from bayescm.evidence.multilabel import MULTILABEL
@@ -21,9 +21,32 @@ from bayescm.evidence.partly_labelled import PARTLY_LABELLED
 from bayescm.evidence.raters import RATINGS
 from bayescm.evidence.results import RESULTS
 from bayescm.evidence.scores import PROBABILITIES, SCORES
-from bayescm.evidence.trees import FIT
-from bayescm.evidence.type import EvidenceType
+from bayescm.evidence.trees import cells_of, variables_of, with_positive_class
+from bayescm.evidence.type import EVIDENCE_GROUP, TYPE_ATTRIBUTE, EvidenceType, always
 from bayescm.validate import fail
+
+
+def _measures_of_fit(tree):
+    """Return the usual measures of the evidence in a tree, or of its cell probabilities."""
+    if EVIDENCE_GROUP in tree.children:
+        stored = tree[EVIDENCE_GROUP].to_dataset()
+        entry = type_named(stored.attrs[TYPE_ATTRIBUTE])
+        return entry.default_measures(entry.from_dataset(stored))
+    tree = with_positive_class(tree)
+    return default_measures(cells_of(tree, "posterior", variables_of(tree)["parameter"]), TABULATED)
+
+
+FIT = EvidenceType(
+    name="fit",
+    made_by="fit",
+    unit="draws",
+    matches=lambda evidence: isinstance(evidence, xr.DataTree),
+    canonical=with_positive_class,
+    default_model=always("fit"),
+    default_measures=_measures_of_fit,
+    size=lambda tree: tree["posterior"].sizes["chain"] * tree["posterior"].sizes["draw"],
+    values=lambda tree: tree["constant_data"]["counts"],
+)
 
 # The first that matches is the type. Of arrays, counts are all that are not partly labelled; the
 # types after a fit are Datasets.
@@ -69,6 +92,15 @@ def type_of(evidence: Any) -> EvidenceType:
     allowed = f"{', '.join(names[:-1])} or {names[-1]}"
     got = ", ".join(map(str, evidence.variables)) or "no variables"
     raise fail("not evidence: a Dataset of", got, allowed, "make it with one of these", TypeError)
+
+
+def type_named(name: Any) -> EvidenceType:
+    """Return the type of evidence with a name, or raise an error if there is none."""
+    by_name = {entry.name: entry for entry in TYPES}
+    if name not in by_name:
+        todo = "install the version of bayescm that wrote it, or make the evidence again"
+        raise fail("no such type of evidence", name, by_name, todo)
+    return by_name[name]
 
 
 def is_members(evidence: Any) -> TypeGuard[Mapping[Any, Any]]:

@@ -1,4 +1,4 @@
-"""Trees in files, with a checksum: what is loaded is what was saved, or an error."""
+"""Fits and evidence in files, whose checksum `load` compares with what it reads."""
 
 import os
 from hashlib import sha256
@@ -6,43 +6,61 @@ from pathlib import Path
 
 import xarray as xr
 
+from bayescm.evidence.stored import from_dataset, to_dataset
+from bayescm.evidence.type import TYPE_ATTRIBUTE
 from bayescm.validate import fail
 
 # At the end of the file, where netCDF readers do not look.
 _MARK, _DIGITS = b"\nbayescm sha256 ", 64
 
 
-def save(fitted: xr.DataTree, path: str | os.PathLike) -> None:
+def save(
+    evidence: xr.DataTree | xr.DataArray | xr.Dataset,
+    path: str | os.PathLike,
+) -> None:
     """
-    Write a tree to a netCDF file.
+    Write a fit or evidence to a netCDF file.
 
     Parameters
     ----------
-    fitted : DataTree
-        As `fit` returns it.
+    evidence : DataTree, DataArray or Dataset
+        A tree as `fit` returns it, or evidence of any type.
     path : str or path
-        The file; an existing one is replaced, but only once everything is written. A checksum
-        stands at its end, which `load` looks at; other readers of netCDF do not see it.
+        The file. An existing file is replaced once everything is written. Its last bytes are a
+        checksum, which `load` compares; other readers of netCDF ignore it.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a fit nor evidence.
+    ValueError
+        If the folder does not exist, or the evidence is invalid.
 
     Examples
     --------
     >>> import tempfile
     >>> import bayescm as bcm
-    >>> tree = bcm.fit(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), draws=100, random_seed=1)
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> tree = bcm.fit(counts, draws=100, random_seed=1)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(tree, f"{folder}/fit.nc")
+    ...     save(counts, f"{folder}/counts.nc")
     ...     load(f"{folder}/fit.nc")["posterior"].identical(tree["posterior"])
+    ...     load(f"{folder}/counts.nc").identical(counts)
+    True
     True
     """
     path = Path(path)
-    if not isinstance(fitted, xr.DataTree):
-        allowed = "a tree as fit() returns it"
-        raise fail("not a fit", type(fitted).__name__, allowed, "fit the evidence first", TypeError)
+    if not isinstance(evidence, xr.DataTree | xr.DataArray | xr.Dataset):
+        allowed, todo = "a tree as fit() returns it, or evidence", "make one with fit or from_..."
+        what = "not a fit and not evidence"
+        raise fail(what, type(evidence).__name__, allowed, todo, TypeError)
+    stored = evidence if isinstance(evidence, xr.DataTree) else to_dataset(evidence)
     if not path.parent.is_dir():
         raise fail("no such folder", str(path.parent), "an existing folder", "create it first")
     partial = path.with_name(f".{path.name}.part")
     try:
-        fitted.to_netcdf(partial, engine="netcdf4")
+        stored.to_netcdf(partial, engine="netcdf4")
         with partial.open("r+b") as file:
             digest = _digest(file, partial.stat().st_size)
             file.seek(0, os.SEEK_END)
@@ -54,9 +72,9 @@ def save(fitted: xr.DataTree, path: str | os.PathLike) -> None:
         partial.unlink(missing_ok=True)
 
 
-def load(path: str | os.PathLike) -> xr.DataTree:
+def load(path: str | os.PathLike) -> xr.DataTree | xr.DataArray | xr.Dataset:
     """
-    Read a tree that `save` wrote.
+    Read a fit or evidence that `save` wrote.
 
     Parameters
     ----------
@@ -65,15 +83,15 @@ def load(path: str | os.PathLike) -> xr.DataTree:
 
     Returns
     -------
-    xarray.DataTree
-        In memory; the file is closed.
+    DataTree, DataArray or Dataset
+        The fit, or the evidence. It is in memory, and the file is closed.
 
     Raises
     ------
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If it is not a file that `save` wrote, or if it has been damaged since.
+        If `save` did not write the file, or if the file has been damaged since.
 
     Examples
     --------
@@ -86,16 +104,18 @@ def load(path: str | os.PathLike) -> xr.DataTree:
     dirichlet_multinomial
     """
     if not Path(path).exists():
-        raise FileNotFoundError(f"there is no file {path}; save(tree, path) writes one")
+        todo = "save(tree, path) or save(evidence, path) writes one"
+        raise FileNotFoundError(f"there is no file {path}; {todo}")
     if not _is_whole(Path(path)):
-        todo = "restore it from a copy, or fit again"
+        todo = "restore it from a copy, or save it again"
         raise fail("the file is damaged", str(path), "what save wrote, unchanged", todo)
     try:
-        with xr.open_datatree(path, engine="netcdf4") as fitted:
-            return fitted.load()
+        with xr.open_datatree(path, engine="netcdf4") as opened:
+            stored = opened.load()
     except (OSError, ValueError, KeyError, RuntimeError, AttributeError):
-        todo = "write one with save(tree, path)"
-        raise fail("not a saved fit", str(path), "a netCDF file", todo) from None
+        todo = "write one with save(tree, path) or save(evidence, path)"
+        raise fail("not a saved fit or evidence", str(path), "a netCDF file", todo) from None
+    return from_dataset(stored.to_dataset()) if TYPE_ATTRIBUTE in stored.attrs else stored
 
 
 def _digest(file, size):

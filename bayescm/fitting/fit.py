@@ -10,8 +10,10 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS, COUNTS
-from bayescm.evidence.trees import FIT, estimands_by_name, with_positive_class
-from bayescm.evidence.types import type_of
+from bayescm.evidence.stored import to_dataset
+from bayescm.evidence.trees import estimands_by_name, with_positive_class
+from bayescm.evidence.type import EVIDENCE_GROUP
+from bayescm.evidence.types import FIT, type_of
 from bayescm.fitting import nuts as sampling
 from bayescm.fitting import posterior_for, tree
 from bayescm.validate import check_choice, check_seed, check_whole, fail
@@ -166,6 +168,8 @@ def fit(
     )
     if entry is COUNTS:
         drawn = tree.with_counts(drawn, values)
+    if not entry.has_cells:
+        drawn[EVIDENCE_GROUP] = xr.DataTree(to_dataset(canonical))
     return tree.by_unit(drawn, posterior) if posterior is not None else drawn
 
 

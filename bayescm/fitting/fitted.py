@@ -1,5 +1,7 @@
-"""A fitted tree as a posterior: it answers by its draws."""
+"""A fitted tree as a posterior, whose distributions are the draws of the tree."""
 
+import copy
+import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -12,6 +14,7 @@ from bayescm import posteriors
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS, in_order
+from bayescm.evidence.stored import evidence_of
 from bayescm.evidence.trees import (
     attribute_dims,
     cells_of,
@@ -19,9 +22,11 @@ from bayescm.evidence.trees import (
     variables_of,
     with_positive_class,
 )
+from bayescm.evidence.type import EVIDENCE_GROUP
+from bayescm.evidence.types import type_of
 from bayescm.fitting.nuts import NOT_CONVERGED
-from bayescm.measures.labelled import measure
-from bayescm.posteriors.base import CountsPosterior, Posterior
+from bayescm.measures.labelled import measure_cells
+from bayescm.posteriors.base import CountsPosterior, LabelTemplate, Posterior
 
 # Models of counts, whose plug-in estimate depends on the counts and on a known prevalence alone.
 _OF_COUNTS = (
@@ -45,7 +50,87 @@ class ObservedCounts(CountsPosterior):
         self.counts, self.pooled_dims, self.estimands = counts, pooled_dims, estimands
 
 
-class FittedPosterior(CountsPosterior):
+class TreeDraws(Posterior):
+    """
+    A posterior whose distributions are the draws of a tree.
+
+    A subclass provides `values`.
+
+    Attributes
+    ----------
+    tree : DataTree
+    chains, size : int
+        The number of chains, and of draws of all chains.
+    sampled : bool
+        Whether the tree was sampled to answer a question: ``draws`` was then an option of the
+        sampler, and all draws of the tree are used.
+    """
+
+    sampling_method = "draws of a fit"
+    sampled = False
+    tree: xr.DataTree
+    chains: int
+    size: int
+
+    def values(self, measures: Sequence[Callable], of: str, n: Any) -> list[np.ndarray]:
+        """Return the draws (size, ..., [C]) of measures in the tree."""
+        raise NotImplementedError
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Return a caution if the chains show that the sampler may have missed something."""
+        troubles = self.tree["posterior"].attrs.get(NOT_CONVERGED)
+        doubts = [f"The sampler may have missed part of the posterior: {troubles}."]
+        return [*(doubts if troubles else []), *super().caveats(of)]
+
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return the number of draws of the tree."""
+        return self.size
+
+    def distributions(
+        self,
+        measures: Sequence[Callable],
+        *,
+        of: str = "parameter",
+        n: Any = None,
+        draws: int | None = None,
+        random_seed: Any = 0,
+    ) -> list[Distribution]:
+        """Return the distributions of the tree's draws, or of ``draws`` of them at random."""
+        if draws is not None and not self.sampled:
+            options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+            return super().distributions(measures, **options)
+        # The error depends on the effective number of draws, and so on the chains.
+        return [
+            Empirical(values, chains=self.chains, how=self.how)
+            for values in self.values(measures, of, n)
+        ]
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Return draws of the tree: all of them as they are, or some at random."""
+        values = self.values(measures, of, n)
+        if size == self.size:
+            return values
+        chosen = rng.integers(self.size, size=size)
+        return [draws[chosen] for draws in values]
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return all draws of the variables of the tree, whatever ``size`` is."""
+        chains = self.tree["posterior"].to_dataset().transpose("chain", "draw", ...)
+        return {
+            str(name): array.values.reshape(self.size, *array.shape[2:])
+            for name, array in chains.data_vars.items()
+        }
+
+
+class FittedPosterior(TreeDraws, CountsPosterior):
     """
     The posterior of a fit, by the draws of its tree.
 
@@ -57,8 +142,6 @@ class FittedPosterior(CountsPosterior):
         The cell probabilities of the parameter, where they are others than usual.
     """
 
-    sampling_method = "draws of a fit"
-
     def __init__(self, tree: xr.DataTree, variable: str | None = None):
         tree = with_positive_class(tree)
         self.tree, self.variable = tree, variable
@@ -69,16 +152,6 @@ class FittedPosterior(CountsPosterior):
         over = [] if variable else extra_dims(tree, cells)
         self.counts = cells.isel(dict.fromkeys(("chain", "draw", *over), 0), drop=True)
         self.chains, self.size = cells.sizes["chain"], cells.sizes["chain"] * cells.sizes["draw"]
-
-    def caveats(self, of: str = "parameter") -> list[str]:
-        """Say where the chains show that the sampler may have missed part of the posterior."""
-        troubles = self.tree["posterior"].attrs.get(NOT_CONVERGED)
-        doubts = [f"The sampler may have missed part of the posterior: {troubles}."]
-        return [*(doubts if troubles else []), *super().caveats(of)]
-
-    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return the number of draws of the tree."""
-        return self.size
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """
@@ -123,47 +196,13 @@ class FittedPosterior(CountsPosterior):
         counts = counts.transpose(*batch_dims, *pooled_dims, *CELLS)
         return ObservedCounts(counts, pooled_dims, self.estimands)
 
-    def distributions(
-        self,
-        measures: Sequence[Callable],
-        *,
-        of: str = "parameter",
-        n: Any = None,
-        draws: int | None = None,
-        random_seed: Any = 0,
-    ) -> list[Distribution]:
-        """Return the distributions of the tree's draws, or of ``draws`` of them at random."""
-        if draws is not None:
-            options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-            return super().distributions(measures, **options)
-        # Effective draws count for the error: the chains are told apart.
-        return [
-            Empirical(values, chains=self.chains, how=self.how)
-            for values in self._values(measures, of, n)
-        ]
-
-    def draw(
-        self,
-        measures: Sequence[Callable],
-        size: int,
-        rng: np.random.Generator,
-        *,
-        of: str = "parameter",
-        n: Any = None,
-    ) -> list[np.ndarray]:
-        """Return draws of the tree: all of them as they are, or some at random."""
-        values = self._values(measures, of, n)
-        if size == self.size:
-            return values
-        chosen = rng.integers(self.size, size=size)
-        return [draws[chosen] for draws in values]
-
-    def _values(self, measures, of, n):
+    def values(self, measures: Sequence[Callable], of: str, n: Any) -> list[np.ndarray]:
+        """Return the draws (size, ..., [C]) of measures of the cell probabilities."""
         if of == "predictive" and n is not None:
             # The predicted counts of the tree are of the same size.
             rng = np.random.default_rng(0)
             return super().draw(measures, self.size, rng, of=of, n=n)
-        measured = measure(self.tree, list(measures), of=of, variable=self.variable)
+        measured = measure_cells(self.tree, list(measures), of=of, variable=self.variable)
         arrays = [measured[kernel.__name__].transpose("chain", "draw", ...) for kernel in measures]
         return [array.values.reshape(self.size, *array.shape[2:]) for array in arrays]
 
@@ -173,14 +212,6 @@ class FittedPosterior(CountsPosterior):
         order = ("chain", "draw", *self.batch.dims, ..., *CELLS)
         array = drawn.transpose(*order).values
         return array.reshape(self.size, *array.shape[2:])
-
-    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return all draws of the variables of the tree, whatever ``size`` is."""
-        chains = self.tree["posterior"].to_dataset().transpose("chain", "draw", ...)
-        return {
-            str(name): array.values.reshape(self.size, *array.shape[2:])
-            for name, array in chains.data_vars.items()
-        }
 
     @property
     def observed(self) -> xr.DataArray:
@@ -200,5 +231,109 @@ class FittedPosterior(CountsPosterior):
     def by(self, dim: str) -> Posterior:
         """Return the posterior of each member of a dim that is pooled over, such as each group."""
         name = f"theta_{dim}"
-        single = name in self.tree["posterior"].data_vars
-        return FittedPosterior(self.tree, name) if single else self
+        if name not in self.tree["posterior"].data_vars:
+            return self
+        members = FittedPosterior(self.tree, name)
+        members.how, members.sampled = self.how, self.sampled
+        return members
+
+
+# Attributes of the direct posterior that the posterior of a fit of the same evidence has too.
+_OF_DIRECT = ("measured_variable", "measured", "pooled_dims", "pairs", "estimands", "cell_prior")
+
+
+class FittedMeasures(TreeDraws):
+    """
+    The posterior of a fit whose measures are not functions of cell probabilities.
+
+    Its labels, point estimates and cautions are those of the direct posterior of the evidence that
+    the tree holds, and its draws are those of the measures given the variables of the tree.
+
+    Parameters
+    ----------
+    tree : DataTree
+        As `fit` returns it, with a group ``evidence``.
+    """
+
+    def __init__(self, tree: xr.DataTree):
+        self.tree = tree
+        sizes = tree["posterior"].sizes
+        self.chains, self.size = sizes["chain"], sizes["chain"] * sizes["draw"]
+        self._set_direct(_direct_posterior(tree))
+
+    def _set_direct(self, direct):
+        self.direct = direct
+        for name in _OF_DIRECT:
+            setattr(self, name, getattr(direct, name))
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Return the cautions of the chains and of the evidence."""
+        return [*super().caveats(of), *self.direct.caveats(of)]
+
+    @cached_property
+    def template(self) -> LabelTemplate:
+        """The dims and coords that remain of the evidence."""
+        return self.direct.template
+
+    @cached_property
+    def batch(self) -> xr.DataArray:
+        """The number of units of every member of the batch."""
+        return self.direct.batch
+
+    @property
+    def observed(self) -> xr.DataArray:
+        """The numbers of the evidence."""
+        return self.direct.observed
+
+    @property
+    def values_per_draw(self) -> int:
+        """The numbers in memory for one draw."""
+        return self.direct.values_per_draw
+
+    def classes_of(self, measure: Callable) -> np.ndarray | None:
+        """Return the labels of the classes for which a measure has a value, or None."""
+        return self.direct.classes_of(measure)
+
+    def bound(self, measure: Any) -> Any:
+        """Return a measure whose chosen classes, if it has some, are those of the evidence."""
+        return self.direct.bound(measure)
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the plug-in estimate of the same estimand, (..., [C])."""
+        return self.direct.point(measure, of)
+
+    def values(self, measures: Sequence[Callable], of: str, n: Any) -> list[np.ndarray]:
+        """Return the draws (size, ..., [C]) of measures, given the variables of the tree."""
+        variables = self.variables(self.size, np.random.default_rng(0))
+        return self.direct.draw_given(variables, measures, np.random.default_rng(0), of=of, n=n)
+
+    def by(self, dim: str) -> Posterior:
+        """Return the posterior of each member of a dimension, such as each slice."""
+        members = copy.copy(self)
+        members._set_direct(self.direct.by(dim))
+        return members
+
+
+def _direct_posterior(tree):
+    """Return the direct posterior of the evidence in a tree, with the prior as far as it is known.
+
+    A model that is not in the catalogue has the variables of the default model of its evidence.
+    """
+    evidence = evidence_of(tree)
+    name = tree.attrs.get("model")
+    keywords = json.loads(tree.attrs.get("model_keywords", "{}"))
+    if name not in posteriors.__all__:
+        name = type_of(evidence).default_model(evidence, {}, for_fit=True).model
+    function = getattr(posteriors, name)
+    parameters = inspect.signature(function).parameters
+    known = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in keywords.items()
+        if key in parameters and not isinstance(value, str)  # a function, by its name
+    }
+    return function(evidence, **known)
+
+
+def fitted_posterior(tree: xr.DataTree) -> TreeDraws:
+    """Return the posterior of a fitted tree, by its draws."""
+    return FittedMeasures(tree) if EVIDENCE_GROUP in tree.children else FittedPosterior(tree)

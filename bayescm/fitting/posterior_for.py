@@ -14,7 +14,7 @@ from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.trees import with_positive_class
 from bayescm.evidence.type import EvidenceType
 from bayescm.evidence.types import type_of
-from bayescm.fitting.fitted import FittedPosterior
+from bayescm.fitting.fitted import fitted_posterior
 from bayescm.posteriors.base import Posterior, shares_of
 from bayescm.posteriors.correlated_t import correlated_t
 from bayescm.posteriors.fold_forecasts import FoldForecasts
@@ -26,7 +26,7 @@ _WITHOUT_MODEL: dict[str, Callable] = {
     "correlated_t": correlated_t,
     "fold_forecasts": FoldForecasts,
     "grouped_outcomes": grouped_outcomes,
-    "fit": FittedPosterior,
+    "fit": fitted_posterior,
 }
 _PYMC_MODEL = ("pymc.model.core", "Model")
 

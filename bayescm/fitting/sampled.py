@@ -8,7 +8,7 @@ few posteriors.
 import copy
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -18,34 +18,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.distributions.base import Distribution
 from bayescm.fitting.fit import fit
-from bayescm.fitting.fitted import FittedPosterior
+from bayescm.fitting.fitted import TreeDraws, fitted_posterior
 from bayescm.fitting.nuts import watched
+from bayescm.posteriors.base import Posterior
 
 _REMEMBERED = 8
-_posteriors: deque[tuple[tuple, "SampledPosterior"]] = deque(maxlen=_REMEMBERED)
+_posteriors: deque[tuple[tuple, TreeDraws]] = deque(maxlen=_REMEMBERED)
 _fits_ahead: ContextVar[int] = ContextVar("fits_ahead", default=1)
-
-
-class SampledPosterior(FittedPosterior):
-    """The posterior of a model that was sampled for the question that is asked."""
-
-    def __init__(self, tree: xr.DataTree, variable: str | None = None):
-        super().__init__(tree, variable)
-        self.how = f"NUTS ({self.size:,} draws in {self.chains} chains)"
-
-    def distributions(
-        self, measures: Sequence[Callable], *, draws: int | None = None, **options: Any
-    ) -> list[Distribution]:
-        """Return the distributions of all draws: ``draws`` has been heeded when these were made."""
-        return super().distributions(measures, **options)
-
-    def by(self, dim: str) -> FittedPosterior:
-        """Return the posterior of each member of a dim that is pooled over, such as each group."""
-        name = f"theta_{dim}"
-        single = name in self.tree["posterior"].data_vars
-        return SampledPosterior(self.tree, name) if single else self
 
 
 def sampled_posterior(
@@ -57,7 +37,7 @@ def sampled_posterior(
     tune: int = 1000,
     chains: int = 4,
     random_seed: Any = 0,
-) -> SampledPosterior:
+) -> TreeDraws:
     """
     Return the posterior of a PyMC model, sampled by NUTS unless it was a short while ago.
 
@@ -87,9 +67,16 @@ def sampled_posterior(
         if watched():
             print(f"Up to {number} posteriors are sampled, one after another.", file=sys.stderr)
     tree = fit(evidence, model, method="nuts", **sampler, **keywords)
-    posterior = SampledPosterior(tree)
+    posterior = fitted_posterior(tree)
+    posterior.sampled = True
+    posterior.how = f"NUTS ({posterior.size:,} draws in {posterior.chains} chains)"
     _posteriors.append((copy.deepcopy(question), posterior))  # the caller's arrays may change
     return posterior
+
+
+def is_sampled(posterior: Posterior) -> bool:
+    """Return whether NUTS sampled a posterior to answer the question."""
+    return isinstance(posterior, TreeDraws) and posterior.sampled
 
 
 @contextmanager

@@ -1,12 +1,10 @@
 """Measures of labelled counts and of posterior draws: kernels in, labelled arrays out."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import (
@@ -36,70 +34,20 @@ from bayescm.measures.next_tables import of_joint_cells, of_the_same_size
 from bayescm.validate import fail, suggest
 
 
-def measure(
-    evidence: xr.DataArray | xr.Dataset | xr.DataTree | Mapping[Any, Any],
+def measure_cells(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
     measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
-    dim: str = "classifier",
     of: str = "parameter",
     group: str = "posterior",
     variable: str | None = None,
     positive: Any = None,
 ) -> xr.Dataset:
     """
-    Return measures of counts (plug-in values) or of a fit (draws).
+    Return measures of counts, of outcomes, or of the cell probabilities of a fit.
 
-    Parameters
-    ----------
-    evidence : DataArray, Dataset or DataTree
-        Counts, outcomes of several classifiers, or a tree as ``fit`` returns it. Of counts with a
-        prevalence of their own (`bayescm.at_prevalence`) the measures at that prevalence. A mapping
-        ``{"wdbc": folds, "heart": folds}`` holds several, each with its own classes and its own
-        positive class, so that of sets with other classes only one number for all of them compares,
-        such as ``"f1_macro"`` or ``"accuracy"``.
-    measures : name, function, or sequence of these, optional
-        As ``measures.resolve`` takes them; by default those of `bayescm.summary`.
-    dim : str, default "classifier"
-        What the members of a mapping are, such as ``"data_set"``.
-    of : str, default "parameter"
-        Of a tree: the measure at the cell probabilities, or another estimand that its model
-        declares, such as ``"finite"``, the mean over the folds or groups at hand, or ``"new"``;
-        the name of a dim that it pools over, such as ``"group"``, is each of its members;
-        ``"predictive"`` is the measure of the next test set, as large as the evidence; of groups
-        or folds, of one not seen yet.
-    group : str, default "posterior"
-        Or ``"prior"``.
-    variable : str, optional
-        The cell probabilities to take, dims (..., actual, predicted), as they are; by default those
-        of the estimand, the measure averaged over what the model uses up (folds, training sets).
-    positive : label, optional
-        The positive class, where the evidence does not know it or another one is meant.
-
-    Returns
-    -------
-    Dataset
-        One variable per measure, under the name it was asked for by, with all the dims of the
-        evidence but actual and predicted, and of a mapping with ``dim`` in front; a measure of one
-        class has a dim ``class`` where there are more than two. NaN where the measure is undefined
-        (0/0), and where a member of a mapping has no such fold or classifier.
-
-    Raises
-    ------
-    ValueError
-        If a measure is unknown, or needs the positive class of two and none is set; if members of a
-        mapping have ``dim`` themselves, or some a number for each class and others one number.
-
-    Examples
-    --------
-    >>> from bayescm.evidence import from_cells
-    >>> values = measure(from_cells(tp=65, fn=15, fp=35, tn=30), ["recall", "f1"])
-    >>> float(values["recall"]), round(float(values["f1"]), 4)
-    (0.8125, 0.7222)
+    The parameters and the errors are those of `bayescm.measure`.
     """
-    if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset | xr.DataTree):
-        ask = partial(measure, measures=measures, of=of, group=group, variable=variable)
-        values = {name: ask(member, positive=positive) for name, member in evidence.items()}
-        return _side_by_side(values, dim)
     evidence = with_positive_class(evidence, positive)
     if not isinstance(evidence, xr.DataTree):
         if of != "parameter":
@@ -119,42 +67,6 @@ def measure(
     values = _dataset(cells, _kernels_or_usual(measures, cells))
     over = [dim for dim in extra_dims(evidence, cells) if dim in values.dims and dim != of]
     return _averaged(values, over, evidence) if over and of != "predictive" else values
-
-
-def _side_by_side(values, dim):
-    """Return the measures of several members along a dim; coords that differ are along it too."""
-    if not values:
-        raise fail("no evidence", {}, "one or more", 'pass {"a": counts_a, "b": counts_b}')
-    for name, of_member in values.items():
-        if dim in of_member.dims:
-            todo = 'name what the mapping is of, such as dim="data_set"'
-            raise fail(f"{name} has a dim {dim} already", dim, "another name", todo)
-    class_labels = [
-        of_member["class"].values.tolist()
-        for of_member in values.values()
-        if "class" in of_member.dims
-    ]
-    if class_labels and (
-        len(class_labels) < len(values) or class_labels.count(class_labels[0]) < len(values)
-    ):
-        todo = "ask for one number of all classes, such as f1_macro, mcc or accuracy"
-        what = "a number for each class of members that have other classes"
-        raise fail(what, class_labels, "one number for each member", todo)
-    scalars = [
-        {name: coord.item() for name, coord in of_member.coords.items() if not coord.dims}
-        for of_member in values.values()
-    ]
-    members = [
-        of_member.drop_vars(names)
-        for of_member, names in zip(values.values(), scalars, strict=True)
-    ]
-    index = pd.Index(list(values), name=dim, dtype=object)
-    joined = xr.concat(members, index, join="outer", fill_value=np.nan)
-    for name in set.intersection(*map(set, scalars)):
-        of_members = [of_member[name] for of_member in scalars]
-        is_common = of_members.count(of_members[0]) == len(of_members)
-        joined = joined.assign_coords({name: of_members[0] if is_common else (dim, of_members)})
-    return joined
 
 
 def _kernels_or_usual(measures, cells):

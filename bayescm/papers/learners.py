@@ -26,9 +26,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from bayescm.answers.measure import measure
 from bayescm.evidence import from_matrix
 from bayescm.evidence.splits import BlockedThreeByTwo, FiveByTwo
-from bayescm.measures.labelled import measure
 from bayescm.validate import fail
 
 # The files of the data sets, and what the archive calls them.

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from bayescm.answers.measure import measure
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.measures.display_names import DisplayNames, check_display_names, display_label
-from bayescm.measures.labelled import measure
 from bayescm.plots import style
 from bayescm.plots.canvas import Canvas, canvas, closed_on_failure, name_rows, rows, show_once
 from bayescm.validate import check_choice, check_kind, check_prob, fail

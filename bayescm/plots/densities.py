@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.answers.interval import distribution_of, distributions_of, usual_measures
+from bayescm.answers.measure import measure
 from bayescm.answers.regions import region
 from bayescm.answers.tables import value_and_interval
 from bayescm.distributions.base import Distribution
@@ -24,7 +25,7 @@ from bayescm.measures.display_names import (
     distinct_display_names,
     with_index,
 )
-from bayescm.measures.labelled import measure, several
+from bayescm.measures.labelled import several
 from bayescm.plots import style
 from bayescm.plots.canvas import bare, canvas
 from bayescm.plots.paper import NARROWEST

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.answers.measure import measure
 from bayescm.measures.catalogue import resolve, same
 from bayescm.measures.display_names import DisplayNames
-from bayescm.measures.labelled import measure
 from bayescm.online import log_bayes_factor
 from bayescm.online.encoding import CHANGING
 from bayescm.online.rules import RULES

@@ -313,6 +313,37 @@ class Posterior:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         raise NotImplementedError
 
+    def draw_given(
+        self,
+        variables: Mapping[str, np.ndarray],
+        measures: Sequence[Callable],
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """
+        Return draws of measures, given draws of the variables of the PyMC model.
+
+        A fitted tree computes its measures with this method if they are not functions of cell
+        probabilities.
+
+        Parameters
+        ----------
+        variables : mapping of str to ndarray, shape (size, ...)
+            Draws of the variables of the model, by name.
+        measures : sequence of callable
+        rng : numpy.random.Generator
+            For quantities that are not variables of the model, such as weights of the examples.
+        of, n
+            See `draw`.
+
+        Returns
+        -------
+        list of ndarray, shape (size, ..., [C])
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no measures given a fit")
+
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log posterior density of the free variables of the PyMC model."""
         raise NotImplementedError(f"{type(self).__name__} has no density in closed form")

@@ -18,7 +18,7 @@ import xarray as xr
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, align, as_counts
 from bayescm.evidence.outcomes import matrices_of
-from bayescm.measures.labelled import measure
+from bayescm.measures.labelled import measure_cells
 from bayescm.priors.pseudo_counts import check_concentration, named_priors, no_counts
 from bayescm.validate import check_seed, check_whole, fail
 
@@ -89,7 +89,7 @@ def predictive(
         raise _improper(prior.values)
     tables = _replicates(prior.values, n, draws, np.random.default_rng(check_seed(random_seed)))
     counts = xr.DataArray(tables, dict(prior.coords), ["draw_", *CELLS])
-    return measure(counts, measures).rename(draw_="draw")
+    return measure_cells(counts, measures).rename(draw_="draw")
 
 
 def _improper(cells):
@@ -246,7 +246,7 @@ def sensitivity(
         if group not in tree.children:
             todo = "fit whole counts with a proper prior (concentration > 0)"
             raise fail(f"the tree has no {group}", sorted(tree.children), group, todo)
-    draws = measure(tree, measures)
+    draws = measure_cells(tree, measures)
     if set(draws.dims) - {"chain", "draw", "class"}:
         todo = "fit one matrix at a time"
         raise fail(

@@ -164,7 +164,7 @@ def test_loading_what_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file"):
         bcm.load(tmp_path / "none.nc")
     (tmp_path / "other.nc").write_text("y,yhat\n1,1\n")
-    with pytest.raises(ValueError, match="not a saved fit"):
+    with pytest.raises(ValueError, match="not a saved fit or evidence"):
         bcm.load(tmp_path / "other.nc")
 
 
@@ -173,9 +173,9 @@ def test_saving_into_no_folder(iid, tmp_path):
         bcm.save(iid, tmp_path / "none" / "fit.nc")
 
 
-def test_saving_what_is_no_tree(tmp_path):
-    with pytest.raises(TypeError, match="not a fit"):
-        bcm.save(COUNTS, tmp_path / "fit.nc")
+def test_saving_neither_a_tree_nor_evidence(tmp_path):
+    with pytest.raises(TypeError, match="not a fit and not evidence"):
+        bcm.save([[9, 2], [3, 8]], tmp_path / "fit.nc")
 
 
 # Samplers compiled once

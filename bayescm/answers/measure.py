@@ -1,0 +1,166 @@
+"""Point estimates of measures of evidence of any type, and draws of measures of a fit."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.answers.interval import resolve_measures, select_estimand, usual_measures
+from bayescm.evidence.counts import COUNTS
+from bayescm.evidence.outcomes import OUTCOMES
+from bayescm.evidence.type import EVIDENCE_GROUP
+from bayescm.evidence.types import FIT, is_members, type_of
+from bayescm.fitting.fitted import FittedMeasures
+from bayescm.fitting.posterior_for import posterior_of
+from bayescm.measures.labelled import measure_cells
+from bayescm.validate import fail
+
+
+def measure(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree | Mapping[Any, Any],
+    measures: str | Callable | Sequence[str | Callable] | None = None,
+    *,
+    dim: str = "classifier",
+    of: str = "parameter",
+    group: str = "posterior",
+    variable: str | None = None,
+    positive: Any = None,
+) -> xr.Dataset:
+    """
+    Return point estimates of measures, or the draws of measures of a fit.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset, DataTree or mapping
+        Evidence of any type, or a tree as `fit` returns it. Counts with a known prevalence
+        (`bayescm.at_prevalence`) give the measures at that prevalence. A mapping
+        ``{"wdbc": folds, "heart": folds}`` has several members, each with its own classes and
+        positive class. If their classes differ, only measures with one number for all classes can
+        be compared, such as ``"f1_macro"`` or ``"accuracy"``.
+    measures : name, function, or sequence of these, optional
+        As ``measures.resolve`` takes them. The default is that of `bayescm.summary`.
+    dim : str, default "classifier"
+        Dimension of the members of a mapping, such as ``"data_set"``.
+    of : str, default "parameter"
+        The estimand, see `bayescm.interval`. Counts and outcomes have only ``"parameter"``.
+        For a fit, it is any estimand that its model has.
+    group : {"posterior", "prior"}
+        Group of a fit.
+    variable : str, optional
+        Variable of a fit with cell probabilities, dims (..., actual, predicted), used as it is. The
+        default is the variable of the estimand, and the measure is averaged over the dimensions
+        that the model pools over (folds, training sets).
+    positive : label, optional
+        The positive class, if the evidence has none or if you need another one.
+
+    Returns
+    -------
+    Dataset
+        One variable per measure, under the name of the measure. A measure of one class has a
+        dimension ``class`` if there are more than two classes. A fit has the dimensions ``chain``
+        and ``draw``. NaN if the measure is undefined (0/0), and for folds or classifiers that a
+        member of a mapping does not have.
+
+    Raises
+    ------
+    ValueError
+        If a measure is unknown, or needs a positive class and there is none. If a member of a
+        mapping has the dimension ``dim``, or if only some members have one value per class. If
+        the evidence contains only differences between classifiers (`bayescm.from_results`).
+
+    See Also
+    --------
+    bayescm.summary : Point estimates with intervals.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> values = measure(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), ["recall", "f1"])
+    >>> float(values["recall"]), round(float(values["f1"]), 4)
+    (0.8125, 0.7222)
+    >>> scores = bcm.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> float(measure(scores, "auc")["auc"])
+    0.75
+    """
+    if is_members(evidence):
+        ask = partial(measure, measures=measures, of=of, group=group, variable=variable)
+        values = {name: ask(member, positive=positive) for name, member in evidence.items()}
+        return _side_by_side(values, dim)
+    if isinstance(evidence, xr.DataTree) and EVIDENCE_GROUP in evidence.children:
+        return _draws_of_fit(evidence, measures, of, group, variable)
+    if type_of(evidence) in (COUNTS, OUTCOMES, FIT):
+        options: dict[str, Any] = {"of": of, "group": group, "variable": variable}
+        return measure_cells(evidence, measures, **options, positive=positive)  # type: ignore[arg-type]
+    measures = usual_measures(evidence) if measures is None else measures
+    posterior, of = select_estimand(posterior_of(evidence, positive=positive), of)
+    kernels = resolve_measures(posterior, measures)
+    templates = [posterior.measure_template(kernel) for kernel in kernels]
+    points = [posterior.point(kernel, of) for kernel in kernels]
+    return xr.Dataset(
+        {
+            template.name: template.to_dataarray(point)
+            for template, point in zip(templates, points, strict=True)
+        }
+    )
+
+
+def _draws_of_fit(tree, measures, of, group, variable):
+    """Return the draws of measures of a fit that has no cell probabilities."""
+    if group != "posterior" or variable is not None:
+        got = f"group={group!r}, variable={variable!r}"
+        todo = "leave group and variable out"
+        allowed = "draws of the posterior"
+        raise fail("a fit without cell probabilities has no other draws", got, allowed, todo)
+    fitted = FittedMeasures(tree)
+    posterior, of = select_estimand(fitted, of)
+    kernels = resolve_measures(posterior, usual_measures(tree) if measures is None else measures)
+    sampled = tree["posterior"].to_dataset()
+    lead = {dim: sampled.sizes[dim] for dim in ("chain", "draw")}
+    values_of_kernels = posterior.draw(kernels, fitted.size, np.random.default_rng(0), of=of)
+    draws = {}
+    for kernel, values in zip(kernels, values_of_kernels, strict=True):
+        template = posterior.measure_template(kernel)
+        coords = {**template.coords, **{dim: sampled[dim].variable for dim in lead}}
+        shape = (*lead.values(), *values.shape[1:])
+        dims = (*lead, *template.dims)
+        draws[template.name] = xr.DataArray(values.reshape(shape), coords, dims)
+    return xr.Dataset(draws)
+
+
+def _side_by_side(values, dim):
+    """Return the measures of several members along a dim; coords that differ are along it too."""
+    if not values:
+        raise fail("no evidence", {}, "one or more", 'pass {"a": counts_a, "b": counts_b}')
+    for name, of_member in values.items():
+        if dim in of_member.dims:
+            todo = 'name what the mapping is of, such as dim="data_set"'
+            raise fail(f"{name} has a dim {dim} already", dim, "another name", todo)
+    class_labels = [
+        of_member["class"].values.tolist()
+        for of_member in values.values()
+        if "class" in of_member.dims
+    ]
+    if class_labels and (
+        len(class_labels) < len(values) or class_labels.count(class_labels[0]) < len(values)
+    ):
+        todo = "ask for one number of all classes, such as f1_macro, mcc or accuracy"
+        what = "a number for each class of members that have other classes"
+        raise fail(what, class_labels, "one number for each member", todo)
+    scalars = [
+        {name: coord.item() for name, coord in of_member.coords.items() if not coord.dims}
+        for of_member in values.values()
+    ]
+    members = [
+        of_member.drop_vars(names)
+        for of_member, names in zip(values.values(), scalars, strict=True)
+    ]
+    index = pd.Index(list(values), name=dim, dtype=object)
+    joined = xr.concat(members, index, join="outer", fill_value=np.nan)
+    for name in set.intersection(*map(set, scalars)):
+        of_members = [of_member[name] for of_member in scalars]
+        is_common = of_members.count(of_members[0]) == len(of_members)
+        joined = joined.assign_coords({name: of_members[0] if is_common else (dim, of_members)})
+    return joined
