@@ -4,12 +4,16 @@ import contextlib
 import io
 import os
 import re
+import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import pandas as pd
+from golden_documents import without_version
+from golden_saved import LEDGER, MONITORED
 
 ENVIRONMENT = {"COLUMNS": "120", "TERM": "dumb", "NO_COLOR": "1"}
 CELLS = "--tp 65 --fn 15 --fp 35 --tn 30"
@@ -101,8 +105,119 @@ COMMANDS = {
     "study": ["nonsense", "wang-2015 --table 2"],
     "report": [f"p.csv {PREDICTIONS} --predicted one -m nonsense -o r.html"],
 }
+# Every command with every type of evidence that it takes.
+BOTH = f"{FIRST} --predicted two"
+CLASSES = "p3.csv --actual y"
+RATERS = "raters.csv --raters ann,bob,eve --predicted model --positive 1"
+JUDGED = "labels.csv --actual y --positive 1 --predicted two --judge one"
+RESULTS = "results.csv --data-set data"
+MARKS = "one.csv --item item --score mark --range 1,5"
+TWO = "marks.csv --item item --score mark --range 1,5 --system s"
+TAGS = "tags.csv --actual tags --predicted one"
+ATTEMPTS = "a2.csv --item q --correct c"  # with --system s
+M = "--store m.db"
+BY_TYPE = [
+    # counts
+    "summary table.csv",
+    "summary table.csv -m accuracy --format json",
+    f"summary {CLASSES} --predicted one",
+    f"summary p.csv {BOTH} -m recall -m f1",
+    f"summary p.csv {FIRST} --abstain 9 -m coverage -m recall",
+    f"summary {CLASSES} --predicted one -m accuracy --weights n --weights-are counts",
+    f"prob-above p.csv {FIRST} -m recall --threshold 0.8",
+    f"check {CLASSES} --predicted one --require accuracy>0.5",
+    f"check p.csv {BOTH} --require f1[classifier=one]>0.7",
+    f"check p.csv {FIRST} --fold k --require recall>0.5",
+    "plan --measure f1 --pilot 20,5,5,20 --width 0.2",
+    f"report p.csv {FIRST} -m recall -o r.md",
+    # classifiers on the same examples
+    f"compare {CLASSES} --predicted one --predicted two -m accuracy",
+    f"compare p.csv {BOTH} --group g -m recall",
+    f"ranks {CLASSES} --predicted one --predicted two -m f1_macro",
+    f"gap p.csv {BOTH} --group g -m recall",
+    f"report p.csv {BOTH} -m recall -o r.md",
+    # partly labelled
+    f"summary {JUDGED} -m recall -m prevalence",
+    f"compare {JUDGED} --predicted three -m recall",
+    f"report {JUDGED} -m recall -o r.md",
+    # raters
+    f"summary {RATERS} -m recall",
+    # results on data sets
+    f"compare {RESULTS}",
+    f"ranks {RESULTS}",
+    f"report {RESULTS} -o r.md",
+    # scores and probabilities
+    f"curve p.csv {PREDICTIONS} --score s --kind threshold",
+    f"curve p.csv {PREDICTIONS} --score s --score r",
+    f"curve p.csv {PREDICTIONS} --score s --fold k",
+    f"calibration p.csv {PREDICTIONS} --probability r --fold k",
+    f"calibration p.csv {PREDICTIONS} --probability r --group g -m brier",
+    f"decide p.csv {PREDICTIONS} --probability r --miss 2 --false-alarm 1",
+    f"report p.csv {PREDICTIONS} --score s -o r.md",
+    f"report p.csv {PREDICTIONS} --probability r -o r.md",
+    # attempts
+    f"attempts {ATTEMPTS}",
+    f"attempts {ATTEMPTS} --system s -m pass_at(2)",
+    f"attempts {ATTEMPTS} --system s --compare -m mean",
+    f"attempts {ATTEMPTS} --system s --ranks -m mean",
+    f"attempts {ATTEMPTS} --group text -m mean",
+    f"attempts {ATTEMPTS} --require mean>0.2",
+    f"attempts {ATTEMPTS} --system s --report r.md",
+    # item scores
+    f"items {MARKS}",
+    f"items {TWO} -m mean -m median --format json",
+    f"items {TWO} -m mean --compare",
+    f"items {TWO} -m mean --ranks",
+    f"items {MARKS} -m mean --group text",
+    f"items {MARKS} -m mean --by kind",
+    f"items {MARKS} --require mean>2",
+    f"items {MARKS} --width 0.3",
+    f"items {TWO} --report r.md",
+    # several labels
+    f"multilabel {TAGS}",
+    f"multilabel {TAGS} -m f1_samples -m f1 --format json",
+    f"multilabel {TAGS} --predicted two --compare -m f1_micro",
+    f"multilabel {TAGS} --predicted two --ranks -m f1_micro",
+    f"multilabel {TAGS} --group text -m f1_micro",
+    f"multilabel {TAGS} --require f1_micro>0.5",
+    f"multilabel {TAGS} --report r.md",
+    # A ledger of every type of batches, one command after the other; and that of version 0.1.0.
+    f"monitor add p.csv {M} --classifier counts --batch 1 --at 2026-01-01 {FIRST}; "
+    f"monitor add {CLASSES} {M} --classifier classes --new --batch 1 --at 2026-01-01 "
+    "--predicted one; "
+    f"monitor add p.csv {M} --classifier odds --new --batch 1 --at 2026-01-01 {PREDICTIONS} "
+    "--probability r; "
+    f"monitor add one.csv {M} --classifier marks --new --batch 1 --at 2026-01-01 --score mark "
+    "--range 1,5; "
+    f"monitor add {TAGS} {M} --classifier tags --new --batch 1 --at 2026-01-01 --separator ;; "
+    f"monitor status {M}",
+    f"monitor challenge p.csv {M} --batch 1 --actual y --positive 1 --champion two "
+    f"--challenger one --measure f1; monitor challenge {M}",
+    *(
+        f"monitor {command}"
+        for command in (
+            "verify --store saved.db",
+            "status --store saved.db",
+            *(
+                f"{command} --store saved.db --classifier {name}"
+                for name in MONITORED
+                for command in ("history", "alarms", "incidents")
+                if (name, command) not in (("sides", "incidents"), ("topics", "incidents"))
+            ),
+            "acknowledge --store saved.db --classifier spam --note seen",
+            "acknowledge --store saved.db --classifier tags --floor f1_micro=0.9",
+            "notify --store saved.db --classifier marks --log --dry-run",
+            "challenge --store saved.db --name duel",
+            "export --store saved.db",
+            "backup --store saved.db copy.db",
+            "roll-up --store saved.db copy.db --before 2026-01-06; monitor status --store copy.db",
+        )
+    ),
+    "report --store saved.db --classifier spam -o r.md",
+    "report --store saved.db --classifier marks -o r.md",
+]
 SAMPLED = {"attempts", "calibration", "compare", "curve", "decide", "gap", "heterogeneity", "label"}
-SAMPLED |= {"ranks", "slices", "summary"}
+SAMPLED |= {"ranks", "slices", "summary", "report", "items", "multilabel"}
 
 
 def write_files(folder: Path) -> None:
@@ -129,10 +244,53 @@ def write_files(folder: Path) -> None:
     chance = rng.beta(1, 1, 20)[items]
     answers = {"q": items, "c": (rng.random(80) < chance).astype(int)}
     pd.DataFrame(answers).to_csv(folder / "a.csv", index=False)
+    write_files_of_other_types(folder)
+
+
+def write_files_of_other_types(folder: Path) -> None:
+    """Write a confusion table, three classes, raters, results, item scores and several labels."""
+    rng = np.random.default_rng(32)
+    (folder / "table.csv").write_text("actual,a,b,c\na,40,6,1\nb,5,30,2\nc,1,4,22\n")
+    actual = rng.integers(0, 3, 90)
+    answers = {k: np.where(rng.random(90) < p, rng.integers(0, 3, 90), actual)
+               for k, p in (("one", 0.2), ("two", 0.4))}  # fmt: skip
+    names = np.array(["art", "law", "sport"])
+    three = {"y": names[actual]} | {k: names[v] for k, v in answers.items()}
+    three["n"] = 1 + np.arange(90) % 3
+    pd.DataFrame(three).to_csv(folder / "p3.csv", index=False)
+    truth = rng.random(80) < 0.4
+    right = {"ann": 0.9, "bob": 0.85, "eve": 0.8, "model": 0.8}
+    votes = {k: np.where(rng.random(80) < p, truth, ~truth).astype(int) for k, p in right.items()}
+    pd.DataFrame(votes).to_csv(folder / "raters.csv", index=False)
+    rows = [(f"set {i}", c, f, round(v + rng.normal(0, 0.03), 4)) for i in range(4)
+            for c, v in {"a": 0.8, "b": 0.83}.items() for f in range(3)]  # fmt: skip
+    columns = ["data", "classifier", "fold", "accuracy"]
+    pd.DataFrame(rows, columns=columns).to_csv(folder / "results.csv", index=False)
+    place = np.tile(np.arange(24), 2)
+    marks = {"item": place, "s": np.repeat(["u", "v"], 24), "mark": rng.integers(1, 6, 48)}
+    marks |= {"text": place // 4, "kind": np.where(place % 2, "odd", "even")}
+    pd.DataFrame(marks).to_csv(folder / "marks.csv", index=False)
+    pd.DataFrame(marks).head(24).to_csv(folder / "one.csv", index=False)
+    labels, has = np.array(list("xyz")), rng.random((60, 3)) < 0.5
+    tags = {"tags": has, "one": has ^ (rng.random(has.shape) < 0.2)}
+    tags |= {"two": has ^ (rng.random(has.shape) < 0.3)}
+    fields = {name: [";".join(labels[row]) for row in rows] for name, rows in tags.items()}
+    pd.DataFrame(fields | {"text": np.arange(60) // 6}).to_csv(folder / "tags.csv", index=False)
+    item = np.repeat(np.arange(12), 4)
+    attempts = {"q": item, "c": (rng.random(48) < item / 12).astype(int), "text": item // 2}
+    parts = [pd.DataFrame(attempts).assign(s=name, c=rng.permutation(attempts["c"]))
+             for name in "uv"]  # fmt: skip
+    pd.concat(parts).to_csv(folder / "a2.csv", index=False)
+    with closing(sqlite3.connect(folder / "saved.db")) as connection:
+        connection.executescript(LEDGER.read_text(encoding="utf-8"))
 
 
 def run(commands: str) -> str:
-    """Return exit code, output and errors of command lines, run one by one in a new folder."""
+    """
+    Return exit code, output and errors of command lines, run one by one in a new folder.
+
+    Reports are printed after the output of the command that writes them.
+    """
     from bayescm.cli import main
 
     texts = []
@@ -148,6 +306,7 @@ def run(commands: str) -> str:
                 except SystemExit as stopped:
                     code = stopped.code
             texts.append(f"exit {code}\n{out.getvalue()}--\n{errors.getvalue()}")
+            texts += [without_version(path.read_text()) for path in Path(name).glob("r.md")]
     text = "\n".join(texts).replace(name, "<folder>")
     return re.sub(r"\b[0-9a-f]{32}\b", "<hash>", text)  # hashes are of the time of writing too
 

@@ -97,7 +97,11 @@ def report(name: str, seed: int) -> str:
     evidence, keywords = REPORTS[name]()
     with tempfile.TemporaryDirectory() as folder:
         path = bcm.report(evidence, Path(folder) / "report.md", random_seed=seed, **keywords)
-        text = path.read_text(encoding="utf-8")
+        return without_version(path.read_text(encoding="utf-8"))
+
+
+def without_version(text: str) -> str:
+    """Return the text of a report without the versions of programs and the day."""
     text = re.sub(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?", "<day>", text)
     return re.sub(r"\b[\w-]+ \d+\.\d+(\.\d+)?(\.?\w+)*(?=[,.) ])", "<version>", text)
 

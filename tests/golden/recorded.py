@@ -1,6 +1,6 @@
 """Record the golden outputs: ``python tests/golden/recorded.py [PART]`` in the environment.
 
-Writes ``recorded/*.json``, one file for calls, commands, reports, pages and simulations. An output
+Writes ``recorded/*.json``, one file for each of `PARTS`. An output
 that is recorded already and differs is written only with ``--replace REASON --reference SOURCE``:
 what was recorded, what is now and the reference by other code go to ``recorded/replaced.csv``.
 Entries keep the seconds they took: ``test_golden.py`` runs the quick ones in every suite.
@@ -16,12 +16,13 @@ from pathlib import Path
 import golden_calls
 import golden_commands
 import golden_documents
+import golden_saved
 import numpy as np
 from golden_figures import differences, flatten
 
 FOLDER = Path(__file__).parent / "recorded"
 SEEDS = 8  # that Monte Carlo errors of calls are learned from
-PARTS = ("calls", "commands", "reports", "pages", "simulations")
+PARTS = ("calls", "commands", "reports", "pages", "simulations", "ledgers", "trees")
 
 
 def answers(part: str) -> dict:
@@ -30,10 +31,13 @@ def answers(part: str) -> dict:
         return {k: (call.answer, call.figures) for k, call in golden_calls.CALLS.items()}
     if part == "commands":
         lines = [f"{c} {rest}" for c, every in golden_commands.COMMANDS.items() for rest in every]
+        lines += golden_commands.BY_TYPE
         names = [f"{place:02d} {line[:70]}" for place, line in enumerate(lines)]
         kinds = [golden_commands.figures(line) for line in lines]
         runs = [lambda seed, line=line: golden_commands.run(line) for line in lines]
         return {k: (run, kind) for k, run, kind in zip(names, runs, kinds, strict=True)}
+    if part in ("ledgers", "trees"):
+        return golden_saved.LEDGERS if part == "ledgers" else golden_saved.SAVED_TREES
     if part == "reports":
         names = golden_documents.REPORTS
         return {k: (lambda seed, k=k: golden_documents.report(k, seed), "sampled") for k in names}
@@ -95,7 +99,9 @@ def _record(part, options):
         if options.only and options.only not in name:
             continue
         old = entries.get(name)
-        new = made(answer, kind, seeds=SEEDS if old is None or options.replace else 1)
+        # Command lines have the seeds of the commands, which they do not vary.
+        is_varied = part != "commands" and (old is None or options.replace)
+        new = made(answer, kind, seeds=SEEDS if is_varied else 1)
         changed = (
             differences(old["figures"], new["figures"], kind, old.get("errors", {})) if old else []
         )

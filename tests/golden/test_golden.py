@@ -2,20 +2,28 @@
 
 import copy
 
+import golden_saved
 import numpy as np
 import pytest
 import recorded
 from golden_figures import TOLERANCE, differences, flatten
 from golden_wrong import WRONG
 
+import bayescm as bcm
+
 _QUICK = 0.05  # seconds; what takes longer is run before every landing
+# One saved ledger and one saved tree are read in the plain suite.
+_ALWAYS = {"ledgers: tags, continued", "trees: item scores"}
 
 
 def _entries():
     for part in recorded.PARTS:
         for name, entry in recorded.load(part).items():
-            marks = [pytest.mark.long] if entry["seconds"] > _QUICK else []
-            yield pytest.param(part, name, entry, id=f"{part}: {name}", marks=marks)
+            id = f"{part}: {name}"
+            is_quick = entry["seconds"] <= _QUICK or id in _ALWAYS
+            yield pytest.param(
+                part, name, entry, id=id, marks=[] if is_quick else [pytest.mark.long]
+            )
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -26,6 +34,14 @@ def test_the_output_is_as_recorded(part, name, entry):
     errors = entry.get("errors", {})
     changed = differences(entry["figures"], new["figures"], entry["class"], errors)
     assert not changed, "\n".join(changed[:20])
+
+
+def test_a_saved_ledger_that_was_changed_is_noticed():
+    text = golden_saved.LEDGER.read_text(encoding="utf-8")
+    changed = text.replace('"score": [', '"score": [1.0, ', 1)
+    assert changed != text
+    with golden_saved.ledger(changed) as store:
+        assert not bcm.online.verify(store)["whole"].all()
 
 
 def test_everything_is_recorded():
