@@ -36,7 +36,7 @@ a fit                                                                its own dra
 
 ``label_error=`` names ``mislabelled``, of counts, outcomes and partly labelled evidence. A type
 with one model says so in its own file by `always`; one with several designs has a function here,
-of (evidence, keywords, members, compared, for_fit), which are described at
+of (evidence, keywords, members, compared), which are described at
 `EvidenceType.default_model`.
 """
 
@@ -63,7 +63,6 @@ def model_of_counts(
     keywords: Mapping[str, Any],
     members: str | None = None,
     compared: str | None = None,
-    for_fit: bool = False,
 ) -> DefaultModel:
     """
     Return the default model of counts.
@@ -99,7 +98,6 @@ def model_of_outcomes(
     keywords: Mapping[str, Any],
     members: str | None = None,
     compared: str | None = None,
-    for_fit: bool = False,
 ) -> DefaultModel:
     """
     Return the default model of outcomes.
@@ -121,7 +119,7 @@ def model_of_outcomes(
         if "halves" in outcomes:
             return DefaultModel("paired_folds", outcomes)
         return DefaultModel("correlated_t", outcomes, {"dim": compared})
-    if for_fit or is_compared or not set(_MODEL_OF_DIM) & set(outcomes.dims):
+    if is_compared or not set(_MODEL_OF_DIM) & set(outcomes.dims):
         return DefaultModel("paired_outcomes", outcomes)
     counts = counts_of(outcomes)
     halves = {"halves": halves_of(outcomes)} if "halves" in outcomes else {}
@@ -143,7 +141,6 @@ def model_of_partly_labelled(
     keywords: Mapping[str, Any],
     members: str | None = None,
     compared: str | None = None,
-    for_fit: bool = False,
 ) -> DefaultModel:
     """Return the default model; slices stand by themselves, whatever is asked of them."""
     usual = "transferred_errors" if "transfer" in evidence.coords else "partly_labelled"
@@ -155,10 +152,9 @@ def model_of_probabilities(
     keywords: Mapping[str, Any],
     members: str | None = None,
     compared: str | None = None,
-    for_fit: bool = False,
 ) -> DefaultModel:
     """Return the default model of probabilities; folds are averaged, which is no model of them."""
-    if "fold" in evidence and not for_fit:
+    if "fold" in evidence:
         return DefaultModel("fold_forecasts", evidence)
     if "group" in evidence:
         return DefaultModel("hierarchical_calibration", evidence)
@@ -171,7 +167,6 @@ def model_of_item_scores(
     keywords: Mapping[str, Any],
     members: Hashable | None = None,
     compared: Hashable | None = None,
-    for_fit: bool = False,
 ) -> DefaultModel:
     """Return the model of slices that are partially pooled where these are asked for."""
     pooled = members in slice_dims(evidence)

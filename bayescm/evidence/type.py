@@ -52,10 +52,9 @@ class EvidenceType:
     canonical : callable
         Checks the evidence, and returns it with its dims and labels in order.
     default_model : callable
-        From (evidence, keywords, members, compared, for_fit) to a `DefaultModel`. ``members`` is
-        the dim whose members are asked for, partially pooled, and ``compared`` the dim whose
-        members are compared, each None where there is none. ``for_fit`` says that the model is for
-        a tree of draws, and so must be one of PyMC, of the evidence as it is.
+        From (evidence, keywords, members, compared) to a `DefaultModel`. ``members`` is the dim
+        whose partially pooled members are the estimand, and ``compared`` is the dim whose members
+        are compared. Each is None if there is no such dim.
     default_measures : callable
         From the evidence to the names of the measures worth a row where none is asked for; empty
         where none is usual.
@@ -101,7 +100,7 @@ class EvidenceType:
 def always(model: str | Callable) -> Callable[..., DefaultModel]:
     """Return the `default_model` of a type that has one model, whatever is asked of it."""
 
-    def default_model(evidence, keywords, members=None, compared=None, for_fit=False):
+    def default_model(evidence, keywords, members=None, compared=None):
         return DefaultModel(model, evidence)
 
     return default_model

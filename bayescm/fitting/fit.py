@@ -16,10 +16,12 @@ from bayescm.evidence.type import EVIDENCE_GROUP
 from bayescm.evidence.types import FIT, type_of
 from bayescm.fitting import nuts as sampling
 from bayescm.fitting import posterior_for, tree
+from bayescm.measures.labelled import of_variable
 from bayescm.validate import check_choice, check_seed, check_whole, fail
 
 # Numbers in one variable of a tree: 1.6 GB.
 _LARGEST = 2e8
+_NO_MODEL = "there is no PyMC model of this evidence, and so no likelihood"
 # Down to this concentration in an empty cell NUTS gave the right quantiles; at 0.01 it did not.
 _SMALLEST = 0.02
 
@@ -130,15 +132,22 @@ def fit(
     evidence = with_positive_class(evidence, positive)
     if concentration is not None:
         keywords = {"concentration": concentration, **keywords}
+    if model is None:
+        model, evidence, design = entry.default_model(evidence, keywords)
+        entry, keywords = type_of(evidence), {**design, **keywords}
     canonical, function, aligned = posterior_for.prepare(entry, evidence, model, keywords)
     values, whole_counts = entry.values(canonical), entry.is_whole(canonical)
     _check_sizes(values, draws=draws, chains=chains, tune=tune)
-    # Models do not validate: the direct posterior judges the keywords for either road.
+    # Models do not validate: the direct posterior checks the keywords, however it is sampled.
     posterior = posterior_for.direct_posterior(function, evidence, keywords, direct)
+    seed = check_seed(random_seed)
     if posterior is not None and not posterior.has_model:
-        todo = "ask interval(), compare() or curves of the evidence, which need no tree"
-        allowed = "counts of groups, outcomes of one data set, scores of two classes"
-        raise fail("no PyMC model of this evidence", dict(canonical.sizes), allowed, todo)
+        if method == "nuts":
+            todo = "leave method out: the direct posterior needs no PyMC model"
+            what = f"{posterior_for.name_of(function)} has no PyMC model of this evidence"
+            raise fail(what, dict(canonical.sizes), "method='auto' or 'direct'", todo)
+        attrs = _described(function, keywords) | {"random_seed": seed}
+        return _tree_of_measures(posterior, entry, canonical, (chains, draws), attrs)
     if posterior is not None:
         name = posterior_for.name_of(function)
         posterior_for.warn_of_design(posterior, canonical, name, stacklevel=3)
@@ -152,7 +161,8 @@ def fit(
     attrs |= {"sampling_method": used, "sampling_reason": why}
     if "effective" in getattr(canonical, "coords", ()):  # of which the tree has the sums alone
         attrs |= {"weights": "importance"}
-    seeds = np.random.SeedSequence(check_seed(random_seed)).spawn(2)
+    attrs |= {"random_seed": seed}
+    seeds = np.random.SeedSequence(seed).spawn(2)
     if directly:
         groups = _draw(posterior, built, chains, draws, seeds[0])
     else:
@@ -171,6 +181,35 @@ def fit(
     if not entry.has_cells:
         drawn[EVIDENCE_GROUP] = xr.DataTree(to_dataset(canonical))
     return tree.by_unit(drawn, posterior) if posterior is not None else drawn
+
+
+def _tree_of_measures(posterior, entry, evidence, shape, attrs):
+    """
+    Return a tree of the usual measures, for evidence without a PyMC model.
+
+    The tree holds the evidence, from which other measures are drawn.
+    """
+    chains, draws = shape
+    measured = posterior.measured or entry.default_measures(evidence)
+    kernels = of_variable(measured, posterior.measured_variable)
+    kernels = [posterior.bound(kernel) for kernel in kernels]
+    started = time.perf_counter()
+    rng = np.random.default_rng(attrs["random_seed"])
+    arrays = posterior.draw_in_parts(kernels, chains * draws, rng)
+    lead = {"chain": np.arange(chains), "draw": np.arange(draws)}
+    sampled = xr.Dataset(attrs=tree.ORIGIN | attrs)
+    for kernel, values in zip(kernels, arrays, strict=True):
+        template = posterior.measure_template(kernel)
+        coords = {**{dim: xr.Variable(dim, labels) for dim, labels in lead.items()}}
+        coords |= template.coords
+        shaped = values.reshape(chains, draws, *values.shape[1:])
+        sampled[kernel.__name__] = xr.DataArray(shaped, coords, (*lead, *template.dims))
+    attrs |= {"sampling_method": posterior.sampling_method}
+    attrs |= {"sampling_reason": "there is no PyMC model of this evidence"}
+    sampled.attrs |= attrs | {"sampling_time": time.perf_counter() - started}
+    groups = {"/": xr.Dataset(attrs=attrs | {tree.WHY_NO_LOG_LIKELIHOOD: _NO_MODEL})}
+    groups |= {"posterior": sampled, EVIDENCE_GROUP: to_dataset(evidence)}
+    return xr.DataTree.from_dict(groups)
 
 
 def _untraced(model):

@@ -27,7 +27,16 @@ from bayescm.evidence.types import type_of
 from bayescm.fitting.nuts import NOT_CONVERGED
 from bayescm.measures.labelled import measure_cells
 from bayescm.posteriors.base import CountsPosterior, LabelTemplate, Posterior
+from bayescm.posteriors.correlated_t import correlated_t
+from bayescm.posteriors.fold_forecasts import FoldForecasts
+from bayescm.posteriors.grouped_outcomes import grouped_outcomes
 
+# Posteriors without a PyMC model of the same name.
+WITHOUT_MODEL: dict[str, Callable] = {
+    "correlated_t": correlated_t,
+    "fold_forecasts": FoldForecasts,
+    "grouped_outcomes": grouped_outcomes,
+}
 # Models of counts, whose plug-in estimate depends on the counts and on a known prevalence alone.
 _OF_COUNTS = (
     "averaged_folds",
@@ -246,8 +255,9 @@ class FittedMeasures(TreeDraws):
     """
     The posterior of a fit whose measures are not functions of cell probabilities.
 
-    Its labels, point estimates and cautions are those of the direct posterior of the evidence that
-    the tree holds, and its draws are those of the measures given the variables of the tree.
+    Labels, point estimates and cautions come from the direct posterior of the evidence in the tree.
+    If the draws of the tree are direct, so are the draws of the measures. If NUTS sampled the tree,
+    measures are drawn given its variables.
 
     Parameters
     ----------
@@ -303,9 +313,30 @@ class FittedMeasures(TreeDraws):
         return self.direct.point(measure, of)
 
     def values(self, measures: Sequence[Callable], of: str, n: Any) -> list[np.ndarray]:
-        """Return the draws (size, ..., [C]) of measures, given the variables of the tree."""
-        variables = self.variables(self.size, np.random.default_rng(0))
-        return self.direct.draw_given(variables, measures, np.random.default_rng(0), of=of, n=n)
+        """Return the draws (size, ..., [C]) of measures."""
+        rng = np.random.default_rng(self.tree.attrs.get("random_seed", 0))
+        if self._directly:
+            return self.direct.draw_in_parts(measures, self.size, rng, of=of, n=n)
+        return self.direct.draw_given(self.variables(self.size, rng), measures, rng, of=of, n=n)
+
+    @property
+    def _directly(self):
+        """Return whether the draws of the tree are direct, and not from NUTS."""
+        return self.tree.attrs.get("sampling_method", "nuts") != "nuts"
+
+    def distributions(self, measures: Sequence[Callable], **options: Any) -> list[Distribution]:
+        """Return the distributions of the draws; results have differences only."""
+        if self.direct.measured:
+            return self.direct.distributions(measures, **options)
+        return super().distributions(measures, **options)
+
+    def exact_difference(
+        self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
+    ) -> Any:
+        """Return the difference of two classifiers on several data sets, or None."""
+        if self.direct.measured and self._directly:
+            return self.direct.exact_difference(measure, first, second, of=of)
+        return None
 
     def by(self, dim: str) -> Posterior:
         """Return the posterior of each member of a dimension, such as each slice."""
@@ -321,10 +352,10 @@ def _direct_posterior(tree):
     """
     evidence = evidence_of(tree)
     name = tree.attrs.get("model")
+    if name not in (*posteriors.__all__, *WITHOUT_MODEL):
+        name = type_of(evidence).default_model(evidence, {}).model
+    function: Any = WITHOUT_MODEL.get(name) or getattr(posteriors, name)
     keywords = json.loads(tree.attrs.get("model_keywords", "{}"))
-    if name not in posteriors.__all__:
-        name = type_of(evidence).default_model(evidence, {}, for_fit=True).model
-    function = getattr(posteriors, name)
     parameters = inspect.signature(function).parameters
     known = {
         key: tuple(value) if isinstance(value, list) else value

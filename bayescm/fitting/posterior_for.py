@@ -14,20 +14,11 @@ from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.trees import with_positive_class
 from bayescm.evidence.type import EvidenceType
 from bayescm.evidence.types import type_of
-from bayescm.fitting.fitted import fitted_posterior
+from bayescm.fitting.fitted import WITHOUT_MODEL, fitted_posterior
 from bayescm.posteriors.base import Posterior, shares_of
-from bayescm.posteriors.correlated_t import correlated_t
-from bayescm.posteriors.fold_forecasts import FoldForecasts
-from bayescm.posteriors.grouped_outcomes import grouped_outcomes
 from bayescm.validate import check_keywords, fail, suggest
 
-# Posteriors that no PyMC model has the name of.
-_WITHOUT_MODEL: dict[str, Callable] = {
-    "correlated_t": correlated_t,
-    "fold_forecasts": FoldForecasts,
-    "grouped_outcomes": grouped_outcomes,
-    "fit": fitted_posterior,
-}
+_WITHOUT_MODEL: dict[str, Callable] = {**WITHOUT_MODEL, "fit": fitted_posterior}
 _PYMC_MODEL = ("pymc.model.core", "Model")
 
 
@@ -206,14 +197,19 @@ def members_of(
 
 
 def prepare(
-    entry: EvidenceType, evidence: Any, model: str | Callable | None, keywords: dict[str, Any]
+    entry: EvidenceType, evidence: Any, model: str | Callable, keywords: dict[str, Any]
 ) -> tuple[Any, Callable, dict[str, Any]]:
-    """Return canonical evidence, the function of the model, and its keywords in the same order."""
+    """
+    Return canonical evidence, the function of the model, and its keywords in the same order.
+
+    The function returns a ``pymc.Model``, or a posterior if there is no PyMC model.
+    """
+    canonical = entry.canonical(evidence)
+    if isinstance(model, str) and model in WITHOUT_MODEL:
+        check_keywords(WITHOUT_MODEL[model], keywords)
+        return canonical, WITHOUT_MODEL[model], keywords
     import bayescm.models as models
 
-    canonical = entry.canonical(evidence)
-    if model is None:
-        model = entry.default_model(canonical, keywords, for_fit=True).model
     if isinstance(model, str):
         if model not in models.__all__:
             todo = suggest(model, models.__all__)
@@ -283,7 +279,8 @@ def direct_posterior(
     TypeError
         If ``direct`` returns no posterior.
     """
-    form = direct or _direct_form(model)
+    without_model = model if model in WITHOUT_MODEL.values() else None
+    form = direct or without_model or _direct_form(model)
     if form is None:
         return None
     parameters = inspect.signature(form).parameters
@@ -324,5 +321,8 @@ def obstacle(model: Callable, keywords: dict[str, Any], direct: Callable | None 
 
 def name_of(model: Callable) -> str:
     """Return the name of a model: short for one of the catalogue, with its module for another."""
+    for name, function in WITHOUT_MODEL.items():
+        if function is model:
+            return name
     name = getattr(model, "__qualname__", repr(model))
     return name if _is_ours(model) else f"{getattr(model, '__module__', '?')}.{name}"

@@ -209,8 +209,6 @@ class Posterior:
     estimands : mapping of str to str
         The values of ``of`` that it answers, and the variable that each is read off; what they
         mean is said at the head of this file.
-    has_model : bool
-        Whether there is a PyMC model of the same evidence, so that `fit` makes a tree of it.
     cell_prior : bool
         Whether ``concentration`` is pseudo-counts of the cells.
     knows_groups : bool
@@ -236,7 +234,6 @@ class Posterior:
     pooled_dims: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
     estimands: Mapping[str, str] = {"parameter": "theta", "predictive": "theta"}
-    has_model: bool = True
     cell_prior: bool = True
     knows_groups: bool = False
     knows_weights: bool = False
@@ -258,6 +255,11 @@ class Posterior:
     def batch(self) -> xr.DataArray:
         """The number of examples of every member of the batch."""
         raise NotImplementedError
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a PyMC model of the same evidence."""
+        return True
 
     @property
     def observed(self) -> xr.DataArray:

@@ -38,6 +38,7 @@ class FoldForecasts(OfForecasts):
     on multiple data sets. Machine Learning 100, 285-304. doi:10.1007/s10994-015-5486-z
     """
 
+    has_model = False
     estimands = {"parameter": "mean over folds"}  # noqa: RUF012
     how = "correlated t"
     sampling_method = "closed form"

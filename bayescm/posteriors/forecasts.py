@@ -30,6 +30,9 @@ _AT_ONCE, _LARGEST = 2e7, 1e8  # numbers held at once, and drawn in all
 _FEW_APART, _SHARE_APART = 35, 0.4
 
 
+_FEWEST_FORECASTS = 3  # different ones, that the PyMC model of a calibration curve needs
+
+
 class OfForecasts(Posterior):
     """
     The posterior of the forecasts of one or more classifiers on the same examples.
@@ -48,6 +51,11 @@ class OfForecasts(Posterior):
     evidence: xr.Dataset
     probability: np.ndarray
     weight: np.ndarray
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a PyMC model: of one classifier whose forecasts differ."""
+        return len(self.probability) == 1 and len(np.unique(self.probability)) >= _FEWEST_FORECASTS
 
     def population(self, size: int, rng: np.random.Generator) -> Any:
         """Draw the population of forecasts and outcomes."""

@@ -194,6 +194,31 @@ class HierarchicalDifferences(Posterior):
         factor = vectors * np.sqrt(np.maximum(values, 0))
         return means.mean(axis=1) + rng.standard_normal((size, number)) @ factor.T
 
+    def draw_given(
+        self,
+        variables: Mapping[str, np.ndarray],
+        measures: Sequence[Callable],
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """
+        Return levels (size, J) whose differences fit those of the pairs best, by least squares.
+
+        The levels of two classifiers differ by exactly the difference of their pair.
+        """
+        differences = variables["location"]
+        if self.estimands[of] == "new":
+            freedom = 2 + variables["excess"]
+            differences = differences + variables["spread"] * rng.standard_t(freedom)
+        first, second = np.transpose(list(self.pairs_of))
+        levels = np.zeros((len(differences), len(self.names)))
+        for pair, (minuend, subtrahend) in enumerate(zip(first, second, strict=True)):
+            levels[:, minuend] += differences[:, pair] / len(self.names)
+            levels[:, subtrahend] -= differences[:, pair] / len(self.names)
+        return [measure(levels) for measure in measures]
+
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return those of one measure: levels are of ranks only, differences are not drawn."""
         return super().draws_by_default(of)

@@ -168,6 +168,11 @@ class ItemScores(SlicedItems):
         else:
             self.estimands = {of: name for of, name in self.estimands.items() if of != "finite"}
 
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a PyMC model: of one system, without clusters, weights and judge."""
+        return super().has_model and not self.importance and self.judge is None
+
     # Labels
 
     @property

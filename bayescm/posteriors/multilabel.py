@@ -135,6 +135,11 @@ class Multilabel(SlicedItems):
         self.weighted = "weight" in self.evidence
         self.estimands = self.weights.estimands
 
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a PyMC model: of labels of one system, without clusters and weights."""
+        return super().has_model and self.unit == "example" and not self.weighted
+
     # Labels
 
     @property

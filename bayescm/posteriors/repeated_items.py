@@ -238,6 +238,7 @@ class SingleAnswers(SlicedItems):
 
     measured_variable = "attempts"
     estimands = ESTIMANDS
+    has_model = False  # which has no rates: one attempt does not show how items differ
     how = "draws of the shares of items by the Bayesian bootstrap"
     reach = 1
 
@@ -411,6 +412,11 @@ class RepeatedItems(Posterior):
     def caveats(self, of: str = "parameter") -> list[str]:
         """Say that few items tell little of others."""
         return _few_items(self.n_right.shape[1], self.concentration, self.estimands[of])
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a PyMC model: of one system, on items that do not come in groups."""
+        return self.names is None and self.group is None
 
     @property
     def observed(self):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.clusters_and_slices import items_of_slices, slice_dims
+from bayescm.evidence.clusters_and_slices import clusters_of, items_of_slices, slice_dims
 from bayescm.posteriors.base import LabelTemplate, Posterior
 
 # Fewer effective items in which two systems differ are warned of, where they differ by unequal
@@ -69,6 +69,12 @@ class SlicedItems(Posterior):
         for dim in slice_dims(self.evidence):
             template = template.append_dim(dim, self.evidence[dim].values)
         return template if self.names is None else template.append_dim("classifier", self.names)
+
+    @property
+    def has_model(self) -> bool:
+        """Whether the evidence is one system on items drawn one by one, as the PyMC model is."""
+        plain = self.names is None and not slice_dims(self.evidence)
+        return plain and clusters_of(self.evidence, self.unit) is None
 
     def distance(self, first: int, second: int) -> np.ndarray | None:
         """Return how far two systems are apart in each item; None where it does not matter."""

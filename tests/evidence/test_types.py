@@ -114,21 +114,19 @@ DESIGNS = [
     (bcm.at_prevalence(SICK, 0.1), None, None, "fixed_totals"),
     (OUTCOMES, None, "classifier", "paired_outcomes"),
     (OF_FOLDS, None, None, "hierarchical_folds"),
-    (OF_FOLDS, "fit", None, "paired_outcomes"),
     (OF_FOLDS, None, "classifier", "correlated_t"),
     (OF_FOLDS, None, "fold", "paired_outcomes"),
     (OF_GROUPS, None, "classifier", "paired_outcomes"),
     (OF_GROUPS, None, "group", "hierarchical_groups"),
     (PARTLY, "group", None, "partly_labelled"),
     (IN_FOLDS, None, None, "fold_forecasts"),
-    (IN_FOLDS, "fit", None, "calibration"),
 ]
 
 
 @pytest.mark.parametrize(("evidence", "members", "compared", "model"), DESIGNS)
 def test_the_default_model_of_a_design(evidence, members, compared, model):
-    asked = {"for_fit": True} if members == "fit" else {"members": members, "compared": compared}
-    assert type_of(evidence).default_model(evidence, {}, **asked).model == model
+    default_model = type_of(evidence).default_model
+    assert default_model(evidence, {}, members=members, compared=compared).model == model
 
 
 @pytest.mark.parametrize("evidence", [SICK, OUTCOMES, PARTLY, FOLDS])

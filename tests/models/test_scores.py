@@ -52,9 +52,13 @@ def test_nuts_refuses_concentrations_it_gets_wrong():
         bcm.fit(evidence, method="nuts")
 
 
-def test_folds_have_no_pymc_model():
+def test_folds_have_no_pymc_model_and_direct_draws():
+    folds = bcm.from_scores(ACTUAL, SCORE, fold=np.arange(10) % 2)
     with pytest.raises(ValueError, match="no PyMC model"):
-        bcm.fit(bcm.from_scores(ACTUAL, SCORE, fold=np.arange(10) % 2))
+        bcm.fit(folds, method="nuts")
+    tree = bcm.fit(folds, draws=100)
+    assert tree.attrs["sampling_method"] != "nuts"
+    assert set(tree["posterior"].data_vars) == {"auc", "average_precision"}
 
 
 @pytest.mark.parametrize(

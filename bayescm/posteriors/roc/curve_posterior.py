@@ -98,7 +98,7 @@ class CurvePosterior(Posterior):
         return self.evidence["class"].values.tolist() if "class" in self.evidence.dims else []
 
     @property
-    def has_model(self) -> bool:  # type: ignore[override]
+    def has_model(self) -> bool:
         """Whether there is a PyMC model: of one sample of two classes."""
         return len(self.samples) == 1 and not self.classes
 

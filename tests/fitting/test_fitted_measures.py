@@ -1,0 +1,93 @@
+"""Fits whose measures are not functions of cell probabilities."""
+
+import arviz as az
+import every_call
+import numpy as np
+import pytest
+
+import bayescm as bcm
+
+LABELS = [{"x"}, {"x", "y"}, {"y"}, set()] * 3
+OTHER = [{"x"}, {"y"}, {"y"}, {"x"}] * 3
+RNG = np.random.default_rng(4)
+EVIDENCE = every_call.evidence() | {
+    "item scores": bcm.from_item_scores(RNG.random(12), range=(0, 1)),
+    "item scores of two": bcm.from_item_scores(
+        {"a": RNG.random(12), "b": RNG.random(12)}, range=(0, 1)
+    ),
+    "item scores in clusters": bcm.from_item_scores(
+        RNG.random(12), range=(0, 1), group=np.arange(12) // 2
+    ),
+    "several labels": bcm.from_multilabel(LABELS, OTHER),
+    "several labels of two": bcm.from_multilabel(LABELS, {"a": OTHER, "b": LABELS}),
+    "item counts": bcm.from_item_counts(tp=[1, 2, 3], fp=[0, 1, 0], fn=[1, 0, 0]),
+    "attempts of two": bcm.from_attempts(
+        {"a": RNG.integers(0, 2, (12, 5)), "b": RNG.integers(0, 2, (12, 5))}
+    ),
+}
+FITTED = [
+    "scores",
+    "scores of several",
+    "scores of three",
+    "scores of folds",
+    "probabilities",
+    "probabilities of several",
+    "attempts",
+    "attempts of two",
+    "item scores",
+    "item scores of two",
+    "item scores in clusters",
+    "several labels",
+    "several labels of two",
+    "item counts",
+]
+QUICK = {"draws": 1000, "chains": 2, "random_seed": 3}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", FITTED)
+def test_a_fit_has_the_summary_of_its_evidence(name, tmp_path):
+    tree = bcm.fit(EVIDENCE[name], **QUICK)
+    fitted, expected = bcm.summary(tree), bcm.summary(EVIDENCE[name])
+    assert fitted["measure"].tolist() == expected["measure"].tolist()
+    np.testing.assert_allclose(fitted["point"], expected["point"])
+    sd = np.maximum(expected["sd"].to_numpy(float), 1e-3)
+    # 2,000 draws: five Monte Carlo standard errors, of means and of two quantiles (3.2 per sd).
+    assert (np.abs(fitted["mean"] - expected["mean"]) < 5 * sd / np.sqrt(2000) + 1e-9).all()
+    assert (np.abs(fitted["upper"] - expected["upper"]) < 0.45 * sd).all()
+    assert len(az.summary(tree)) > 0
+    bcm.save(tree, tmp_path / "fit.nc")
+    assert bcm.summary(bcm.load(tmp_path / "fit.nc")).equals(fitted)
+
+
+@pytest.mark.filterwarnings("ignore:a and b differ in:UserWarning")
+def test_a_fit_compares_its_systems_as_the_evidence_does():
+    evidence = EVIDENCE["item scores of two"]
+    tree = bcm.fit(evidence, draws=2000, random_seed=3)
+    fitted, expected = (bcm.compare(data, "mean") for data in (tree, evidence))
+    sd = float(expected["sd"].iloc[0])
+    assert abs(float((fitted["mean"] - expected["mean"]).iloc[0])) < 0.1 * sd
+    assert abs(float((fitted["p_better"] - expected["p_better"]).iloc[0])) < 0.05
+    assert bool(fitted["paired"].iloc[0])
+
+
+def test_a_fit_of_results_compares_as_the_results_do():
+    results = EVIDENCE["results"]
+    tree = bcm.fit(results, **QUICK)
+    assert bcm.compare(tree).equals(bcm.compare(results))
+    with pytest.raises(ValueError, match="differences between classifiers"):
+        bcm.interval(tree, "accuracy")
+
+
+def test_measure_returns_draws_with_labels():
+    tree = bcm.fit(EVIDENCE["item scores of two"], **QUICK)
+    values = bcm.measure(tree, ["mean", "quantile(0.9)"])
+    assert values["mean"].dims == ("chain", "draw", "classifier")
+    assert values["classifier"].values.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="no other draws"):
+        bcm.measure(tree, "mean", group="prior")
+
+
+def test_nuts_needs_a_pymc_model():
+    with pytest.raises(ValueError, match="item_scores has no PyMC model of this evidence"):
+        bcm.fit(EVIDENCE["item scores in clusters"], method="nuts")
