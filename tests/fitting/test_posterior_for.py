@@ -70,10 +70,10 @@ def test_pseudo_counts_of_outcomes_go_by_their_labels():
 
 def test_the_prevalence_the_evidence_carries():
     rare = bcm.at_prevalence(COUNTS, 0.01)
-    counts, function, keywords = posterior_for.prepare(COUNTS_TYPE, rare, None, {})
+    counts, function, keywords = posterior_for.prepare(COUNTS_TYPE, rare, "fixed_totals", {})
     assert function is bcm.models.fixed_totals
     assert keywords == {"prevalence": 0.01}
-    assert posterior_for.prepare(COUNTS_TYPE, rare, None, {"prevalence": 0.5})[2] == {
+    assert posterior_for.prepare(COUNTS_TYPE, rare, "fixed_totals", {"prevalence": 0.5})[2] == {
         "prevalence": 0.5
     }
     assert posterior_for.prepare(COUNTS_TYPE, rare, "dirichlet_multinomial", {})[2] == {}
