@@ -51,8 +51,8 @@ def agreement(
     Parameters
     ----------
     raters : mapping of str to array_like, shape (n,) or (n, k), or Dataset
-        Each rater's labels, missing (None, NaN, NA) where there is none; or what
-        `bayescm.from_raters` returns, the gold labels left out.
+        Each rater's labels, missing (None, NaN, NA) where there is none, also as a table that
+        `bayescm.from_raters` takes; or what that function returns, the gold labels left out.
     measures : str or sequence of str, optional
         ``"agreement"`` (the chance that two labels of an example are the same), ``"cohen_kappa"``
         (of two raters), ``"fleiss_kappa"``, ``"gwet_ac1"``, ``"krippendorff_alpha"``, and for

@@ -321,7 +321,8 @@ def correlated_t(
     Raises
     ------
     ValueError
-        If the numbers of scores differ, or are not a multiple of ``n_folds``.
+        If the numbers of scores differ, or are not a multiple of ``n_folds``, or a score is missing
+        or infinite.
 
     References
     ----------
@@ -348,6 +349,12 @@ def correlated_t(
         todo = "pass n_folds, the folds of one repeat"
         numbers = {"n_folds": n_folds, "scores": len(first)}
         raise fail("the scores do not make whole repeats", numbers, "a multiple of n_folds", todo)
+    for name, scores in (("first", first), ("second", second)):
+        if not (finite := np.isfinite(scores)).all():
+            fold = int(np.argmin(finite))
+            what = f"the {name} scores have no finite value in fold {fold} (counted from 0)"
+            todo = "complete the fold, leave its whole repeat out, or use from_results and compare"
+            raise fail(what, scores[fold], "a number for each fold", todo)
     difference = mean_difference(first - second, 1 / n_folds)
     limits, prob = check_rope(rope), check_prob(prob)
     if difference.scale == 0 and difference.location:

@@ -20,6 +20,7 @@ from scipy.special import chdtrc, fdtrc
 from scipy.stats import rankdata, studentized_range
 
 from bayescm.distributions.decision import check_rope
+from bayescm.evidence.identifiers import as_pandas, check_no_identifiers, long_form
 from bayescm.evidence.results import as_results
 from bayescm.measures.catalogue import is_loss
 from bayescm.validate import check_prob, check_seed, check_whole, fail
@@ -35,7 +36,9 @@ def friedman(results: xr.Dataset | pd.DataFrame, *, correct_ties: bool = True) -
     ----------
     results : Dataset or DataFrame
         From :func:`bayescm.from_results`, averaged over runs; or one row per data set and one
-        column per classifier, higher is better. Data sets that lack a classifier are left out.
+        column per classifier, higher is better, with the names of the data sets as index; or one
+        row per score with columns data_set, classifier and score. Data sets that lack a classifier
+        are left out.
     correct_ties : bool, default True
         Whether the statistic is divided by its share that ties leave, as in scipy; Demsar's is not.
 
@@ -48,7 +51,8 @@ def friedman(results: xr.Dataset | pd.DataFrame, *, correct_ties: bool = True) -
     Raises
     ------
     ValueError
-        If there are fewer than two classifiers, or than two data sets that have all of them.
+        If there are fewer than two classifiers, or than two data sets that have all of them. If a
+        column names or numbers the data sets.
 
     References
     ----------
@@ -151,7 +155,13 @@ def _ranks(results):
 
 def _mean_scores(results: Any) -> tuple[list, np.ndarray]:
     """Return the names of classifiers, and their mean scores by data set, higher is better."""
+    results = as_pandas(results)
     if isinstance(results, pd.DataFrame):
+        if roles := long_form(results, ("data_set", "system", "score")):
+            results = _wide(results, **roles)
+        todo = "put the data sets into the index: results.set_index({name})"
+        roles = ("data_set", "item", "system")
+        check_no_identifiers(results, "scores of classifiers", todo, roles=roles, once=False)
         texts = [name for name in results if not pd.api.types.is_numeric_dtype(results[name])]
         if texts:
             todo = "put the names of the data sets into the index"
@@ -169,6 +179,14 @@ def _mean_scores(results: Any) -> tuple[list, np.ndarray]:
     if len(names) < 2:
         raise fail("only one classifier", names, "two or more", "add another")
     return names, scores
+
+
+def _wide(results, data_set, system, score):
+    """Return scores with a row per data set and a column per classifier."""
+    if results.duplicated([data_set, system]).any():
+        todo = "average the runs, or pass the table to from_results"
+        raise fail("a classifier has several scores on a data set", ..., "", todo)
+    return results.pivot(index=data_set, columns=system, values=score)
 
 
 def signed_rank(

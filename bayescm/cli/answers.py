@@ -69,9 +69,9 @@ def interval(
         facts_of_counts,
         header_of_counts,
         show,
-        two_by_two,
     )
     from bayescm.evidence import at_prevalence
+    from bayescm.evidence.table_sides import two_by_two
 
     table = evidence.from_matrix_options(matrix)
     places = {share: at_prevalence(table, share) for share in target.prevalence or []}
@@ -234,7 +234,7 @@ def compare(
     rope, reference = contrast.ends(), contrast.reference
     keywords: dict[str, Any] = interval.keywords()
     if results.data_set is not None:
-        data: Any = evidence.results(columns.file, results, measures.measures)
+        data: Any = evidence.results(columns, results, measures.measures)
         names, header = None, header_of_results(data, **keywords)
         keywords |= question.keywords("of", "n")
         facts = facts_of_results(data, **keywords)
@@ -308,7 +308,7 @@ def ranks(
     prob = interval.prob
     if results.data_set is not None:
         keywords = question.keywords("of")
-        data = evidence.results(columns.file, results, measures.measures)
+        data = evidence.results(columns, results, measures.measures)
         names, shown = None, [data["measured"].item()]
         header = header_of_results(data, prob, "jointly")
         facts = facts_of_results(data, prob=prob, kind="jointly", **keywords)

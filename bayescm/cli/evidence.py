@@ -6,6 +6,9 @@ its type of evidence has. Which types a command takes is said by the options tha
 ``--raters`` and ``--judge`` are asked for first, and without them a file holds predictions.
 """
 
+import ast
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -79,11 +82,25 @@ def counts(
         if by:
             what, allowed = "a confusion table has no columns of parts", "one row per example"
             raise fail(what, [*by.values()], allowed, "pass the file of predictions")
-        return read(options.file, **classes)
+        return _noted(read(options.file, **classes, **_separators(options)), options.file)
     columns = options.keywords("actual", "numeric_labels", "abstain", "weights")
     if "weights" in columns:
-        columns |= options.keywords("weights_are")
+        columns |= options.keywords("weights_are") | _separators(options)
     return read(options.file, predicted=predicted, by=by, **classes, **columns)
+
+
+def _separators(options):
+    """Return the separators of numbers in a text file, by keyword."""
+    return options.keywords("decimal", "thousands")
+
+
+def _noted(counts, file):
+    """Return counts of a table, after a note of which side and which cells were which."""
+    from bayescm.cli.output import note
+
+    if "as_read" in counts.attrs:
+        note(f"{Path(file).name}: {counts.attrs['as_read']}")
+    return counts
 
 
 def outcomes(
@@ -144,8 +161,11 @@ def partly_labelled_columns(options: Any) -> tuple[tuple[Any, Any, Any], dict[st
     actual, predicted = options.get("actual") or "actual", options.get("predicted") or []
     judges, numeric = options.get("judge") or [], options.get("numeric_labels")
     frame = read_columns(options.file, list(dict.fromkeys([actual, *predicted, *judges])))
+    separators = _separators(options) if judges else {}
     for name in frame:
         text = _without_blanks(frame[name])
+        if name in judges:
+            text = _with_points(text, separators, Path(options.file).name)
         numbers = pd.to_numeric(text, errors="coerce")
         score = name in judges and bool((numbers % 1 > 0).any()) and bool(numbers.notna().all())
         frame[name] = numbers if score or numeric else text
@@ -155,6 +175,22 @@ def partly_labelled_columns(options: Any) -> tuple[tuple[Any, Any, Any], dict[st
         _one_or_several(frame, predicted),
         _one_or_several(frame, judges),
     ), labels
+
+
+def _with_points(column, separators, file):
+    """Return scores of a judge as numbers if separators are named; reject decimal commas if not."""
+    from bayescm.evidence.number_format import NotANumberError, number_format, with_decimal_comma
+
+    if separators:
+        try:
+            return number_format(**{"decimal": None, "thousands": None} | separators).numbers(
+                column
+            )
+        except NotANumberError as problem:
+            raise problem.refusal(file) from None
+    if (text := with_decimal_comma(column)) is not None:
+        raise NotANumberError(str(column.name), text).refusal(file)
+    return column
 
 
 def _without_blanks(column):
@@ -221,8 +257,10 @@ def scores(
         options.file,
         [actual],
         by=list(by.values()),
-        numbers=[*columns, *([] if weights is None else [weights])],
+        numbers=columns,
+        weights=weights,
         numeric_labels=bool(options.get("numeric_labels")),
+        **_separators(options),
     )
     values = {name: frame[name].to_numpy() for name in columns}
     if weights is not None:
@@ -263,13 +301,14 @@ def probabilities(options: Any) -> xr.Dataset:
     return scores(options, columns, of_classes)
 
 
-def results(file: Path, options: Any, measures: list[str] | None) -> xr.Dataset:
+def results(source: Any, options: Any, measures: list[str] | None) -> xr.Dataset:
     """Return the results in a file: one measure of every classifier on every data set."""
     from bayescm.evidence.files import File, read_columns
     from bayescm.evidence.results import from_results
 
     if measures is not None and len(measures) > 1:
         raise fail("results are of one measure", measures, "one --measure", "ask one by one")
+    file, separators = source.file, _separators(source)
     data_set, classifier = options.data_set, options.classifier or "classifier"
     measure, names = measures[0] if measures else None, File(file).names
     keys = [name for name in (data_set, classifier, "repeat", "fold", "run") if name in names]
@@ -280,7 +319,7 @@ def results(file: Path, options: Any, measures: list[str] | None) -> xr.Dataset:
     values = [name for name in names if name not in keys]
     if measure in values and classifier in keys:
         values = [measure]
-    table = read_columns(file, [], by=keys, numbers=values)
+    table = read_columns(file, [], by=keys, numbers=values, **separators)
     table = table.astype({name: str for name in keys[:2] if name in (data_set, classifier)})
     columns: dict[str, Any] = {"data_set": data_set, "classifier": classifier}
     return from_results(table, measure=measure, test_share=options.test_share, **columns)
@@ -293,8 +332,9 @@ def item_scores(options: Any) -> Any:
 
     slices, columns = options.get("by") or [], options.keywords("group")
     names = [*columns.values(), *slices, *options.keywords("system").values()]
-    numbers = [options.score, *options.keywords("weights").values()]
-    frame = read_columns(options.file, [options.item], by=names, numbers=numbers)
+    numbers: dict[str, Any] = {"numbers": [options.score], "weights": options.get("weights")}
+    numbers |= _separators(options)
+    frame = read_columns(options.file, [options.item], by=names, **numbers)
     frame = _in_order(frame, [options.item], options)
     keywords = columns | options.keywords("system", "weights", "weights_are", "missing")
     if slices:
@@ -322,8 +362,18 @@ def _two_numbers(option, text):
     return low, high
 
 
-def multilabel(options: Any) -> Any:
-    """Return the labels in a file with one row per example, those of a field being separated."""
+def multilabel(options: Any, *, separator_means_type: bool = False) -> Any:
+    """
+    Return the labels in a file with one row per example.
+
+    The labels of a field are separated, or a list: stored as one, or in JSON or Python as text.
+
+    Parameters
+    ----------
+    options : LabelColumns
+    separator_means_type : bool
+        Whether ``--separator`` says what the file is, and need not occur in it.
+    """
     from bayescm.evidence.files import read_columns
     from bayescm.evidence.multilabel import from_multilabel
 
@@ -332,9 +382,15 @@ def multilabel(options: Any) -> Any:
     columns = options.keywords("group")
     fields = list(dict.fromkeys([options.actual, *predicted]))
     weights = options.keywords("weights")
-    by, numbers = [*columns.values(), *slices], [*weights.values()]
-    frame = read_columns(options.file, fields, by=by, numbers=numbers)
-    sets = {name: _sets_of_labels(frame[name], options.separator) for name in fields}
+    read: dict[str, Any] = {"by": [*columns.values(), *slices], "weights": options.get("weights")}
+    frame = read_columns(options.file, fields, **read, **(_separators(options) if weights else {}))
+    sets, are_lists = {}, False
+    for name in fields:
+        sets[name], of_lists = _sets_of_labels(frame[name], options.separator)
+        are_lists |= of_lists
+    if are_lists and not separator_means_type and "separator" in options.on_command_line():
+        todo = "leave --separator out"
+        raise fail("--separator has no effect: the fields are lists of labels", ..., "", todo)
     if not any(len(labels) > 1 for rows in sets.values() for labels in rows):
         todo = "name what stands between them; of one label each: bayescm summary"
         got = f"--separator {options.separator!r}"
@@ -353,18 +409,65 @@ def multilabel(options: Any) -> Any:
 
 
 def _sets_of_labels(column, separator):
-    """Return the labels of each field, none of an empty one."""
+    """Return the labels of each field, none of an empty one, and whether the fields are lists."""
     if not separator:
         raise fail("an empty --separator", "''", "what stands between labels", "write e.g. ';'")
+    fields = column.astype(object).tolist()
+    lists = {
+        place: listed
+        for place, field in enumerate(fields)
+        if (listed := _list_of_labels(field, column.name)) is not None
+    }
     sets = []
-    for field in column.astype(object):
-        labels = [] if field is None or field != field else str(field).split(separator)
+    for place, field in enumerate(fields):
+        is_empty = place not in lists and (field is None or field != field)
+        if lists and not is_empty and place not in lists:
+            todo = "write all fields as lists, or none"
+            what = f"column {column.name!r} has lists, and a field that is not a list"
+            raise fail(what, field, "", todo)
+        labels = [] if is_empty else lists.get(place)
+        labels = str(field).split(separator) if labels is None else labels
         labels = [label.strip() for label in labels]
         if len(set(labels)) < len(labels) or "" in labels:
-            todo = "correct the field, or name another --separator"
-            raise fail("a label is empty, or stands twice in a field", field, "each once", todo)
+            todo = "correct the field, or name another --separator; tags of tokens, with a tag "
+            todo += "for each word, are counted by entity: bayescm.from_item_counts in Python"
+            what = f"column {column.name!r} has a field with an empty or a repeated label"
+            raise fail(what, field, "each label once", todo)
         sets.append(set(labels))
-    return sets
+    return sets, bool(lists)
+
+
+def _list_of_labels(field, column):
+    """Return the labels of a list, stored as such or as text (JSON or Python), or None."""
+    if isinstance(field, list | tuple | set | frozenset) or hasattr(field, "tolist"):
+        labels = field.tolist() if hasattr(field, "tolist") else list(field)
+        return [str(label) for label in labels] if isinstance(labels, list) else None
+    text = field.strip() if isinstance(field, str) else ""
+    if (text[:1] + text[-1:]) not in ("[]", "{}", "()") or len(text) < 2:
+        return None
+    labels = _parsed(text)
+    if labels is not None:
+        return [str(label) for label in labels]
+    if re.search(r"[,'\"]", text):
+        todo = 'write JSON, ["cat", "dog"], or labels with a separator between them, cat;dog'
+        raise fail(f"cannot read a list of labels in column {column!r}", text, "", todo)
+    return None
+
+
+def _parsed(text):
+    """Return the members of a list that is written in JSON or in Python, or None."""
+    if re.search(r"""['"]\s*['"]""", re.sub(r"""(''|"")(?=\s*[],])""", "x", text)):
+        return None  # numpy writes no commas, and Python would join the texts
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            labels = parse(text)
+        except (ValueError, SyntaxError):
+            continue
+        if isinstance(labels, list | tuple | set) and all(
+            isinstance(label, str | int | float) for label in labels
+        ):
+            return list(labels)
+    return None
 
 
 def attempts(options: Any) -> Any:

@@ -15,6 +15,7 @@ from bayescm.cli.options import (
     Predictions,
     Prior,
     SafeOutput,
+    Separators,
     Source,
     TableAndPlot,
     Truth,
@@ -185,7 +186,7 @@ def slices(
     show(table, output, header, facts=facts, picture=picture)
 
 
-class StudySource(Options):
+class StudySource(Separators):
     """The file of the studies."""
 
     file: Annotated[Path, file_with("one row per study: TP, FN, FP, TN and its covariates.")]
@@ -212,7 +213,7 @@ def heterogeneity(
     if not {"tp", "fn", "fp", "tn"} <= {name.lower() for name in names}:
         todo = "give the table of studies such columns"
         raise fail("not a table of studies", names, "columns TP, FN, FP and TN", todo)
-    studies = read(source.file)
+    studies = read(source.file, **source.keywords("decimal", "thousands"))
     keywords: dict[str, Any] = {**interval.keywords(), **question.keywords("spread")}
     if question.covariate:
         keywords["covariates"] = typical_study(studies, question.covariate)

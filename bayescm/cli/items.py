@@ -14,7 +14,7 @@ from bayescm.cli.options import (
     Contrast,
     Interval,
     Measures,
-    Options,
+    Separators,
     TableAndPlot,
     command,
     file_with,
@@ -22,7 +22,7 @@ from bayescm.cli.options import (
 from bayescm.validate import fail
 
 
-class Parts(Options):
+class Parts(Separators):
     """The file, and the columns of what items come in."""
 
     file: Annotated[Path, file_with("one row per item, per answer or per example.")]

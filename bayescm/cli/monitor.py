@@ -24,6 +24,7 @@ from bayescm.cli.options import (
     Output,
     Positive,
     Prior,
+    Separators,
     check_picture,
     command,
 )
@@ -314,7 +315,7 @@ class BatchClasses(Positive):
     ] = "actual"
 
 
-class Predictions(BatchClasses):
+class Predictions(BatchClasses, Separators):
     """The file of a batch and its columns."""
 
     file: Annotated[
@@ -540,7 +541,7 @@ def _several_labels(columns, template):
 
     if template is not None and "label" in template.coords:
         columns.fill({"labels": template["label"].values.tolist()})
-    return evidence.multilabel(columns)
+    return evidence.multilabel(columns, separator_means_type=True)
 
 
 class AllClassifiers(Store):

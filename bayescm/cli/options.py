@@ -238,7 +238,7 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
         if value in ("", "True"):
             return f"{verb}{option}"
         values = re.findall(r"[^\s,]+", value[1:-1]) if value[0] in "[(" else [value]
-        values = [text if " " in text else text.strip("'\"") for text in values]
+        values = [text if " " in text else _unquoted(text) for text in values]
         return verb + " ".join(f"{option} {text}" for text in values)
 
     def word(match):
@@ -255,6 +255,13 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     return (
         re.sub(rf"(?<![\w'\"./-])(?:{words})(?![\w'\"/.(=])", word, message) if words else message
     )
+
+
+def _unquoted(text):
+    """Return a text without the quotes around it, unless it is a quote itself."""
+    is_quoted = len(text) > 2 and text[0] == text[-1] and text[0] in "'\""
+    inside = text[1:-1] if is_quoted else text
+    return text if inside in "'\"" else inside
 
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -285,19 +292,34 @@ _EXAMPLES = "one row per example; in text files labels are text."
 _OR_TABLE = f"{_EXAMPLES} Or a confusion table: a row for each actual class, its label first."
 
 
-class Source(Options):
+class Separators(Options):
+    """How numbers are written in a text file."""
+
+    decimal: Annotated[
+        str | None,
+        typer.Option("--decimal", help="Decimal separator in a text file: . or , [default: .]"),
+        BelongsWith("counts, scores or weights in a text file"),
+    ] = None
+    thousands: Annotated[
+        str | None,
+        typer.Option("--thousands", help="Separator between thousands in a text file, e.g. ."),
+        BelongsWith("counts, scores or weights in a text file"),
+    ] = None
+
+
+class Source(Separators):
     """The file of the evidence."""
 
     file: Annotated[Path, file_with(_EXAMPLES)]
 
 
-class SourceOrTable(Options):
+class SourceOrTable(Separators):
     """The file of the evidence, or of a confusion table."""
 
     file: Annotated[Path, file_with(_OR_TABLE)]
 
 
-class OptionalSource(Options):
+class OptionalSource(Separators):
     """The file of the evidence, where it may come from elsewhere."""
 
     file: Annotated[Path | None, file_with(_OR_TABLE)] = None

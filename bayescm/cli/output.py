@@ -102,6 +102,11 @@ def _with_infinities(column):
     return column.astype(object).mask(np.isinf(column), pd.Series(text, column.index))
 
 
+def note(text: str) -> None:
+    """Print a remark on the error stream, which leaves the output to programs."""
+    print(f"bayescm: {printable(text)}", file=sys.stderr)
+
+
 def say(text: str) -> None:
     """Print text for people."""
     console().print(printable(text), highlight=False)
@@ -228,18 +233,6 @@ def rows(columns: Mapping[str, xr.DataArray], dims: Iterable[str] = ()) -> pd.Da
 def bounds(interval: xr.DataArray) -> dict[str, xr.DataArray]:
     """Return the two bounds of an interval as columns of a table."""
     return {end: interval.sel(bound=end, drop=True) for end in ("lower", "upper")}
-
-
-def two_by_two(counts: Any) -> str:
-    """Return which cell of a table of two classes is which, as clinicians write them."""
-    one, two = counts["actual"].values.tolist()
-    yes = counts["positive"].item()
-    no = two if one == yes else one
-    cells = {"TP": (yes, yes), "FN": (yes, no), "FP": (no, yes), "TN": (no, no)}
-    return ", ".join(
-        f"{name} {float(counts.sel(actual=actual, predicted=predicted)):.15g}"
-        for name, (actual, predicted) in cells.items()
-    )
 
 
 def header_of_counts(evidence: Any, prob: float, kind: str) -> str:

@@ -224,7 +224,7 @@ def _evidence(
     from bayescm.cli import evidence
 
     if results.data_set is not None:
-        data = evidence.results(columns.file, results, measures.measures)
+        data = evidence.results(columns, results, measures.measures)
         return data, question.keywords("of") | interval.keywords("kind")
     if columns.probability:
         # Intervals of probabilities and scores are equal-tailed.

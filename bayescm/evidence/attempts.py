@@ -17,6 +17,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import SLICE, with_slices
+from bayescm.evidence.identifiers import as_pandas, check_no_identifiers, long_form
 from bayescm.evidence.labels import MISSING_TEXTS, check_no_missing_text
 from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, factorize
 from bayescm.evidence.type import EvidenceType, always
@@ -47,7 +48,9 @@ def from_attempts(
         made; one answer to each item, shape (item,); or with ``item`` one value per answer, shape
         (n,). A mapping holds those of several systems on the same items; tables of several systems
         have their items in the same rows. With ``truth`` the answers themselves. With ``correct`` a
-        DataFrame with a row for each answer, of which the arguments below name columns.
+        DataFrame with a row for each answer, of which the arguments below name columns. Columns
+        named item, correct and perhaps system and attempt, or by synonyms such as question and
+        model, are recognised.
     item : array_like, shape (n,), or str, optional
         The item of every answer; of several systems the same, or a mapping from systems to items.
     system, correct : str, optional
@@ -84,7 +87,8 @@ def from_attempts(
     ------
     ValueError
         If a value is neither right nor wrong, an item has no attempt or is in two groups, an
-        attempt is there twice, an item has no truth or two, or a column is missing.
+        attempt is there twice, an item has no truth or two, or a column is missing. If a column of
+        a DataFrame of attempts names or numbers the items.
 
     Examples
     --------
@@ -103,8 +107,11 @@ def from_attempts(
     {'classifier': 2, 'item': 2, 'attempt': 1}
     """
     by = [by] if isinstance(by, str) else by
-    if hasattr(answers, "to_pandas") and hasattr(answers, "columns"):
-        answers = answers.to_pandas()
+    answers = as_pandas(answers)
+    if item is correct is system is None and isinstance(answers, pd.DataFrame):
+        roles = long_form(answers, ("item", "correct"), ("system", "attempt")) or {}
+        item, correct, system = (roles.get(role) for role in ("item", "correct", "system"))
+        attempt = roles.get("attempt", attempt)
     if correct is not None or system is not None or isinstance(item, str):
         columns = {"item": item, "correct": correct, "attempt": attempt, "group": group, "by": by}
         answers, columns, truth = _columns_of(answers, system, columns, truth)
@@ -237,6 +244,9 @@ def _table(values, passing, truth):
         array = table.values
     else:
         labelled = isinstance(values, pd.DataFrame | pd.Series)
+        if isinstance(values, pd.DataFrame):
+            todo = "make {name} the index, or pass item={name} and correct= with names of columns"
+            check_no_identifiers(values, "attempts", todo, once=False)
         if (
             labelled and truth is not None
         ):  # columns of whole numbers and of others stay what they are

@@ -22,8 +22,8 @@ from bayescm.evidence.labels import (
     index_labels,
     matching_labels,
     obvious_positive,
-    sides_of,
 )
+from bayescm.evidence.table_sides import described, sides_of, warn_of_names
 from bayescm.evidence.tabulate import RESERVED
 from bayescm.evidence.type import EvidenceType
 from bayescm.validate import check_counts, check_row_order, fail, suggest
@@ -118,8 +118,11 @@ def from_matrix(
     ----------
     matrix : array_like (..., C, C), DataFrame or DataArray
         The index and columns of a DataFrame, and the coords of a DataArray with dims actual and
-        predicted, are the labels. A DataFrame whose index is named predicted, prediction or y_pred,
-        or its columns actual, truth or y_true, is turned.
+        predicted, are the labels. The names of the axes of a DataFrame tell which one is the truth:
+        a table with rows named predicted, y_pred, yhat, test or model, or with columns named
+        actual, truth, y_true, reference or disease, is turned. Names without a meaning, such as
+        ``"a"`` and ``"b"``, are warned about, and the rows are then assumed to be the truth. A
+        DataFrame of Polars or another engine has the labels of the rows in its first column.
     labels : sequence of C labels, optional
         By default 0, 1, ..., as in ``sklearn.metrics.confusion_matrix``. For a labelled matrix: the
         order wanted; a label without a row or column gets an empty one.
@@ -133,6 +136,13 @@ def from_matrix(
     Returns
     -------
     DataArray, dims (..., actual, predicted)
+        For a DataFrame with named axes ``attrs["as_read"]`` states which side was the truth, and
+        which cells were TP, FN, FP and TN.
+
+    Warns
+    -----
+    UserWarning
+        If the axes of a DataFrame have names that do not tell the truth from the predictions.
 
     Notes
     -----
@@ -146,9 +156,16 @@ def from_matrix(
     >>> int(counts.sel(actual="well", predicted="sick")), counts.positive.item()
     (35, 'sick')
     """
+    if hasattr(matrix, "to_pandas") and hasattr(matrix, "columns"):
+        matrix = _with_index(matrix.to_pandas())
     if isinstance(matrix, pd.DataFrame):
-        axes = zip(sides_of(matrix), (matrix.index, matrix.columns), strict=True)
-        matrix = xr.DataArray(matrix.to_numpy(), list(axes))
+        sides = sides_of(matrix)
+        warn_of_names(sides, _NAME_THE_AXES, stacklevel=2)
+        counts = from_matrix(
+            _of_frame(matrix, sides), labels=labels, positive=positive, fractional=fractional
+        )
+        is_named = any(sides.names)
+        return counts.assign_attrs(as_read=described(counts, sides)) if is_named else counts
     if isinstance(matrix, xr.DataArray) and set(CELLS) <= set(matrix.dims):
         _refuse_margins(matrix)
         return _from_labelled(matrix, labels, positive, fractional)
@@ -175,6 +192,26 @@ def from_matrix(
         dim: np.arange(n) for dim, n in zip(leading, table.shape, strict=False) if dim != "batch"
     }
     return with_design(make_counts(table, classes, positive, leading, coords))
+
+
+_NAME_THE_AXES = (
+    "Name them: table.rename_axis(index='actual', columns='predicted'), or the reverse."
+)
+
+
+def _of_frame(table, sides):
+    """Return a labelled table as an array with dims actual and predicted, in either order."""
+    axes = zip((sides.down, sides.across), (table.index, table.columns), strict=True)
+    return xr.DataArray(table.to_numpy(), list(axes))
+
+
+def _with_index(table):
+    """Return a table of an engine without an index, whose first column labels its rows."""
+    if len(table.columns) == len(table):
+        return table
+    table = table.set_index(table.columns[0])
+    labels = {str(label): label for label in table.index}  # names of columns are texts
+    return table.rename(columns=labels)
 
 
 def _refuse_margins(matrix):
@@ -565,8 +602,9 @@ def align(values: Any, counts: xr.DataArray) -> Any:
 
 def _labelled_values(values, counts):
     if isinstance(values, pd.DataFrame):
-        axes = zip(sides_of(values), (values.index, values.columns), strict=True)
-        return xr.DataArray(values.to_numpy(), list(axes))
+        sides = sides_of(values)
+        warn_of_names(sides, _NAME_THE_AXES, stacklevel=4)
+        return _of_frame(values, sides)
     if isinstance(values, xr.DataArray):
         _check_dims(values)
         return values

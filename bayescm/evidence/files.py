@@ -16,6 +16,7 @@ import lzma
 import os
 import re
 import shutil
+import warnings
 import zipfile
 import zlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -34,7 +35,17 @@ from bayescm.evidence.counts import from_cells, from_matrix
 from bayescm.evidence.engines import NUMBER, TYPED, open_table, without_categories
 from bayescm.evidence.frames import check_labels, from_frame
 from bayescm.evidence.labels import check_exact
+from bayescm.evidence.number_format import (
+    NotANumberError,
+    are_thousandths,
+    beside_hundreds,
+    may_have_thousands,
+    number_format,
+    two_meanings,
+    with_decimal_comma,
+)
 from bayescm.evidence.predictions import column_of
+from bayescm.evidence.table_sides import described, sides_of, warn_of_names
 from bayescm.validate import fail
 
 # Rows in memory at a time; labels that a column may hold; bytes that a line of text may have.
@@ -59,6 +70,8 @@ def read(
     positive: Hashable | None = None,
     numeric_labels: bool | None = None,
     abstain: Hashable | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
 ) -> xr.DataArray:
     r"""
     Return counts from a file of predictions, of a confusion table or of studies.
@@ -77,8 +90,8 @@ def read(
     actual, predicted : str, optional
         Columns of a file with one row per example; by default those of these names. Without them
         the file is a confusion table (one row per actual class, its label first, one column per
-        predicted class; the other way round with "predicted" in the corner) or, with columns TP,
-        FN, FP and TN, a table of studies.
+        predicted class; the other way round if the corner is "predicted", "yhat", "test" or the
+        like) or, with columns TP, FN, FP and TN, a table of studies.
     by, weights, weights_are
         As in ``from_frame``.
     labels, positive, abstain : optional
@@ -86,19 +99,33 @@ def read(
     numeric_labels : bool, optional
         Whether the labels of a text file are whole numbers; by default where ``labels`` or
         ``positive`` are.
+    decimal : {".", ","}, optional
+        Decimal separator of the counts or weights in a text file. Default: a point.
+    thousands : {".", ",", " ", "'", "_"}, optional
+        Separator between thousands in a text file. Default: none. With ``"."`` the decimal
+        separator is a comma.
 
     Returns
     -------
     DataArray, dims (..., actual, predicted)
         Of studies the first dim is ``group``, labelled by the first other column whose values
-        differ; the columns that are left are coords of it.
+        differ; the columns that are left are coords of it. For a confusion table
+        ``attrs["as_read"]`` states which side was the truth, and which cells were TP, FN, FP and
+        TN.
 
     Raises
     ------
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If it cannot be read, or is neither predictions nor a square table.
+        If it cannot be read, or is neither predictions nor a square table. If the points in counts
+        such as 1.000 could separate thousands.
+
+    Warns
+    -----
+    UserWarning
+        If the points in weights or covariates such as 1.250 could separate thousands. If the corner
+        of a confusion table has a name that does not tell the truth from the predictions.
 
     Examples
     --------
@@ -108,7 +135,7 @@ def read(
     >>> read(path)["actual"].values.tolist()
     ['01', '1']
     """
-    file = File(path)
+    file = File(path, decimal=decimal, thousands=thousands)
     if is_table(file, actual, predicted):
         cells = _CELLS & {name.lower() for name in file.names}
         if cells == _CELLS:
@@ -119,15 +146,19 @@ def read(
             raise fail("a table of studies lacks columns", missing, "TP, FN, FP and TN", todo)
         return _from_table(file, labels, positive)
     actual, predicted = actual or "actual", predicted or "predicted"
+    if file.number_format.is_given and not weights:
+        raise file.number_format.without_effect("these are predictions without weights")
     if not isinstance(by, Mapping):
         by = {name: name for name in ([by] if isinstance(by, str) else by)}
     frame = read_columns(
         path,
         [actual, predicted],
         by=list(by.values()),
-        numbers=[weights] if weights else [],
+        weights=weights,
         numeric_labels=_numeric(numeric_labels, labels, positive),
         counted=not weights,
+        decimal=decimal,
+        thousands=thousands,
     )
     if not weights and len(frame):
         weights, weights_are = NUMBER, "counts"
@@ -153,10 +184,10 @@ def is_table(file: "File", actual: str | None, predicted: str | None) -> bool:
 
 
 def _from_table(file, labels, positive):
-    frame = file.whole(len(file.names) + 1)
-    table = frame.set_index(frame.columns[0])
-    kind = table.index.dtype
-    table.columns = [as_label(str(name), kind) for name in table.columns]
+    table = _with_labels_down(file.whole(len(file.names) + 1))
+    file.check_counts([name for name in file.names if name in [*map(str, table.columns)]])
+    kind, name = table.index.dtype, table.columns.name
+    table.columns = pd.Index([as_label(str(label), kind) for label in table.columns], name=name)
     numeric = all(pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes)
     labels = None if labels is None else [as_label(label, kind) for label in labels]
     if table.empty or not numeric or (labels is None and set(table.index) != set(table.columns)):
@@ -165,12 +196,26 @@ def _from_table(file, labels, positive):
             "table with the same labels down and across"
         )
         raise fail("neither predictions nor a confusion table", file.names, "one of the two", todo)
-    return from_matrix(table, labels=labels, positive=as_label(positive, kind))
+    sides = sides_of(table)
+    warn_of_names(sides, "If they are not, name the first column of the file 'predicted'.", 3)
+    table = table.rename_axis(index=sides.down, columns=sides.across)
+    counts = from_matrix(table, labels=labels, positive=as_label(positive, kind))
+    return counts.assign_attrs(as_read=described(counts, sides))
+
+
+def _with_labels_down(frame):
+    """Return a table labelled by the index of a stored frame, or else by its first column."""
+    if isinstance(frame.index, pd.RangeIndex):
+        frame = frame.set_index(frame.columns[0])
+    is_unnamed = re.fullmatch(r"|Unnamed: 0|__index_level_0__", str(frame.index.name or ""))
+    return frame.rename_axis(index=None if is_unnamed else frame.index.name)
 
 
 def _from_studies(file, labels, positive):
     frame = file.whole(_MOST_STUDIES)
     columns = {name.lower(): name for name in file.names}
+    file.check_counts([columns[cell] for cell in ("tp", "fn", "fp", "tn")])
+    file.warn_of_points([name for name in file.names[1:] if name.lower() not in _CELLS])
     tp, fn, fp, tn = (_numbers(frame.pop(columns[cell])) for cell in ("tp", "fn", "fp", "tn"))
     class_labels = ("negative", "positive") if labels is None else labels
     counts = from_cells(tp=tp, fn=fn, fp=fp, tn=tn, labels=class_labels).rename(batch="group")
@@ -206,8 +251,11 @@ def read_columns(
     *,
     by: Sequence[str] = (),
     numbers: Sequence[str] = (),
+    weights: str | None = None,
     numeric_labels: bool = False,
     counted: bool = False,
+    decimal: str | None = None,
+    thousands: str | None = None,
 ) -> pd.DataFrame:
     """
     Return some columns of a file.
@@ -221,12 +269,16 @@ def read_columns(
     by : sequence of str
         Columns of folds, groups or steps: whole numbers where that merges none of them.
     numbers : sequence of str
-        Columns of scores or weights.
+        Columns of scores.
+    weights : str, optional
+        Column of weights.
     numeric_labels : bool
         Whether the labels are whole numbers.
     counted : bool
         Whether only counts are wanted: a row for each combination of labels, and how often it
         occurs as the column ``engines.NUMBER``.
+    decimal, thousands : str, optional
+        As for `read`, of scores and weights.
 
     Raises
     ------
@@ -234,14 +286,25 @@ def read_columns(
         If the file does not exist.
     ValueError
         If it cannot be read, or lacks a column; the message lists those available.
+
+    Warns
+    -----
+    UserWarning
+        If the points in weights such as 1.250 could separate thousands, or those in scores beside
+        whole numbers such as 980.
     """
-    file = File(path)
+    file = File(path, decimal=decimal, thousands=thousands)
+    scores, numbers = numbers, [*numbers, *([weights] if weights else [])]
     for name in (*labels, *by, *numbers):
         column_of(pd.DataFrame(columns=file.names), name)
     if counted:
         frame = file.counted([*labels, *by])
     else:
         frame = file.columns(Columns((*labels, *by), tuple(numbers)))
+        suspects = [name for name in dict.fromkeys(numbers) if are_thousandths(frame[name])]
+        file.warn_of_points([name for name in suspects if name == weights])
+        others = [name for name in suspects if name != weights and name in scores]
+        file.warn_of_points(others, only_beside_hundreds=True)
     places = {name: as_slice_labels(frame[name]) for name in by if name not in labels}
     if numeric_labels:
         places |= {name: as_numbers(frame[name]) for name in labels}
@@ -343,17 +406,26 @@ class File:
         ``.csv``, ``.tsv`` or ``.txt``, which may be compressed (``.gz``, ``.bz2``, ``.xz``,
         ``.zip``), ``.parquet``, ``.feather`` or ``.arrow``, also ``https://...``; a folder of
         these, or ``file.duckdb::table``.
+    decimal, thousands : str, optional
+        As for `read`.
 
     Attributes
     ----------
     names : list of str
         Those of its columns.
+    number_format : NumberFormat
+        How numbers are written in it.
     """
 
-    def __init__(self, path: str | Path):
+    def __init__(
+        self, path: str | Path, *, decimal: str | None = None, thousands: str | None = None
+    ):
         path = local_path(path)
         self.path, self.table = path, open_table(path)
+        self.number_format = number_format(decimal, thousands)
         self.names: list[str] = []
+        if self.table is not None and self.number_format.is_given:
+            raise self.number_format.without_effect(f"{path.name} stores numbers, not text")
         if self.table is None:
             _check_text(path)
         with _plainly(path):
@@ -392,14 +464,70 @@ class File:
             return self._stream(wanted)
 
     def whole(self, rows: int) -> pd.DataFrame:
-        """Return all columns, of no more than so many rows."""
+        """Return all columns of so many rows at most; the first one of a text file as text."""
         with _plainly(self.path):
             if self.table is not None:
                 return self.table.head(rows)
-            with _open(self.path) as text:
-                missing: dict[str, Any] = {"keep_default_na": False, "na_values": [""]}
-                first = {self.names[0]: str} if self.names else {}
-                return pd.read_csv(text, nrows=rows, dtype=first, **missing, **self.options)
+            if not self.number_format.is_given:
+                return self._read(rows, dtype={self.names[0]: str} if self.names else {})
+            texts = self._read(rows, dtype=str)
+            numbers = {
+                name: self.number_format.numbers_or_texts(texts[name]) for name in texts.columns[1:]
+            }
+            return texts.assign(**numbers)
+
+    def _read(self, rows, **options):
+        missing: dict[str, Any] = {"keep_default_na": False, "na_values": [""]}
+        with _open(self.path) as text:
+            return pd.read_csv(text, nrows=rows, **missing, **options, **self.options)
+
+    def _texts(self, names):
+        """Return the columns that are text in the file, as text."""
+        if self.table is not None:
+            frame = self.table.columns(names).astype(object)
+            inferred = {name: pd.api.types.infer_dtype(frame[name], skipna=True) for name in frame}
+            return frame[[name for name in frame if inferred[name] == "string"]]
+        with _plainly(self.path):
+            return self._read(None, dtype=str, usecols=names)[names]
+
+    def check_counts(self, names: Sequence[str]) -> None:
+        """Raise if points in counts may separate thousands, or a count is text with a separator."""
+        texts = self._texts(names)
+        stacked = pd.concat([texts[name] for name in texts]) if len(texts.columns) else None
+        if stacked is None:
+            return
+        if not self.number_format.is_given and (number := may_have_thousands(stacked)):
+            name = next(name for name in texts if (texts[name] == number).any())
+            what = f"counts such as {number} in column {name!r} of {self.path.name} are ambiguous"
+            raise fail(what, ..., "", two_meanings(number))
+        for name in texts:
+            try:
+                self.number_format.numbers(texts[name])
+            except NotANumberError as problem:
+                if re.search(r"\d[^\d\sa-zA-Z-]\d|\d\s\d", problem.text):  # with a separator
+                    raise problem.refusal(self.path.name) from None
+
+    def warn_of_points(self, names: Sequence[str], *, only_beside_hundreds: bool = False) -> None:
+        """Warn if points may separate thousands, perhaps only beside whole numbers from 100 on."""
+        if not names or self.table is not None or self.number_format.is_given:
+            return
+        texts = self._texts(list(names))
+        for name in texts:
+            number = may_have_thousands(texts[name])
+            if number and not (only_beside_hundreds and not beside_hundreds(texts[name])):
+                joined = number.replace(".", "")
+                warnings.warn(
+                    f"Numbers such as {number} in column {name!r} of {self.path.name} are read as "
+                    f"{float(number):g}. If the points separate thousands, pass thousands='.' to "
+                    f"read {joined}; pass decimal='.' if they are decimal points.",
+                    stacklevel=4,
+                )
+            elif (text := with_decimal_comma(texts[name])) is not None:
+                warnings.warn(
+                    f"{text} in column {name!r} of {self.path.name} is read as text. Pass "
+                    "decimal=',' if it is a number with a decimal comma.",
+                    stacklevel=4,
+                )
 
     def _look(self):
         """Find out what separates the columns, and whether rows end in a separator more."""
@@ -425,14 +553,17 @@ class File:
     def _pieces(self, wanted):
         """Yield some rows at a time; columns of labels are categorical."""
         kinds = dict.fromkeys(set(wanted.labels) - set(wanted.numbers), str)
+        as_text = dict.fromkeys(wanted.numbers, str) if self.number_format.is_given else {}
         absent = {name: [""] for name in kinds}
         absent |= {name: ["", "NA", "NaN", "nan"] for name in wanted.numbers}
         options: dict[str, Any] = {**self.options, "keep_default_na": False, "na_values": absent}
         # As one piece: parts of it could hold True and 0.5, and be of different types.
         options |= {"chunksize": _PIECE, "usecols": wanted.names, "low_memory": False}
-        with _open(self.path) as text, pd.read_csv(text, dtype=kinds, **options) as read:
+        types = kinds | as_text
+        with _open(self.path) as text, pd.read_csv(text, dtype=types, **options) as read:
             for piece in read:
-                numbers = {name: _as_reals(piece[name]) for name in wanted.numbers}
+                convert = self.number_format.numbers if as_text else _as_reals
+                numbers = {name: convert(piece[name]) for name in wanted.numbers}
                 piece = piece[wanted.names].assign(**numbers)
                 yield _few_labels(piece.astype(dict.fromkeys(kinds, "category")), [*kinds])
 
@@ -446,7 +577,13 @@ def _as_reals(column):
     """
     boolean = pd.api.types.infer_dtype(column, skipna=True) == "boolean"
     numeric = pd.api.types.is_numeric_dtype(column.dtype)
-    return column if boolean or numeric else column.astype(float)
+    if boolean or numeric:
+        return column
+    numbers = pd.to_numeric(column, errors="coerce")
+    wrong = numbers.isna() & column.notna()
+    if wrong.any():
+        raise NotANumberError(str(column.name), str(column[wrong].iloc[0]))
+    return numbers.astype(float)
 
 
 def _few_labels(frame, names):
@@ -493,11 +630,9 @@ def _plainly(path):
     except UnicodeDecodeError as problem:
         what = f"{path.name} is not text in UTF-8"
         raise fail(what, str(problem), "UTF-8", "save it as UTF-8") from None
+    except NotANumberError as problem:
+        raise problem.refusal(path.name) from None
     except (ValueError, OSError) as problem:
-        reason, _, text = str(problem).partition(": ")
-        if reason == "could not convert string to float":
-            what, todo = f"{path.name} has text where a number belongs", "correct that row"
-            raise fail(f"{what}: {text}", ..., "numbers in this column", todo) from None
         todo = "check that it is what its name says, with a line of column names"
         raise fail(f"{path.name} cannot be read", str(problem), "a table", todo) from None
 

@@ -13,6 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import with_clusters
+from bayescm.evidence.identifiers import as_pandas, has_role
 from bayescm.evidence.tabulate import check_sizes, column
 from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import check_counts, check_row_order, fail, suggest
@@ -41,7 +42,8 @@ def from_item_counts(
     ----------
     counts : DataFrame, or mapping of str to DataFrame or mapping, optional
         A row for each item and columns ``tp``, ``fp`` and ``fn``; a mapping holds those of several
-        systems on the same items, in the same order.
+        systems on the same items, in the same order. A column of DataFrames named item, or by a
+        synonym such as image or document, labels the items.
     tp, fp, fn : array_like of int, shape (n,), optional
         Instead of ``counts``: the objects of each item that were found, that were made up, and that
         were missed.
@@ -57,7 +59,8 @@ def from_item_counts(
     Raises
     ------
     ValueError
-        If a count is negative, fractional or missing, lengths differ, or an item is there twice.
+        If a count is negative, fractional or missing, lengths differ, an item is there twice, or
+        systems have other items or other orders.
 
     Examples
     --------
@@ -71,13 +74,16 @@ def from_item_counts(
     elif any(column is not None for column in columns.values()):
         todo = "pass a table, or tp=, fp= and fn="
         raise fail("a table of counts beside tp, fp or fn", ..., "one of them", todo)
+    counts = as_pandas(counts)
     several = isinstance(counts, Mapping) and not {*_CELLS} & {*counts}
     systems = dict(counts) if several else {"counts": counts}
+    systems = {name: as_pandas(table) for name, table in systems.items()}
     if not systems:
         raise fail("no systems", {}, "one or more", 'pass {"a": table}')
     check_row_order({"counts": systems, "item": item, "group": group})
     tables = [_table(name, table) for name, table in systems.items()]
     sizes = {str(name): len(table[0]) for name, table in zip(systems, tables, strict=True)}
+    item = _items_of(systems) if item is None else item
     if item is not None:
         labels = np.asarray(column("item", item))
         sizes["item"] = len(labels)
@@ -100,6 +106,25 @@ def from_item_counts(
     if several:
         evidence = evidence.assign_coords(classifier=[str(name) for name in systems])
     return as_item_counts(with_clusters(evidence, group, "item"))
+
+
+def _items_of(systems):
+    """Return the column of the items of tables, or None if they have none."""
+    columns = {}
+    for name, table in systems.items():
+        named = [label for label in table if has_role(label, "item")] if _is_frame(table) else []
+        if len(named) == 1:
+            columns[name] = table[named[0]].to_numpy()
+    (first, items), *others = columns.items() or [(None, None)]
+    for name, other in others:
+        if not np.array_equal(items, other):
+            todo = "bring the rows of all tables into the same order of items"
+            raise fail(f"{name} and {first} have other items, or in other orders", ..., "", todo)
+    return items
+
+
+def _is_frame(table):
+    return isinstance(table, pd.DataFrame)
 
 
 def _table(name, table):

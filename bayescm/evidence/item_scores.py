@@ -24,6 +24,7 @@ from bayescm.evidence.clusters_and_slices import (
     with_weights,
 )
 from bayescm.evidence.default_models import model_of_item_scores
+from bayescm.evidence.identifiers import check_no_identifiers, long_form
 from bayescm.evidence.labels import check_no_missing_text
 from bayescm.evidence.tabulate import check_sizes, column, factorize
 from bayescm.evidence.type import EvidenceType
@@ -60,7 +61,8 @@ def from_item_scores(
         One number for each item, shape (n,). A mapping holds those of several systems on the same
         items: sequences have their items in the same order, Series with an index of their own are
         aligned by it. A DataFrame has a row for each item and a column for each system; or, with
-        ``score``, a row for each score.
+        ``score``, a row for each score. Columns named item, score and perhaps system, or by
+        synonyms such as query and model, are recognised.
     item : array_like, shape (n,), or str, optional
         The labels of the items; of a DataFrame the name of their column.
     system, score : str, optional
@@ -103,7 +105,8 @@ def from_item_scores(
     ------
     ValueError
         If a score is missing and nobody says what to do, lies outside the range or is infinite, an
-        item is there twice, or systems have scores of other items.
+        item is there twice, or systems have scores of other items. If a column of a DataFrame names
+        or numbers the rows. If an item is a summary row, such as ``all`` of trec_eval.
     TypeError
         If scores are no numbers.
 
@@ -123,10 +126,14 @@ def from_item_scores(
     columns = {"group": group, "by": by, "weights": weights}
     if hasattr(scores, "to_pandas") and not isinstance(scores, xr.DataArray):
         scores = scores.to_pandas()
+    if item is score is system is None and isinstance(scores, pd.DataFrame):
+        roles = long_form(scores, ("item", "score"), ("system",)) or {}
+        item, score, system = (roles.get(role) for role in ("item", "score", "system"))
     if score is not None or system is not None:
         table, columns = _from_long(scores, item, system, score, columns)
     else:
         table, columns = _from_wide(scores, item, columns)
+    _check_no_summary_row(table)
     evidence = table.to_dataset(name="item_score")
     evidence = evidence.assign_coords(lower_is_better=bool(lower_is_better))
     if range is not None:
@@ -152,9 +159,10 @@ def _from_wide(scores, item, columns):
         names = {key: name for key, name in columns.items() if _names_columns(key, name)}
         columns = columns | {key: _columns_named(scores, name) for key, name in names.items()}
         used = [label for name in names.values() for label in _labels_of(name)]
-        scores = {str(name): scores[name] for name in scores.columns if name not in used}
+        scores = scores[[name for name in scores.columns if name not in used]]
         if item is None:
-            _check_is_no_numbering(scores)
+            check_no_identifiers(scores, "scores of systems", _NAME_THE_ITEMS)
+        scores = {str(name): scores[name] for name in scores.columns}
     if not isinstance(scores, Mapping):
         check_row_order({"scores": scores, "item": item, **_flat(columns)})
         labels = _item_labels(scores, item)
@@ -234,13 +242,24 @@ def _from_long(frame, item, system, score, columns):
     return table, by_item
 
 
-def _check_is_no_numbering(scores):
-    """Raise where a column beside others numbers the rows: the names of the items, not a system."""
-    for name, values in scores.items() if len(scores) > 1 else ():
-        is_whole = pd.api.types.is_integer_dtype(values) and len(values) > 2
-        if is_whole and (np.sort(values) == np.arange(len(values)) + values.min()).all():
-            todo = f"pass item={name!r} if they are the items, or leave the column out"
-            raise fail("a column numbers the rows", name, "scores of a system", todo)
+_NAME_THE_ITEMS = "pass item={name} if these are the items, or leave the column out"
+# Items that other programs write for the mean or the sum over all items.
+_SUMMARIES = ("all", "mean", "average", "avg", "amean", "total", "sum", "overall")
+# Other programs round to four digits.
+_ROUNDED = 5.1e-5
+
+
+def _check_no_summary_row(table):
+    """Raise if an item is the mean or the sum of the others by its name and its scores."""
+    for place, label in enumerate(table["item"].values.tolist()):
+        if str(label).strip().lower() not in _SUMMARIES or table.sizes["item"] < 3:
+            continue
+        values = np.atleast_2d(table.values)
+        others, value = np.delete(values, place, axis=1), values[:, place]
+        for name, summary in (("mean", np.nanmean(others, 1)), ("sum", np.nansum(others, 1))):
+            if (np.abs(summary - value) <= _ROUNDED * np.maximum(1, np.abs(value))).all():
+                what = f"item {label!r} is the {name} of the other items, and not an item"
+                raise fail(what, ..., "", "leave the row out")
 
 
 def _by_item(values, codes, items):

@@ -17,9 +17,6 @@ BINARY = ((0, 1), ("0", "1"), ("False", "True"), ("false", "true"), ("FALSE", "T
 # `np.array(["a", np.nan])`. "None" and "NA", which classes are named by, are not among them.
 MISSING_TEXTS = ("nan", "NaT", "<NA>")
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
-# Names that say what is along an axis of a table, in small letters.
-_TRUE = ("actual", "truth", "true", "y_true", "true_label", "reference")
-_GUESSED = ("predicted", "prediction", "predictions", "pred", "y_pred", "predicted_label")
 
 
 def default_labels(labels: list, present: Iterable, actual: Any) -> np.ndarray:
@@ -142,28 +139,6 @@ def find_label(wanted: Any, labels: list, what: str = "positive class") -> Any:
     alike = get_close_matches(str(wanted).strip().lower(), spelled, n=1, cutoff=0.8)
     todo = f"did you mean {spelled[alike[0]]!r}?" if alike else "pass one of these"
     raise fail(f"the {what} is not among the labels", wanted, labels, todo)
-
-
-def sides_of(table: pd.DataFrame) -> tuple[str, str]:
-    """
-    Return what is down and what is across a table, by the names of its axes.
-
-    Examples
-    --------
-    >>> sides_of(pd.DataFrame([[1]]).rename_axis(index="Prediction", columns="Reference"))
-    ('predicted', 'actual')
-    """
-    names = [str(axis.name).strip().lower().replace(" ", "_") for axis in table.axes]
-    (true_down, true_across), (down, across) = (
-        [name in words for name in names] for words in (_TRUE, _GUESSED)
-    )
-    if (true_down and true_across) or (down and across):
-        got, todo = (
-            [axis.name for axis in table.axes],
-            "name the rows actual, the columns predicted",
-        )
-        raise fail("both axes of the table are the same", got, "actual and predicted", todo)
-    return ("predicted", "actual") if down or true_across else ("actual", "predicted")
 
 
 def is_default_index(index: pd.Index) -> bool:

@@ -7,6 +7,7 @@ dims of ``predicted``. Examples may come in clusters and have a slice
 (`bayescm.evidence.clusters_and_slices`), and a ``weight``, with the scalar coord ``weights_are``.
 """
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -16,6 +17,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import with_clusters, with_slices, with_weights
+from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
 from bayescm.evidence.labels import as_labels
 from bayescm.evidence.tabulate import check_sizes
 from bayescm.evidence.type import EvidenceType, always
@@ -77,7 +79,9 @@ def from_multilabel(
     ------
     ValueError
         If an indicator is missing or neither 0 nor 1, labels or lengths differ, a label occurs
-        twice, lists of labels could also be indicators, or a score is missing or infinite.
+        twice, lists of labels could also be indicators, or a score is missing or infinite. If the
+        labels of an example are a sequence, such as tags of words: these are for
+        `from_item_counts`.
     TypeError
         If what was passed is neither indicators nor sets of labels.
 
@@ -100,7 +104,7 @@ def from_multilabel(
     columns["weights"] = weights
     check_row_order(columns)
     names = [f"predicted by {name}" for name in systems] if several else ["predicted"]
-    tables = dict(zip(("actual", *names), (actual, *systems.values()), strict=True))
+    tables = dict(zip(("actual", *names), map(as_pandas, (actual, *systems.values())), strict=True))
     matrices, label_names = _matrices(tables, labels)
     check_sizes({name: len(matrix) for name, matrix in matrices.items()})
     truth, *answers = matrices.values()
@@ -192,12 +196,16 @@ def _is_sets(name, table):
 def _neither(name, got):
     todo = "pass np.array of 0 and 1, or a list of sets; one label per example: from_predictions"
     allowed = "an indicator of every label, or a set of labels, of each example"
+    if isinstance(got, str) and got.strip()[:1] in ("[", "{"):
+        todo = f"parse the texts of {name} first: [json.loads(text) for text in column]"
     return fail(f"{name} does not hold several labels", got, allowed, todo, TypeError)
 
 
 def _indicators(name, table):
     """Return booleans (example, label) of numbers that are 0 or 1."""
     table = table.toarray() if hasattr(table, "toarray") else table
+    if isinstance(table, pd.DataFrame):
+        check_no_identifiers(table, "labels", "make {name} the index", roles=())
     values = np.asarray(unmasked(table, name))
     if values.ndim != 2:
         raise _neither(name, values.shape)
@@ -219,7 +227,10 @@ def _indicators(name, table):
 
 def _of_sets(tables, labels):
     """Return booleans (example, label) of the labels of each example."""
-    sets = {name: [set(row) for row in table] for name, table in tables.items()}
+    rows_of = {name: [_labels_of(row) for row in table] for name, table in tables.items()}
+    for name, rows in rows_of.items():
+        _check_no_tags(name, rows)
+    sets = {name: [set(row) for row in rows] for name, rows in rows_of.items()}
     occurring = set().union(*(row for rows in sets.values() for row in rows))
     if labels is None:
         try:
@@ -240,6 +251,32 @@ def _of_sets(tables, labels):
                     raise fail(f"{name} has an unknown label", label, names, suggest(label, names))
                 matrices[name][example, place[label]] = True
     return matrices, _label_array(names)
+
+
+def _labels_of(row):
+    return row if isinstance(row, AbstractSet) else list(row)
+
+
+# Tags of words in named entities: B-PER begins a name, I-PER is inside of one, O is outside.
+_TAG = re.compile(r"O|[BIESLU]-.+")
+
+
+def _check_no_tags(name, rows):
+    """Raise if the labels of an example are a sequence, such as a tag for each word."""
+    todo = (
+        "count what was found, made up and missed in each text and use from_item_counts(tp=, fp=, "
+        "fn=), or classify single words with from_predictions"
+    )
+    for row in rows:
+        if isinstance(row, list) and len(set(row)) < len(row):
+            what = f"{name} has an example in which a label is repeated"
+            note = "; if these are labels, and not tags of words, pass sets"
+            raise fail(what, row, "each label once", todo + note)
+    every = set().union(*rows)
+    texts = [label for label in every if isinstance(label, str)]
+    if len(texts) == len(every) > 1 and "O" in every and all(map(_TAG.fullmatch, texts)):
+        what = f"{name} has tags of words, whose order and number matter"
+        raise fail(what, sorted(texts)[:3], "labels of whole examples", todo)
 
 
 def _label_array(names):

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import (
@@ -23,6 +24,7 @@ from bayescm.evidence.counts import (
     with_design,
 )
 from bayescm.evidence.default_models import model_of_outcomes
+from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
 from bayescm.evidence.labels import as_labels, default_labels, obvious_positive
 from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
 from bayescm.evidence.type import EvidenceType
@@ -113,6 +115,9 @@ def from_classifiers(
 
 def _answers_by_name(predictions):
     """Return the classifiers' answers by name, each name once."""
+    predictions = as_pandas(predictions)
+    if isinstance(predictions, pd.DataFrame):
+        check_no_identifiers(predictions, "predictions", "leave {name} out", labels=True)
     pairs = predictions.items() if hasattr(predictions, "items") else predictions
     try:
         pairs = [(name, answers) for name, answers in pairs]

@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import TABULATED, default_measures
+from bayescm.evidence.identifiers import as_pandas, check_no_identifiers, long_form
 from bayescm.evidence.labels import as_labels, check_exact, check_no_missing_text, obvious_positive
 from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import check_row_order, fail, suggest
@@ -32,11 +33,14 @@ def from_raters(
     ----------
     raters : mapping of str to array_like, shape (n,) or (n, k), or a table with a column each
         Each rater's labels, people's or a judge's; missing (None, NaN, NA) where there is none. A
-        rater who labelled examples repeatedly has k columns.
+        rater who labelled examples repeatedly has k columns. Or a DataFrame with a row for each
+        label, with columns named task, worker and label or by synonyms such as item, annotator and
+        rating.
     predicted : mapping of str to array_like, shape (n,), optional
         Predictions of classifiers, which are raters like any other.
     gold : array_like, shape (n,), optional
-        The truth of some examples, missing for the others.
+        The truth of some examples, missing for the others. With a row for each label, a mapping or
+        Series by task; the same holds for ``predicted`` and ``group``.
     group : array_like, shape (n,), optional
         The population each example is of, where prevalences differ and raters err alike: two
         raters of two populations tell who is right.
@@ -57,7 +61,7 @@ def from_raters(
     ------
     ValueError
         If lengths differ, a label is unknown, or the design does not identify the rates: two raters
-        of one population without gold labels.
+        of one population without gold labels. If a column of a table names or numbers the rows.
 
     Warns
     -----
@@ -91,6 +95,17 @@ def count_patterns(
     positive: Hashable | None = None,
 ) -> xr.Dataset:
     """Return the labels of raters by pattern, whether or not they tell who is right."""
+    raters = as_pandas(raters)
+    if isinstance(raters, pd.DataFrame):
+        if roles := long_form(raters, ("item", "rater", "label")):
+            raters, items = _by_rater(raters, **roles)
+            predicted = {
+                name: _of_items(name, values, items) for name, values in (predicted or {}).items()
+            }
+            gold, group = _of_items("gold", gold, items), _of_items("group", group, items)
+        else:
+            todo = "leave {name} out, or pass columns named task, worker and label alone"
+            check_no_identifiers(raters, "labels of raters", todo, once=False, labels=True)
     check_row_order({"raters": raters, "predicted": predicted, "gold": gold, "group": group})
     columns = _columns(raters, predicted)
     truth = None if gold is None else _column("gold", gold)
@@ -122,6 +137,33 @@ def count_patterns(
         ratings = ratings.assign(group=("pattern", rows[:, -2])).assign_coords(population=names)
     label = obvious_positive(classes.tolist()) if positive is None else positive
     return ratings if label is None else ratings.assign_coords(positive=label)
+
+
+def _by_rater(frame, item, rater, label):
+    """Return the labels (n, k) of each rater from rows, and the items in order of appearance."""
+    for name in (item, rater):
+        if frame[name].isna().any():
+            todo = "fill it in, or leave these rows out"
+            raise fail(f"column {name!r} has missing values", ..., "", todo)
+    rows = frame[[item, rater, label]].astype({label: object}).reset_index(drop=True)
+    attempt = rows.groupby([item, rater], observed=True).cumcount()
+    items = pd.Index(pd.unique(rows[item]))
+    raters = {}
+    for name, of_rater in rows.groupby(rater, sort=False, observed=True):
+        table = of_rater.assign(attempt=attempt.loc[of_rater.index])
+        table = table.pivot(index=item, columns="attempt", values=label).reindex(items)
+        raters[str(name)] = table.to_numpy(object)
+    return raters, items
+
+
+def _of_items(name, values, items):
+    """Return what belongs to items in their order, from a mapping or a Series by item."""
+    if values is None:
+        return None
+    if not isinstance(values, Mapping | pd.Series):
+        todo = f"pass {name} as a Series or a mapping by item"
+        raise fail(f"{name} is not labelled by item, as rows of labels require", ..., "", todo)
+    return pd.Series(values, dtype=object).reindex(items).to_numpy(object)
 
 
 def _columns(raters, predicted):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.identifiers import check_no_identifiers
 from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import fail, no_numbers
 
@@ -158,6 +159,7 @@ def _long(table, measure, data_set, classifier, runs):
         raise fail("no results", ..., "a row for every run", "pass a table with rows")
     keys = [data_set, *([classifier] if classifier in table else []), *runs]
     rest = [name for name in table if name not in keys]
+    check_no_identifiers(table[[*rest]], "scores", "leave {name} out", roles=())
     every = classifier in table and runs and (measure in rest or len(rest) == 1)
     strange = [name for name in rest if not pd.api.types.is_numeric_dtype(table[name])]
     wide = bool(runs) != (classifier in table)
