@@ -24,6 +24,9 @@ ITEMS = bcm.from_item_scores({"a": NUMBERS, "b": NUMBERS[::-1]}, range=(0, 1))
 ANSWERS = bcm.from_attempts(np.resize([1, 0, 1, 1, 0], (9, 4)))
 PETS = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]], labels=["cat", "cow", "dog"])
 TABLE = pd.DataFrame({"y": TRUTH, "a": FIRST})
+NUMBERED = pd.DataFrame({"data_set": [1, 2, 3], "a": [0.7, 0.8, 0.9], "b": [0.6, 0.9, 0.8]})
+SUMMED = pd.Series([0.25, 0.5, 0.375], index=["q1", "q2", "all"])
+LONG = pd.DataFrame({"task": [1, 1, 2, 2], "worker": list("uvuv"), "label": [1, 0, 1, 1]})
 FOLDS = bcm.from_classifiers(
     TRUTH, {"a": FIRST, "b": SECOND}, positive=1, by={"fold": np.arange(36) % 3}
 )
@@ -126,6 +129,48 @@ CALLS = {
     "percentages": (lambda: bcm.from_probabilities(TRUTH, 100 * NUMBERS), "divide percentages"),
     "results of evidence": (lambda: bcm.from_results(FOLDS), r"from_results\(measure\("),
     "combine data sets": (lambda: bcm.combine({"x": BOTH, "y": BOTH}), "dim='data_set'"),
+    "numbering of data sets": (
+        lambda: bcm.classical.friedman(NUMBERED),
+        r"results.set_index\('data_set'\)",
+    ),
+    "numbering of items": (lambda: bcm.from_item_scores(NUMBERED), "Pass item='data_set'"),
+    "columns of raters": (
+        lambda: bcm.from_raters(NUMBERED.assign(worker="w", task=7)),
+        "columns named task, worker and label",
+    ),
+    "rows of answers": (
+        lambda: bcm.from_attempts(pd.DataFrame({"item": [0, 1], "ok": [1, 0]})),
+        "pass item='item' and correct=",
+    ),
+    "row of means": (
+        lambda: bcm.from_item_scores({"a": SUMMED, "b": SUMMED}),
+        "item 'all' is the mean .*Leave the row out",
+    ),
+    "gold beside rows of labels": (
+        lambda: bcm.from_raters(LONG, gold=[1, 0]),
+        "Pass gold as a Series or a mapping by item",
+    ),
+    "tags of words": (
+        lambda: bcm.from_multilabel([["O", "O"]], [["O", "B-PER"]]),
+        r"from_item_counts\(tp=",
+    ),
+    "lists as text": (lambda: bcm.from_multilabel(["['a']"], ["['a']"]), "json.loads"),
+    "fold without a score": (
+        lambda: bcm.classical.correlated_t([0.8, None], [0.7, 0.6], n_folds=2),
+        "in fold 1 .counted from 0.*complete the fold",
+    ),
+    "sides of a table": (
+        lambda: bcm.from_matrix(
+            pd.DataFrame([[1, 2], [3, 4]]).rename_axis("yhat", axis=0).rename_axis("y_pred", axis=1)
+        ),
+        "Name the rows actual and the columns predicted",
+    ),
+    "sum without the positive class": (
+        lambda: bcm.summary(
+            PETS.isel(actual=[0, 1], predicted=[0, 1]).assign_coords(positive="dog")
+        ),
+        r"combine\(\[x, y\], dim='batch'\).sum\('batch'\)",
+    ),
     "column": (lambda: bcm.from_frame(TABLE, actual="truth", predicted="a"), "'y' or 'a'"),
     # Questions.
     "compare one": (lambda: bcm.compare(COUNTS, "f1"), r'\{"a": counts_a, "b": counts_b\}'),

@@ -39,8 +39,10 @@ def threshold(
     """
     Return a measure as a function of the threshold, with its band.
 
-    An example is predicted positive if its score is at least the threshold. Above the highest score
-    nothing is, at or below the lowest everything: measures that are 0/0 there are NaN.
+    An example is predicted positive if its score is at least the threshold. Beyond all scores of
+    the sample new ones may still be higher or lower, so that recall above the highest score is
+    small but not exactly 0. At an infinite threshold all or none are predicted positive, and
+    measures that are 0/0 there are NaN.
 
     Parameters
     ----------

@@ -37,6 +37,12 @@ def combine(
         If a scalar coord, such as the positive class, or another dim differs; if the classifiers
         of outcomes do.
 
+    Notes
+    -----
+    Do not add counts with ``+`` if their labels may differ. xarray adds the labels that both have
+    and drops all others without a message. ``combine([x, y], dim="batch").sum("batch")`` adds
+    counts with the labels of all.
+
     Examples
     --------
     >>> import bayescm as bcm
@@ -44,6 +50,13 @@ def combine(
     >>> new = bcm.from_cells(tp=70, fn=10, fp=40, tn=25)
     >>> combine({"old": old, "new": new}).classifier.values.tolist()
     ['old', 'new']
+
+    The sum of two tables, one of which lacks a class:
+
+    >>> x = bcm.from_matrix([[9, 1], [2, 8]], labels=["a", "b"])
+    >>> y = bcm.from_matrix([[4, 0, 1], [0, 3, 0], [1, 0, 5]], labels=["a", "b", "c"])
+    >>> int(combine([x, y], dim="batch").sum("batch").sum()), int((x + y).sum())
+    (34, 27)
     """
     names = None
     if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset):

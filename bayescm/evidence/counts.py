@@ -470,8 +470,13 @@ def _check_scalars(evidence, labels):
         if dims and not (name == "prevalence" and dims == ("actual",)):
             todo = "put evidence together with combine(), where it is the same"
             raise fail(f"{name} must be a single value", coords[name].values, "a scalar", todo)
-    if "positive" in coords:
-        find_label(coords["positive"].item(), labels)
+    for name, what in (("positive", "positive class"), ("abstain", "abstention")):
+        if name in coords and coords[name].item() not in labels:
+            todo = (
+                "if x + y lost the label, which keeps those that both have, use combine([x, y], "
+                f"dim='batch').sum('batch'); after a selection of labels drop_vars({name!r})"
+            )
+            raise fail(f"the {what} is not among the labels", coords[name].item(), labels, todo)
     for name in ("prevalence", "test_share", "train_size"):
         share = coords.get(name)
         if share is not None and not bool(np.all((share.values > 0) & (share.values < 1))):

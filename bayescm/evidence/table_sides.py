@@ -29,6 +29,9 @@ _NAMES = {"y_test": "actual", "test_label": None, "test_labels": None}
 # What separates the names of both axes in the corner of a table: rows first.
 _BOTH = re.compile(r"\s*(?:[\\/|]|\bvs\b\.?|\bversus\b|\bby\b)\s*", re.IGNORECASE)
 
+# Names that pandas gives the axes of a crosstab of arrays.
+_AUTOMATIC = re.compile(r"(row|col)_\d+")
+
 
 class Sides(NamedTuple):
     """What is down and what is across a table, the names of both, and whether these say so."""
@@ -117,13 +120,14 @@ def _one_side(is_truth, is_guess):
 
 
 def warn_of_names(sides: Sides, todo: str, stacklevel: int) -> None:
-    """Warn if an axis has a name, and the names do not tell the truth from the predictions."""
-    if sides.settled or not any(sides.names):
+    """Warn if somebody named an axis, and the names do not tell the truth from the predictions."""
+    names = [name for name in sides.names if name and not _AUTOMATIC.fullmatch(name)]
+    if sides.settled or not names:
         return
-    named = " and ".join(repr(name) for name in sides.names if name)
+    named = " and ".join(map(repr, names))
     warnings.warn(
-        f"The name{'s' * all(sides.names)} {named} of the table's axes "
-        f"do{'' if all(sides.names) else 'es'} not tell the truth from the predictions. Rows are "
+        f"The name{'s' * (len(names) - 1)} {named} of the table's axes "
+        f"do{'es' * (len(names) == 1)} not tell the truth from the predictions. Rows are "
         f"assumed to be the actual classes. {todo}",
         stacklevel=stacklevel + 1,
     )

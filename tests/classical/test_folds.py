@@ -251,3 +251,15 @@ def test_bad_input_is_named(case):
 def test_rho_is_a_correlation():
     with pytest.raises(ValueError, match="rho must be a correlation"):
         mean_difference([1.0, 2.0], 1.0)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("place", [0, 7])
+@pytest.mark.parametrize("which", ["first", "second"])
+def test_the_correlated_t_leaves_out_no_fold(value, place, which):
+    scores = {"first": np.linspace(0.7, 0.9, 10), "second": np.linspace(0.75, 0.85, 10)}
+    scores[which][place] = value
+    with pytest.raises(
+        ValueError, match=f"the {which} scores have no finite value in fold {place}"
+    ):
+        correlated_t(**scores, n_folds=5)

@@ -120,6 +120,7 @@ COMMANDS = {
 VALUES = {
     "--abstain": "b", "--above": ".75", "--actual": "b", "--agreement": ".8", "--answer": "said",
     "--assurance": ".7", "--at": "2026-01-03", "--attempt": "n", "--batch": "other", "-k": "1",
+    "--decimal": ",", "--thousands": ",",
     "--budget": "8", "--by": "g", "--challenger": "c", "--champion": "c", "--checklist": "stard",
     "--classifier": "odds", "--config": "m.toml",
     "--clip": ".2", "--command": "true", "--concentration": "5",
@@ -195,6 +196,8 @@ OF_COMMANDS = {
 UNSEEN: set = {
     "--numeric-labels",
     "--missing",  # where nothing is
+    "--decimal",  # of whole numbers
+    "--thousands",
     "--config",  # whose values are those of other options
     "--dry-run",
     "--range",  # of differences, which matters where all of them are 0

@@ -26,9 +26,9 @@ def test_a_measure_along_the_threshold_follows_the_counts():
     assert found.band.item() == "simultaneous"
 
 
-def test_beyond_the_scores_everybody_or_nobody_is_positive():
+def test_at_infinite_thresholds_everybody_or_nobody_is_positive():
     evidence = sample()
-    above, below = evidence.score.max().item() + 1, evidence.score.min().item() - 1
+    above, below = np.inf, -np.inf
     recall = curves.threshold(evidence, "recall", at=[below, above], draws=50)
     assert recall.recall.values.tolist() == [[1, 1], [0, 0]]
     precision = curves.threshold(evidence, "precision", at=[below, above], draws=50)
@@ -146,3 +146,26 @@ def test_a_measure_that_is_never_defined_has_no_best():
 def test_scores_that_are_all_infinite_have_a_threshold_too():
     evidence = bcm.from_scores([0, 0, 1, 1], [-np.inf, -np.inf, np.inf, np.inf])
     assert curves.best_threshold(evidence, "f1", draws=50).threshold == np.inf
+
+
+@pytest.mark.parametrize("top_is_positive", [True, False])
+def test_beyond_all_scores_a_rate_is_uncertain(top_is_positive):
+    rng = np.random.default_rng(8)
+    actual = np.arange(60) % 2 == 1
+    scores = rng.normal(actual, 1)
+    order = np.argsort(scores)
+    actual[order[-1]], actual[order[0]] = top_is_positive, not top_is_positive
+    evidence = bcm.from_scores(actual, scores)
+    above = curves.at_threshold(evidence, ["recall", "specificity"], scores.max() + 1)
+    below = curves.at_threshold(evidence, ["recall", "specificity"], scores.min() - 1)
+    classified = curves.classify(evidence, scores.max() + 1)
+    known = bcm.interval(classified, "recall").values.ravel()[1]
+    assert known / 3 < above["recall"].values[1] < 1.5 * known
+    assert above["specificity"].values[0] < 1 == above["specificity"].values[1].round(3)
+    assert below["recall"].values[0] < 1 == below["recall"].values[1].round(3)
+    assert 0 < below["specificity"].values[1] < 1.5 * known
+    # A rule that calls nobody positive, whatever the score, has a recall of 0.
+    never = curves.at_threshold(evidence, ["recall", "precision"], np.inf)
+    assert never["recall"].values.tolist() == [0, 0]
+    assert np.isnan(never["precision"]).all()
+    assert curves.at_threshold(evidence, "recall", -np.inf)["recall"].values.tolist() == [1, 1]

@@ -177,3 +177,22 @@ def test_data_sets_with_other_numbers_of_folds_need_the_share_that_is_tested():
     results = bcm.from_results(values, test_share=0.2)
     missing = np.isnan(results["result"]).any("classifier").sum("run")
     assert missing.values.tolist() == [0, 2]
+
+
+def test_counts_with_other_labels_are_added_by_combine():
+    x = bcm.from_matrix([[9, 1], [2, 8]], labels=["a", "b"])
+    y = bcm.from_matrix([[5, 0, 2], [1, 6, 0], [0, 3, 7]], labels=["c", "b", "a"])
+    total = bcm.combine([x, y], dim="batch").sum("batch")
+    assert total.sum() == x.sum() + y.sum()
+    assert total.sel(actual="a", predicted="a") == 16
+    assert (x + y).sum() < x.sum() + y.sum()  # what the documentation warns of
+
+
+def test_a_sum_that_lost_the_positive_class_is_refused():
+    x, y = (
+        bcm.from_matrix(np.eye(3, dtype=int), labels=labels, positive=labels[-1])
+        for labels in (["a", "b", "sick"], ["a", "b", "ill"])
+    )
+    lost = x + y.assign_coords(positive="sick")
+    with pytest.raises(ValueError, match=r"positive class is not among.*'sick'.*combine"):
+        bcm.summary(lost, "accuracy")

@@ -50,7 +50,8 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_in_ends_at_the_same_counts(way, tmp_path):
     counts = evidence.as_counts(WAYS[way](tmp_path))
-    xr.testing.assert_identical(counts, bcm.from_cells(**CELLS, labels=LABELS))
+    known = bcm.from_cells(**CELLS, labels=LABELS)
+    xr.testing.assert_identical(counts.assign_attrs(as_read=""), known.assign_attrs(as_read=""))
 
 
 def test_counts_survive_a_file(tmp_path):

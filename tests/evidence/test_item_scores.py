@@ -135,7 +135,7 @@ def test_a_slice_is_selected_from_the_answer():
 
 def test_a_column_that_numbers_the_rows_is_no_system():
     frame = pd.DataFrame({"answer": [3, 1, 2, 4], "base": [2, 3, 5, 1], "tuned": [4, 4, 2, 5]})
-    with pytest.raises(ValueError, match=r"a column numbers the rows: 'answer'.*item='answer'"):
+    with pytest.raises(ValueError, match=r"'answer' numbers the rows.*item='answer'"):
         bcm.from_item_scores(frame)
     scores = bcm.from_item_scores(frame, item="answer")
     assert scores["classifier"].values.tolist() == ["base", "tuned"]

@@ -69,3 +69,35 @@ def test_columns_of_other_labels_are_refused():
     table = pd.DataFrame(PREDICTED, columns=["cat", "dog", "elk"])
     with pytest.raises(ValueError, match=r"column of no label.*elk"):
         bcm.from_multilabel(pd.DataFrame(ACTUAL, columns=NAMES), table)
+
+
+TAGS = [["B-PER", "I-PER", "O"], ["O", "O", "B-LOC"]]
+
+
+@pytest.mark.parametrize(
+    ("actual", "predicted"),
+    [
+        (TAGS, TAGS),
+        ([["DET", "NOUN", "DET"]], [["DET", "NOUN", "NOUN"]]),
+        ([("DET", "NOUN")], [("DET", "DET")]),
+        ([["B-PER", "O"], ["O"]], [["O"], ["B-PER", "O"]]),
+        ([set(tags) for tags in TAGS], [set(tags) for tags in TAGS]),
+    ],
+)
+def test_tags_of_words_are_for_item_counts(actual, predicted):
+    with pytest.raises(ValueError, match="from_item_counts"):
+        bcm.from_multilabel(actual, predicted)
+    with pytest.raises(ValueError, match="from_item_counts"):
+        bcm.from_multilabel(actual, {"a": predicted, "b": predicted})
+
+
+def test_lists_as_text_are_to_be_parsed():
+    with pytest.raises(TypeError, match=r"parse the texts of actual first: \[json.loads"):
+        bcm.from_multilabel(['["cat", "dog"]'], ['["cat"]'])
+
+
+def test_tables_of_polars_are_matched_by_their_columns():
+    pl = pytest.importorskip("polars")
+    truth = pl.DataFrame({"x": [1, 0], "y": [0, 1]})
+    evidence = bcm.from_multilabel(truth, pl.DataFrame({"y": [0, 1], "x": [1, 0]}))
+    assert (evidence["actual"] == evidence["predicted"]).all()

@@ -83,10 +83,13 @@ class Slots:
             fraction = (high - thresholds) / (high - low)
         fraction = np.where(np.isfinite(high) & np.isfinite(low), fraction, 0.5)
         number = self.interval_index[rank] + np.where(inside, fraction, 0.0)
-        # Beyond the scores of the sample a threshold takes everything or nothing.
-        number = np.where(rank == 0, 0.0, number)
+        # A new score may be higher than all of the sample, and how much higher is not known: above
+        # the highest one a finite threshold has the whole first slot, as without examples there.
+        # The same holds for the last slot below the lowest. An infinite threshold has all or none.
+        finite, every = np.isfinite(thresholds), float(self.concentration.shape[1])
+        number = np.where(rank == 0, np.where(finite, 1.0, 0.0), number)
         lowest = np.asarray(thresholds) < self.scores[-1]
-        return np.where(lowest, float(self.concentration.shape[1]), number)
+        return np.where(lowest, np.where(finite, every - 1, every), number)
 
 
 def slots_of(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> Slots:
