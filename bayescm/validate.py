@@ -23,6 +23,8 @@ _NO_NUMBERS = {
     ),
     "complex numbers": ((complex, np.complexfloating), "pass real numbers"),
 }
+_SINGULAR = {"texts": "text", "booleans": "a boolean", "dates": "a date"}
+_SINGULAR["complex numbers"] = "a complex number"
 _SHORT = Repr()
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxdict = 8
 _SHORT.maxstring = _SHORT.maxother = 120
@@ -423,13 +425,17 @@ def _numbers(array, name):
     if array.dtype.kind == "O":
         array = _from_objects(array)
     if array.dtype.kind not in "iuf":
-        raise fail(
-            f"{name} must be a number, not {array.dtype}",
+        what, got, todo = no_numbers(array) or (
+            "these values",
             array.ravel()[:4].tolist(),
-            "whole numbers >= 0",
             "pass counts, or make them from predictions with from_predictions",
-            TypeError,
         )
+        if what == "texts":
+            todo = "convert it with int, or the table with .astype(int)"
+        elif what == "booleans":
+            todo = "count the examples, or pass predictions to from_predictions"
+        what = f"{name} must be a number, not {_SINGULAR.get(what, what)}"
+        raise fail(what, got, "whole numbers >= 0", todo, TypeError)
     if array.size == 0:
         raise fail("counts are empty", array.shape, "at least one matrix", "pass some counts")
     return array

@@ -606,7 +606,7 @@ def _check_text(path):
     last = ends[-1] if ends else ""
     packed = last in (*_PACKED, ".zip") and set(ends[-2:-1]) & set(_TEXT)
     if not (last in (*_TEXT, *TYPED) or packed):
-        todo = "read it with pandas and pass it to from_frame or from_matrix"
+        todo = "save it as .csv or .parquet; in Python from_frame takes what pandas reads"
         allowed = (
             f"{', '.join((*_TEXT, *TYPED))}, a folder of these, file.duckdb::table, or text in "
             f"{', '.join(_PACKED)} or .zip"
@@ -704,7 +704,7 @@ def local_path(path: str | Path) -> Path:
         return Path(path)
     kind = address[1].lower()
     if kind not in ("http", "https"):
-        todo = "fetch it first, or read it with pandas and pass it to from_frame"
+        todo = "fetch the file first and pass its path"
         raise fail("an address that is not of the web", kind, "http or https", todo)
     return _download(f"{kind}://{str(path)[address.end() :]}")
 

@@ -1,6 +1,6 @@
 """Tables of any engine: one group-by that the engine runs, and only the counts come back."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -64,7 +64,9 @@ def from_frame(
     ('fold', 'actual', 'predicted')
     """
     dims, answers = columns_by_name(by), columns_by_name(predicted)
-    several = not isinstance(predicted, str)
+    several = not isinstance(predicted, str) and isinstance(predicted, Iterable)
+    if several:
+        answers = {str(name): column for name, column in answers.items()}
     if several and weights_are == "importance":
         todo = "compare the classifiers by their own counts"
         raise fail("importance weights of several classifiers", weights, "counts", todo)
@@ -91,7 +93,9 @@ def columns_by_name(columns: str | Sequence[str] | Mapping[str, str]) -> dict[st
     """Return columns by name, their own where they have no other."""
     if isinstance(columns, Mapping):
         return dict(columns)
-    return {name: name for name in ([columns] if isinstance(columns, str) else columns)}
+    is_single = isinstance(columns, str) or not isinstance(columns, Iterable)
+    names: Any = [columns] if is_single else columns
+    return {name: name for name in names}
 
 
 def count_combinations(

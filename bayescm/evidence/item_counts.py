@@ -110,12 +110,14 @@ def from_item_counts(
 
 def _items_of(systems):
     """Return the column of the items of tables, or None if they have none."""
-    columns = {}
+    columns: dict[Any, np.ndarray] = {}
     for name, table in systems.items():
         named = [label for label in table if has_role(label, "item")] if _is_frame(table) else []
         if len(named) == 1:
             columns[name] = table[named[0]].to_numpy()
-    (first, items), *others = columns.items() or [(None, None)]
+    if not columns:
+        return None
+    (first, items), *others = columns.items()
     for name, other in others:
         if not np.array_equal(items, other):
             todo = "bring the rows of all tables into the same order of items"

@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from enum import Enum
 from functools import lru_cache
 from typing import Any
 
@@ -47,10 +48,14 @@ def default_labels(labels: list, present: Iterable, actual: Any) -> np.ndarray:
 def as_labels(labels: Any) -> np.ndarray:
     """Return class labels as an array, or raise where they are too few, doubled or mixed."""
     if isinstance(labels, str) or not np.iterable(labels):
-        raise fail("labels must be a list", labels, "a list of labels", "pass e.g. labels=[0, 1]")
+        example = [labels, "..."] if isinstance(labels, str) else [0, 1]
+        todo = f"pass e.g. labels={example}"
+        raise fail("labels must be a list", labels, "a list of labels", todo)
     labels = list(labels)
     check_no_dates(labels)
+    check_plain_labels(labels)
     items = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    items = [label.value if isinstance(label, Enum) else label for label in items]
     kinds = {type(label) for label in items}
     if not (kinds <= {str} or kinds <= {int} or kinds <= {bool}):
         alike = len(kinds) == 1
@@ -72,6 +77,22 @@ def check_no_dates(labels: Iterable, name: str = "labels") -> None:
         allowed = "classes: strings, whole numbers or booleans"
         todo = "pass the column of classes; where every date is a class, .astype(str) says so"
         raise fail(f"{name} are dates", dates[:3], allowed, todo)
+
+
+def check_plain_labels(labels: Iterable, name: str = "labels") -> None:
+    """Raise if labels are members of an enumeration, or tuples and the like."""
+    for label in labels:
+        if isinstance(label, Enum) and not isinstance(label, str | int):
+            kind, attribute = type(label).__name__, "value"
+            if not isinstance(label.value, str | int):
+                attribute = "name"
+            todo = f"pass their {attribute}s: [label.{attribute} for label in labels]"
+            raise fail(f"{name} are members of the enumeration {kind}", label, "", todo, TypeError)
+        if isinstance(label, tuple | list | dict | set):
+            what = f"{name} are of type {type(label).__name__}"
+            allowed = "strings, whole numbers or booleans"
+            todo = "join the parts to one text, as in '/'.join(map(str, label))"
+            raise fail(what, label, allowed, todo, TypeError)
 
 
 def check_no_missing_text(labels: Iterable, name: str = "a label", todo: str = "") -> None:

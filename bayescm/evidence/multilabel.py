@@ -18,7 +18,7 @@ import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import with_clusters, with_slices, with_weights
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
-from bayescm.evidence.labels import as_labels
+from bayescm.evidence.labels import as_labels, check_plain_labels
 from bayescm.evidence.tabulate import check_sizes
 from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
@@ -232,6 +232,7 @@ def _of_sets(tables, labels):
         _check_no_tags(name, rows)
     sets = {name: [set(row) for row in rows] for name, rows in rows_of.items()}
     occurring = set().union(*(row for rows in sets.values() for row in rows))
+    check_plain_labels(occurring)
     if labels is None:
         try:
             labels = sorted(occurring)

@@ -118,6 +118,7 @@ def _answers_by_name(predictions):
     predictions = as_pandas(predictions)
     if isinstance(predictions, pd.DataFrame):
         check_no_identifiers(predictions, "predictions", "leave {name} out", labels=True)
+        predictions = predictions.rename(columns=str)  # names may be numbers
     pairs = predictions.items() if hasattr(predictions, "items") else predictions
     try:
         pairs = [(name, answers) for name, answers in pairs]

@@ -10,7 +10,13 @@ import xarray as xr
 
 from bayescm.evidence.counts import TABULATED, default_measures
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers, long_form
-from bayescm.evidence.labels import as_labels, check_exact, check_no_missing_text, obvious_positive
+from bayescm.evidence.labels import (
+    as_labels,
+    check_exact,
+    check_no_missing_text,
+    check_plain_labels,
+    obvious_positive,
+)
 from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import check_row_order, fail, suggest
 
@@ -206,6 +212,7 @@ def _labels(arrays, labels, positive):
             label for array in arrays for label in array.ravel().tolist() if label is not None
         }
         check_no_missing_text(distinct)
+        check_plain_labels(distinct)
         kinds = {type(label) for label in distinct}
         labels = sorted(distinct, key=str) if len(kinds) > 1 else sorted(distinct)
     classes = as_labels(labels)

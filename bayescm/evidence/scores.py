@@ -25,6 +25,7 @@ from bayescm.evidence.labels import (
     check_exact,
     check_no_dates,
     check_no_missing_text,
+    check_plain_labels,
     columns_in_order,
     in_label_order,
     obvious_positive,
@@ -125,11 +126,11 @@ def build_scores(
     if isinstance(scores, Mapping):
         _check_mapping(scores)
         values = np.stack(
-            [_matrix(column, len(truth), classes, name) for column in scores.values()]
+            [_matrix(column, len(truth), classes, name, positive) for column in scores.values()]
         )
         dims, coords["classifier"] = ("classifier", *dims), np.array(list(scores))
     else:
-        values = _matrix(scores, len(truth), classes, name)
+        values = _matrix(scores, len(truth), classes, name, positive)
     if len(classes) > 2:
         coords["class"] = classes
     columns["score"] = (dims, values)  # type: ignore[assignment]
@@ -177,6 +178,7 @@ def _truth(actual):
         raise fail(what, ..., "a label for every example", "drop these examples")
     if truth.dtype.kind in "OmM":
         check_no_dates(pd.unique(truth), "the labels of actual")
+        check_plain_labels(pd.unique(truth), "the labels of actual")
     if truth.dtype.kind == "f" and (truth == truth.astype(int)).all():
         check_exact("actual", truth)
         return truth.astype(int)
@@ -205,7 +207,7 @@ def _classes_of(truth):
     labels = np.unique(truth).tolist()
     check_no_missing_text(labels)
     if len(labels) < 2:
-        todo = "add examples of the other class, or name more classes in labels=[...]"
+        todo = "add examples of another class: curves compare the scores of classes"
         raise fail("only one class in actual", labels, "two or more classes", todo)
     return labels
 
@@ -219,7 +221,7 @@ def _check_mapping(scores):
             raise fail("a classifier's name must be a string", name, "a string", todo, TypeError)
 
 
-def _matrix(scores, n, classes, name):
+def _matrix(scores, n, classes, name, positive):
     unmasked(scores, "a score")
     scores = columns_in_order(scores, classes.tolist())
     todo = "pass the output of decision_function or predict_proba; of a tensor a numpy array"
@@ -229,11 +231,23 @@ def _matrix(scores, n, classes, name):
         values = values[:, 0]
     shape = (n,) if len(classes) == 2 else (n, len(classes))
     if values.shape != shape:
-        todo = "take the positive class's column: proba[:, 1]"
+        todo = _column_of_positive(classes.tolist(), positive)
         if len(classes) > 2:
             todo = f"pass a column for each of {classes.tolist()}, or make actual one class or not"
         raise fail("scores have the wrong shape", values.shape, str(shape), todo)
     return values
+
+
+def _column_of_positive(classes, positive):
+    """Return the advice on which column is that of the positive class."""
+    label = obvious_positive(classes) if positive is None else positive
+    if label not in classes:
+        return "take the column of the positive class, whose place is that in model.classes_"
+    place = sorted(classes).index(label)
+    return (
+        f"take the column of class {label!r}: proba[:, {place}] if the columns are sorted by "
+        "class, as those of scikit-learn are"
+    )
 
 
 def _same_length(name, values, n):
@@ -268,7 +282,7 @@ def _positive(positive, classes):
             "the positive class is ambiguous",
             got,
             "positive to be one of them",
-            f"pass positive={got[-1]!r}",
+            f"pass positive={got[0]!r} or positive={got[1]!r}",
         )
     for label in classes.tolist():
         if label == positive:

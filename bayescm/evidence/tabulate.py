@@ -7,7 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from bayescm.evidence.labels import as_labels, check_exact, check_no_missing_text, default_labels
+from bayescm.evidence.labels import (
+    as_labels,
+    check_exact,
+    check_no_missing_text,
+    check_plain_labels,
+    default_labels,
+)
 from bayescm.validate import check_choice, check_counts, fail, suggest, unmasked
 
 _WIDE = 64  # a range of integers that are codes as they are
@@ -173,6 +179,9 @@ def axes_of(by: Mapping[str, Any] | None, taken: Sequence[str] = ()) -> dict[str
         allowed, todo = "a mapping from names of dims to values", 'pass e.g. by={"fold": fold}'
         raise fail("by must name the dims", by, allowed, todo, TypeError)
     for name in by or ():
+        if not isinstance(name, str):
+            todo = 'name it, e.g. by={"fold": fold}'
+            raise fail("the name of a dim must be text", name, "text", todo, TypeError)
         if name in (*RESERVED, *taken):
             allowed = ", ".join([*(x for x in DIMS if x not in taken), "or a name of your own"])
             raise fail("a reserved name for a dim", name, allowed, "rename it")
@@ -261,6 +270,7 @@ def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
             raise fail(f"{name} does not hold labels", problem, allowed, todo, TypeError) from None
     if (codes < 0).any():
         raise _missing(name, np.asarray(codes < 0))
+    check_plain_labels(labels, f"labels of {name}")
     dates = getattr(labels.dtype, "kind", "O") in "mM"  # of which some would become whole numbers
     return codes, list(labels) if dates else labels.tolist()
 
