@@ -37,8 +37,8 @@ from bayescm.evidence.frames import check_labels, from_frame
 from bayescm.evidence.labels import check_exact
 from bayescm.evidence.number_format import (
     NotANumberError,
-    are_thousandths,
-    beside_hundreds,
+    has_hundreds,
+    may_be_thousandths,
     may_have_thousands,
     number_format,
     two_meanings,
@@ -185,12 +185,15 @@ def is_table(file: "File", actual: str | None, predicted: str | None) -> bool:
 
 def _from_table(file, labels, positive):
     table = _with_labels_down(file.whole(len(file.names) + 1))
-    file.check_counts([name for name in file.names if name in [*map(str, table.columns)]])
+    names = [name for name in file.names if name in [*map(str, table.columns)]]
     kind, name = table.index.dtype, table.columns.name
     table.columns = pd.Index([as_label(str(label), kind) for label in table.columns], name=name)
     numeric = all(pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes)
     labels = None if labels is None else [as_label(label, kind) for label in labels]
-    if table.empty or not numeric or (labels is None and set(table.index) != set(table.columns)):
+    is_square = labels is not None or set(table.index) == set(table.columns)
+    if is_square and not table.empty:
+        file.check_counts(names, len(table))
+    if table.empty or not numeric or not is_square:
         todo = (
             "name the columns of predictions with actual= and predicted=, or give a confusion "
             "table with the same labels down and across"
@@ -214,7 +217,7 @@ def _with_labels_down(frame):
 def _from_studies(file, labels, positive):
     frame = file.whole(_MOST_STUDIES)
     columns = {name.lower(): name for name in file.names}
-    file.check_counts([columns[cell] for cell in ("tp", "fn", "fp", "tn")])
+    file.check_counts([columns[cell] for cell in ("tp", "fn", "fp", "tn")], len(frame))
     file.warn_of_points([name for name in file.names[1:] if name.lower() not in _CELLS])
     tp, fn, fp, tn = (_numbers(frame.pop(columns[cell])) for cell in ("tp", "fn", "fp", "tn"))
     class_labels = ("negative", "positive") if labels is None else labels
@@ -301,9 +304,10 @@ def read_columns(
         frame = file.counted([*labels, *by])
     else:
         frame = file.columns(Columns((*labels, *by), tuple(numbers)))
-        suspects = [name for name in dict.fromkeys(numbers) if are_thousandths(frame[name])]
+        suspects = [name for name in dict.fromkeys(numbers) if may_be_thousandths(frame[name])]
         file.warn_of_points([name for name in suspects if name == weights])
-        others = [name for name in suspects if name != weights and name in scores]
+        others = [name for name in scores if name in suspects and name != weights]
+        others = [name for name in others if has_hundreds(frame[name])]
         file.warn_of_points(others, only_beside_hundreds=True)
     places = {name: as_slice_labels(frame[name]) for name in by if name not in labels}
     if numeric_labels:
@@ -481,18 +485,18 @@ class File:
         with _open(self.path) as text:
             return pd.read_csv(text, nrows=rows, **missing, **options, **self.options)
 
-    def _texts(self, names):
-        """Return the columns that are text in the file, as text."""
+    def _texts(self, names, rows=None):
+        """Return the columns that are text in the file, as text; perhaps some rows only."""
         if self.table is not None:
             frame = self.table.columns(names).astype(object)
             inferred = {name: pd.api.types.infer_dtype(frame[name], skipna=True) for name in frame}
             return frame[[name for name in frame if inferred[name] == "string"]]
         with _plainly(self.path):
-            return self._read(None, dtype=str, usecols=names)[names]
+            return self._read(rows, dtype=str, usecols=names)[names]
 
-    def check_counts(self, names: Sequence[str]) -> None:
+    def check_counts(self, names: Sequence[str], rows: int) -> None:
         """Raise if points in counts may separate thousands, or a count is text with a separator."""
-        texts = self._texts(names)
+        texts = self._texts(names, rows)
         stacked = pd.concat([texts[name] for name in texts]) if len(texts.columns) else None
         if stacked is None:
             return
@@ -513,8 +517,10 @@ class File:
             return
         texts = self._texts(list(names))
         for name in texts:
-            number = may_have_thousands(texts[name])
-            if number and not (only_beside_hundreds and not beside_hundreds(texts[name])):
+            column = texts[name].dropna()
+            number = may_have_thousands(column)
+            whole = pd.to_numeric(column[~column.str.contains(".", regex=False)], errors="coerce")
+            if number and (not only_beside_hundreds or has_hundreds(whole)):
                 joined = number.replace(".", "")
                 warnings.warn(
                     f"Numbers such as {number} in column {name!r} of {self.path.name} are read as "
@@ -522,7 +528,7 @@ class File:
                     f"read {joined}; pass decimal='.' if they are decimal points.",
                     stacklevel=4,
                 )
-            elif (text := with_decimal_comma(texts[name])) is not None:
+            elif (text := with_decimal_comma(column)) is not None:
                 warnings.warn(
                     f"{text} in column {name!r} of {self.path.name} is read as text. Pass "
                     "decimal=',' if it is a number with a decimal comma.",

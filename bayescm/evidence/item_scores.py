@@ -255,9 +255,12 @@ def _check_no_summary_row(table):
         if str(label).strip().lower() not in _SUMMARIES or table.sizes["item"] < 3:
             continue
         values = np.atleast_2d(table.values)
+        values = values[~np.isnan(values[:, place])]
         others, value = np.delete(values, place, axis=1), values[:, place]
-        for name, summary in (("mean", np.nanmean(others, 1)), ("sum", np.nansum(others, 1))):
-            if (np.abs(summary - value) <= _ROUNDED * np.maximum(1, np.abs(value))).all():
+        total, number = np.nansum(others, axis=1), np.sum(~np.isnan(others), axis=1)
+        for name, summary in (("mean", total / np.maximum(number, 1)), ("sum", total)):
+            near = np.abs(summary - value) <= _ROUNDED * np.maximum(1, np.abs(value))
+            if len(value) and near.all():
                 what = f"item {label!r} is the {name} of the other items, and not an item"
                 raise fail(what, ..., "", "leave the row out")
 

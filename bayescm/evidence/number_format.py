@@ -20,6 +20,9 @@ _THOUSANDS = (".", ",", " ", "'", "_", "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK
 _GROUPED = r"[+-]?[1-9]\d{0,2}\.\d{3}"
 # Whole numbers from here on, without a point, beside numbers such as 1.250 make these thousands.
 _HUNDRED = 100
+_THOUSAND = 1000
+# How far a thousand times a float64 below 1000 with three decimals is from a whole number: 1e-10.
+_ROUNDING = 1e-6
 
 
 class NumberFormat(NamedTuple):
@@ -130,22 +133,20 @@ def may_have_thousands(texts: pd.Series) -> str | None:
     return str(texts.iloc[0])
 
 
-def are_thousandths(numbers: pd.Series) -> bool:
-    """Return whether numbers have at most three decimals: a quick look before their texts."""
+def may_be_thousandths(numbers: pd.Series) -> bool:
+    """Return whether numbers that are not whole are from 1 on with three decimals at most."""
     if numbers.dtype.kind != "f":
         return False
-    with np.errstate(invalid="ignore", over="ignore"):
-        thousandths = numbers.to_numpy() * 1000
-        near = np.abs(thousandths - np.round(thousandths)) <= 1e-6 * np.maximum(
-            np.abs(thousandths), 1
-        )
-    return bool((near | np.isnan(thousandths)).all())
+    values = numbers[np.isfinite(numbers)].to_numpy()
+    fractional = np.abs(values[values % 1 != 0])
+    if (fractional < 1).any() or (fractional >= _THOUSAND).any():
+        return False
+    return bool((np.abs(fractional * 1000 - np.round(fractional * 1000)) < _ROUNDING).all())
 
 
-def beside_hundreds(texts: pd.Series) -> bool:
-    """Return whether some numbers without a point are as large as those between thousands."""
-    whole = pd.to_numeric(texts[~texts.astype("str").str.contains(".", regex=False)], "coerce")
-    return bool((whole.abs() >= _HUNDRED).any())
+def has_hundreds(numbers: pd.Series) -> bool:
+    """Return whether some whole numbers are as large as those with a thousands separator beside."""
+    return bool(((numbers.abs() >= _HUNDRED) & (numbers % 1 == 0)).any())
 
 
 def with_decimal_comma(texts: pd.Series) -> str | None:
