@@ -483,7 +483,7 @@ def test_several_labels_are_read_from_fields_and_compared(capsys, tmp_path):
     path.write_text("actual,predicted\ncat;;dog,cat\n")
     code, _, err = run(capsys, "multilabel", path)
     assert code == 2
-    assert "a label is empty" in err
+    assert "an empty or a repeated label" in err
 
 
 def test_a_plan_of_two_measures_is_of_both_at_once(capsys):
