@@ -88,8 +88,8 @@ def from_item_scores(
         inverse of the probability with which it was drawn, whose scale does not matter.
     missing : {"drop pairs", "worst"}, optional
         What to do where a system has no score of an item, which is refused by default.
-        ``"drop pairs"`` compares two systems on the items that both have; ``"worst"`` gives the
-        worst score of ``range``.
+        ``"drop pairs"`` uses the items that all systems have (select two systems to compare them on
+        the items that both have); ``"worst"`` gives the worst score of ``range``.
     judge : array_like, shape (n,), mapping or str, optional
         Another score of every item, such as a language model's, where ``scores`` are people's and
         NaN for items that they have not scored: those scored must have been chosen at random. The
@@ -377,7 +377,7 @@ def _filled(evidence, missing):
         got = f"item {got} of {where['classifier'].values[0]}"
     if missing is None:
         todo = (
-            'pass missing="drop pairs" to compare systems on the items that both have, or '
+            'pass missing="drop pairs" to use the items that all systems have, or '
             'missing="worst" to give the worst score of range'
         )
         raise fail(f"{int(absent.sum())} scores are missing", got, "a score of every item", todo)

@@ -19,12 +19,13 @@ the weights alone would make their difference far too certain. Two shared pseudo
 :math:`h_j \sim \mathrm{Gamma}(e)`, represent the disagreement that was not seen. In each of them
 system k has the score
 
-.. math:: c_k + z_k D_k,
+.. math:: c_k + z_k D_k / 2,
 
-with :math:`c_k` its score of one item that is drawn at random, the same for all systems,
-:math:`z_k` an independent random sign, and :math:`D_k` the largest difference between system k and
-the system next to it (`largest_differences`). The pseudo-items move all systems, so that every
-difference, ratio, rank or spread of any number of systems follows from the same joint draw.
+with :math:`c_k` its score of one item that is drawn at random, the same for all systems, moved
+inwards so that both sides are inside the range. Half of the systems, chosen at random, are below
+(:math:`z_k = -1`) and the others above. :math:`D_k` is the largest difference between system k and
+the system next to it (`largest_differences`), so that a pair is as far apart as was seen. All
+differences, ratios, ranks and spreads of any number of systems follow from the same joint draw.
 
 References
 ----------
@@ -130,14 +131,14 @@ class Disagreement(NamedTuple):
             The scores of the items, such as the losses of examples. NaN where a system has none:
             the center is then its mean.
         low, high : float
-            The ends of the range, infinite if they are not known. Scores stay inside them.
+            The ends of the range, infinite if they are not known.
         """
         with np.errstate(invalid="ignore"):
             number = (~np.isnan(score)).sum(axis=1, keepdims=True)
             mean = np.nansum(score, axis=1, keepdims=True) / number
         center = np.where(np.isnan(score), mean, score)[:, self.item].swapaxes(0, 1)
-        distance = largest_differences(score, low, high)[:, None]
-        return np.clip(center + self.sign * distance, low, high)
+        half = largest_differences(score, low, high)[:, None] / 2
+        return np.clip(center, low + half, high - half) + self.sign * half
 
 
 def draw_disagreement(
@@ -171,12 +172,19 @@ def draw_disagreement(
     >>> sums = weight @ score.T + (pseudo.scores(score, 0, 1) * pseudo.weight[:, None]).sum(axis=2)
     >>> means = sums / (weight.sum(axis=1) + pseudo.weight.sum(axis=1))[:, None]
     >>> np.quantile(means[:, 0] - means[:, 1], [0.025, 0.975]).round(1)
-    array([-0.5,  0.5])
+    array([-0.6,  0.6])
     """
     weight = rng.standard_gamma(concentration, (size, 2))
     item = rng.choice(len(item_weight), (size, 2), p=item_weight / item_weight.sum())
-    sign = rng.choice([-1.0, 1.0], (size, systems, 2))
-    return Disagreement(weight, item, sign)
+    order = rng.random((size, systems, 2)).argsort(axis=1)
+    side = np.where(order < systems // 2, 1.0, -1.0)
+    return Disagreement(weight, item, side * rng.choice([-1.0, 1.0], (size, 1, 2)))
+
+
+def opposite_sides(systems: int) -> float:
+    """Return the probability that two of several systems are on different sides of a center."""
+    above = systems // 2
+    return 2 * above * (systems - above) / (systems * (systems - 1))
 
 
 def largest_differences(score: np.ndarray, low: float, high: float) -> np.ndarray:

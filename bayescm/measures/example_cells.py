@@ -114,6 +114,8 @@ class ExampleCells:
         What an example counts in its unit, and in the sample.
     importance : bool
         Whether the examples count unequally and are one example each, and not so many.
+    disagreement : bayescm.inference.bayesian_bootstrap.Disagreement, optional
+        The pseudo-examples in which several systems disagree.
     """
 
     tp: np.ndarray
@@ -128,6 +130,7 @@ class ExampleCells:
     label_score: np.ndarray | None = None
     count: np.ndarray | float = 1.0
     importance: bool = False
+    disagreement: Any = None
 
     def of_labels(
         self, formula: Callable, places: Sequence[int] | None = None, *, shared_prior: bool = False
@@ -191,6 +194,59 @@ class ExampleCells:
         scale = 1 + share * (np.sqrt(used / np.maximum(used - 1, 1)) - 1)
         shift = share * (2 * sample - without - center)
         return average(np.where(defined, center + scale * (values - center) + shift, np.nan))
+
+    def with_disagreement(
+        self, values: np.ndarray, function: Callable, formula: Callable, places: Any = None
+    ) -> np.ndarray:
+        """
+        Return draws (S, K) of a function of sums, moved by the examples in which systems disagree.
+
+        A ratio of sums weighs examples unequally. A pseudo-example therefore moves it by its
+        influence, as far as the influences of the examples of two systems differ.
+
+        Parameters
+        ----------
+        values : ndarray, shape (S, K)
+            The draws without these pseudo-examples.
+        function : callable
+            Of a formula and the cells tp, fn, fp and tn of each label, such as a micro average.
+        formula : callable
+        places : sequence of int, optional
+            Of these labels alone.
+        """
+        if self.disagreement is None:
+            return values
+        influence = self.influence(function, formula, places)
+        if not np.isfinite(influence).all():
+            return values
+        pseudo = self.disagreement.scores(influence, -np.inf, np.inf)
+        total = self.weight @ self._by_unit(np.ones(len(self.unit)))
+        total = total + self.disagreement.weight.sum(axis=1)
+        moved = np.einsum("skj,sj->sk", pseudo, self.disagreement.weight)
+        return values + moved / total[:, None]
+
+    def influence(self, function: Callable, formula: Callable, places: Any = None) -> np.ndarray:
+        """
+        Return the influence of each example on a function of the sums over the examples, (K, n).
+
+        It is Tukey's sensitivity curve: how much one example more like this one changes the value,
+        times the number of examples (Hampel et al. 1986, Robust statistics, section 2.1e).
+        """
+        sums, _ = self._sample(formula, places)
+        number = np.broadcast_to(self.count, self.unit.shape).sum() + 1
+        influence = np.empty(self.tp.shape[:2])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            for system in range(len(influence)):
+                cells = []
+                for name, total in zip(CELL_NAMES, sums, strict=True):
+                    unused = name == "tn" and not counts_true_negatives(formula)
+                    own = np.zeros(1) if unused else self._cell(name, formula)[system]
+                    own = own if places is None or unused else own[:, places]
+                    cells.append(total[system] + own)
+                cells[3] = np.broadcast_to(cells[3], cells[0].shape)
+                value = function(formula, *(total[system] for total in sums))
+                influence[system] = number * (function(formula, *cells) - value)
+        return influence
 
     def _gammas(self, counts, effective, size):
         """
@@ -296,12 +352,18 @@ class ExampleCells:
         """Return the mean over the population of a formula of each example, (S, K)."""
         values = self.of_examples(form.formula)
         means = np.empty((len(self.weight), len(values)))
-        end_sum = self.end_weight @ np.asarray(ends_of(form, values, self.tp.shape[-1]))
+        ends = np.asarray(ends_of(form, values, self.tp.shape[-1]))
+        pseudo_sum, pseudo_total = self.end_weight @ ends[:, None], self.end_weight.sum(axis=1)
+        if self.disagreement is not None:
+            pseudo, weight = self.disagreement.scores(values, *ends), self.disagreement.weight
+            pseudo_sum = pseudo_sum + np.einsum("skj,sj->sk", pseudo, weight)
+            pseudo_total = pseudo_total + weight.sum(axis=1)
+        pseudo_sum = np.broadcast_to(pseudo_sum, means.shape)
         for system, row in enumerate(values):
             defined = ~np.isnan(row)
             sums = self.weight @ self._by_unit(np.where(defined, row, 0))
             totals = self.weight @ self._by_unit(defined.astype(float))
-            means[:, system] = (sums + end_sum) / (totals + self.end_weight.sum(axis=1))
+            means[:, system] = (sums + pseudo_sum[:, system]) / (totals + pseudo_total)
         return means
 
     def _by_unit(self, values):
@@ -474,11 +536,26 @@ def _over_labels(cells, form, places):
         return form.measure.compute(table)
     if form.how == "each":
         values = formula(*cells.of_labels(formula, places))
-        return values if places is None else values[..., 0]
+        if places is None:
+            return values
+        if form.labels:
+            return values[..., 0]
+        return _within(form, cells.with_disagreement(values[..., 0], _first, formula, places))
     if form.how == "macro":
         values = cells.macro_average(formula, places)
-        return np.clip(values, *form.measure.range)
-    return AVERAGES[form.how](formula, *cells.of_labels(formula, places, shared_prior=True))
+        return _within(form, values)
+    mean = AVERAGES[form.how]
+    values = mean(formula, *cells.of_labels(formula, places, shared_prior=True))
+    return _within(form, cells.with_disagreement(values, mean, formula, places))
+
+
+def _within(form, values):
+    return np.clip(values, *form.measure.range)
+
+
+def _first(formula, *cells):
+    """Return a formula of the only label: of item counts, which are summed over the items."""
+    return formula(*(cell[..., 0] for cell in cells))
 
 
 def _every_cell(tp, fn, fp, tn):

@@ -6,8 +6,8 @@ They are functions of draws of how scores are distributed in the population of i
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,8 @@ class ScoreDistribution:
         The lowest and the highest score that there can be.
     end_weight : ndarray, shape (S, 2)
         The weight of the pseudo-items there.
+    disagreement : bayescm.inference.bayesian_bootstrap.Disagreement, optional
+        The pseudo-items in which several systems disagree.
 
     Examples
     --------
@@ -52,6 +54,17 @@ class ScoreDistribution:
     count: np.ndarray
     ends: np.ndarray
     end_weight: np.ndarray
+    disagreement: Any = None
+
+    @cached_property
+    def pseudo_score(self) -> np.ndarray:
+        """The scores of the systems in the pseudo-items in which they disagree, (S, K, 2)."""
+        return self.disagreement.scores(self.score, *self.ends)
+
+    def of(self, function: Callable[[np.ndarray], np.ndarray]) -> "ScoreDistribution":
+        """Return the distribution of a function of the scores, such as an indicator."""
+        value = np.where(np.isnan(self.score), np.nan, function(self.score))
+        return replace(self, score=value, ends=function(self.ends).astype(float))
 
     def mean(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Return the mean over the population of a function of the scores, (S, K)."""
@@ -65,21 +78,43 @@ class ScoreDistribution:
         if self.end_weight.any():  # else the ends may be infinite, and the function of them NaN
             above = above + (self.end_weight @ function(self.ends))[:, None]
             below = below + self.end_weight.sum(1, keepdims=True)
-        return above / below
+        if self.disagreement is not None:
+            pseudo_weight = self.disagreement.weight
+            above = above + np.einsum("skj,sj->sk", function(self.pseudo_score), pseudo_weight)
+            below = below + pseudo_weight.sum(1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            return above / below
 
     def quantile(self, q: float) -> np.ndarray:
         """Return the smallest score that at least the share q does not exceed, (S, K)."""
         values = np.empty((len(self.weight), len(self.score)))
         for system, row in enumerate(self.score):
             order = np.argsort(row, kind="stable")[: np.count_nonzero(~np.isnan(row))]
-            score = np.concatenate([self.ends[:1], row[order], self.ends[1:]])
-            for draw, (weight, (low, high)) in enumerate(
-                zip(self.weight, self.end_weight, strict=True)
-            ):
-                of_items = weight[self.unit[order]] * self.count[order]
-                below = np.cumsum(np.concatenate([[low], of_items, [high]]))
-                values[draw, system] = score[np.searchsorted(below, q * below[-1])]
+            score = np.concatenate([self.ends[:1], row[order], self.ends[1:], [np.inf]])
+            pseudo, added = self._sorted_pseudo_scores(system)
+            # What the items weigh up to the quantile if it is below, between or above the two
+            # pseudo-items in which systems disagree.
+            less = np.cumsum(np.pad(added, ((0, 0), (1, 0))), axis=1)
+            of_items = self.weight[:, self.unit[order]] * self.count[order]
+            low, high = self.end_weight[:, :1], self.end_weight[:, 1:]
+            below = np.cumsum(np.concatenate([low, of_items, high], axis=1), axis=1)
+            needed = q * (below[:, -1:] + less[:, -1:]) - less
+            at = np.stack([score[(below < each[:, None]).sum(axis=1)] for each in needed.T], axis=1)
+            first, second, third = at.T
+            second, third = np.maximum(second, pseudo[:, 0]), np.maximum(third, pseudo[:, 1])
+            values[:, system] = np.where(
+                first < pseudo[:, 0], first, np.where(second < pseudo[:, 1], second, third)
+            )
         return values
+
+    def _sorted_pseudo_scores(self, system):
+        """Return the scores (S, 2) of a system in the pseudo-items in order, and their weights."""
+        if self.disagreement is None:
+            return np.full((len(self.weight), 2), -np.inf), np.zeros((len(self.weight), 2))
+        pseudo = self.pseudo_score[:, system]
+        order = np.argsort(pseudo, axis=1)
+        weight = np.take_along_axis(self.disagreement.weight, order, axis=1)
+        return np.take_along_axis(pseudo, order, axis=1), weight
 
 
 def _measure(formula, name, kind, **facts):
@@ -181,12 +216,12 @@ def _share(function, mark, words, *, included):
 
 def _share_above(scores, form):
     """Share of items whose score is strictly above the mark."""
-    return scores.mean(lambda score: form.counts(score).astype(float))
+    return _mean(scores.of(form.counts))
 
 
 def _share_at_least(scores, form):
     """Share of items whose score is the mark or more."""
-    return scores.mean(lambda score: form.counts(score).astype(float))
+    return _mean(scores.of(form.counts))
 
 
 FACTORIES = {"quantile": quantile, "share_above": share_above, "share_at_least": share_at_least}

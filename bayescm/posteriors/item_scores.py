@@ -20,13 +20,25 @@ moments, with :math:`\mu_k` those of the items and pseudo-items (Yamato 1984),
 
 and where these say enough of it (`bayescm.distributions.moments`) nothing is drawn.
 
-Systems that answered the same items share the weights of items and pseudo-items. The difference of
-two means is the mean of the differences between the items, with pseudo-items at plus and minus the
-largest difference that was seen: those at the ends of the range would double its length. Items that
-come in clusters are weighed by whole clusters, with gamma variates of such a shape that the mean of
-C clusters varies as a t distribution with C - 1 degrees of freedom does. For the clusters at hand
-(``of="finite"``) items are weighed inside each cluster, whose share of the items stays. Importance
-weights multiply the gamma variates.
+Systems that answered the same items share the weights of items and pseudo-items. They also share
+two pseudo-items in which they disagree (`bayescm.inference.bayesian_bootstrap`). Without these, the
+difference of two systems that differ in few items would be far too certain. All measures of all
+systems come from this joint distribution. The mean of one system, and the difference of two means,
+have known moments again: with :math:`x` the value in such a pseudo-item, which is random, and
+centred at the mean,
+
+.. math::
+
+    \mathrm{E}\, m^k = \frac{k!}{A (A + 1) \cdots (A + k - 1)} \, [t^k]
+    \prod_i (1 - t s_i)^{-w_i} \; \bigl(\mathrm{E} (1 - t x)^{-e}\bigr)^2 .
+
+The share of items above a mark is the mean of indicators of 0 and 1, and disagrees as these do. If
+a system has no score of some items, all systems are compared on the items that all have.
+
+Items that come in clusters are weighed by whole clusters, with gamma variates of such a shape that
+the mean of C clusters varies as a t distribution with C - 1 degrees of freedom does. For the
+observed clusters (``of="finite"``) items are weighed inside each cluster, whose share of the items
+stays, and there are no pseudo-items. Importance weights multiply the gamma variates.
 
 Where a judge has scored all N items and people n of them, chosen at random, the mean is that of the
 regression estimator in every draw of the weights, with h and j the scores of people and judge, L
@@ -67,12 +79,11 @@ from bayescm.evidence.clusters_and_slices import (
     clusters_of,
     items_of_slices,
     slice_dims,
-    without_slices,
 )
 from bayescm.evidence.item_scores import as_item_scores
 from bayescm.inference import bayesian_bootstrap
+from bayescm.inference.bayesian_bootstrap import Disagreement
 from bayescm.measures.item_scores import ScoreDistribution
-from bayescm.measures.item_scores import mean as MEAN
 from bayescm.measures.measure import OfScores
 from bayescm.posteriors.base import DRAWS
 from bayescm.posteriors.sliced_items import SlicedItems
@@ -88,6 +99,7 @@ _BLOCKS = 5000
 _FEWEST_CLUSTERS, _FEW_CLUSTERS = 5, 10
 # Fewer items of a scale without ends are cautioned of, and fewer effective items by weight.
 _FEW_ITEMS, _FEW_EFFECTIVE = 30, 30
+_NONE = np.empty(0)
 
 
 def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> "ItemScores":
@@ -125,8 +137,21 @@ def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> "ItemSco
     if "lowest" not in evidence.coords and concentration != 0.5:
         todo = "pass range= to from_item_scores"
         raise fail("pseudo-items stand at the ends of the range", ..., "a range", todo)
+    evidence, lacking = on_common_items(evidence)
     check_clusters(evidence)
-    return ItemScores(evidence, float(concentration))
+    return ItemScores(evidence, float(concentration), lacking)
+
+
+def on_common_items(evidence: xr.Dataset) -> tuple[xr.Dataset, int]:
+    """Return the items that all systems have a score of, and how many others there are."""
+    absent = evidence["item_score"].isnull()
+    if "judge_score" in evidence or "classifier" not in absent.dims:
+        return evidence, 0
+    lacking = absent.any("classifier").values
+    if lacking.all():
+        todo = "select two systems, evidence.sel(classifier=['a', 'b']), or pass missing='worst'"
+        raise fail("no item has a score of every system", ..., "one or more", todo)
+    return evidence.isel(item=~lacking), int(lacking.sum())
 
 
 class ItemScores(SlicedItems):
@@ -139,6 +164,8 @@ class ItemScores(SlicedItems):
         Canonical item scores.
     score : ndarray, shape (K, n)
         The scores of each system.
+    lacking : int
+        How many items were left out because a system has no score of them.
     """
 
     measured_variable = "item_scores"
@@ -149,8 +176,8 @@ class ItemScores(SlicedItems):
     }
     how = "draws by the Bayesian bootstrap"
 
-    def __init__(self, evidence: xr.Dataset, concentration: float = 0.5):
-        self.evidence, self.concentration = evidence, concentration
+    def __init__(self, evidence: xr.Dataset, concentration: float = 0.5, lacking: int = 0):
+        self.evidence, self.concentration, self.lacking = evidence, concentration, lacking
         self.score = np.atleast_2d(self.observed.values.astype(float))
         self.judge = None
         if "judge_score" in evidence:
@@ -243,6 +270,12 @@ class ItemScores(SlicedItems):
                     f"{100 * single:.0f} % of the items are alone in their cluster, and taken for "
                     "known: nothing shows how items of theirs differ."
                 )
+        if self.lacking:
+            number = self.score.shape[1]
+            sentences.append(
+                f"Only the {number:,} of {number + self.lacking:,} items with a score of every "
+                "system are used. Select two systems to compare them on all items that both have."
+            )
         if self.judge is not None:
             sentences += self._judge_caveats(self.judge)
         if self.importance:
@@ -293,13 +326,25 @@ class ItemScores(SlicedItems):
         # The gamma variates of items have their counts as shapes.
         of_items = self.cluster is None and len(items) == weight.shape[1] and not self.importance
         count = np.ones(len(items)) if of_items else self.weight[items]
-        end_weight = np.zeros((size, 2))
+        end_weight, disagreement = np.zeros((size, 2)), None
         if self.estimands[of] == "share" and self.concentration:
             scale = 1.0  # of a pseudo-item: it weighs as much as an item does on average
             if self.importance:
                 scale = self.weight[items].sum() / max((self.weight[items] > 0).sum(), 1)
             end_weight = scale * rng.standard_gamma(self.concentration, end_weight.shape)
-        return ScoreDistribution(self.score[:, items], weight, unit, count, self.ends, end_weight)
+            disagreement = self.draw_disagreement(items, size, rng, scale)
+        score = self.score[:, items]
+        return ScoreDistribution(score, weight, unit, count, self.ends, end_weight, disagreement)
+
+    def draw_disagreement(
+        self, items: np.ndarray, size: int, rng: np.random.Generator, scale: float = 1.0
+    ) -> Disagreement | None:
+        """Draw the pseudo-items in which several systems disagree, None of one system."""
+        systems, weight = len(self.score), self.weight[items]
+        if systems == 1 or not weight.any():
+            return None
+        drawn = bayesian_bootstrap.draw_disagreement(systems, weight, self.concentration, size, rng)
+        return drawn._replace(weight=scale * drawn.weight)
 
     def sample(self, items: np.ndarray) -> ScoreDistribution:
         """Return the scores of some items, each of which weighs what it counts."""
@@ -383,22 +428,22 @@ class ItemScores(SlicedItems):
             correction[:, system] = slope * (mean_of_all - mean_control)
         return correction
 
-    # Exact distributions
+    # Distributions by their moments
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the beta distribution of a share, or that of a mean by its moments, or None."""
         form = measure.form
-        plain = not (self.importance or self.judge is not None or self.cluster is not None)
-        if not isinstance(form, OfScores) or not plain:
+        if not (isinstance(form, OfScores) and self._has_moments):
             return None
-        if form.kind == "share":
+        if form.kind == "share" and len(self.score) == 1:
             return self._share(form)
-        if form.kind != "mean" or not self.batch.values.all():
+        if form.kind not in ("mean", "share") or not self.batch.values.all():
             return None
+        score, ends = self._as_mean(form)
         moments = [
-            self.moments(row[items], self.weight[items])
+            self._moments_of(score[:, items], ends, self.weight[items], system)
             for items in self.slices
-            for row in self.score
+            for system in range(len(score))
         ]
         shape = self.template.shape
         distribution = by_moments(np.array(moments).T.reshape(6, *shape))
@@ -406,40 +451,9 @@ class ItemScores(SlicedItems):
             return None
         return MomentsOrDraws(distribution, partial(self._drawn_members, measure), _TAIL)
 
-    def _share(self, form):
-        above, total = np.zeros((2, len(self.slices), len(self.score)))
-        for index, items in enumerate(self.slices):
-            row, weight = self.score[:, items], self.weight[items]
-            above[index] = form.counts(row) @ weight
-            total[index] = ~np.isnan(row) @ weight
-        counted = form.counts(self.ends).sum()
-        a = above + self.concentration * counted
-        b = total - above + self.concentration * (2 - counted)
-        if not (a.all() and b.all()):
-            what, todo = "all scores of the range are on one side of the mark", "correct the mark"
-            raise fail(
-                what, form.at, "a mark inside the range ({:g}, {:g})".format(*self.ends), todo
-            )
-        return Beta(a.reshape(self.template.shape), b.reshape(self.template.shape))
-
-    def moments(self, score: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return the ends of the support, and mean, sd, skewness and excess kurtosis of a mean."""
-        has_score = ~np.isnan(score)
-        score, weight = score[has_score], weight[has_score]
-        if self.bounded:
-            score = np.concatenate([score, self.ends])
-            weight = np.concatenate([weight, np.full(2, self.concentration)])
-        return [score.min(), score.max(), *dirichlet_mean(score, weight)]
-
-    def _drawn_members(self, measure, index):
-        """Return the distributions of some members of the flat batch by draws."""
-        rng, size = np.random.default_rng(0), self.draws_by_default("parameter")
-        (values,) = self.draw_in_parts([measure], size, rng)
-        return Empirical(values.reshape(size, -1)[:, index], how=self.how)
-
     def exact_difference(
         self,
-        measure: Callable,
+        measure: Any,
         first: Mapping[str, int],
         second: Mapping[str, int],
         *,
@@ -448,60 +462,114 @@ class ItemScores(SlicedItems):
         """
         Return the distribution of a measure of one system minus that of another on the same items.
 
-        That of a mean is the mean of the differences between the items, whose pseudo-items are not
-        at the ends of the range but at the largest difference in the sample: systems differ much
-        less than items do. Other measures are of the items that both systems have a score of, by
-        draws of these; None where these are all of the slice.
+        It is known by its moments if the measure is a mean or a share of items that both systems
+        have a score of. Otherwise, and if the moments are not enough, None: the joint draws have
+        the same distribution.
         """
-        if self._slice(first) != self._slice(second):
+        form, slice_number = getattr(measure, "form", None), self._slice(first)
+        systems = [at.get("classifier", 0) for at in (first, second)]
+        is_mean = isinstance(form, OfScores) and form.kind in ("mean", "share")
+        same_items = slice_number == self._slice(second) and systems[0] != systems[1]
+        if not (is_mean and same_items and self._has_moments):
             return None
-        form, items = getattr(measure, "form", None), self.slices[self._slice(first)]
-        rows = [self.score[at.get("classifier", 0), items] for at in (first, second)]
-        if isinstance(form, OfScores) and form.kind in ("mean", "share"):
-            if form.kind == "share":
-                rows = [np.where(np.isnan(row), np.nan, form.counts(row)) for row in rows]
-            judge = None
-            if self.judge is not None:
-                pair = [self.judge[at.get("classifier", 0), items] for at in (first, second)]
-                judge = pair[0] - pair[1]
-            differences = self._of_differences(rows[0] - rows[1], items, judge)
-            return differences.distribution(differences.bound(MEAN), of=of)
-        differences = rows[0] - rows[1]
-        if not np.isnan(differences).any():
+        items = self.slices[slice_number]
+        score, ends = self._as_mean(form)
+        score = score[:, items]
+        if not len(items) or np.isnan(score[systems]).any():
             return None
-        _check_common(differences)
-        systems = [at["classifier"] for at in (first, second)]
-        evidence = self._without_slices(items[~np.isnan(differences)], systems)
-        of_common = ItemScores(evidence, self.concentration)
-        return of_common.difference(measure, {"classifier": 0}, {"classifier": 1}, of=of)
+        distribution = by_moments(
+            np.array(self._moments_of(score, ends, self.weight[items], *systems))
+        )
+        if distribution is None or not _are_enough(distribution):
+            return None
+        return distribution
+
+    @property
+    def _has_moments(self):
+        """Whether items are weighed one by one by gamma variates, and nothing else counts."""
+        return not (self.importance or self.judge is not None or self.cluster is not None)
+
+    def _as_mean(self, form):
+        """Return the scores (K, n) whose mean a measure is, and the ends of their range."""
+        if form.kind == "mean":
+            return self.score, self.ends
+        self._check_mark(form)
+        values = np.where(np.isnan(self.score), np.nan, form.counts(self.score))
+        return values, form.counts(self.ends).astype(float)
+
+    def _check_mark(self, form):
+        """Raise if all scores of the range are on one side of the mark."""
+        if form.counts(self.ends).sum() != 1:
+            what, todo = "all scores of the range are on one side of the mark", "correct the mark"
+            raise fail(
+                what, form.at, "a mark inside the range ({:g}, {:g})".format(*self.ends), todo
+            )
+
+    def _share(self, form):
+        self._check_mark(form)
+        above, total = np.zeros((2, len(self.slices), len(self.score)))
+        for index, items in enumerate(self.slices):
+            row, weight = self.score[:, items], self.weight[items]
+            above[index] = form.counts(row) @ weight
+            total[index] = ~np.isnan(row) @ weight
+        a, b = above + self.concentration, total - above + self.concentration
+        if not (a.all() and b.all()):
+            return None  # without pseudo-items the share is known
+        return Beta(a.reshape(self.template.shape), b.reshape(self.template.shape))
+
+    def _moments_of(self, score, ends, weight, system, other=None):
+        """
+        Return the ends of the support, and mean, sd, skewness and excess kurtosis of a mean.
+
+        Parameters
+        ----------
+        score : ndarray, shape (K, n)
+            The scores of the items of a slice, or their indicators.
+        ends : ndarray, shape (2,)
+        weight : ndarray, shape (n,)
+        system : int
+        other : int, optional
+            The system whose mean is subtracted.
+        """
+        value = score[system] if other is None else score[system] - score[other]
+        fixed = ~np.isnan(value)
+        atoms, atom_weight = value[fixed], weight[fixed]
+        if np.isfinite(ends).all():
+            atoms = np.concatenate([atoms, ends if other is None else [0.0, 0.0]])
+            atom_weight = np.concatenate([atom_weight, np.full(2, self.concentration)])
+        pseudo, probability = np.empty(0), np.empty(0)
+        if len(score) > 1 and self.concentration:
+            # Every item as the center of a pseudo-item, below and above: (n, K, 2).
+            item = np.repeat(np.arange(len(weight))[:, None], 2, axis=1)
+            sign = np.broadcast_to([-1.0, 1.0], (len(weight), len(score), 2))
+            scores = Disagreement(np.empty(0), item, sign).scores(score, *ends)
+            pseudo, sides = scores[:, system], np.array([0.5, 0.5])
+            if other is not None:
+                differences = pseudo[:, :, None] - scores[:, other, None, :]
+                pseudo = differences.reshape(len(weight), 4)
+                apart = bayesian_bootstrap.opposite_sides(len(score)) / 2
+                sides = np.array([0.5 - apart, apart, apart, 0.5 - apart])
+            probability = np.outer(weight / weight.sum(), sides).ravel()
+            pseudo = pseudo.ravel()
+        everything = np.concatenate([atoms, pseudo])
+        moments = dirichlet_mean(atoms, atom_weight, pseudo, probability, self.concentration)
+        return [everything.min(), everything.max(), *moments]
+
+    def _drawn_members(self, measure, index):
+        """Return the distributions of some members of the flat batch by draws."""
+        rng, size = np.random.default_rng(0), self.draws_by_default("parameter")
+        (values,) = self.draw_in_parts([measure], size, rng)
+        return Empirical(values.reshape(size, -1)[:, index], how=self.how)
+
+    def moments(self, score: np.ndarray, weight: np.ndarray) -> list[float]:
+        """Return the same as `_moments_of` of the mean of one system alone."""
+        return self._moments_of(score[None], self.ends, weight, 0)
 
     def _slice(self, at):
         """Return the number of the slice of a member."""
         dims = slice_dims(self.evidence)
         shape = tuple(self.evidence.sizes[dim] for dim in dims)
         return int(np.ravel_multi_index([at[dim] for dim in dims], shape)) if dims else 0
-
-    def _without_slices(self, items, systems=None):
-        """Return the evidence of some items, and of some systems."""
-        systems = {} if systems is None else {"classifier": systems}
-        return without_slices(self.evidence.isel(item=items, **systems))
-
-    def _of_differences(self, differences, items, judge):
-        """Return the posterior of the differences between the items, as scores of their own."""
-        _check_common(differences)
-        if judge is None:
-            items, differences = (array[~np.isnan(differences)] for array in (items, differences))
-        evidence = self._without_slices(items).drop_vars(
-            ["item_score", "judge_score", "classifier", "lowest", "highest"], errors="ignore"
-        )
-        evidence = evidence.assign(item_score=("item", differences))
-        if judge is not None:
-            evidence = evidence.assign(judge_score=("item", judge))
-        most = np.nanmax(np.abs(differences))
-        most = most or (np.ptp(self.ends) if self.bounded else 0.0)
-        if most:
-            evidence = evidence.assign_coords(lowest=-most, highest=most)
-        return ItemScores(evidence, self.concentration)
 
     # The variables of the PyMC model, of one system.
 
@@ -554,14 +622,13 @@ def check_clusters(evidence: xr.Dataset, unit: str = "item") -> None:
             raise fail(what, clusters, f"{_FEWEST_CLUSTERS} or more", todo)
 
 
-def _check_common(differences):
-    """Raise where two systems have no item in common."""
-    if np.isnan(differences).all():
-        todo = 'compare others, or score what is missing: missing="worst"'
-        raise fail("two systems have no item in common", ..., "one or more", todo)
-
-
-def dirichlet_mean(score: np.ndarray, weight: np.ndarray) -> tuple[float, float, float, float]:
+def dirichlet_mean(
+    score: np.ndarray,
+    weight: np.ndarray,
+    pseudo: np.ndarray = _NONE,
+    probability: np.ndarray = _NONE,
+    concentration: float = 0.0,
+) -> tuple[float, float, float, float]:
     """
     Return mean, sd, skewness and excess kurtosis of the mean of a Dirichlet process.
 
@@ -569,6 +636,10 @@ def dirichlet_mean(score: np.ndarray, weight: np.ndarray) -> tuple[float, float,
     ----------
     score : ndarray, shape (n,)
     weight : ndarray, shape (n,)
+    pseudo, probability : ndarray, shape (m,), optional
+        The scores that each of two pseudo-items may have, and the probability of each.
+    concentration : float, default 0
+        The weight of each of the two.
 
     Examples
     --------
@@ -578,15 +649,29 @@ def dirichlet_mean(score: np.ndarray, weight: np.ndarray) -> tuple[float, float,
     >>> np.allclose([mean, sd**2, skewness, kurtosis], beta)
     True
     """
-    total = weight.sum()
-    mean = weight @ score / total
-    second, third, fourth = (weight @ (score - mean) ** k / total for k in (2, 3, 4))
-    variance = second / (total + 1)
-    if not variance:
+    extra = concentration if len(pseudo) else 0.0
+    total = weight.sum() + 2 * extra
+    mean = (weight @ score + 2 * extra * (probability @ pseudo)) / total
+    # The coefficients of t, ..., t^4 of the product over the items, by the power sums p_k / k.
+    p1, p2, p3, p4 = (weight @ (score - mean) ** k / k for k in (1, 2, 3, 4))
+    second, third = p1**2 / 2 + p2, p1**3 / 6 + p1 * p2 + p3
+    fourth = p1**4 / 24 + p1**2 * p2 / 2 + p2**2 / 2 + p1 * p3 + p4
+    series = np.array([1.0, p1, second, third, fourth])
+    if extra:
+        rising = np.cumprod([1.0, *((extra + k) / (k + 1) for k in range(4))])
+        of_pseudo = rising * [probability @ (pseudo - mean) ** k for k in range(5)]
+        for _ in range(2):
+            series = np.convolve(series, of_pseudo)[:5]
+    ascending = np.cumprod([1.0, *((k + 1) / (total + k) for k in range(4))])
+    _, _, variance, third, fourth = ascending * series  # about the mean
+    if not variance > 0:
         return mean, 0.0, 0.0, 0.0
-    skewness = 2 * third / ((total + 1) * (total + 2)) / variance**1.5
-    central = (3 * total * second**2 + 6 * fourth) / math.prod(total + k for k in (1, 2, 3))
-    return mean, math.sqrt(variance), skewness, central / variance**2 - 3
+    return mean, math.sqrt(variance), third / variance**1.5, fourth / variance**2 - 3
+
+
+def _are_enough(distribution):
+    """Say whether moments describe a distribution as well as the draws by default."""
+    return MomentsOrDraws(distribution, lambda index: distribution, _TAIL).good.all()
 
 
 def by_moments(moments: np.ndarray) -> CornishFisherBeta | None:

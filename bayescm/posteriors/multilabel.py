@@ -21,7 +21,11 @@ systems hit alike, it would be known to be 0.
 
 Means over the examples (``_samples``, subset accuracy, Hamming loss) are those of item scores
 (`bayescm.posteriors.item_scores`): the pseudo-examples are then half a one with the lowest and half
-a one with the highest value. So are clusters of examples and their weights. Examples with weights
+a one with the highest value, and two in which several systems disagree. An example whose value is
+undefined for a system (0/0) has weight 0 for this system only. Micro and weighted averages weigh
+examples unequally: the pseudo-examples in which systems disagree move them by their influence
+(`bayescm.measures.example_cells.ExampleCells.influence`). Clusters of examples and weights are
+those of item scores as well. Examples with weights
 :math:`w_i` that stand for so many count :math:`g_i \sim \mathrm{Gamma}(w_i)`; those drawn with
 unequal probabilities, or of unequal importance, :math:`w_i g_i` of gamma variates as above, and the
 pseudo-examples weigh as much as an example does on average.
@@ -33,6 +37,7 @@ doi:10.1214/aos/1176345338
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -227,7 +232,10 @@ class Multilabel(SlicedItems):
         concentration = self.concentration if self.estimands[of] == "share" else 0.0
         prior_cells = self._prior_cells(size, rng, concentration)
         end_weight = rng.standard_gamma(concentration, (size, 2))
-        return self._cells_of(items, weight, unit, prior_cells, end_weight, concentration)
+        cells = self._cells_of(items, weight, unit, prior_cells, end_weight, concentration)
+        if not concentration:
+            return cells
+        return replace(cells, disagreement=self.weights.draw_disagreement(items, size, rng))
 
     def _prior_cells(self, size, rng, concentration):
         """Draw the pseudo-examples (S, K, 4, L), which have the same labels for all systems."""
@@ -342,7 +350,7 @@ class Multilabel(SlicedItems):
     def exact_difference(
         self, measure: Any, first: Mapping, second: Mapping, *, of: str = "parameter"
     ) -> Distribution | None:
-        """Return the mean of the differences between the examples, of a mean over them; or None."""
+        """Return the distribution by moments, of a mean over examples; None if draws are needed."""
         if not isinstance(measure.form, OverExamples):
             return None
         return self._over_examples(measure).exact_difference(MEAN, first, second, of=of)

@@ -137,8 +137,8 @@ def _warn_if_alike(distance, pair, unit, equal_suffice):
     apart = distance[distance > 0]
     if not apart.size:
         warnings.warn(
-            f"{pair} are alike in all {len(distance):,} {unit}s. They may differ in others, and an "
-            "interval of no length does not say otherwise.",
+            f"{pair} are alike in all {len(distance):,} {unit}s. They may differ in others: how "
+            "much, only the prior says.",
             stacklevel=2,
         )
         return

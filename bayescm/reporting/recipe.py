@@ -777,7 +777,7 @@ class ItemScoresRecipe(Recipe):
             lines.append(f"A judge has scored all items, people have not scored {missing:,}.")
         elif missing:
             lines.append(
-                f"{missing:,} scores are missing: systems are compared on the items that both have."
+                f"{missing:,} scores are missing: systems are compared on the items that all have."
             )
         return Section("What was evaluated", lines)
 

@@ -52,8 +52,10 @@ def brute_force_scores(score, item, sign, low, high):
     for s in range(size):
         for k in range(systems):
             for j in range(2):
-                values[s, k, j] = score[k, item[s, j]] + sign[s, k, j] * distance[k]
-    return values.clip(low, high)
+                half = distance[k] / 2
+                center = min(max(score[k, item[s, j]], low + half), high - half)
+                values[s, k, j] = center + sign[s, k, j] * half
+    return values
 
 
 @pytest.mark.parametrize("systems", [2, 3, 6])
@@ -76,15 +78,31 @@ def test_pseudo_items_weigh_half_an_item_and_are_shared():
         0,
         0.75,
     ]
-    signs = pseudo.sign.reshape(len(pseudo.sign), -1)
-    np.testing.assert_allclose(signs.T @ signs / len(signs), np.eye(6), atol=0.02)
+
+
+@pytest.mark.parametrize("systems", [2, 3, 4, 7])
+def test_half_of_the_systems_are_on_each_side(systems):
+    rng = np.random.default_rng(5)
+    sign = bayesian_bootstrap.draw_disagreement(systems, np.ones(3), 0.5, 40_000, rng).sign
+    assert set(np.abs(sign.sum(axis=1)).ravel()) == {systems % 2}
+    np.testing.assert_allclose(sign.mean(axis=0), 0, atol=0.025)
+    opposite = (sign[:, 0] != sign[:, -1]).mean(axis=0)
+    np.testing.assert_allclose(opposite, bayesian_bootstrap.opposite_sides(systems), atol=0.015)
+    assert (sign[:, :, 0] == sign[:, :, 1]).mean() == pytest.approx(0.5, abs=0.01)
+
+
+def test_two_systems_that_are_alike_are_the_range_apart():
+    rng = np.random.default_rng(6)
+    pseudo = bayesian_bootstrap.draw_disagreement(2, np.ones(3), 0.5, 100, rng)
+    scores = pseudo.scores(np.tile([0.2, 0.9, 0.4], (2, 1)), 0.0, 1.0)
+    assert set(np.abs(scores[:, 0] - scores[:, 1]).ravel()) == {1.0}
 
 
 def test_a_score_that_a_system_lacks_is_its_mean():
     score = np.array([[0.0, 1.0, np.nan, 0.2], [0.0, 1.0, 1.0, 0.3]])
     np.testing.assert_allclose(bayesian_bootstrap.largest_differences(score, 0, 1), 0.1)
     one = bayesian_bootstrap.Disagreement(np.ones((1, 2)), np.array([[2, 0]]), np.ones((1, 2, 2)))
-    np.testing.assert_allclose(one.scores(score, 0, 1)[0], [[0.5, 0.1], [1.0, 0.1]])
+    np.testing.assert_allclose(one.scores(score, 0, 1)[0], [[0.45, 0.1], [1.0, 0.1]])
 
 
 def test_rounding_errors_are_no_differences():

@@ -89,13 +89,17 @@ def test_systems_are_paired_by_item():
     assert bcm.ranks(BOTH, "mean")["p_best"].iloc[0] > 0.9
 
 
-@pytest.mark.long
-def test_two_copies_of_a_system_differ_nowhere_and_are_warned_of():
-    copies = bcm.from_item_scores({"a": A, "b": A})
-    for measure in ("mean", "median", "share_above(0.5)"):
-        with pytest.warns(UserWarning, match="a and b are alike in all 80 items"):
+@pytest.mark.parametrize("number", [3, 80])
+@pytest.mark.parametrize("range_of_scores", [None, (0, 1)])
+def test_two_copies_of_a_system_may_differ_in_other_items_and_are_warned_of(
+    number, range_of_scores
+):
+    copies = bcm.from_item_scores({"a": A[:number], "b": A[:number]}, range=range_of_scores)
+    for measure in ("mean", "sd", "share_above(0.5)"):
+        with pytest.warns(UserWarning, match=f"a and b are alike in all {number} items"):
             row = bcm.compare(copies, measure).iloc[0]
-        assert (row["lower"], row["upper"]) == (0, 0) or measure == "share_above(0.5)"
+        assert row["lower"] < -1e-3 < 1e-3 < row["upper"]
+        assert row["p_better"] == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.long
@@ -108,9 +112,29 @@ def test_pairs_are_dropped_where_one_of_them_is_missing():
     for measure in ("mean", "median"):
         both = [bcm.compare(evidence, measure)[numbers] for evidence in (dropped, common)]
         np.testing.assert_allclose(*both, atol=0.01)
-    assert bcm.summary(dropped, "mean")["point"].tolist() == pytest.approx(
-        [A[20:].mean(), B.mean()]
-    )
+    table = bcm.summary(dropped, "mean")
+    assert table["point"].tolist() == pytest.approx([A[20:].mean(), B[20:].mean()])
+    for answer in (table, bcm.compare(dropped, "mean"), bcm.ranks(dropped, "mean")):
+        assert "Only the 60 of 80 items with a score of every system" in answer.attrs["caution"]
+
+
+def test_items_that_one_system_lacks_do_not_turn_the_result_round():
+    quality = np.random.default_rng(2).random(60)
+    hard = quality < 0.35
+    worse = np.where(hard, np.nan, quality - 0.05)
+    evidence = bcm.from_item_scores({"a": worse, "b": quality}, range=(-1, 1), missing="drop pairs")
+    assert bcm.compare(evidence, "mean")["p_better"].item() < 0.02
+    assert bcm.ranks(evidence, "mean")["p_best"].iloc[0] < 0.02
+    assert (np.diff(bcm.summary(evidence, "mean")["mean"]) > 0).all()
+
+
+def test_systems_without_a_common_item_are_refused():
+    scores = {"a": [1.0, np.nan, 0.5], "b": [np.nan, 1.0, 0.2], "c": [0.1, 0.2, np.nan]}
+    evidence = bcm.from_item_scores(scores, range=(0, 1), missing="drop pairs")
+    with pytest.raises(ValueError, match="no item has a score of every system"):
+        bcm.summary(evidence, "mean")
+    two = bcm.compare(evidence.sel(classifier=["a", "b"]), "mean")
+    assert "Only the 1 of 3 items" in two.attrs["caution"]
 
 
 def test_errors_are_better_where_they_are_lower():
@@ -340,3 +364,108 @@ def test_systems_that_are_nearly_alike_are_warned_of():
             bcm.compare(few, measure)
     right = {"a": (scores > 0.5) * 1.0, "b": (near > 0.5) * 1.0}
     bcm.compare(bcm.from_item_scores(right, range=(0, 1)), "mean")  # by one and the same amount
+
+
+# The joint posterior of several systems, against plain numpy
+
+
+def brute_force(scores, weight, size, rng, low=0.0, high=1.0):
+    """Return draws of mean, sd and median of several systems, (size, 3, K)."""
+    systems, number = scores.shape
+    largest = np.array(
+        [
+            min(np.abs(scores[k] - scores[j]).max() for j in range(systems) if j != k)
+            for k in range(systems)
+        ]
+    )
+    draws = np.empty((size, 3, systems))
+    for s in range(size):
+        gammas = np.r_[rng.gamma(weight), rng.gamma(0.5, size=4)]
+        sides = [
+            rng.permutation(np.repeat([-1, 1], [systems // 2, systems - systems // 2]))
+            * rng.choice([-1, 1])
+            for _ in range(2)
+        ]
+        centers = rng.choice(number, 2, p=weight / weight.sum())
+        for k in range(systems):
+            half = largest[k] / 2
+            pseudo = [
+                min(max(scores[k, center], low + half), high - half) + side[k] * half
+                for center, side in zip(centers, sides, strict=True)
+            ]
+            atoms = np.r_[scores[k], low, high, pseudo]
+            share = gammas / gammas.sum()
+            order = np.argsort(atoms)
+            mean = share @ atoms
+            draws[s, 0, k] = mean
+            draws[s, 1, k] = np.sqrt(share @ (atoms - mean) ** 2)
+            draws[s, 2, k] = atoms[order][np.searchsorted(share[order].cumsum(), 0.5)]
+    return draws
+
+
+@pytest.mark.parametrize("systems", [2, 3])
+def test_the_joint_draws_are_those_of_plain_numpy(systems):
+    rng = np.random.default_rng(systems)
+    scores = np.tile(rng.beta(3, 2, 15), (systems, 1))
+    for system in range(1, systems):
+        scores[system, system : system + 3] = rng.beta(3, 2, 3)
+    weight = rng.integers(1, 3, 15).astype(float)
+    names = "abc"[:systems]
+    evidence = bcm.from_item_scores(
+        dict(zip(names, scores, strict=True)), range=(0, 1), weights=weight, weights_are="counts"
+    )
+    posterior = item_scores(evidence)
+    measures = [posterior.bound(resolve(name, "item_scores")) for name in ("mean", "sd", "median")]
+    drawn = np.stack(posterior.draw(measures, 20_000, np.random.default_rng(1)), axis=1)
+    own = brute_force(scores, weight, 5000, np.random.default_rng(2))
+    with_differences = [
+        np.concatenate([draws, draws[..., :1] - draws[..., 1:]], axis=2).reshape(len(draws), -1)
+        for draws in (drawn, own)
+    ]
+    for level in (0.1, 0.3, 0.5, 0.7, 0.9):
+        at = np.quantile(with_differences[1], level, axis=0) + 1e-9
+        shares = [(draws <= at).mean(axis=0) for draws in with_differences]
+        np.testing.assert_allclose(*shares, atol=0.03)
+    # The moments of one mean and of a difference
+    mean = own[:, 0]
+    distribution = posterior.exact_distribution(measures[0])
+    np.testing.assert_allclose(distribution.mean(), mean.mean(0), atol=0.05 * mean.std(0).max())
+    np.testing.assert_allclose(distribution.sd(), mean.std(0), rtol=0.04)
+    of_pair = posterior._moments_of(scores, posterior.ends, weight, 0, 1)
+    difference = mean[:, 0] - mean[:, 1]
+    assert of_pair[2] == pytest.approx(difference.mean(), abs=0.05 * difference.std())
+    assert of_pair[3] == pytest.approx(difference.std(), rel=0.04)
+    assert of_pair[4] == pytest.approx(stats.skew(difference), abs=0.3)
+
+
+@pytest.mark.parametrize("systems", [2, 5, 20])
+def test_a_system_beside_others_is_known_as_well_as_alone(systems):
+    rng = np.random.default_rng(systems)
+    for number in (10, 100, 1000):
+        quality = rng.beta(3, 2, number)
+        scores = np.clip(quality + rng.normal(0, 0.12, (systems, number)), 0, 1)
+        names = [f"s{k}" for k in range(systems)]
+        evidence = bcm.from_item_scores(dict(zip(names, scores, strict=True)), range=(0, 1))
+        posterior = item_scores(evidence)
+        mean = posterior.bound(resolve("mean", "item_scores"))
+        together = posterior.exact_distribution(mean)
+        alone = [
+            item_scores(evidence.sel(classifier=[name])).exact_distribution(mean).sd().item()
+            for name in names
+        ]
+        np.testing.assert_allclose(together.sd(), alone, rtol=0.05)
+
+
+def test_a_pair_among_ten_is_compared_as_well_as_alone():
+    rng = np.random.default_rng(8)
+    quality = rng.beta(3, 2, 40)
+    near = np.where(np.arange(40) < 4, quality[::-1], quality)
+    others = np.clip(quality + rng.normal(0, 0.3, (8, 40)), 0, 1)
+    scores = {"a": quality, "b": near} | {f"s{k}": row for k, row in enumerate(others)}
+    ten = item_scores(bcm.from_item_scores(scores, range=(0, 1)))
+    two = item_scores(bcm.from_item_scores({"a": quality, "b": near}, range=(0, 1)))
+    spreads = [
+        posterior._moments_of(posterior.score, posterior.ends, posterior.weight, 0, 1)[3]
+        for posterior in (ten, two)
+    ]
+    assert 0.7 < spreads[0] / spreads[1] < 1.3

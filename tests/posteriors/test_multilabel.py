@@ -1,5 +1,7 @@
 """Several labels for each example: against scikit-learn, tables of one label and own draws."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,8 @@ from scipy import stats
 from sklearn import metrics
 
 import bayescm as bcm
+from bayescm.measures import resolve
+from bayescm.measures.measure import AVERAGES as AVERAGED
 from bayescm.posteriors import multilabel
 
 RNG = np.random.default_rng(4)
@@ -388,3 +392,50 @@ def test_labels_without_positives_are_left_out_and_few_are_warned_of():
 def test_what_is_refused_of_scores(ask, words):
     with pytest.raises(ValueError, match=words):
         ask()
+
+
+def test_examples_that_are_undefined_for_one_system_count_as_in_the_summary():
+    actual = [{"x"}] * 10 + [set()] * 10
+    evidence = bcm.from_multilabel(actual, {"a": actual, "b": [{"x"}] * 20}, labels=["x", "y"])
+    for measure in ("f1_samples", "precision_samples", "jaccard_samples"):
+        means = bcm.summary(evidence, measure)["mean"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            row = bcm.compare(evidence, measure).iloc[0]
+            best = bcm.ranks(evidence, measure)["p_best"]
+        assert row["mean"] == pytest.approx(means[0] - means[1], abs=0.01)
+        assert row["lower"] > 0.1
+        assert best[0] == pytest.approx(row["p_better"], abs=0.01)
+
+
+def test_influences_are_the_changes_by_one_example_more():
+    posterior = multilabel(BOTH)
+    sample = posterior.sample(np.arange(len(ACTUAL)))
+    f1 = resolve("f1_micro", "example_cells").form.measure
+    influence = sample.influence(AVERAGED["micro"], f1.formula)
+    more = np.r_[np.arange(len(ACTUAL)), 7]
+    for system, predicted in enumerate((A, B)):
+        values = [
+            metrics.f1_score(ACTUAL[rows], predicted[rows], average="micro")
+            for rows in (np.arange(len(ACTUAL)), more)
+        ]
+        change = (len(ACTUAL) + 1) * (values[1] - values[0])
+        assert influence[system, 7] == pytest.approx(change, rel=1e-9)
+
+
+@pytest.mark.long
+def test_few_examples_with_many_errors_leave_micro_averages_open():
+    # All labels of two examples: the share that both systems got alike says little of others.
+    wins = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        actual = rng.random((60, 8)) < 0.4
+        predicted = actual ^ (rng.random((60, 8)) < 0.1)
+        near = predicted.copy()
+        near[rng.choice(60, 2, replace=False)] ^= rng.random((2, 8)) < 0.5
+        evidence = bcm.from_multilabel(actual, {"a": predicted, "b": near})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            row = bcm.compare(evidence, "f1_micro", draws=1000).iloc[0]
+        wins += max(row["p_better"], row["p_worse"]) > 0.95
+    assert wins <= 4
