@@ -35,6 +35,7 @@ THEMES = (
     "sites",
     "small_evidence",
     "small_samples",
+    "systems",
 )
 FOLDER = Path(__file__).parent
 RECOMPUTED = sorted(f"recomputed.{path.stem}" for path in FOLDER.glob("recomputed/[!_]*.py"))
