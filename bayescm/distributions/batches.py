@@ -177,7 +177,8 @@ def together(distributions: Sequence[LazyDraws], question: Callable) -> list[np.
     answers: list[list[np.ndarray]] = [[] for _ in distributions]
     for number, part in enumerate(_in_parts(first, np.arange(int(np.prod(batch))).reshape(batch))):
         rng = np.random.default_rng(np.random.SeedSequence(first.seed, spawn_key=(number,)))
-        values = first.posterior.isel_batch(part).draw(kernels, first.size, rng, of=first.of)
+        members = first.posterior.isel_batch(part)
+        values = members.draw_in_parts(kernels, first.size, rng, of=first.of)
         for answer, draws in zip(answers, values, strict=True):
             answer.append(question(Empirical(draws)))
     joined = [np.concatenate(answer) for answer in answers]

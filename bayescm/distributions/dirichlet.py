@@ -3,11 +3,18 @@
 import numpy as np
 from scipy import special
 
+from bayescm.measures.measure import ClassTotals
 from bayescm.validate import fail
 
 # Below this a gamma variate may underflow, and numpy's Dirichlet then returns exact zeros.
 _TINY_SHAPE = 0.1
+# Gamma variates below this are replaced by the smallest normal number.
+_SMALLEST = 1e-300
+# Gamma variates below this do not change sums that are about 1 or more.
 _NOTHING = 1e-7
+# Gamma variates are drawn one by one if a larger share than this is not almost 0: both ways then
+# take about the same time.
+_MOST_FEW = 0.75
 
 
 def default_concentration(classes):
@@ -91,11 +98,126 @@ def draw(weights, size, rng, axes=1):
         gammas = rng.standard_gamma(weights, (size, *weights.shape))
         gammas /= gammas.sum(axis=over, keepdims=True)
         return gammas
+    if _share_not_small(weights.ravel(), _SMALLEST) < _MOST_FEW:
+        return _dense(*large_gammas(weights, size, rng), size, weights.shape, over)
     # G(a) = G(a + 1) U**(1/a), in logs.
     logs = np.log(rng.standard_gamma(weights + 1, (size, *weights.shape)))
     logs -= rng.standard_exponential(logs.shape) / weights
     logs -= special.logsumexp(logs, axis=over, keepdims=True)
     return np.maximum(np.exp(logs), np.finfo(float).tiny)
+
+
+def large_gammas(weights, size, rng, smallest=_SMALLEST):
+    """
+    Draw independent gamma variates of scale 1, leaving out those that are almost 0.
+
+    A table of many classes has a few cells with counts, and many cells with a shape far below 1,
+    nearly all of whose variates are almost 0. Time and memory are proportional to the others.
+
+    Parameters
+    ----------
+    weights : ndarray
+        Shapes > 0.
+    size : int
+        Number of draws.
+    rng : numpy.random.Generator
+        Source of randomness.
+    smallest : float
+        Variates below about this are left out.
+
+    Returns
+    -------
+    place : ndarray of int, shape (m,)
+        Indices into the flat array of shape (size, weights.size).
+    gammas : ndarray, shape (m,)
+
+    Notes
+    -----
+    G(a) = G(a + 1) U**(1/a) is left out if U**(1/a) <= s, with probability s**a. Whether the others
+    occur is a Bernoulli process with the largest of their probabilities 1 - s**a, thinned to the
+    probability of each cell. Given that U > s**a, U is uniform.
+    """
+    flat = weights.ravel()
+    tiny = flat < _TINY_SHAPE
+    usual, rare = np.flatnonzero(~tiny), np.flatnonzero(tiny)
+    place = (np.arange(size)[:, None] * flat.size + usual).ravel()
+    gammas = rng.standard_gamma(flat[usual], (size, usual.size)).ravel()
+    if not rare.size:
+        return place, gammas
+    left_out = smallest ** flat[rare]
+    most = 1 - left_out.min()
+    occurring = _bernoulli_process(most, size * rare.size, rng)
+    cell = occurring % rare.size
+    if np.ptp(left_out):
+        kept = rng.random(occurring.size) < (1 - left_out[cell]) / most
+        occurring, cell = occurring[kept], cell[kept]
+    shape, least = flat[rare[cell]], left_out[cell]
+    uniform = least + (1 - least) * rng.random(cell.size)
+    small = uniform ** (1 / shape) * rng.standard_gamma(shape + 1)
+    place_of_small = occurring // rare.size * flat.size + rare[cell]
+    return np.concatenate([place, place_of_small]), np.concatenate([gammas, small])
+
+
+def _share_not_small(shapes, smallest):
+    """Return the expected share of gamma variates that `large_gammas` draws."""
+    return np.where(shapes < _TINY_SHAPE, 1 - smallest**shapes, 1.0).mean()
+
+
+def _bernoulli_process(probability, size, rng):
+    """Return the indices of the successes among independent events, from the gaps between them."""
+    expected = size * probability
+    indices = np.zeros(0, int)
+    while not indices.size or indices[-1] < size:
+        gaps = rng.geometric(probability, int(expected + 5 * np.sqrt(expected)) + 10)
+        last = indices[-1] if indices.size else -1
+        indices = np.concatenate([indices, last + np.cumsum(gaps)])
+    return indices[: np.searchsorted(indices, size)]
+
+
+def _dense(place, gammas, size, shape, over):
+    """Return Dirichlet draws (size, *shape) from the gamma variates that are not almost 0."""
+    draws = np.full((size, *shape), np.finfo(float).tiny)
+    draws.reshape(-1)[place] = np.maximum(gammas, np.finfo(float).tiny)
+    draws /= draws.sum(axis=over, keepdims=True)
+    return np.maximum(draws, np.finfo(float).tiny, out=draws)
+
+
+def draw_class_totals(weights, size, rng):
+    """
+    Draw tp, fn, fp and tn of every class from Dirichlet distributions of whole tables.
+
+    The tables themselves are not made: time and memory are proportional to the number of cells that
+    are not almost 0, and of classes.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (..., C, C)
+        Parameters > 0; all cells of a table sum to 1.
+    size : int
+        Number of draws.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ClassTotals
+        Of arrays (size, ..., C).
+    """
+    classes, shape = weights.shape[-1], (size, *weights.shape[:-1])
+    place, gammas = large_gammas(weights, size, rng)
+    row, predicted = place // classes, place % classes  # rows of all tables and draws
+    column = row // classes * classes + predicted
+    right, wrong = np.flatnonzero(row == column), np.flatnonzero(row != column)
+
+    def sums(cells, class_of_cell, number):
+        drawn = np.bincount(class_of_cell[cells], gammas[cells], np.prod(shape, dtype=int))
+        return drawn.reshape(shape) + number * np.finfo(float).tiny
+
+    tp = sums(right, row, 1)
+    fn, fp = (sums(wrong, class_of_cell, classes - 1) for class_of_cell in (row, column))
+    total = (tp + fn).sum(-1, keepdims=True)
+    tp, fn, fp = tp / total, fn / total, fp / total
+    return ClassTotals(tp, fn, fp, 1 - tp - fn - fp)
 
 
 def draw_sparse(weights, size, rng):
@@ -114,25 +236,9 @@ def draw_sparse(weights, size, rng):
     Returns
     -------
     ndarray, shape (size, ..., K)
-        Strictly positive. Gamma variates below 1e-7 are as good as nothing, and not drawn; nor are
-        they denormal numbers, with which processors take ten times as long.
+        Strictly positive. Gamma variates below 1e-7 are not drawn.
     """
-    flat = weights.ravel()
-    large = np.flatnonzero(flat >= _TINY_SHAPE)
-    # G(a) = G(a + 1) U**(1/a), and of most of them nothing is left; nor are 24 bits too few for it.
-    most = (_NOTHING**flat).astype(np.float32)
-    most[large] = 1
-    uniform = rng.random((size, len(flat)), np.float32)
-    some, gammas = np.flatnonzero(uniform > most), np.full((size, len(flat)), _NOTHING**2)
-    faint = flat[flat < _TINY_SHAPE]
-    alike = faint.size and (faint == faint[0]).all()
-    shape = faint[0] if alike else flat[some % len(flat)].astype(np.float32)
-    left = uniform.ravel()[some] ** np.float32(1 / shape)
-    gammas.ravel()[some] = left * rng.standard_gamma(shape + 1, len(some), np.float32)
-    gammas[:, large] = rng.standard_gamma(flat[large], (size, len(large)))
-    gammas = gammas.reshape(size, *weights.shape)
-    gammas /= gammas.sum(axis=-1, keepdims=True)
-    return gammas
+    return _dense(*large_gammas(weights, size, rng, _NOTHING), size, weights.shape, (-1,))
 
 
 def logpdf(theta, weights, axes=1):

@@ -48,13 +48,13 @@ from bayescm.measures.measure import (
     Proportion,
     ReciprocalOf,
     all_cells,
-    average,
     averaged,
     of_classes,
     off_diagonal,
     one_class,
     one_of_two,
     one_vs_rest,
+    over_all,
     over_classes,
     per_class,
     total,
@@ -93,6 +93,7 @@ def error_rate(cells):
 
 
 @all_cells(
+    from_class_totals=True,
     aliases=("balanced_accuracy_score", "bacc"),
     display_names={"balanced_accuracy_score": "balanced accuracy", "bacc": "balanced accuracy"},
     average="macro",
@@ -100,10 +101,11 @@ def error_rate(cells):
 )
 def balanced_accuracy(cells):
     """Mean recall over the classes that occur."""
-    return average(np.einsum("...ii->...i", cells) / np.einsum("...ij->...i", cells))
+    return over_all(cells, recall.formula, "macro")
 
 
 @all_cells(
+    from_class_totals=True,
     aliases=("matthews_corrcoef", "correlation", "phi"),
     display_names={"matthews_corrcoef": "Matthews correlation"},
     range=SIGNED,
@@ -119,6 +121,7 @@ def mcc(cells):
 
 
 @all_cells(
+    from_class_totals=True,
     aliases=("kappa", "cohen_kappa_score"),
     display_names={"cohen_kappa_score": "Cohen's kappa"},
     range=SIGNED,

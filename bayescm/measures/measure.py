@@ -317,9 +317,24 @@ def one_class(**facts: Any) -> Callable[[Callable], Measure]:
     return make
 
 
-def all_cells(**facts: Any) -> Callable[[Callable], Measure]:
-    """Make a measure of a formula of all the cells."""
-    return lambda formula: _entry(formula, formula, **facts)
+def all_cells(*, from_class_totals: bool = False, **facts: Any) -> Callable[[Callable], Measure]:
+    """
+    Make a measure of a formula of all the cells.
+
+    Parameters
+    ----------
+    from_class_totals : bool, default False
+        Whether the formula reads the cells by `one_of_two` or `every_class` only.
+    **facts
+        Fields of `Measure`.
+    """
+
+    def make(formula):
+        if from_class_totals:
+            _FROM_CLASS_TOTALS.add(formula)
+        return _entry(formula, formula, **facts)
+
+    return make
 
 
 def _entry(compute, formula, **facts):
@@ -337,19 +352,56 @@ def per_class(cells: np.ndarray, formula: Callable) -> np.ndarray:
 # Cells: tp, fn, fp and tn of one class against the rest, and sums
 
 
-def one_of_two(cells: np.ndarray, formula: Callable | None = None) -> tuple:
+@dataclass(frozen=True, eq=False)
+class ClassTotals:
+    """
+    True and false positives and negatives of each of many classes against the rest.
+
+    Many measures need no more; these may be computed from it in place of the cells, if
+    `from_class_totals` says so.
+
+    Attributes
+    ----------
+    tp, fn, fp, tn : ndarray, shape (..., C)
+        With C > 2.
+    """
+
+    tp: np.ndarray
+    fn: np.ndarray
+    fp: np.ndarray
+    tn: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the cells."""
+        return (*self.tp.shape, self.tp.shape[-1])
+
+    def measured(self, measure: Measure) -> np.ndarray:
+        """Return a measure, (...) or, per class, (..., C)."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return measure.compute(self)
+
+
+def from_class_totals(measure: Measure) -> bool:
+    """Return whether a measure can be computed from `ClassTotals`."""
+    return getattr(measure.compute, "func", measure.compute) in _FROM_CLASS_TOTALS
+
+
+def one_of_two(cells: Any, formula: Callable | None = None) -> tuple:
     """Return tp, fn, fp, tn: of two classes the positive one's, (...), else of every class."""
     if cells.shape[-1] > 2:
         return every_class(cells, formula)
     return cells[..., 1, 1], cells[..., 1, 0], cells[..., 0, 1], cells[..., 0, 0]
 
 
-def every_class(cells: np.ndarray, formula: Callable | None = None) -> tuple:
+def every_class(cells: Any, formula: Callable | None = None) -> tuple:
     """
     Return tp, fn, fp, tn of each class against the rest, (..., C) each, by additions only.
 
     True negatives that a formula does not use are 0.
     """
+    if isinstance(cells, ClassTotals):
+        return cells.tp, cells.fn, cells.fp, cells.tn
     other = 1 - np.eye(cells.shape[-1])
     tp = np.einsum("...ii->...i", cells)
     fn = np.einsum("...ij,ij->...i", cells, other)
@@ -415,7 +467,7 @@ def one_vs_rest(cells: ArrayLike) -> np.ndarray:
     return np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
 
 
-def over_classes(values: np.ndarray, cells: np.ndarray) -> np.ndarray:
+def over_classes(values: np.ndarray, cells: Any) -> np.ndarray:
     """Sum what `one_of_two` gave over the classes, or leave it where it is the same for both."""
     return values if cells.shape[-1] == 2 else np.einsum("...i->...", values)
 
@@ -481,6 +533,9 @@ def _micro(formula, *parts):
 
 
 AVERAGES = {"macro": _macro, "micro": _micro, "weighted": _weighted}
+
+# The functions of cells that read them by `every_class` only.
+_FROM_CLASS_TOTALS: set[Callable] = {per_class, over_all}
 
 # Measures of reduced cells
 

@@ -17,7 +17,7 @@ Caelen, O. (2017). A Bayesian interpretation of the confusion matrix. Annals of 
 Artificial Intelligence, 81, 429-450. doi:10.1007/s10472-017-9564-8
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,11 +30,12 @@ from bayescm.distributions.batches import LazyDraws
 from bayescm.distributions.moments import MomentsOrDraws
 from bayescm.distributions.preintegration import preintegrated
 from bayescm.evidence.counts import abstains
-from bayescm.measures.measure import one_vs_rest
+from bayescm.measures.measure import from_class_totals, one_vs_rest
 from bayescm.posteriors.base import DRAWS, CountsPosterior, Posterior, as_labelled_counts, prior_of
 from bayescm.posteriors.predictive import enumerated
 
 _COARSE = 1e-3  # the coarsest accuracy that may be asked for
+_MANY_CLASSES = 30  # from here on most cells of a draw are almost 0, with the default prior
 _TAIL = 2.7 / DRAWS**0.5  # the Monte Carlo error of a bound of 95 %, in standard deviations
 
 
@@ -138,7 +139,30 @@ class DirichletMultinomial(CountsPosterior):
         distribution = MomentsOrDraws(
             moments, lambda k: LazyDraws(self.isel_batch(k), measure, DRAWS, 0), _TAIL
         )
-        return distribution if distribution.with_tolerance(_COARSE).good.any() else None
+        # The measures of a single table are better drawn together than each by itself.
+        usable = distribution.with_tolerance(_COARSE) if self.batch.ndim else distribution
+        return distribution if usable.good.any() else None
+
+    def draw_parameter(
+        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Draw measures jointly; those of many classes from the totals of the classes alone."""
+        if not self._need_class_totals_only(measures):
+            return super().draw_parameter(measures, size, rng)
+        self.check_proper()
+        totals = dirichlet.draw_class_totals(self.weights, size, rng)
+        return [totals.measured(measure) for measure in measures]
+
+    def _need_class_totals_only(self, measures):
+        """Return whether measures need the totals of many classes only, which then save time."""
+        classes = self.weights.shape[-1]
+        if classes < _MANY_CLASSES or abstains(self.counts):
+            return False
+        # Their true negatives are found by subtraction, which must leave them digits.
+        diagonal = np.einsum("...ii->...i", self.weights)
+        in_class = self.weights.sum(-1) + self.weights.sum(-2) - diagonal
+        negatives = self.weights.sum((-2, -1))[..., None] - in_class
+        return bool((negatives >= 1).all()) and all(map(from_class_totals, measures))
 
     def check_proper(self) -> None:
         """Raise where the posterior is improper: a cell has neither counts nor prior."""
