@@ -99,7 +99,7 @@ def draw(weights, size, rng, axes=1):
         gammas /= gammas.sum(axis=over, keepdims=True)
         return gammas
     if _share_not_small(weights.ravel(), _SMALLEST) < _MOST_FEW:
-        return _dense(*large_gammas(weights, size, rng), size, weights.shape, over)
+        return _dense(large_gammas(weights, size, rng), (size, *weights.shape), over)
     # G(a) = G(a + 1) U**(1/a), in logs.
     logs = np.log(rng.standard_gamma(weights + 1, (size, *weights.shape)))
     logs -= rng.standard_exponential(logs.shape) / weights
@@ -174,9 +174,10 @@ def _bernoulli_process(probability, size, rng):
     return indices[: np.searchsorted(indices, size)]
 
 
-def _dense(place, gammas, size, shape, over):
-    """Return Dirichlet draws (size, *shape) from the gamma variates that are not almost 0."""
-    draws = np.full((size, *shape), np.finfo(float).tiny)
+def _dense(drawn, shape, over):
+    """Return Dirichlet draws from the gamma variates that are not almost 0."""
+    place, gammas = drawn
+    draws = np.full(shape, np.finfo(float).tiny)
     draws.reshape(-1)[place] = np.maximum(gammas, np.finfo(float).tiny)
     draws /= draws.sum(axis=over, keepdims=True)
     return np.maximum(draws, np.finfo(float).tiny, out=draws)
@@ -238,7 +239,7 @@ def draw_sparse(weights, size, rng):
     ndarray, shape (size, ..., K)
         Strictly positive. Gamma variates below 1e-7 are not drawn.
     """
-    return _dense(*large_gammas(weights, size, rng, _NOTHING), size, weights.shape, (-1,))
+    return _dense(large_gammas(weights, size, rng, _NOTHING), (size, *weights.shape), (-1,))
 
 
 def logpdf(theta, weights, axes=1):
