@@ -478,7 +478,7 @@ def attempts(options: Any) -> Any:
     item, slices = options.item, options.get("by") or []
     keywords: dict[str, Any] = options.keywords("system", "attempt", "group")
     columns = [*keywords.values(), *slices]
-    if options.answer is None and options.truth is None:
+    if options.get("answer") is None and options.get("truth") is None:
         answer = options.correct or "correct"
         frame = read_columns(options.file, [item], by=columns, numbers=[answer])
     else:

@@ -349,10 +349,16 @@ class Predictions(BatchClasses, Separators):
             help="Several labels of each example: what stands between them in a field.",
         ),
     ] = None
+    correct: Annotated[
+        str | None,
+        typer.Option(
+            "--correct", help="Column of right answers (1) and wrong ones (0): a row per attempt."
+        ),
+    ] = None
     item: Annotated[
         str,
         typer.Option("--item", help="Column of the names of the items."),
-        BelongsWith("--score"),
+        BelongsWith("--score or --correct"),
     ] = "item"
     range: Annotated[
         str | None,
@@ -408,7 +414,7 @@ class NamedBatch(Batch):
 
 @command
 def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: NewName) -> None:
-    """Record a batch: predictions, probabilities, item scores, labels; twice changes nothing."""
+    """Record a batch: predictions, probabilities, scores, labels, attempts. Idempotent."""
     from bayescm.online.encoding import time_of_name
     from bayescm.online.ledger import Ledger
     from bayescm.online.monitor import Monitor
@@ -418,6 +424,7 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
     classifier = _name_to_add_to(source, ledger)
     columns = columns.with_defaults(tables(source.config).get(classifier, {}))
     types = {"probability": _forecasts, "score": _item_scores, "separator": _several_labels}
+    types["correct"] = _attempts
     columns_of_types = [option for option in types if getattr(columns, option) is not None]
     if len(columns_of_types) > 1:
         options = [f"--{option}" for option in columns_of_types]
@@ -450,6 +457,8 @@ def _content(batch):
         return f"{batch.sizes['example']} examples with {batch.sizes['label']} labels"
     if "item" not in batch.dims:
         return f"{batch.values.sum()} examples"
+    if "attempt" in batch.dims:
+        return f"{int(batch['correct'].count())} attempts at {batch.sizes['item']} items"
     better = ", lower is better" if batch["lower_is_better"] else ""
     return f"{batch.sizes['item']} items{better}"
 
@@ -533,6 +542,13 @@ def _item_scores(columns, template):
     if template is not None and template.attrs.get("lower_is_better"):
         columns.lower_is_better = True
     return evidence.item_scores(columns)
+
+
+def _attempts(columns, template):
+    """Return the attempts in a file with one row per attempt."""
+    from bayescm.cli import evidence
+
+    return evidence.attempts(columns)
 
 
 def _several_labels(columns, template):

@@ -18,6 +18,10 @@ item_scores        a number for each item, (item)              the names of the 
                                                                they have none, and their scores
 multilabel         the labels that each example has, and       two texts of 0 and 1 for each
                    those predicted, (example, truth, label)    example, in the order of the labels
+attempts           right answers and attempts of each item,    the names of the items, or null, and
+                   (item, answers)                             two lists of numbers
+item_counts        tp, fp and fn of each item, (item, cell)    the names of the items, or null, and
+                                                               three lists of numbers
 ================== =========================================== ==================================
 
 An encoding is of a table, and not of a type of evidence: probabilities and scores become a table
@@ -45,6 +49,7 @@ from bayescm.validate import fail
 
 COUNTS, FORECASTS, PAIRED_OUTCOMES = "counts", "forecasts", "paired_outcomes"
 ITEM_SCORES, MULTILABEL = "item_scores", "multilabel"
+ATTEMPTS, ITEM_COUNTS = "attempts", "item_counts"
 OF_FORECASTS = ("probabilities", "curve")  # the variables of measures of binned forecasts
 # What a change is one of: of counts, of item scores, and of forecasts.
 CHANGING = ("answers", "scores", "outcomes")
@@ -56,6 +61,18 @@ _SHARED: dict[str, tuple[str, ...]] = {
     PAIRED_OUTCOMES: ("classifiers", "rule"),
     ITEM_SCORES: ("lowest", "highest", "lower_is_better"),
     MULTILABEL: (),
+    ATTEMPTS: ("lowest", "highest", "lower_is_better", "unit_of_scores"),
+    ITEM_COUNTS: (),
+}
+# The columns of a batch of items, beside their names.
+ANSWERS = ("right", "attempts")
+CELLS = ("tp", "fp", "fn")
+# Encodings of items or examples, any number in a batch, and the noun and a column of each.
+_OF_ITEMS = {
+    ITEM_SCORES: ("scores", "score"),
+    MULTILABEL: ("labels", "predicted"),
+    ATTEMPTS: ("answers", "right"),
+    ITEM_COUNTS: ("counts", "tp"),
 }
 
 
@@ -66,8 +83,8 @@ class Description(NamedTuple):
     Attributes
     ----------
     classifier : str
-    encoding : {"counts", "forecasts", "paired_outcomes", "item_scores", "multilabel"}
-        What its batches are.
+    encoding : str
+        The type of its batches, as in the table above.
     encoding_version : int
         Of the text.
     text : str
@@ -105,6 +122,45 @@ class ScoredItems(NamedTuple):
     score: np.ndarray
 
 
+class AnsweredItems(NamedTuple):
+    """
+    A batch of attempts, in the order of the names of the items, or else of their answers.
+
+    Attributes
+    ----------
+    item : list or None
+        The names of the items, or None if they have none.
+    right, attempts : ndarray, shape (n,)
+        The number of right answers and of attempts of each item.
+    """
+
+    item: list | None
+    right: np.ndarray
+    attempts: np.ndarray
+
+    @property
+    def score(self) -> np.ndarray:
+        """The share of right answers of each item, (n,)."""
+        return self.right / self.attempts
+
+
+class CountedItems(NamedTuple):
+    """
+    A batch of counts of each item without true negatives.
+
+    Attributes
+    ----------
+    item : list or None
+        The names of the items, or None if they have none.
+    tp, fp, fn : ndarray, shape (n,)
+    """
+
+    item: list | None
+    tp: np.ndarray
+    fp: np.ndarray
+    fn: np.ndarray
+
+
 class LabelledExamples(NamedTuple):
     """
     A batch of several labels.
@@ -120,6 +176,10 @@ class LabelledExamples(NamedTuple):
 
 def encoding_of(table: xr.DataArray) -> str:
     """Return the type of a table of evidence."""
+    if "answers" in table.dims:
+        return ATTEMPTS
+    if "cell" in table.dims:
+        return ITEM_COUNTS
     if has_item_scores(table):
         return ITEM_SCORES
     if has_labels(table):
@@ -135,13 +195,27 @@ def is_binned(tables: xr.DataArray) -> bool:
 
 
 def has_item_scores(tables: xr.DataArray) -> bool:
-    """Say whether these are item scores, or the sums of batches of them."""
-    return "item" in tables.dims or (is_summed(tables) and "support" in tables.attrs)
+    """Return whether these are item scores or attempts, or the sums of batches of them."""
+    of_items = "item" in tables.dims and "cell" not in tables.dims
+    return of_items or (is_summed(tables) and "support" in tables.attrs)
+
+
+def has_attempts(tables: xr.DataArray) -> bool:
+    """Return whether these are attempts, or the sums of batches of them."""
+    return "answers" in tables.dims or tables.attrs.get("unit_of_scores") == ATTEMPTS
 
 
 def has_labels(tables: xr.DataArray) -> bool:
-    """Say whether these are several labels of examples, or the sums of batches of them."""
-    return "label" in tables.dims or (is_summed(tables) and "labels" in tables.attrs)
+    """Return whether these are labels of examples or item counts, or the sums of batches."""
+    of_examples = "label" in tables.dims or "cell" in tables.dims
+    return of_examples or (is_summed(tables) and "labels" in tables.attrs)
+
+
+def labels_of(tables: xr.DataArray) -> list:
+    """Return the labels of the examples, or the sole unnamed label of item counts."""
+    if is_summed(tables):
+        return tables.attrs["labels"]
+    return tables.indexes["label"].tolist() if "label" in tables.dims else []
 
 
 def is_summed(tables: xr.DataArray) -> bool:
@@ -160,7 +234,8 @@ def sizes_of(tables: xr.DataArray) -> xr.DataArray:
 
 def unit_of(tables: xr.DataArray) -> str:
     """Return what tables count, in the plural."""
-    return "items" if has_item_scores(tables) else "examples"
+    of_counts = has_labels(tables) and not labels_of(tables)
+    return "items" if has_item_scores(tables) or of_counts else "examples"
 
 
 def what_changes(tables: xr.DataArray) -> str:
@@ -170,6 +245,8 @@ def what_changes(tables: xr.DataArray) -> str:
 
 def variables_of(tables: xr.DataArray) -> tuple[str, ...]:
     """Return the variables that measures of tables are functions of (their ``takes``)."""
+    if has_attempts(tables):
+        return ("attempts",)
     if has_item_scores(tables):
         return ("item_scores",)
     if has_labels(tables):
@@ -182,7 +259,7 @@ def describe(classifier: str, evidence: xr.DataArray) -> Description:
     encoding, facts = encoding_of(evidence), {}
     if encoding == MULTILABEL:
         facts = {"labels": evidence.indexes["label"].tolist()}
-    elif encoding != ITEM_SCORES:
+    elif encoding not in _OF_ITEMS:
         facts = {"labels": evidence.indexes["actual"].tolist(), "positive": positive(evidence)}
     facts |= {name: evidence.attrs[name] for name in _SHARED[encoding]}
     return Description(classifier, encoding, VERSION, json.dumps(facts))
@@ -193,6 +270,12 @@ def zeros(description: Description) -> xr.DataArray:
     facts = description.facts()
     if description.encoding == ITEM_SCORES:
         return xr.DataArray(np.zeros(0), {"item": []}, ["item"], "item_score", facts)
+    if description.encoding == ATTEMPTS:
+        coords = {"item": [], "answers": list(ANSWERS)}
+        return xr.DataArray(np.zeros((0, 2)), coords, ["item", "answers"], "attempts", facts)
+    if description.encoding == ITEM_COUNTS:
+        coords = {"item": [], "cell": list(CELLS)}
+        return xr.DataArray(np.zeros((0, 3)), coords, ["item", "cell"], "item_counts")
     if description.encoding == MULTILABEL:
         none, coords = np.zeros((0, 2, len(facts["labels"])), bool), {"label": facts["labels"]}
         return xr.DataArray(none, coords, ["example", "truth", "label"], "labels")
@@ -256,6 +339,12 @@ def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
         rows = [[_bits(row) for row in pair] for pair in _in_label_order(evidence, facts["labels"])]
         payload = json.dumps({"actual": [r[0] for r in rows], "predicted": [r[1] for r in rows]})
         return {"encoding": MULTILABEL, "encoding_version": VERSION, "payload": payload}
+    if description.encoding in (ATTEMPTS, ITEM_COUNTS):
+        names = ANSWERS if description.encoding == ATTEMPTS else CELLS
+        columns = dict(zip(names, evidence.values.T.astype(int).tolist(), strict=True))
+        payload = json.dumps({"item": _names(evidence), **columns})
+        encoding = description.encoding
+        return {"encoding": encoding, "encoding_version": VERSION, "payload": payload}
     labels = _check_labels(evidence, description.classifier, facts)
     if labels != facts["labels"]:
         dims = [dim for dim in evidence.dims if dim != "bin"]
@@ -274,6 +363,8 @@ _NOUNS = {
     FORECASTS: "forecasts in bins",
     ITEM_SCORES: "item scores",
     MULTILABEL: "several labels of each example",
+    ATTEMPTS: "attempts at each item",
+    ITEM_COUNTS: "counts of each item",
 }
 
 
@@ -368,6 +459,13 @@ def decode(payloads: Sequence[str], encoding: str) -> np.ndarray:
         for index, payload in enumerate(map(json.loads, payloads)):
             batches[index] = LabelledExamples(*(_rows(payload[name]) for name in _ANSWERS))
         return batches
+    if encoding in (ATTEMPTS, ITEM_COUNTS):
+        make, names = (AnsweredItems, ANSWERS) if encoding == ATTEMPTS else (CountedItems, CELLS)
+        batches = np.empty(len(payloads), dtype=object)
+        for index, payload in enumerate(map(json.loads, payloads)):
+            columns = [np.array(payload[name], float) for name in names]
+            batches[index] = make(payload["item"], *columns)
+        return batches
     joined = ",".join(payloads)
     dtype = np.int64 if set(joined) <= set("0123456789, []") else float
     shape = np.shape(json.loads(payloads[0]))
@@ -387,13 +485,28 @@ def sum_of_payloads(payloads: Sequence[str], encoding: str) -> str:
     batches = [json.loads(payload) for payload in payloads]
     if encoding == MULTILABEL:
         return json.dumps({name: [row for b in batches for row in b[name]] for name in _ANSWERS})
-    if encoding != ITEM_SCORES:
+    if encoding not in _OF_ITEMS:
         return json.dumps(np.sum([np.array(cells) for cells in batches], axis=0).tolist())
-    scores = [score for batch in batches for score in batch["score"]]
+    columns = {
+        name: [value for batch in batches for value in batch[name]]
+        for name in batches[0]
+        if name != "item"
+    }
     names = None
     if all(batch["item"] is not None for batch in batches):
         names = [name for batch in batches for name in batch["item"]]
-    return json.dumps({"item": names, "score": scores})
+    return json.dumps({"item": names, **columns})
+
+
+def is_of_items(encoding: str) -> bool:
+    """Return whether the batches of an encoding are lists of items or examples, of any length."""
+    return encoding in _OF_ITEMS
+
+
+def difference_of_items(encoding: str, payload: dict) -> tuple[str, list]:
+    """Return the noun of what items have in an encoding, and the values in a payload."""
+    noun, name = _OF_ITEMS[encoding]
+    return noun, payload[name]
 
 
 def chance_of_same(payload: str) -> float:
@@ -405,7 +518,8 @@ def chance_of_same(payload: str) -> float:
     """
     batch = json.loads(payload)
     if isinstance(batch, dict):
-        values = batch["score"] if "score" in batch else zip(*batch.values(), strict=True)
+        columns = [column for name, column in batch.items() if name != "item"]
+        values = zip(*columns, strict=True)
         counts = np.array(list(Counter(values).values()), float)
     else:
         counts = np.array(batch, float).ravel()

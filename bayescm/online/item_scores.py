@@ -42,10 +42,12 @@ from scipy import special
 
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.moments import CornishFisherBeta
+from bayescm.evidence.attempts import as_attempts
 from bayescm.evidence.item_scores import as_item_scores
+from bayescm.measures.item_scores import mean as MEAN
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import Measure, OfScores
-from bayescm.online.encoding import ScoredItems, sizes_of
+from bayescm.online.encoding import ANSWERS, ATTEMPTS, AnsweredItems, ScoredItems, sizes_of
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.posteriors.item_scores import item_scores
 from bayescm.validate import fail
@@ -84,9 +86,7 @@ def as_batch(evidence: xr.Dataset, earlier: xr.DataArray | None) -> xr.DataArray
     """
     evidence = as_item_scores(evidence)
     scores = evidence["item_score"]
-    if "classifier" in scores.dims:
-        todo = "add each by a name of its own: evidence.sel(classifier='a', drop=True)"
-        raise fail("a batch is of one system", scores["classifier"].values.tolist(), "one", todo)
+    check_one_system(evidence)
     of_items = [str(name) for name, column in evidence.variables.items() if "item" in column.dims]
     further = sorted({*of_items} - {"item", "item_score"})
     if further:
@@ -115,6 +115,70 @@ def as_batch(evidence: xr.Dataset, earlier: xr.DataArray | None) -> xr.DataArray
 _ENDS = ("lowest", "highest")
 
 
+def check_one_system(evidence: xr.Dataset) -> None:
+    """Raise an error if a batch has several systems."""
+    if "classifier" in evidence.dims:
+        todo = "add each under its own name: evidence.sel(classifier='a', drop=True)"
+        names = evidence["classifier"].values.tolist()
+        raise fail("a batch has one system", names, "one", todo)
+
+
+def as_attempts_batch(evidence: xr.Dataset, concentration: Any) -> xr.DataArray:
+    """
+    Return a batch of attempts as the ledger stores it, dims (item, answers).
+
+    Raises
+    ------
+    ValueError
+        If there are several systems, slices, groups or answers in text, or the concentration is
+        invalid.
+    """
+    evidence = as_attempts(evidence)
+    check_one_system(evidence)
+    columns = {str(name) for name, column in evidence.variables.items() if "item" in column.dims}
+    if further := sorted(columns - {"item", "correct"}):
+        todo = "leave them out; add slices under names of their own"
+        what = "a batch has right and wrong answers only"
+        raise fail(what, further, "no slices, groups or answers", todo)
+    check_pseudo_items(concentration, _OF_ATTEMPTS)
+    correct = evidence["correct"].transpose("item", "attempt").values
+    counts = np.stack([np.nansum(correct, axis=1), (~np.isnan(correct)).sum(axis=1)], axis=1)
+    names = evidence.indexes["item"]
+    unnamed = names.equals(pd.RangeIndex(len(names)))
+    # In one order, so that the same batch has the same text.
+    order = np.lexsort(counts.T[::-1]) if unnamed else np.argsort(names.astype(str), kind="stable")
+    items = np.arange(len(names)) if unnamed else names[order]
+    coords = {"item": items, "answers": list(ANSWERS)}
+    return xr.DataArray(counts[order], coords, ["item", "answers"], "attempts", _OF_ATTEMPTS)
+
+
+# What all batches of attempts share: their scores are the shares of right answers.
+_OF_ATTEMPTS = {
+    "lowest": 0.0,
+    "highest": 1.0,
+    "lower_is_better": False,
+    "unit_of_scores": ATTEMPTS,
+}
+
+
+def attempts_of(batches: Sequence[AnsweredItems], coords: Mapping[str, np.ndarray]) -> xr.Dataset:
+    """Return the items of batches as evidence, with coords of every batch at each of them."""
+    sizes = [len(batch.right) for batch in batches]
+    right, made = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ANSWERS)
+    place = np.arange(int(made.max()))
+    correct = np.where(place < right[:, None], 1.0, np.where(place < made[:, None], 0.0, np.nan))
+    further = {name: ("item", np.repeat(values, sizes)) for name, values in coords.items()}
+    coords_of_items = {"item": item_names(batches, sum(sizes)), **further}
+    return xr.Dataset({"correct": (("item", "attempt"), correct)}, coords_of_items)
+
+
+def item_names(batches: Sequence[Any], number: int) -> Any:
+    """Return the names of the items of batches, numbered if a batch has none."""
+    if all(batch.item is not None for batch in batches):
+        return [name for batch in batches for name in batch.item]
+    return np.arange(number)
+
+
 def evidence_of(
     batches: Sequence[ScoredItems], facts: Mapping[str, Any], coords: Mapping[str, np.ndarray]
 ) -> xr.Dataset:
@@ -136,12 +200,10 @@ def evidence_of(
     sizes = [len(batch.score) for batch in batches]
     scores = np.concatenate([np.zeros(0), *(batch.score for batch in batches)])
     evidence = xr.Dataset({"item_score": ("item", scores)})
-    if all(batch.item is not None for batch in batches):
-        evidence.coords["item"] = [name for batch in batches for name in batch.item or ()]
-    else:
-        evidence.coords["item"] = np.arange(len(scores))
+    evidence.coords["item"] = item_names(batches, len(scores))
     further = {name: ("item", np.repeat(values, sizes)) for name, values in coords.items()}
-    scalars = {name: value for name, value in facts.items() if value is not None}
+    of_scale = (*_ENDS, "lower_is_better")
+    scalars = {name: facts[name] for name in of_scale if facts.get(name) is not None}
     return evidence.assign_coords(further | scalars)
 
 
@@ -157,14 +219,16 @@ def check_pseudo_items(concentration: Any, facts: Mapping[str, Any]) -> None:
 
 
 def sums_of_batches(
-    batches: Sequence[ScoredItems], facts: Mapping[str, Any], measures: Sequence[Measure]
+    batches: Sequence[Any],
+    facts: Mapping[str, Any],
+    measures: Sequence[Measure],
 ) -> xr.DataArray:
     """
     Return the sums over the items of each batch by which its means are known.
 
     Parameters
     ----------
-    batches : sequence of ScoredItems
+    batches : sequence of ScoredItems, or of AnsweredItems
     facts : mapping
         ``lowest``, ``highest`` and ``lower_is_better``.
     measures : sequence of Measure
@@ -206,7 +270,7 @@ def sums_of_batches(
     return xr.DataArray(sums, {"statistic": names}, ["step", "statistic"], "sums", attrs)
 
 
-def repeated_items(batches: Sequence[ScoredItems]) -> list[int]:
+def repeated_items(batches: Sequence[Any]) -> list[int]:
     """Return how many items of each batch an earlier one of these has too, by their names."""
     numbers, scored = [], set[Any]()
     for batch in batches:
@@ -229,6 +293,23 @@ def parts_of(sums: xr.DataArray) -> np.ndarray:
     """Return how many items, or examples, are in each part of a scale, (..., 1, parts)."""
     columns = sums.indexes["statistic"].str.startswith(part(""))
     return sums.values[..., None, columns]
+
+
+def measures_of_attempts(measures: Any) -> list[Measure]:
+    """
+    Return the measures of attempts that are monitored: the mean, which is also pass@1.
+
+    Raises
+    ------
+    ValueError
+        If one is another measure.
+    """
+    resolved = of_variable("mean" if measures is None else measures, "attempts")
+    for measure in resolved:
+        if measure.canonical not in ("mean", "pass_at(1)"):
+            todo = f"use bcm.summary(monitor.attempts(), {measure.__name__!r})"
+            raise fail("not monitored", measure.__name__, "mean or pass@1", todo)
+    return [MEAN.called(measure.__name__) for measure in resolved]
 
 
 def monitored_measures(measures: Any) -> list[Measure]:
@@ -540,7 +621,7 @@ def _standardized(mean, variance, cubes, fourths):
 # The parts of the scale in which a change is looked for
 
 
-def cut_points(batches: Sequence[ScoredItems]) -> np.ndarray:
+def cut_points(batches: Sequence[Any]) -> np.ndarray:
     """
     Return where the scale is parted, by the items of the first batches.
 

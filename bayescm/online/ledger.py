@@ -27,8 +27,6 @@ import xarray as xr
 from bayescm.online.chain import Entry, check_chain, damage, digest, next_entry
 from bayescm.online.database import Database
 from bayescm.online.encoding import (
-    ITEM_SCORES,
-    MULTILABEL,
     PAIRED_OUTCOMES,
     Description,
     as_utc,
@@ -37,7 +35,9 @@ from bayescm.online.encoding import (
     check_name,
     decode,
     describe,
+    difference_of_items,
     encode,
+    is_of_items,
     time_of_name,
     timestamp,
     zeros,
@@ -480,13 +480,11 @@ def _recorded(connection, description, batch, last):
         return None
     what = f"batch {batch['batch_id']!r} is in the ledger with"
     recorded, received = json.loads(old.payload), json.loads(batch["payload"])
-    if recorded != received and description.encoding in (ITEM_SCORES, MULTILABEL):
-        noun, name = "scores", "score"
-        if description.encoding == MULTILABEL:
-            noun, name = "labels", "predicted"
+    if recorded != received and is_of_items(description.encoding):
+        noun, values = difference_of_items(description.encoding, recorded)
         raise fail(
-            f"{what} other {noun} of {len(recorded[name])} items",
-            received[name],
+            f"{what} other {noun} of {len(values)} items",
+            difference_of_items(description.encoding, received)[1],
             f"the same {noun} again, or an id that is not taken",
             f"take a new batch_id, with corrects={batch['batch_id']!r} if the old batch was wrong",
         )

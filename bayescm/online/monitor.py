@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.attempts import ATTEMPTS as EVIDENCE_ATTEMPTS
 from bayescm.evidence.counts import WATCHED, as_counts, default_measures, positive
 from bayescm.evidence.item_counts import ITEM_COUNTS
 from bayescm.evidence.item_scores import ITEM_SCORES
@@ -29,18 +30,23 @@ from bayescm.evidence.scores import SCORES
 from bayescm.measures.catalogue import resolve
 from bayescm.online.discounting import check_forgetting, check_window
 from bayescm.online.encoding import (
+    ATTEMPTS,
     COUNTS,
     FORECASTS,
     as_datetime64,
     check_name,
     encoding_of,
+    has_attempts,
     has_item_scores,
     has_labels,
     is_binned,
+    is_of_items,
     is_summed,
+    labels_of,
     sizes_of,
     variables_of,
 )
+from bayescm.online.encoding import ITEM_COUNTS as ITEM_COUNT_BATCHES
 from bayescm.online.encoding import ITEM_SCORES as ITEM_SCORE_BATCHES
 from bayescm.online.encoding import MULTILABEL as MULTILABEL_BATCHES
 from bayescm.online.ledger import ORDERS, Entries, Ledger, LedgerClient
@@ -78,6 +84,12 @@ class Monitor(LedgerClient):
     Of several labels of each example (`from_multilabel`) it holds which labels every example has
     and which were predicted. Monitored are ratios over the examples: ``f1_micro``,
     ``recall[cat]``, ``f1_samples``, ``hamming_loss``; the examples are returned by `multilabel`.
+
+    For attempts (`from_attempts`) the ledger stores the right answers and the attempts of every
+    item. The monitored measure is ``mean``, which is also ``pass@1``; `attempts` returns the items
+    for other measures. For item counts (`from_item_counts`) it stores tp, fp and fn of every item.
+    Monitored measures are ratios of sums over the items, such as ``precision``, ``recall`` and
+    ``f1``, and means such as ``f1_samples``; `item_counts` returns the items.
 
     Parameters
     ----------
@@ -188,7 +200,7 @@ class Monitor(LedgerClient):
         evidence : DataArray or Dataset
             Counts (actual, predicted), as `from_predictions` or `from_cells` return them; one
             classifier's probabilities or scores, or a `forecast_table` of them; one system's item
-            scores or several labels.
+            scores, several labels, attempts or item counts.
         at : datetime, datetime64 or str, optional
             When it was evaluated; without a time zone it is taken as UTC. By default the time that
             the name is (``"2026-01-31"``, ``"2026-01-31T12:00"``), or else now. The history is in
@@ -271,6 +283,14 @@ class Monitor(LedgerClient):
             from bayescm.online.multilabel import as_labelled
 
             return as_labelled(evidence, self._concentration)
+        elif EVIDENCE_ATTEMPTS.matches(evidence):
+            from bayescm.online.item_scores import as_attempts_batch
+
+            return as_attempts_batch(evidence, self._concentration)
+        elif ITEM_COUNTS.matches(evidence):
+            from bayescm.online.multilabel import as_counted
+
+            return as_counted(evidence, self._concentration)
         else:
             table = _as_single_table(evidence, may_be_empty)
         if not self._is_prior_checked:
@@ -307,7 +327,8 @@ class Monitor(LedgerClient):
         """
         Of which type the batches are.
 
-        It is ``"counts"``, ``"forecasts"``, ``"item_scores"`` or ``"multilabel"``.
+        It is ``"counts"``, ``"forecasts"``, ``"item_scores"``, ``"multilabel"``, ``"attempts"`` or
+        ``"item_counts"``.
 
         Raises
         ------
@@ -347,14 +368,13 @@ class Monitor(LedgerClient):
         if has_item_scores(zeros):
             from bayescm.online import item_scores
 
-            monitored = item_scores.monitored_measures(self.measures)
+            monitored = self._measures(zeros)
             batches = item_scores.sums_of_batches(cells.tolist(), zeros.attrs, monitored)
         elif has_labels(zeros):
             from bayescm.online import multilabel
 
-            labels = zeros.indexes["label"].tolist()
-            monitored = multilabel.monitored_measures(self.measures, labels)
-            batches = multilabel.sums_of_batches(cells.tolist(), labels, monitored)
+            monitored = self._measures(zeros)
+            batches = multilabel.sums_of_batches(cells.tolist(), labels_of(zeros), monitored)
         else:
             dims = ["step", *zeros.dims]
             batches = xr.DataArray(cells, zeros.coords, dims, "counts", zeros.attrs)
@@ -407,7 +427,7 @@ class Monitor(LedgerClient):
         from bayescm.online.item_scores import evidence_of
 
         zeros, batches, coords = self._in_force()
-        if not has_item_scores(zeros):
+        if encoding_of(zeros) != ITEM_SCORE_BATCHES:
             todo = "ask for its batches()"
             raise fail("no item scores", encoding_of(zeros), "a monitor of item scores", todo)
         of_items = {name: coords[name] for name in ("step", "batch_id", "at")}
@@ -430,12 +450,57 @@ class Monitor(LedgerClient):
         from bayescm.online.multilabel import evidence_of
 
         zeros, batches, coords = self._in_force()
-        if not has_labels(zeros):
+        if encoding_of(zeros) != MULTILABEL_BATCHES:
             todo = "ask for its batches()"
             raise fail("no several labels", encoding_of(zeros), "a monitor of these", todo)
         of_examples = {name: coords[name] for name in ("step", "batch_id", "at")}
         labels = zeros.indexes["label"].tolist()
         return evidence_of(batches.tolist(), labels, of_examples)
+
+    def attempts(self) -> xr.Dataset:
+        """
+        Return every item of the batches in force, of a monitor of attempts.
+
+        Returns
+        -------
+        Dataset, dims (item, attempt)
+            As `from_attempts` returns it, with coords ``batch_id`` and ``at`` of every item. In
+            each item the right answers come first.
+
+        Raises
+        ------
+        ValueError
+            If there are no batches yet, or they are of another type.
+        """
+        from bayescm.online.item_scores import attempts_of
+
+        return attempts_of(*self._items_in_force(ATTEMPTS))
+
+    def item_counts(self) -> xr.Dataset:
+        """
+        Return every item of the batches in force, of a monitor of item counts.
+
+        Returns
+        -------
+        Dataset, dims (item)
+            As `from_item_counts` returns it, with coords ``batch_id`` and ``at`` of every item.
+
+        Raises
+        ------
+        ValueError
+            If there are no batches yet, or they are of another type.
+        """
+        from bayescm.online.multilabel import item_counts_of
+
+        return item_counts_of(*self._items_in_force(ITEM_COUNT_BATCHES))
+
+    def _items_in_force(self, encoding):
+        """Return the batches in force of an encoding, and the step, name and time of each."""
+        zeros, batches, coords = self._in_force()
+        if encoding_of(zeros) != encoding:
+            what = f"the batches are {encoding_of(zeros)}"
+            raise fail(what, ..., f"a monitor of {encoding}", "ask for its batches()")
+        return batches.tolist(), {name: coords[name] for name in ("step", "batch_id", "at")}
 
     def original_ids(self) -> dict[str, str]:
         """Return for every batch the name of the one that it corrects in the end, or its own."""
@@ -539,10 +604,10 @@ class Monitor(LedgerClient):
         """
         from bayescm.online.updating import as_prior
 
-        if self.encoding in (ITEM_SCORE_BATCHES, MULTILABEL_BATCHES):
-            todo = "ask summary, or any question of bayescm of what item_scores() or multilabel() "
-            what = "scores or labels of items have no table of counts"
-            raise fail(what, ..., "counts", todo + "returns", TypeError)
+        if is_of_items(self.encoding):
+            todo = f"use summary, or any function of bayescm on {self.encoding}()"
+            what = f"{self.encoding} of items have no table of counts"
+            raise fail(what, ..., "counts", todo, TypeError)
         tables = self._current(rules)
         prior = as_prior(self._concentration, tables)
         return xr.Dataset({"concentration": prior, "counts": tables})
@@ -571,11 +636,13 @@ class Monitor(LedgerClient):
         if has_item_scores(tables):
             from bayescm.online import item_scores
 
+            if has_attempts(tables):
+                return item_scores.measures_of_attempts(self.measures)
             return item_scores.monitored_measures(self.measures)
         if has_labels(tables):
             from bayescm.online import multilabel
 
-            return multilabel.monitored_measures(self.measures, tables.attrs["labels"])
+            return multilabel.monitored_measures(self.measures, labels_of(tables))
         if is_binned(tables):
             from bayescm.online import forecasts
 
@@ -623,9 +690,8 @@ class Monitor(LedgerClient):
         from bayescm.online.updating import history_of, posterior_of
 
         if of != "parameter" and (encoding := self.encoding) != COUNTS:
-            names = {FORECASTS: "forecasts", ITEM_SCORE_BATCHES: "item scores"}
-            name = names.get(encoding, "several labels")
-            what, todo = f"{name} have no predictive distribution", "leave of out"
+            name = encoding.replace("_", " ")
+            what, todo = f"a monitor of {name} has no predictive distribution", "leave of out"
             raise fail(what, of, "'parameter'", todo)
         batches = self.batches()
         current, measures = self._current_after_each(batches, rules), self._measures(batches)
@@ -837,16 +903,7 @@ def _digits(name):
     return [character for character in name if character.isdigit()]
 
 
-def _refuse_items(evidence):
-    """Raise where several counts of each item would have to be kept."""
-    if ITEM_COUNTS.matches(evidence):
-        allowed = "counts, probabilities, scores, item scores or several labels"
-        todo = "monitor one answer to each item, right or wrong"
-        raise fail(f"a monitor keeps no {ITEM_COUNTS.name}", ..., allowed, todo, TypeError)
-
-
 def _as_single_table(evidence, may_be_empty):
-    _refuse_items(evidence)
     counts = as_counts(evidence)
     if "abstain" in counts.coords:
         label = counts["abstain"].item()

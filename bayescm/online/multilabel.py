@@ -29,23 +29,27 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike
 
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.moments import CornishFisherBeta
+from bayescm.evidence.item_counts import as_item_counts
 from bayescm.evidence.multilabel import as_multilabel
 from bayescm.measures import example_cells
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import Measure, OverExamples, OverLabels, Overlap, Proportion
-from bayescm.online.encoding import LabelledExamples, ScoredItems, sizes_of
+from bayescm.online.encoding import CELLS, CountedItems, LabelledExamples, ScoredItems, sizes_of
 from bayescm.online.item_scores import (
     MeanOfItems,
     SummedItems,
     all_of_next,
+    check_one_system,
     cut_points,
+    item_names,
     mean_of_batch,
     mean_of_process,
     part,
@@ -58,6 +62,7 @@ _PSEUDO_EXAMPLES = 0.5  # in each cell, as of `posteriors.multilabel`
 _CELLS = ("tp", "fn", "fp", "tn")
 _POWERS = tuple((a, b) for a in range(5) for b in range(5 - a))  # p**a q**b
 _DEFAULT = ("precision_micro", "recall_micro", "f1_micro")
+_DEFAULT_OF_ITEM_COUNTS = ("precision", "recall", "f1")
 _FEW = 20  # examples, fewer of which the rules do not judge
 _NARROWEST = 1e-9  # standard deviation of a mean, in parts of its support
 _MOST_STEPS, _SETTLED = 60, 1e-10  # of the search for a quantile
@@ -76,9 +81,7 @@ def as_batch(evidence: xr.Dataset) -> xr.DataArray:
         If there are several systems, slices, clusters or scores.
     """
     evidence = as_multilabel(evidence)
-    if "classifier" in evidence.dims:
-        todo = "add each by a name of its own: evidence.sel(classifier='a', drop=True)"
-        raise fail("a batch is of one system", evidence["classifier"].values.tolist(), "one", todo)
+    check_one_system(evidence)
     of_examples = [
         str(name) for name, column in evidence.variables.items() if "example" in column.dims
     ]
@@ -89,6 +92,45 @@ def as_batch(evidence: xr.Dataset) -> xr.DataArray:
     pairs = np.stack([evidence["actual"].values, evidence["predicted"].values], axis=1)
     coords = {"label": evidence["label"].values}
     return xr.DataArray(pairs, coords, ["example", "truth", "label"], "labels")
+
+
+def as_counted(evidence: xr.Dataset, concentration: Any) -> xr.DataArray:
+    """
+    Return a batch of item counts as the ledger stores it, dims (item, cell).
+
+    Raises
+    ------
+    ValueError
+        If there are several systems or clusters, or the concentration is invalid.
+    """
+    evidence = as_item_counts(evidence)
+    if concentration is not None:
+        multilabel(evidence, concentration=concentration)
+    check_one_system(evidence)
+    columns = {str(name) for name, column in evidence.variables.items() if "item" in column.dims}
+    if further := sorted(columns - {"item", *CELLS}):
+        todo = "leave them out; add slices under names of their own"
+        what = "a batch has the counts of each item only"
+        raise fail(what, further, "no slices, clusters or weights", todo)
+    counts = np.stack([evidence[name].values for name in CELLS], axis=1)
+    names = evidence.indexes["item"]
+    unnamed = names.equals(pd.RangeIndex(len(names)))
+    # In one order, so that the same batch has the same text.
+    order = np.lexsort(counts.T[::-1]) if unnamed else np.argsort(names.astype(str), kind="stable")
+    items = np.arange(len(names)) if unnamed else names[order]
+    coords = {"item": items, "cell": list(CELLS)}
+    return xr.DataArray(counts[order], coords, ["item", "cell"], "item_counts")
+
+
+def item_counts_of(batches: Sequence[CountedItems], coords: Mapping[str, np.ndarray]) -> xr.Dataset:
+    """Return the items of batches as evidence, with coords of every batch at each of them."""
+    sizes = [len(batch.tp) for batch in batches]
+    columns = {
+        name: ("item", np.concatenate([getattr(batch, name) for batch in batches]).astype(int))
+        for name in CELLS
+    }
+    further = {name: ("item", np.repeat(values, sizes)) for name, values in coords.items()}
+    return xr.Dataset(columns, {"item": item_names(batches, sum(sizes)), **further})
 
 
 def as_labelled(evidence: xr.Dataset, concentration: Any) -> xr.DataArray:
@@ -117,18 +159,27 @@ def evidence_of(
 
 def monitored_measures(measures: Any, labels: Sequence) -> list[Measure]:
     """
-    Return the measures of several labels that are monitored, by default those of all labels.
+    Return the measures of several labels or of item counts that are monitored.
+
+    The default is precision, recall and F1, over all labels.
 
     Raises
     ------
     ValueError
         If one is no ratio of sums over the examples.
     """
-    resolved = of_variable(_DEFAULT if measures is None else measures, "example_cells")
+    default = _DEFAULT if labels else _DEFAULT_OF_ITEM_COUNTS
+    resolved = of_variable(default if measures is None else measures, "example_cells")
     for measure in resolved:
-        example_cells.bound(measure, labels)  # raises where there is no such label
-        if _ratio_of(measure) is None and not isinstance(measure.form, OverExamples):
+        if labels:
+            example_cells.bound(measure, labels)  # raises an error if there is no such label
+        of_each = isinstance(measure.form, OverLabels) and measure.form.how == "each"
+        of_several = of_each and len(measure.form.labels) != 1 and len(labels) > 0
+        is_ratio = _ratio_of(measure) is not None and not of_several
+        if not is_ratio and not isinstance(measure.form, OverExamples):
             todo = "of one label write f1[cat]; or ask bcm.summary(monitor.multilabel(), ...)"
+            if not labels:
+                todo = "use bcm.summary(monitor.item_counts(), ...)"
             allowed = "f1_micro, f1[label], f1_samples, subset_accuracy, hamming_loss and the like"
             raise fail("not monitored", measure.__name__, allowed, todo)
     return resolved
@@ -139,7 +190,7 @@ def _ratio_of(measure):
     form = measure.form
     if not isinstance(form, OverLabels) or form.measure.takes == "curve":
         return None
-    if not (form.how == "micro" or (form.how == "each" and len(form.labels) == 1)):
+    if not (form.how == "micro" or (form.how == "each" and len(form.labels) <= 1)):
         return None
     of_one = resolve(form.measure.canonical.removesuffix("_micro")).form
     if isinstance(of_one, Overlap):
@@ -155,15 +206,18 @@ def _ratio_of(measure):
 
 
 def sums_of_batches(
-    batches: Sequence[LabelledExamples], labels: Sequence, measures: Sequence[Measure]
+    batches: Sequence[LabelledExamples] | Sequence[CountedItems],
+    labels: Sequence,
+    measures: Sequence[Measure],
 ) -> xr.DataArray:
     """
     Return the sums over the examples of each batch by which its ratios are known.
 
     Parameters
     ----------
-    batches : sequence of LabelledExamples
+    batches : sequence of LabelledExamples, or of CountedItems
     labels : sequence
+        Empty for item counts.
     measures : sequence of Measure
 
     Returns
@@ -174,15 +228,12 @@ def sums_of_batches(
         examples by how many labels are wrong. Attributes by measure: ``largest``, the largest q,
         and ``highest``, the highest p of a mean over the examples without a highest value.
     """
-    wrong = [
-        ScoredItems(None, (batch.actual ^ batch.predicted).sum(1).astype(float))
-        for batch in batches
-    ]
+    wrong = [ScoredItems(None, _number_wrong(batch)) for batch in batches]
     cuts, largest = cut_points(wrong), {measure.__name__: 1.0 for measure in measures}
-    highest = {measure.__name__: 1 / len(labels) for measure in measures}
+    highest = {measure.__name__: 1 / max(len(labels), 1) for measure in measures}
     rows = []
     for batch, number in zip(batches, wrong, strict=True):
-        row = [float(len(batch.actual))]
+        row = [float(len(number.score))]
         for measure in measures:
             p, q = _terms(measure, batch, labels)
             row += [*((p**a * q**b).sum() for a, b in _POWERS), (p == 0).sum(), (p == q).sum()]
@@ -208,15 +259,28 @@ _Q = ": p**0 q**1"
 _AT_ENDS = (": p = 0", ": p = q")  # where a ratio of nothing else is 0, or 1
 
 
+def _number_wrong(batch):
+    """Return how many labels of each example, or objects of each item, are wrong, (n,)."""
+    if isinstance(batch, CountedItems):
+        return batch.fp + batch.fn
+    return (batch.actual ^ batch.predicted).sum(1).astype(float)
+
+
 def _terms(measure, batch, labels):
     """Return p and q of each example."""
-    actual, predicted = batch.actual, batch.predicted
     ratio = _ratio_of(measure)
+    if isinstance(batch, CountedItems):
+        return _p_and_q(measure, ratio, np.stack([batch.tp, batch.fn, batch.fp, 0 * batch.tp]))
+    actual, predicted = batch.actual, batch.predicted
     chosen = [str(label) in measure.form.labels for label in labels] if ratio is not None else []
     if any(chosen):
         actual, predicted = actual[:, chosen], predicted[:, chosen]
     pairs = [actual & predicted, actual & ~predicted, ~actual & predicted, ~(actual | predicted)]
-    cells = np.stack([pair.sum(axis=1) for pair in pairs]).astype(float)
+    return _p_and_q(measure, ratio, np.stack([pair.sum(axis=1) for pair in pairs]).astype(float))
+
+
+def _p_and_q(measure, ratio, cells):
+    """Return p and q from the cells tp, fn, fp and tn (4, n) of each example."""
     if ratio is not None:
         return ratio @ cells
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -263,7 +327,8 @@ class SummedLabels(SummedItems):
 
     def bound(self, measure: Any) -> Any:
         """Return a measure whose chosen labels, if it has some, are those of the evidence."""
-        return example_cells.bound(measure, self.sums.attrs["labels"])
+        labels = self.sums.attrs["labels"]
+        return example_cells.bound(measure, labels) if labels else measure
 
     def sum_of(self, measure: Any, a: int, b: int) -> np.ndarray:
         """Return the sum of p**a q**b over the examples, (...)."""
@@ -297,7 +362,8 @@ class SummedLabels(SummedItems):
     ) -> "Beta | RatioOfMeans":
         """Return the distribution of a measure, shape (...): a beta for a share of one label."""
         form = measure.form
-        of_one_label = isinstance(form, OverLabels) and form.how == "each"
+        # Objects of one item are not independent, so that a share of them is no beta variable.
+        of_one_label = isinstance(form, OverLabels) and form.how == "each" and form.labels
         if of_one_label and isinstance(form.measure.form, Proportion):
             powers = self.powers(measure)
             return Beta(powers[1, 0], powers[0, 1] - powers[1, 0])

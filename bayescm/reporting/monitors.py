@@ -15,10 +15,23 @@ import xarray as xr
 import bayescm as bcm
 from bayescm.evidence.counts import positive
 from bayescm.online import Ledger, Monitor
-from bayescm.online.encoding import COUNTS, FORECASTS, ITEM_SCORES, MULTILABEL, what_changes
+from bayescm.online.encoding import (
+    ATTEMPTS,
+    COUNTS,
+    FORECASTS,
+    ITEM_COUNTS,
+    ITEM_SCORES,
+    MULTILABEL,
+    what_changes,
+)
 from bayescm.online.incidents import standing
 from bayescm.reporting import cautions, methods, render, sections
-from bayescm.reporting.recipe import ItemScoresRecipe, MultilabelRecipe, Recipe
+from bayescm.reporting.recipe import (
+    AttemptsRecipe,
+    ItemScoresRecipe,
+    MultilabelRecipe,
+    Recipe,
+)
 from bayescm.reporting.sample_size_advice import uncertain
 from bayescm.reporting.sections import Picture, Section, Table
 
@@ -282,12 +295,49 @@ class MultilabelMonitorRecipe(ItemScoresMonitorRecipe):
         return model | {"Prior": prior} | methods.versions()
 
 
+class AttemptsMonitorRecipe(MultilabelMonitorRecipe):
+    """Batches of attempts: the mean share of right answers, now and over time."""
+
+    def items(self) -> xr.Dataset:
+        """Return all items of the batches in force."""
+        return self.monitor.attempts()
+
+    def evaluation(self) -> Section:
+        """Name the items and their attempts, and how many batches there are."""
+        section = AttemptsRecipe(self.evidence, None, self.settings, {}).evaluation()
+        section.sentences += self._spans()
+        return section
+
+    def facts(self) -> dict[str, Any]:
+        """Name the model and its prior in words."""
+        prior = f"{self.pseudo_items:g} pseudo-items with no right answer and with all right"
+        model = {"Model": "item_scores of the shares of right answers, by moments"}
+        return model | {"Prior": prior} | methods.versions()
+
+
+class ItemCountsMonitorRecipe(MultilabelMonitorRecipe):
+    """Batches of item counts: the ratios that are monitored, now and over time."""
+
+    def items(self) -> xr.Dataset:
+        """Return all items of the batches in force."""
+        return self.monitor.item_counts()
+
+    def evaluation(self) -> Section:
+        """Name the items and what was counted in them, and how many batches there are."""
+        tp, fp, fn = (int(self.evidence[name].sum()) for name in ("tp", "fp", "fn"))
+        counted = f"{tp:,} true positives, {fp:,} false positives and {fn:,} false negatives"
+        line = f"{self.evidence.sizes['item']:,} items with {counted}."
+        return Section("What was evaluated", [line, *self._spans()])
+
+
 # The recipe of each type of batches.
 _RECIPES: dict[str, type[CountsMonitorRecipe]] = {
     COUNTS: CountsMonitorRecipe,
     FORECASTS: ForecastsMonitorRecipe,
     ITEM_SCORES: ItemScoresMonitorRecipe,
     MULTILABEL: MultilabelMonitorRecipe,
+    ATTEMPTS: AttemptsMonitorRecipe,
+    ITEM_COUNTS: ItemCountsMonitorRecipe,
 }
 
 

@@ -282,7 +282,7 @@ def test_what_is_no_batch_is_refused():
         Monitor(monitor.ledger, "risk", measures=["ece"]).summary()
     with pytest.raises(ValueError, match="binned forecasts have a prior of their own"):
         Monitor(monitor.ledger, "risk", concentration=1).summary()
-    with pytest.raises(ValueError, match="forecasts have no predictive distribution"):
+    with pytest.raises(ValueError, match="forecasts has no predictive distribution"):
         monitor.history(of="predictive")
     with pytest.raises(ValueError, match="forecasts have no reference period"):
         monitor.alarms(reference=1)

@@ -213,20 +213,6 @@ def test_the_picture(tmp_path):
         figure.savefig(tmp_path / "history.png")
 
 
-@pytest.mark.parametrize(
-    ("evidence", "words"),
-    [
-        (bcm.from_item_counts(tp=[1, 2], fp=[0, 1], fn=[2, 0]), "keeps no item counts.*right or"),
-    ],
-)
-def test_numbers_and_labels_of_items_are_refused_with_what_can_be_done(tmp_path, evidence, words):
-    with (
-        online.Monitor(str(tmp_path / "m.db"), "spam") as monitor,
-        pytest.raises(TypeError, match=words),
-    ):
-        monitor.add("monday", evidence)
-
-
 def test_abstentions_are_refused():
     counts = bcm.from_predictions(["a", "b"], ["a", "none"], positive="a", abstain="none")
     with (

@@ -129,7 +129,7 @@ def test_labels_keep_the_order_of_the_first_batch():
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [
-        (bcm.from_multilabel(np.eye(2), {"a": np.eye(2), "b": np.eye(2)}), "is of one system"),
+        (bcm.from_multilabel(np.eye(2), {"a": np.eye(2), "b": np.eye(2)}), "has one system"),
         (
             bcm.from_multilabel(np.eye(2), np.eye(2), scores=np.eye(2)),
             "no slices, clusters, weights",
@@ -154,7 +154,7 @@ def test_what_a_monitor_of_labels_does_not_answer_is_refused(worse):
         Monitor(worse.ledger, "tags", measures=["f1[cow]"]).summary()
     with pytest.raises(TypeError, match="no table of counts"):
         worse.posterior()
-    with pytest.raises(ValueError, match="several labels have no predictive"):
+    with pytest.raises(ValueError, match="multilabel has no predictive"):
         worse.history(of="predictive")
     with pytest.raises(ValueError, match="no item scores"):
         worse.item_scores()
