@@ -26,6 +26,7 @@ from bayescm.evidence.counts import WATCHED, as_counts, default_measures, positi
 from bayescm.evidence.item_counts import ITEM_COUNTS
 from bayescm.evidence.item_scores import ITEM_SCORES
 from bayescm.evidence.multilabel import MULTILABEL
+from bayescm.evidence.outcomes import OUTCOMES, counts_of
 from bayescm.evidence.scores import SCORES
 from bayescm.measures.catalogue import resolve
 from bayescm.online.discounting import check_forgetting, check_window
@@ -35,6 +36,8 @@ from bayescm.online.encoding import (
     FORECASTS,
     as_datetime64,
     check_name,
+    describe,
+    encode,
     encoding_of,
     has_attempts,
     has_item_scores,
@@ -200,7 +203,9 @@ class Monitor(LedgerClient):
         evidence : DataArray or Dataset
             Counts (actual, predicted), as `from_predictions` or `from_cells` return them; one
             classifier's probabilities or scores, or a `forecast_table` of them; one system's item
-            scores, several labels, attempts or item counts.
+            scores, several labels, attempts or item counts. Outcomes (`from_classifiers`) have
+            several classifiers, one of which is that of the monitor: the counts of each are
+            recorded under its name.
         at : datetime, datetime64 or str, optional
             When it was evaluated; without a time zone it is taken as UTC. By default the time that
             the name is (``"2026-01-31"``, ``"2026-01-31T12:00"``), or else now. The history is in
@@ -211,7 +216,8 @@ class Monitor(LedgerClient):
         Returns
         -------
         bool
-            True if it was recorded, False if it was there already.
+            True if it was recorded, False if it was there already. For outcomes, True if it was
+            new for any classifier.
 
         Raises
         ------
@@ -233,6 +239,8 @@ class Monitor(LedgerClient):
         if isinstance(evidence, (str, int)) and not isinstance(batch_id, (str, int)):
             what, allowed = "the name of a batch in place of its evidence", "the name first"
             raise fail(what, evidence, allowed, f"pass add({evidence!r}, evidence)", TypeError)
+        if OUTCOMES.matches(evidence):
+            return self._add_every_classifier(batch_id, evidence, at, corrects)
         table = self._as_table(evidence, may_be_empty=corrects is not None)
         is_new, entry = self.ledger.append(
             self.classifier, batch_id, table, at=at, corrects=corrects
@@ -250,6 +258,31 @@ class Monitor(LedgerClient):
                 stacklevel=2,
             )
         return is_new
+
+    def _add_every_classifier(self, batch_id, outcomes, at, corrects):
+        """Record the counts of every classifier of outcomes, each in its own history."""
+        counts = counts_of(outcomes)
+        names = counts.indexes["classifier"].tolist()
+        if self.classifier not in names:
+            todo = f"open a Monitor of one of these, such as {names[0]!r}"
+            raise fail("the batch lacks the classifier", self.classifier, names, todo)
+        # First all tables are checked, so that an invalid batch records nothing.
+        tables = {name: counts.sel(classifier=name, drop=True) for name in names}
+        monitors = {
+            name: Monitor(self.ledger, name, concentration=self._concentration) for name in names
+        }
+        for name, monitor in monitors.items():
+            table = monitor._as_table(tables[name], may_be_empty=corrects is not None)
+            if (zeros := monitor.labels()) is not None:
+                encode(table, describe(name, zeros))
+        with warnings.catch_warnings():
+            # The names are those of the evidence, and no slips.
+            warnings.filterwarnings("ignore", "This batch begins classifier")
+            added = [
+                monitor.add(batch_id, tables[name], at, corrects=corrects)
+                for name, monitor in monitors.items()
+            ]
+        return any(added)
 
     def _warn_of_near_name(self):
         """Warn where a classifier has been begun whose name is another's but for a slip."""
