@@ -15,8 +15,11 @@ apart and which is worst: the largest of many noisy means is too large. Each sli
 items, so that its error is known and its mean nearly normal. Do not use it for one slice.
 
 Not conjugate: given the spread between slices all else is normal, and the spread is integrated out
-on a grid. The direct posterior takes any measure of item scores, and several systems on the same
-items; the model below is of the mean score of one system.
+on a grid. The direct posterior takes any measure of item scores, attempts or several labels, and
+several systems on the same items; the model below is of the mean score of one system. For attempts
+and several labels, the values are pooled on the scale of the arcsine of their square root, on which
+the standard error of a proportion does not depend on its value. A single slice that is unlike many
+others is shrunk towards them.
 
 References
 ----------

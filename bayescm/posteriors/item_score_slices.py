@@ -16,10 +16,12 @@ the spread :math:`\tau` between slices, their mean :math:`\mu` and their values
         \frac{y_j / v_j + \mu / \tau^2}{1 / v_j + 1 / \tau^2}, \;
         \frac{1}{1 / v_j + 1 / \tau^2}\Bigr).
 
-The spread is drawn on a grid. In the place of a normal variable of the last line stands the
-standardised draw of the slice by itself (`bayescm.posteriors.item_scores`): so values keep the
-shape of their own posterior, and systems on the same items remain as close to one another as they
-are.
+The spread is drawn at nodes that are even on the scale of log(spread + c), with c a quarter of the
+smallest standard error: spreads much smaller than the errors of the slices are then told apart
+from none as finely as large ones. In the place of a normal variable of the last line stands the
+standardised draw of the slice by itself, from the model of its type of evidence
+(`bayescm.posteriors.item_scores`, `repeated_items` or `multilabel`). So values keep the shape of
+their own posterior, and systems on the same items remain as close to one another as they are.
 
 References
 ----------
@@ -27,25 +29,43 @@ Rubin, D. B. (1981). Estimation in parallel randomized experiments. Journal of E
 Statistics 6, 377-401. doi:10.3102/10769986006004377
 """
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.clusters_and_slices import slice_dims
-from bayescm.evidence.item_scores import as_item_scores
+from bayescm.evidence.types import type_of
+from bayescm.measures.item_scores import mean as MEAN
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.posteriors.item_scores import ItemScores, item_scores
+from bayescm.posteriors.multilabel import multilabel
+from bayescm.posteriors.repeated_items import repeated_items
 from bayescm.validate import fail
 
-# Spreads of the grid, up to so many scales of the half-normal prior, of which 6e-7 lies beyond.
-_GRID, _REACH = 200, 5.0
+# The model of a slice by itself, by the variable that measures of its evidence are functions of.
+_OF_ONE_SLICE: Mapping[str, Callable[..., Posterior]] = {
+    "item_scores": item_scores,
+    "attempts": repeated_items,
+    "example_cells": multilabel,
+}
+# The largest spread of the grid, in scales of the half-normal prior, of which 6e-7 lies beyond.
+_REACH = 5.0
+# Distance of two nodes of log(spread + c). With half of it, the mean and standard deviation of the
+# largest minus the smallest slice change by less than a thousandth.
+_STEP = 0.03
+# Standard errors below this part of the scale of the prior are due to rounding.
+_SAME = 1e-9
 
 
 def item_score_slices(
-    evidence: xr.Dataset, *, spread: float = 0.5, concentration: float = 0.5
+    evidence: xr.Dataset, *, spread: float = 0.5, concentration: float | None = None
 ) -> "ItemScoreSlices":
     """
     Return the posterior of slices of items, partially pooled.
@@ -53,13 +73,15 @@ def item_score_slices(
     Parameters
     ----------
     evidence : xarray.Dataset
-        From :func:`bayescm.from_item_scores` with ``by``; of several dims every combination is a
-        slice.
+        From :func:`bayescm.from_item_scores`, :func:`bayescm.from_attempts` or
+        :func:`bayescm.from_multilabel` with ``by``; of several dims every combination is a slice.
     spread : float, default 0.5
         Scale > 0 of the half-normal prior of the standard deviation between slices, in parts of the
-        range (without one, of twice the standard deviation of all items).
-    concentration : float, default 0.5
-        Pseudo-items at each end of the range, in every slice.
+        range of the measure. If the measure has no range: of twice the standard deviation of the
+        items.
+    concentration : float, optional
+        Prior of every slice by itself: pseudo-items at each end of the range (default 0.5) for item
+        scores; as for `repeated_items` and `multilabel` for other evidence.
 
     Returns
     -------
@@ -68,7 +90,8 @@ def item_score_slices(
     Raises
     ------
     ValueError
-        If there are fewer than two slices, one has fewer than two items, or the spread is not > 0.
+        If the items have no slices, a slice of item scores has fewer than two items, or the spread
+        is not > 0.
 
     Examples
     --------
@@ -78,19 +101,25 @@ def item_score_slices(
     >>> item_score_slices(evidence).template.dims
     ('topic',)
     """
-    evidence = as_item_scores(evidence)
+    entry = type_of(evidence)
+    of_one_slice = _OF_ONE_SLICE.get(entry.measured_variable or "")
+    if of_one_slice is None:
+        todo = "pass item scores, attempts or several labels for each example, with by="
+        raise fail("the evidence has no items", entry.name, "items in slices", todo)
+    evidence = entry.canonical(evidence)
     if not slice_dims(evidence):
         todo = 'name their slice: from_item_scores(..., by={"topic": topic})'
         raise fail("the items have no slices", ..., "a dim of slices", todo)
     number = isinstance(spread, int | float | np.number) and not isinstance(spread, bool)
     if not number or not 0 < spread < np.inf:
         raise fail("spread must be positive", spread, "a number > 0", "pass e.g. spread=0.5")
-    apart = item_scores(evidence, concentration=concentration)
+    prior = {} if concentration is None else {"concentration": concentration}
+    apart = of_one_slice(evidence, **prior)
     sizes = apart.batch.values
-    if sizes.size and sizes.min() < 2:
+    if isinstance(apart, ItemScores) and sizes.size and sizes.min() < 2:
         todo = "combine slices, or leave it out"
         raise fail("a slice has fewer than two items", int(sizes.min()), "two or more", todo)
-    return ItemScoreSlices(apart, float(spread))
+    return ItemScoreSlices(apart, evidence, float(spread))
 
 
 class ItemScoreSlices(Posterior):
@@ -99,25 +128,29 @@ class ItemScoreSlices(Posterior):
 
     Attributes
     ----------
-    apart : ItemScores
+    apart : Posterior
         The posterior of every slice by itself.
+    evidence : Dataset
+        Canonical evidence.
     spread : float
         Scale of the prior, in parts of the range.
     """
 
-    measured_variable = "item_scores"
     pairs = ("classifier",)
     cell_prior = False
+    partially_pooled = True
+    apart: Posterior
     estimands = {"parameter": "theta", "finite": "theta"}  # noqa: RUF012
     sampling_method = "quadrature"
-    how = "draws by the Bayesian bootstrap, slices partially pooled"
 
-    def __init__(self, apart: ItemScores, spread: float):
-        self.apart, self.spread = apart, spread
+    def __init__(self, apart: Posterior, evidence: xr.Dataset, spread: float):
+        self.apart, self.evidence, self.spread = apart, evidence, spread
+        self.measured_variable = apart.measured_variable
+        self.how = f"{apart.how}, slices partially pooled"
 
     @property
     def observed(self) -> xr.DataArray:
-        """The scores."""
+        """The numbers that the evidence holds."""
         return self.apart.observed
 
     @cached_property
@@ -127,16 +160,20 @@ class ItemScoreSlices(Posterior):
 
     @cached_property
     def batch(self) -> xr.DataArray:
-        """The number of items with a score of each slice and system."""
+        """The number of items of each slice and system."""
         return self.apart.batch
 
     @property
     def values_per_draw(self) -> int:
-        """The weights of all items."""
+        """The numbers in memory for one draw of all slices by themselves."""
         return self.apart.values_per_draw
 
+    def classes_of(self, measure: Callable) -> np.ndarray | None:
+        """Return the labels that a measure has a value for each of, or None."""
+        return self.apart.classes_of(measure)
+
     def bound(self, measure: Any) -> Any:
-        """Return a measure with the range of these scores, and what is better of them."""
+        """Return a measure with the range and the direction of this evidence."""
         return self.apart.bound(measure)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
@@ -151,6 +188,10 @@ class ItemScoreSlices(Posterior):
         """Return the value in the sample of every slice."""
         return self.apart.point(measure)
 
+    def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
+        """Return the distribution of draws (size, ..., [C]) of a measure."""
+        return replace(self.apart.empirical(measure, draws), how=self.how)
+
     def draw_in_parts(self, measures, size, rng, *, of="parameter", n=None):
         """Draw all at once: the slices' own draws are standardised by their mean and spread."""
         return self.draw(measures, size, rng, of=of, n=n)
@@ -164,35 +205,50 @@ class ItemScoreSlices(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, slices, [K])."""
+        """Draw several measures jointly, (size, slices, [K], [L])."""
         self.resolve_estimand(of)
         drawn = self.apart.draw_in_parts(measures, size, rng)
-        systems = len(self.apart.score)
+        slices = int(np.prod([self.evidence.sizes[dim] for dim in slice_dims(self.evidence)]))
         pooled = []
         for measure, values in zip(measures, drawn, strict=True):
-            flat = values.reshape(size, -1, systems)
-            scale = self.spread * self._scale(measure)
-            # One spread and one mean of slices by system, but the same random numbers for all.
+            # An axis of the slices, and one of all systems and labels.
+            flat = values.reshape(size, slices, -1)
+            pool = self._pooling(measure, flat)
+            # Systems and labels have a spread and a mean of slices each, drawn by the same numbers.
             uniform, normal = rng.random(size), rng.standard_normal(size)
-            for system in range(systems):
-                flat[:, :, system] = partially_pooled(flat[:, :, system], scale, uniform, normal)
+            columns = [
+                pool(flat[:, :, column], uniform=uniform, normal=normal)
+                for column in range(flat.shape[2])
+            ]
             low, high = getattr(self.bound(measure), "range", (-np.inf, np.inf))
-            pooled.append(np.clip(flat, low, high).reshape(values.shape))
+            pooled.append(np.clip(np.stack(columns, axis=-1), low, high).reshape(values.shape))
         return pooled
 
-    def _scale(self, measure):
-        """Return the range of a measure, or twice the spread of the items where it has none."""
+    def _pooling(self, measure, draws):
+        """Return the function that pools the draws (S, J) of the slices of one system."""
+        low, high = getattr(self.bound(measure), "range", (-np.inf, np.inf))
+        if np.isfinite(high - low) and not isinstance(self.apart, ItemScores):
+            return partial(partially_pooled_shares, low=low, high=high, spread=self.spread)
+        return partial(partially_pooled, scale=self.spread * self._scale(measure, draws))
+
+    def _scale(self, measure, draws=None):
+        """Return the range of a measure; without one, twice the standard deviation of the items."""
         low, high = getattr(self.bound(measure), "range", (-np.inf, np.inf))
         if np.isfinite(high - low):
             return high - low
-        return 2 * float(np.nanstd(self.apart.score))
+        if isinstance(self.apart, ItemScores):
+            return 2 * float(np.nanstd(self.apart.score))
+        # The standard error of a slice of n items is about that of an item divided by sqrt(n).
+        number = self.batch.values.reshape(draws.shape[1], -1).max(axis=1)
+        with _quiet():
+            return 2 * float(np.sqrt(np.nanmean(np.nanvar(draws, axis=0) * number[:, None])))
 
     # The variables of the PyMC model: the mean score of one system.
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         y, sd = self.normal_approximation()
-        scale = self.spread * (np.ptp(self.apart.ends) if self.apart.bounded else self._scale(None))
+        scale = self.spread * self._scale(self.bound(MEAN))
         grid, share = spread_posterior(y, sd**2, scale)
         tau = rng.choice(grid, size, p=share)
         mu, theta = _given_spread(
@@ -202,6 +258,9 @@ class ItemScoreSlices(Posterior):
 
     def normal_approximation(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and standard deviation of the mean score of each slice by itself."""
+        if not isinstance(self.apart, ItemScores):
+            todo = "ask gap or worst_slices, which draw from the slices directly"
+            raise fail("the PyMC model takes item scores", self.measured_variable, "scores", todo)
         if len(self.apart.score) > 1 or len(slice_dims(self.apart.evidence)) > 1:
             todo = "select one system: evidence.sel(classifier=...)"
             raise fail("the PyMC model is of one system and one dim of slices", ..., "one", todo)
@@ -213,11 +272,57 @@ class ItemScoreSlices(Posterior):
         return mean, sd
 
 
+def partially_pooled_shares(
+    values: np.ndarray,
+    *,
+    low: float,
+    high: float,
+    spread: float,
+    uniform: np.ndarray,
+    normal: np.ndarray,
+) -> np.ndarray:
+    r"""
+    Return draws (S, J) of slices, partially pooled on the scale of the arcsine of the root.
+
+    On the scale :math:`z = \arcsin \sqrt{x}` a proportion of n has the standard error
+    :math:`1 / (2 \sqrt{n})`, whatever its value (Anscombe, 1948). On its own scale, a slice
+    without an error would seem to be known best. n + 2 is :math:`x (1 - x)` divided by the
+    variance, with the mean for x, as for a beta distribution with Jeffreys' prior.
+
+    Parameters
+    ----------
+    values : ndarray, shape (S, J)
+    low, high : float
+        The range of the values.
+    spread : float
+        Scale of the half-normal prior of the spread, in parts of the range of z.
+    uniform, normal : ndarray, shape (S,)
+        As for `partially_pooled`.
+
+    References
+    ----------
+    Anscombe, F. J. (1948). The transformation of Poisson, binomial and negative-binomial data.
+    Biometrika 35, 246-254. doi:10.1093/biomet/35.3-4.246
+    """
+    share = np.clip((values - low) / (high - low), 0, 1)
+    z = np.arcsin(np.sqrt(share))
+    with _quiet():
+        mean, variance = np.nanmean(share, axis=0), np.nanvar(share, axis=0)
+        sd = np.sqrt(variance / (mean * (1 - mean))) / 2
+        z = np.arcsin(np.sqrt(mean)) + sd * (z - np.nanmean(z, axis=0)) / np.nanstd(z, axis=0)
+    pooled = partially_pooled(z, spread * np.pi / 2, uniform, normal)
+    pooled = low + (high - low) * np.sin(np.clip(pooled, 0, np.pi / 2)) ** 2
+    return np.where(sd > _SAME, pooled, values)
+
+
 def partially_pooled(
     values: np.ndarray, scale: float, uniform: np.ndarray, normal: np.ndarray
 ) -> np.ndarray:
     """
     Return draws (S, J) of slices, partially pooled, from draws of each by itself.
+
+    A slice that is undefined stays so. A slice whose draws are all equal has no known error: it is
+    not pooled, and others are not drawn towards it.
 
     Parameters
     ----------
@@ -227,21 +332,47 @@ def partially_pooled(
     uniform, normal : ndarray, shape (S,)
         Random numbers that the spread and the mean of the slices are drawn by.
     """
-    y, sd = values.mean(axis=0), values.std(axis=0)
-    if not sd.all():  # a slice known for certain is not drawn towards others
+    with _quiet():
+        y, sd = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+    varies = sd > _SAME * scale
+    if varies.sum() < 2:
         return values
+    y, sd = y[varies], sd[varies]
     grid, share = spread_posterior(y, sd**2, scale)
     tau = grid[np.minimum(np.searchsorted(np.cumsum(share), uniform), len(grid) - 1)]
-    return _given_spread(y, sd**2, tau, normal, (values - y) / sd)[1]
+    pooled = values.copy()
+    standardised = (values[:, varies] - y) / sd
+    pooled[:, varies] = _given_spread(y, sd**2, tau, normal, standardised)[1]
+    return pooled
 
 
 def spread_posterior(y: np.ndarray, v: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return a grid of spreads between slices, and the probability of each."""
-    grid = scale * _REACH * (np.arange(_GRID) + 0.5) / _GRID
+    """
+    Return nodes (M,) of the spread between slices, and the probability of each.
+
+    Parameters
+    ----------
+    y, v : ndarray, shape (J,)
+        Mean and variance > 0 of every slice by itself.
+    scale : float
+        Of the half-normal prior of the spread.
+
+    Examples
+    --------
+    >>> y, error = np.array([0.5, 0.5, 0.5]), 1e-4
+    >>> grid, share = spread_posterior(y, np.full(3, error**2), 0.5)
+    >>> bool(grid @ share < 5 * error)
+    True
+    """
+    offset = min(np.sqrt(v.min()), scale) / 4
+    low, high = np.log(offset), np.log(offset + scale * _REACH)
+    number = int(np.ceil((high - low) / _STEP))
+    shifted = np.exp(low + (high - low) * (np.arange(number) + 0.5) / number)  # tau + offset
+    grid = shifted - offset
     total = v + grid[:, None] ** 2
     precision = (1 / total).sum(1)
     mean = (y / total).sum(1) / precision
-    log = -(grid**2) / (2 * scale**2) - np.log(precision) / 2
+    log = np.log(shifted) - (grid**2) / (2 * scale**2) - np.log(precision) / 2
     log -= (np.log(total) + (y - mean[:, None]) ** 2 / total).sum(1) / 2
     share = np.exp(log - log.max())
     return grid, share / share.sum()
@@ -255,3 +386,11 @@ def _given_spread(y, v, tau, normal, standardised):
     kept = tau[:, None] ** 2 / total  # how much of its own a slice keeps
     theta = kept * y + (1 - kept) * mu[:, None] + np.sqrt(v * kept) * standardised
     return mu, theta
+
+
+@contextmanager
+def _quiet():
+    """Do not warn of slices that are undefined in every draw."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield

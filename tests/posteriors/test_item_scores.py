@@ -7,7 +7,11 @@ from scipy import stats
 import bayescm as bcm
 from bayescm.measures import resolve
 from bayescm.posteriors import item_score_slices, item_scores
-from bayescm.posteriors.item_score_slices import partially_pooled, spread_posterior
+from bayescm.posteriors.item_score_slices import (
+    partially_pooled,
+    partially_pooled_shares,
+    spread_posterior,
+)
 from bayescm.posteriors.item_scores import dirichlet_mean
 
 RNG = np.random.default_rng(3)
@@ -221,6 +225,69 @@ def test_partial_pooling_is_the_normal_model():
     assert grid @ probability == pytest.approx(
         float((share * tau[:, 0]).sum() / share.sum()), rel=0.02
     )
+
+
+@pytest.mark.parametrize("size", [50, 5_000, 200_000])
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_slices_with_small_errors_are_pooled_as_a_fine_grid_says(size, scale):
+    """Standard errors far below the prior scale of the spread; 10 equal slices."""
+    rng = np.random.default_rng(size)
+    sd = 0.1 * scale / np.sqrt(size)
+    y = 0.4 * scale + sd * rng.standard_normal(10)
+    grid, share = spread_posterior(y, np.full(10, sd**2), 0.5 * scale)
+    tau = np.linspace(0, 40 * sd, 200_001)[1:, None]
+    total = sd**2 + tau**2
+    center = y.mean()
+    log = -((y - center) ** 2 / total).sum(1) / 2 - 4.5 * np.log(total[:, 0])
+    log -= (tau[:, 0] / (0.5 * scale)) ** 2 / 2
+    weight = np.exp(log - log.max())
+    weight /= weight.sum()
+    for moment in (1, 2):
+        assert grid**moment @ share == pytest.approx(float(weight @ tau[:, 0] ** moment), rel=0.01)
+    below = float(weight[tau[:, 0] < sd].sum())
+    assert share[grid < sd].sum() == pytest.approx(below, abs=0.02)
+
+
+def test_many_equal_slices_with_small_errors_are_not_flagged():
+    rng = np.random.default_rng(11)
+    topic = np.repeat(np.arange(40), 500)
+    scores = rng.uniform(0.3, 0.5, 20_000)
+    evidence = bcm.from_item_scores(scores, range=(0, 1), by={"topic": topic})
+    table = bcm.worst_slices(evidence, "mean", dim="topic", draws=1000)
+    assert not table["flagged"].any()
+    alone = scores.reshape(40, 500).mean(1)
+    gap = bcm.gap(evidence, "mean", dim="topic", draws=1000)
+    assert float(gap.point) < 0.4 * np.ptp(alone)
+
+
+def test_a_slice_without_a_value_or_an_error_is_not_pooled():
+    rng = np.random.default_rng(1)
+    apart = np.array([0.3, 0.5, 0.7]) + 0.1 * rng.standard_normal((5000, 3))
+    known, missing = np.full((5000, 1), 0.9), np.full((5000, 1), np.nan)
+    numbers = {"uniform": rng.random(5000), "normal": rng.standard_normal(5000)}
+    pooled = partially_pooled(np.hstack([apart, known, missing]), 0.5, **numbers)
+    np.testing.assert_array_equal(pooled[:, :3], partially_pooled(apart, 0.5, **numbers))
+    np.testing.assert_array_equal(pooled[:, 3], 0.9)
+    assert np.isnan(pooled[:, 4]).all()
+    shares = {"low": 0.0, "high": 1.0, "spread": 0.5, **numbers}
+    pooled = partially_pooled_shares(np.hstack([apart, known, missing]), **shares)
+    assert (pooled[:, 3] == 0.9).all()
+    assert np.isnan(pooled[:, 4]).all()
+    assert pooled[:, 0].mean() > apart[:, 0].mean()
+
+
+@pytest.mark.parametrize(("size", "rate"), [(25, 0.7), (25, 0.95), (100, 0.95)])
+def test_equal_proportions_are_not_taken_for_different_ones(size, rate):
+    """On its own scale, a slice without an error would have the smallest standard error."""
+    numbers = np.random.default_rng(2)
+    hits = numbers.binomial(size, rate, 60)
+    apart = numbers.beta(hits + 0.5, size - hits + 0.5, (2000, 60))
+    shares = {"low": 0.0, "high": 1.0, "spread": 0.5}
+    given = {"uniform": numbers.random(2000), "normal": numbers.standard_normal(2000)}
+    pooled = partially_pooled_shares(apart, **shares, **given)
+    # 60 equal proportions: the right spread is 0.
+    assert np.quantile(np.ptp(pooled, axis=1), 0.05) < 0.25 * np.ptp(hits / size)
+    assert pooled.mean() == pytest.approx(hits.mean() / size, abs=0.02)
 
 
 @pytest.mark.parametrize(
