@@ -18,8 +18,10 @@ two apart early. Half of the prior of :math:`\tau` is narrow, a half-normal dist
 the scale ``spread``.
 
 Use it to find out which groups are bad and how far they are apart; it is the default of `gap` and
-`worst_slices`. ``theta`` is the average over all groups there may be, ``theta_typical`` the group
-in the middle, ``theta_new`` a group not seen yet, ``theta_group`` each one at hand. The three rates
+`worst_slices` for six or more groups. Fewer do not show whether most are alike: with two to five,
+the narrow half of the prior decides, and intervals of a gap are too short.
+``theta`` is the average over all groups there may be, ``theta_typical`` the group in the middle,
+``theta_new`` a group not seen yet, ``theta_group`` each one at hand. The three rates
 deviate independently of each other: for the summary of a meta-analysis, where a threshold moves
 recall and specificity in opposite directions, take `hierarchical_groups`. Two classes.
 

@@ -95,9 +95,10 @@ def compare(
         By default the usual ones of the type of evidence; of results on several data sets
         (:func:`bayescm.from_results`) those that they hold.
     dim : str, default "classifier"
-        What to compare: ``"group"`` gives the gaps between groups, of which three or more are
-        partially pooled; the members of other dims stand by themselves. A name that the members of
-        a mapping do not have, such as ``"data_set"``, compares these with each other.
+        What to compare: ``"group"`` gives the differences between groups, of which three or more
+        are partially pooled, by the models that `bayescm.gap` uses; the members of other dims are
+        not pooled. A name that the members of a mapping do not have, such as ``"data_set"``,
+        compares these with each other.
     prob : float, default 0.95
         Mass of the interval, and the probability a verdict requires.
     kind : {"hdi", "eti"}

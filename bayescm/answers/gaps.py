@@ -1,11 +1,15 @@
 """
 How far groups are apart: the gap, the ratio, the worst of them, each against the rest.
 
-The largest of J noisy values minus the smallest is too large even where all groups are equal. The
-groups are therefore partially pooled first, and the statistic is that of joint draws of them.
+The largest of J noisy values minus the smallest is too large even where all groups are equal. Three
+or more groups are therefore partially pooled first, and the statistic is that of joint draws of
+them. Which model pools them, by their number and the type of the evidence, is decided in
+`bayescm.evidence.default_models`.
 """
 
+import math
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,14 +17,17 @@ import xarray as xr
 
 from bayescm.answers.compare import draw_labelled
 from bayescm.answers.interval import check_draws, resolve_measures
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
+from bayescm.evidence.default_models import ENOUGH_GROUPS, MANY_GROUPS
 from bayescm.evidence.partly_labelled import is_partly_labelled
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import members_of
 from bayescm.fitting.sampled import is_sampled
 from bayescm.measures.labelled import apply
 from bayescm.measures.measure import Measure
-from bayescm.posteriors.base import PerMember, Posterior
+from bayescm.posteriors.base import Posterior
+from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
 STATISTICS = ("range", "ratio", "worst", "deviation")
@@ -70,19 +77,28 @@ def gap(
     """
     Return the posterior interval of how far groups are apart.
 
-    The largest of several noisy values minus the smallest is too large even where all groups are
-    equal. The groups are therefore partially pooled first, by `models.robust_groups`, in which a
-    few groups may be unlike the others (more than two classes, and several classifiers:
-    `models.hierarchical_groups`). `interval` with ``of="group"`` pools by
-    `models.hierarchical_groups` instead, whose normal effects draw such a group towards the others:
-    its groups are not exactly these, unless ``model="hierarchical_groups"`` is passed here.
+    The largest of several noisy values minus the smallest is too large even if all groups are
+    equal. Three or more groups are therefore partially pooled first. The model depends on their
+    number:
+
+    - Two groups are not pooled: the gap is the absolute difference of `bayescm.compare`.
+    - Three to five groups: `models.hierarchical_groups` with a wide prior of the spread
+      (``spread=3``).
+    - Six or more groups: `models.robust_groups`, in which a few groups may be unlike the others.
+      With more than two classes, or several classifiers: `models.hierarchical_groups`.
+    - Slices of item scores, attempts or several labels, three or more:
+      `models.item_score_slices`. Two slices are not pooled.
+
+    `interval` with ``of="group"`` always uses `models.hierarchical_groups` with ``spread=1``, so
+    its groups differ from these. Pass ``model="hierarchical_groups"`` to use it here.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts with a dim ``group``; a fit of them; or outcomes of several classifiers on the same
-        examples (``from_classifiers(..., by={"group": ...})``), whose gaps are drawn jointly. A
-        group may lack a class, or have no examples.
+        Counts with a dim ``group``; a fit of them; outcomes of several classifiers on the same
+        examples (``from_classifiers(..., by={"group": ...})``), whose gaps are drawn jointly; or
+        item scores, attempts or several labels in slices (``by={"topic": ...}``, with
+        ``dim="topic"``). A group may lack a class, or have no examples.
     measure : str or callable
         A measure, or a gap by the name that it has in fairlearn:
         ``"demographic_parity_difference"``, ``"equalized_odds_difference"`` (the larger one of the
@@ -117,17 +133,20 @@ def gap(
         the posterior mean, ``observed`` the statistic of the sample, which overstates a gap.
         The attributes say ``statistic``, ``of``, ``prob``, ``kind`` and ``how``; the largest
         numerical ``error`` of a bound, as of `bayescm.interval`; and in ``caution`` what makes the
-        model doubtful, if anything does.
+        model doubtful, if anything does. With two to five groups, this includes a prior that
+        decides much of the gap: another usual prior moves an end of the interval by more than a
+        quarter of its length.
 
     Raises
     ------
     ValueError
-        If there are no groups, or an argument is invalid.
+        If there are fewer than two groups, or an argument is invalid.
 
     Notes
     -----
-    A range is never below 0, so that the interval of a small gap leaves 0 out even if all groups
-    are equal: what matters then is the upper limit, or ``p_below``.
+    A range is never below 0. A highest-density interval starts at 0 if the density is highest
+    there, which is so if the groups may well be equal. An equal-tailed interval never contains 0:
+    use its upper end, or ``p_below``.
 
     See Also
     --------
@@ -178,35 +197,79 @@ def gap_of(
     """Return the gap given the posterior of every group; parameters as for `gap`."""
     check_prob(prob), check_kind(kind)
     measures, statistic = _measures_and_statistic(measure, statistic)
+    asked: dict[str, Any] = {"statistic": statistic, "prob": prob, "kind": kind, "delta": delta}
+    asked |= {"reference": reference, "draws": draws, "random_seed": check_seed(random_seed)}
+    answer = _gap_of_measures(posterior, measures, dim, **asked)
+    cautions = posterior.caveats() + _prior_decides(posterior, answer, measures, dim, **asked)
+    # Other types of evidence have a spread for each classifier.
+    of_cells = posterior.measured_variable == "cells" and posterior.partially_pooled
+    if of_cells and "classifier" in answer.dims and "classifier" in posterior.pairs:
+        cautions = [*cautions, _TOGETHER]
+    name = measure if isinstance(measure, str) else answer.name
+    attrs = {"statistic": statistic, "of": "finite", "prob": prob, "kind": kind}
+    attrs |= {"how": posterior.how, **answer.attrs}
+    attrs |= {"caution": " ".join(cautions)} if cautions else {}
+    return answer.rename(name).assign_attrs(attrs)
+
+
+def _gap_of_measures(
+    posterior, measures, dim, *, statistic, prob, kind, delta, reference, draws, random_seed
+):
+    """Return the gap in one or more measures, with its largest error in the attributes."""
     kernels = resolve_measures(posterior, measures)
-    size = number_of_draws(posterior, draws)
-    rng = np.random.default_rng(check_seed(random_seed))
+    size, rng = number_of_draws(posterior, draws), np.random.default_rng(random_seed)
     drawn = _draw_statistic(posterior, kernels, dim, statistic, size, rng)
     sample_values = [observed_values(posterior, kernel) for kernel in kernels]
     of_sample = _worse_statistic(sample_values, kernels, dim, statistic)
+    scale_end = SCALE_ENDS.get(statistic)
     if reference is not None:
         drawn = _minus_reference(drawn, reference, posterior)
         of_sample = _minus_reference(of_sample, reference, posterior)
+        scale_end = None
     drawn = drawn.transpose("draw", ...)
     distribution = posterior.empirical(kernels[0], drawn.values)
-    answer, error = _intervals(distribution, drawn, prob, kind, delta)
+    answer, error = _intervals(distribution, drawn, prob, kind, delta, scale_end)
     answer = answer.assign_coords(observed=of_sample.variable)
-    name = measure if isinstance(measure, str) else kernels[0].__name__
-    attrs = {"statistic": statistic, "of": "finite", "prob": prob, "kind": kind}
-    attrs |= {"how": posterior.how, "error": error}
-    cautions = posterior.caveats()
-    of_cells = posterior.measured_variable == "cells"  # other types have a spread of each
-    if of_cells and "classifier" in answer.dims and "classifier" in posterior.pairs:
-        cautions = [*cautions, _TOGETHER]
-    attrs |= {"caution": " ".join(cautions)} if cautions else {}
-    return answer.rename(name).assign_attrs(attrs)
+    return answer.rename(kernels[0].__name__).assign_attrs(error=error)
 
 
 def number_of_draws(posterior: Posterior, draws: int | None) -> int:
     """Return how many draws are made; ``draws`` of each chain were made of a sampled posterior."""
     if draws is None or is_sampled(posterior):
-        return posterior.draws_by_default("finite")
+        return posterior.draws_by_default("finite" if posterior.partially_pooled else "parameter")
     return draws
+
+
+# Groups that show so little of how they differ that the prior may decide.
+_FEW_GROUPS = MANY_GROUPS - 1
+# Part of the length of an interval: if another prior moves an end further, the prior decides much.
+_MOVED = 0.25
+
+
+def _prior_decides(posterior, found, measures, dim, **asked):
+    """Return a caution if another usual prior moves the gap of few groups by much."""
+    dims = [dim] if isinstance(dim, str) else dim
+    groups = math.prod(posterior.template.sizes[name] for name in dims)
+    if groups > _FEW_GROUPS or asked["reference"] is not None:
+        return []
+    if posterior.apart is not None:
+        other, words = posterior.apart, "without partial pooling"
+        what = f"the prior of the spread between {groups} groups"
+    elif isinstance(posterior, DirichletMultinomial):
+        doubled = 2 * posterior.weights - posterior.counts.values
+        other, words = replace(posterior, weights=doubled), "with twice the pseudo-counts"
+        what = f"the prior of each of the {groups} groups"
+    else:
+        return []
+    with_other = _gap_of_measures(other, measures, dim, **asked)
+    length = found.sel(bound="upper") - found.sel(bound="lower")
+    moved = np.abs(with_other - found).max("bound")
+    if not bool((moved > _MOVED * length).any()):
+        return []
+    ends = f"an end of the interval moves by up to {float(moved.max()):.2g}"
+    if found.dims == ("bound",):
+        ends = "the interval is [{:.3g}, {:.3g}]".format(*with_other.values)
+    return [f"The gap depends on {what}: {words}, {ends}."]
 
 
 def _measures_and_statistic(measure, statistic):
@@ -309,14 +372,51 @@ def _minus_reference(values, reference, posterior):
     return values.drop_sel(classifier=reference) - base
 
 
-def _intervals(distribution, drawn, prob, kind, delta):
+# The end of the scale that a statistic has if all groups are equal, as a bound of the interval and
+# the level of the quantile that is the other bound: 0 of a range, 1 of a ratio.
+SCALE_ENDS: dict[str, tuple[int, float]] = {"range": (0, 0.0), "ratio": (1, 1.0)}
+
+
+def interval_up_to(
+    distribution: Empirical, prob: float, kind: str, end: tuple[int, float] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return an interval and its errors, where the density may be highest at an end of the scale.
+
+    The shortest interval of draws starts at one of the draws, so it never contains the end of the
+    scale. The interval from this end is taken instead if it is as short, up to the Monte Carlo
+    error of the ends: the density is then highest at the end of the scale.
+
+    Parameters
+    ----------
+    distribution : Empirical
+    prob : float
+    kind : {"hdi", "eti"}
+    end : tuple of int and float, or None
+        Which bound the end of the scale is, 0 (lower) or 1 (upper), and its value.
+    """
+    ends, errors = distribution.interval_with_error(prob, kind)
+    if end is None or kind != "hdi":
+        return ends, errors
+    side, value = end
+    other = distribution.quantile(prob if side == 0 else 1 - prob)
+    length, shortest = np.abs(other - value), ends[..., 1] - ends[..., 0]
+    reaches = length <= shortest + np.nan_to_num(errors.max(axis=-1))
+    at_end = np.stack([np.full_like(other, value), other], axis=-1)[..., :: 1 - 2 * side]
+    at_end_errors = np.stack([np.zeros_like(other), distribution.error_at(other)], axis=-1)
+    at_end_errors = at_end_errors[..., :: 1 - 2 * side]
+    reaches = reaches[..., None]
+    return np.where(reaches, at_end, ends), np.where(reaches, at_end_errors, errors)
+
+
+def _intervals(distribution, drawn, prob, kind, delta, end):
     """
     Return the interval and the largest error of a bound.
 
     The coords are the posterior mean and the probability of being below a value.
     """
     values = distribution.draws
-    ends, errors = distribution.interval_with_error(prob, kind)
+    ends, errors = interval_up_to(distribution, prob, kind, end)
     blank = drawn.isel(draw=0, drop=True)
     coords = {
         name: coord for name, coord in blank.coords.items() if set(coord.dims) <= set(blank.dims)
@@ -349,8 +449,9 @@ def pooled(
     """
     Return the posterior of groups, the dims it knows them by, and how to name these again.
 
-    A single dim of another name takes the place of ``group``, so that its members are pooled as
-    groups are; the combinations of several go to `models.crossed_groups`.
+    A single dim of another name takes the place of ``group``, so that its members have the model
+    that groups have; the combinations of several go to `models.crossed_groups`. The posterior is
+    partially pooled if there are three or more groups.
 
     Parameters
     ----------
@@ -366,7 +467,7 @@ def pooled(
     Raises
     ------
     ValueError
-        If there is no such dim, or its members are not pooled and nobody asked for that.
+        If there is no such dim, or its members are not pooled although there are three or more.
     """
     dims = [dim] if isinstance(dim, str) else list(dim)
     if not dims:
@@ -389,6 +490,9 @@ def pooled(
     if missing:
         todo = "name the columns of groups: from_predictions(..., by={'group': site})"
         raise fail("no such dim of groups", missing[0], list(posterior.template.dims), todo)
+    if math.prod(posterior.template.sizes[name] for name in dims) < 2:
+        sizes = {name: posterior.template.sizes[name] for name in dims}
+        raise fail("fewer than two groups", sizes, "two or more", "name the column of groups")
     return posterior, dims, names
 
 
@@ -399,8 +503,9 @@ def _stands_for_groups(evidence, dim):
 
 
 def _check_pooled(posterior, dim):
-    """Refuse groups that nobody asked to stand by themselves: their worst is bad by chance."""
-    is_pooled = isinstance(posterior, PerMember) or getattr(posterior, "variable", None)
-    if dim in posterior.template.dims and not is_pooled and not posterior.pairs:
+    """Raise an error if three or more groups are not pooled: their worst is bad by chance."""
+    sizes = posterior.template.sizes
+    two_groups = dim not in _NOT_GROUPS and sizes.get(dim, 0) < ENOUGH_GROUPS
+    if dim in sizes and not two_groups and not posterior.partially_pooled:
         todo = f'rename it: counts.rename({dim}="group"), or pass model="dirichlet_multinomial"'
         raise fail("members of this dim are not pooled", dim, "a dim group", todo)

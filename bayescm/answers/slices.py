@@ -37,16 +37,17 @@ def worst_slices(
     """
     Return a table of slices, the one most probably bad first.
 
-    The worst of many noisy values is bad by chance. The slices are partially pooled first
-    (`models.robust_groups`, in which a few may be unlike the others), and as many are flagged as
-    the expected share of false discoveries allows (Newton et al., 2004). `interval` with
-    ``of="group"`` pools by `models.hierarchical_groups`, which draws such a slice further towards
-    the others; pass ``model="hierarchical_groups"`` for slices as it has them.
+    The worst of many noisy values is bad by chance. Three or more slices are therefore partially
+    pooled first, by the models that `bayescm.gap` uses. As many slices are flagged as the expected
+    share of false discoveries allows (Newton et al., 2004). `interval` with ``of="group"`` pools by
+    `models.hierarchical_groups`, which shrinks an outlying slice further towards the others; pass
+    ``model="hierarchical_groups"`` to use it here.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts with a dim ``group``, or with dims of several attributes; or a fit of them.
+        Counts with a dim ``group``, or with dims of several attributes; a fit of them; or item
+        scores, attempts or several labels in slices, with ``dim="topic"``.
     measure : str or callable
         One measure.
     threshold : float, optional

@@ -88,13 +88,28 @@ def gap(
     keywords |= question.keywords("statistic", "delta")
     if len(columns.predicted or ()) > 1:
         keywords |= question.keywords("reference")
-    parts = [
-        _gaps(gap(data, measure, dim=list(by), **keywords), measure)
+    gaps = {
+        measure: gap(data, measure, dim=list(by), **keywords)
         for measure in measures.measures or ["recall", "specificity"]
+    }
+    parts = [_gaps(found, measure) for measure, found in gaps.items()]
+    table = pd.concat(parts, ignore_index=True)
+    cautions = [
+        f"{name}: {found.caution}" for name, found in gaps.items() if "caution" in found.attrs
     ]
+    table.attrs = {"caution": " ".join(cautions)} if cautions else {}
     header = header_of_counts(data, **interval.keywords())
-    facts = facts_of_counts(data, **interval.keywords(), statistic=question.statistic)
-    show(pd.concat(parts, ignore_index=True), output, header, facts=facts)
+    asked = interval.keywords() | {"of": "finite", "model": _model(data, list(by), keywords)}
+    show(table, output, header, facts=facts_of_counts(data, **asked, statistic=question.statistic))
+
+
+def _model(data, dims, keywords):
+    """Return the name of the model of groups along some dims; a single dim is called group."""
+    from bayescm.evidence.types import type_of
+
+    if keywords.get("model") or len(dims) > 1:
+        return keywords.get("model") or "crossed_groups"
+    return type_of(data).default_model(data, keywords, dims[0]).model
 
 
 def _gaps(interval, measure):
@@ -173,7 +188,8 @@ def slices(
     if flagged:
         expected = table.attrs["expected_false"]
         header += f", {expected:.1f} of them falsely as is to be expected"
-    facts = facts_of_counts(counts, **interval.keywords(), fdr=question.fdr)
+    asked = interval.keywords() | {"of": "finite", "model": _model(counts, list(by), keywords)}
+    facts = facts_of_counts(counts, **asked, fdr=question.fdr)
     table = table.head(question.k)
     if len(columns.group) == 1:
         table = table.rename(columns={"group": columns.group[0]})

@@ -17,10 +17,11 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import SLICE, with_slices
+from bayescm.evidence.default_models import of_items
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers, long_form
 from bayescm.evidence.labels import MISSING_TEXTS, check_no_missing_text
 from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, factorize
-from bayescm.evidence.type import EvidenceType, always
+from bayescm.evidence.type import EvidenceType
 from bayescm.validate import check_row_order, fail, no_numbers, suggest, unmasked
 
 _RESERVED = ("item", "attempt", "classifier", "group", "measure", "bound")
@@ -583,7 +584,7 @@ ATTEMPTS = EvidenceType(
     unit="items",
     matches=is_attempts,
     canonical=as_attempts,
-    default_model=always("repeated_items"),
+    default_model=of_items("repeated_items"),
     default_measures=_default_measures,
     size=lambda attempts: attempts.sizes["item"],
     values=lambda attempts: attempts["correct"],

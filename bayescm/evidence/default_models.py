@@ -9,15 +9,14 @@ counts              one table, or tables that stand by themselves    ``dirichlet
                     are known
                     weighted examples                                ``importance_weighted``
                     folds                                            ``hierarchical_folds``
-                    groups, and three or more groups compared        ``hierarchical_groups``
-                    groups compared, or each of them, two classes    ``robust_groups``
-                    the same, with covariates                        ``hierarchical_groups``
+                    groups                                           ``hierarchical_groups``
+                    groups compared, or each of them                 see below
                     classifiers compared in the same folds           ``correlated_t``
 outcomes            classifiers on the same examples                 ``paired_outcomes``
                     folds or groups, nothing compared                those of the counts of each
                     classifiers compared in the same folds           ``correlated_t``
                     and with halves of them                          ``paired_folds``
-                    groups compared, or each of them                 ``hierarchical_groups``
+                    groups compared, or each of them                 see below
 partly labelled     one sample                                       ``partly_labelled``
                     errors known from elsewhere                      ``transferred_errors``
 scores                                                               ``scores``
@@ -26,13 +25,31 @@ probabilities       two classes                                      ``calibrati
                     groups                                           ``hierarchical_calibration``
                     folds                                            ``fold_forecasts``
 item scores                                                          ``item_scores``
-                    each of the slices, partially pooled             ``item_score_slices``
 attempts                                                             ``repeated_items``
-ratings                                                              ``noisy_labels``
 several labels, item counts                                          ``multilabel``
+                    each slice of one of these three                 see below
+ratings                                                              ``noisy_labels``
 results                                                              ``hierarchical_differences``
 a fit                                                                its own draws
 ==================  ===============================================  ==============================
+
+**Groups compared, or each of them.** How far groups are apart (`gap`), which ones are bad
+(`worst_slices`) and comparisons of groups use the same model, by the number of groups:
+
+=============  =====================================  ==============================================
+groups         counts and outcomes                    slices of items, attempts or several labels
+=============  =====================================  ==============================================
+two            not pooled: the model of tables        not pooled: the model of one sample
+three to five  ``hierarchical_groups``, ``spread=3``  ``item_score_slices``
+six or more    ``robust_groups`` (two classes);       ``item_score_slices``
+               ``hierarchical_groups`` (others)
+=============  =====================================  ==============================================
+
+Two groups do not show how far groups differ, and the prior of the spread would decide how far they
+are shrunk towards each other. Three to five show it a little: their prior is wide and does not
+favour equal groups. Six or more show it well enough for a prior by which most groups are alike and
+a few are not. Coverage is in docs/results/few_groups.csv, few_slices.csv and gaps.csv. A keyword of
+a model that pools (``spread``, ``deviation``, ``covariates``) pools two groups as well.
 
 ``label_error=`` names ``mislabelled``, of counts, outcomes and partly labelled evidence. A type
 with one model says so in its own file by `always`; one with several designs has a function here,
@@ -40,7 +57,8 @@ of (evidence, keywords, members, compared), which are described at
 `EvidenceType.default_model`.
 """
 
-from collections.abc import Hashable, Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import xarray as xr
@@ -50,12 +68,19 @@ from bayescm.evidence.type import DefaultModel
 
 # Of evidence with such a dim; folds come before the groups they are of.
 _MODEL_OF_DIM = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
-# Of two groups chosen beforehand nothing is known of how groups differ: each stands by itself.
-_ENOUGH_GROUPS = 3
+# Fewer groups are not pooled.
+ENOUGH_GROUPS = 3
+# Fewer groups do not show whether most are alike.
+MANY_GROUPS = 6
+# Scale of the half-normal prior of the spread between fewer groups than that, in logits. Of 1, 2, 3
+# and 5, this is the smallest with a coverage of 0.92 or more, averaged over true gaps of 0.1, 0.3
+# and 0.5, for three to five groups of 10, 30 and 100 (docs/results/few_groups.csv).
+WIDE_SPREAD = 3.0
 # Keywords of one model alone, which name it wherever they are passed.
 _MODEL_OF_KEYWORD = {"label_error": "mislabelled"}
-# Keywords that groups of which a few are unlike all others do not take.
-_OF_COVARIATES = {"covariates", "slope"}
+# Keywords of models that pool groups; those that `robust_groups` does not take, and it alone takes.
+_OF_POOLING = {"spread", "deviation", "covariates", "slope"}
+_OF_COVARIATES, _OF_OUTLIERS = {"covariates", "slope"}, {"deviation"}
 
 
 def model_of_counts(
@@ -67,23 +92,37 @@ def model_of_counts(
     """
     Return the default model of counts.
 
-    Folds and groups are pooled. Where the groups themselves are asked for, of two classes, a few
-    may be unlike all others. Compared are three or more groups after pooling, what was tested on
-    the same folds by the correlated t, and other members as they stand by themselves.
+    Folds and groups are pooled. Groups that are compared, or each of which is asked for, have a
+    model by their number (`_model_of_groups`). Members tested on the same folds are compared by the
+    correlated t, and other members as they stand by themselves.
     """
     if (model := _model_of_keyword(keywords)) is not None:
         return DefaultModel(model, counts)
-    dim = "group" if _are_pooled(counts, compared) else members
-    if dim in _MODEL_OF_DIM:
+    if "group" in (members, compared):
         two_classes = counts.sizes.get("actual") == 2
-        robust = dim == "group" and two_classes and not _OF_COVARIATES & keywords.keys()
-        return DefaultModel("robust_groups" if robust else _MODEL_OF_DIM[dim], counts)
+        of_groups = _model_of_groups(counts, keywords, robust=two_classes)
+        if of_groups is not None:
+            return of_groups
+    if members in _MODEL_OF_DIM:
+        model = _MODEL_OF_DIM["fold"] if members == "fold" else _model_of_tables(counts)
+        return DefaultModel(model, counts)
     if compared not in counts.dims:
         pooled = next((model for dim, model in _MODEL_OF_DIM.items() if dim in counts.dims), None)
         return DefaultModel(pooled or _model_of_tables(counts), counts)
     if "fold" in counts.dims and compared != "fold":
         return DefaultModel("correlated_t", counts, {"dim": compared})
     return DefaultModel(_model_of_tables(counts), counts)
+
+
+def _model_of_groups(evidence, keywords, *, robust):
+    """Return the model of single groups by their number, or None if they are not pooled."""
+    number, named = evidence.sizes.get("group", 0), _OF_POOLING & keywords.keys()
+    if number < ENOUGH_GROUPS and not named:
+        return None
+    if robust and not _OF_COVARIATES & named and (number >= MANY_GROUPS or _OF_OUTLIERS & named):
+        return DefaultModel("robust_groups", evidence)
+    design = {"spread": WIDE_SPREAD} if number < MANY_GROUPS else {}
+    return DefaultModel("hierarchical_groups", evidence, design)
 
 
 def _model_of_tables(counts):
@@ -111,9 +150,13 @@ def model_of_outcomes(
 
     if (model := _model_of_keyword(keywords)) is not None:
         return DefaultModel(model, outcomes)
-    dim = "group" if _are_pooled(outcomes, compared) else members
-    if dim in _MODEL_OF_DIM:
-        return DefaultModel(_MODEL_OF_DIM[dim], outcomes)
+    if "group" in (members, compared):
+        of_groups = _model_of_groups(outcomes, keywords, robust=False)
+        if of_groups is not None:
+            return of_groups
+    if members in _MODEL_OF_DIM:
+        model = _MODEL_OF_DIM["fold"] if members == "fold" else "paired_outcomes"
+        return DefaultModel(model, outcomes)
     is_compared = compared in outcomes.dims
     if is_compared and "fold" in outcomes.dims and compared != "fold":
         if "halves" in outcomes:
@@ -124,11 +167,6 @@ def model_of_outcomes(
     counts = counts_of(outcomes)
     halves = {"halves": halves_of(outcomes)} if "halves" in outcomes else {}
     return DefaultModel(model_of_counts(counts, keywords).model, counts, halves)
-
-
-def _are_pooled(evidence, compared):
-    """Say whether the members compared are groups, and so many that they are pooled first."""
-    return compared == "group" and evidence.sizes.get("group", 0) >= _ENOUGH_GROUPS
 
 
 def _model_of_keyword(keywords):
@@ -162,12 +200,17 @@ def model_of_probabilities(
     return DefaultModel("dirichlet_calibration" if several else "calibration", evidence)
 
 
-def model_of_item_scores(
-    evidence: xr.Dataset,
-    keywords: Mapping[str, Any],
-    members: Hashable | None = None,
-    compared: Hashable | None = None,
-) -> DefaultModel:
-    """Return the model of slices that are partially pooled where these are asked for."""
-    pooled = members in slice_dims(evidence)
-    return DefaultModel("item_score_slices" if pooled else "item_scores", evidence)
+def of_items(model: str) -> Callable[..., DefaultModel]:
+    """
+    Return the `default_model` of a type whose items may come in slices.
+
+    Each of three or more slices is asked of `item_score_slices`, everything else of the model.
+    """
+
+    def default_model(evidence, keywords, members=None, compared=None):
+        dims = slice_dims(evidence)
+        slices = math.prod(evidence.sizes[dim] for dim in dims)
+        pooled = slices >= ENOUGH_GROUPS or not _OF_POOLING.isdisjoint(keywords)
+        return DefaultModel("item_score_slices" if members in dims and pooled else model, evidence)
+
+    return default_model

@@ -23,7 +23,7 @@ from bayescm.evidence.clusters_and_slices import (
     with_slices,
     with_weights,
 )
-from bayescm.evidence.default_models import model_of_item_scores
+from bayescm.evidence.default_models import of_items
 from bayescm.evidence.identifiers import check_no_identifiers, long_form
 from bayescm.evidence.labels import check_no_missing_text
 from bayescm.evidence.tabulate import check_sizes, column, factorize
@@ -489,7 +489,7 @@ ITEM_SCORES = EvidenceType(
     unit="items",
     matches=is_item_scores,
     canonical=as_item_scores,
-    default_model=model_of_item_scores,
+    default_model=of_items("item_scores"),
     default_measures=lambda evidence: ["mean", "sd"],
     compared_measures=lambda evidence: ["mean"],  # a spread is not better or worse
     size=lambda evidence: evidence.sizes["item"],

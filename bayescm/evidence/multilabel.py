@@ -17,10 +17,11 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import with_clusters, with_slices, with_weights
+from bayescm.evidence.default_models import of_items
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
 from bayescm.evidence.labels import as_labels, check_plain_labels
 from bayescm.evidence.tabulate import check_sizes
-from bayescm.evidence.type import EvidenceType, always
+from bayescm.evidence.type import EvidenceType
 from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
 
 _RESERVED = ("example", "label", "classifier", "measure", "bound")
@@ -376,7 +377,7 @@ MULTILABEL = EvidenceType(
     unit="examples",
     matches=is_multilabel,
     canonical=as_multilabel,
-    default_model=always("multilabel"),
+    default_model=of_items("multilabel"),
     default_measures=lambda evidence: [
         *("f1_micro", "f1_macro", "f1_samples", "subset_accuracy", "hamming_loss")
     ],

@@ -162,6 +162,16 @@ class FittedPosterior(TreeDraws, CountsPosterior):
         self.counts = cells.isel(dict.fromkeys(("chain", "draw", *over), 0), drop=True)
         self.chains, self.size = cells.sizes["chain"], cells.sizes["chain"] * cells.sizes["draw"]
 
+    @property
+    def partially_pooled(self) -> bool:  # type: ignore[override]
+        """Whether it is of single members, such as each of the groups."""
+        return bool(self.variable)
+
+    @property
+    def apart(self) -> Posterior | None:  # type: ignore[override]
+        """The posterior of the members without pooling, if it is known from the counts."""
+        return None if self.direct is None else self.direct.apart
+
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """
         Return the plug-in estimate of the same estimand, (..., [C]), as of the direct posterior.

@@ -209,6 +209,10 @@ class Posterior:
     estimands : mapping of str to str
         The values of ``of`` that it answers, and the variable that each is read off; what they
         mean is said at the head of this file.
+    partially_pooled : bool
+        Whether it is of single members that are partially pooled, such as each of the groups.
+    apart : Posterior or None
+        The posterior of the same members without pooling, if they are partially pooled.
     cell_prior : bool
         Whether ``concentration`` is pseudo-counts of the cells.
     knows_groups : bool
@@ -234,6 +238,8 @@ class Posterior:
     pooled_dims: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
     estimands: Mapping[str, str] = {"parameter": "theta", "predictive": "theta"}
+    partially_pooled: bool = False
+    apart: "Posterior | None" = None
     cell_prior: bool = True
     knows_groups: bool = False
     knows_weights: bool = False
@@ -728,12 +734,19 @@ class CountsPosterior(Posterior):
 class PerMember(CountsPosterior):
     """Each member of a dim that a posterior pools over: of groups, each one's matrix."""
 
+    partially_pooled = True
+
     def __init__(self, posterior: CountsPosterior, dim: str):
         self.posterior, self.dim, self.counts = posterior, dim, posterior.counts
         self.pooled_dims = tuple(pooled for pooled in posterior.pooled_dims if pooled != dim)
         self.pairs, self.how = posterior.pairs, posterior.how
         self.effective_draws = posterior.effective_draws
         self.estimands = {"parameter": f"theta_{dim}"}
+
+    @property
+    def apart(self) -> Posterior | None:  # type: ignore[override]
+        """The posterior of the groups without pooling."""
+        return self.posterior.apart if self.dim == "group" else None
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return those of the whole posterior, which knows its members by the name of the dim."""

@@ -41,12 +41,14 @@ from bayescm.inference.importance import Weighted, explore
 from bayescm.posteriors.base import (
     FINITE_DRAWS,
     CountsPosterior,
+    Posterior,
     as_labelled_counts,
     class_shares,
     kish_factors,
     prior_of,
     shares_of,
 )
+from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.posteriors.hierarchical_groups import LogitNormalRates
 from bayescm.validate import fail, suggest
 
@@ -179,6 +181,7 @@ class CrossedGroups(CountsPosterior):
     """
 
     knows_weights = True
+    partially_pooled = True
     sampling_method = "importance"
     counts: xr.DataArray
     concentration: np.ndarray
@@ -196,6 +199,13 @@ class CrossedGroups(CountsPosterior):
     def effective_draws(self) -> float:  # type: ignore[override]
         """The number of independent draws that the parameters are worth."""
         return min(rate.parameters.effective for rate in self.rates)
+
+    @cached_property
+    def apart(self) -> Posterior | None:  # type: ignore[override]
+        """The posterior of every cell by itself; None with weights or known shares."""
+        if "effective" in self.counts.coords or self.shares is not None:
+            return None
+        return dirichlet_multinomial(self.counts, concentration=self.concentration)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return how many draws are made: each has effects for every cell."""

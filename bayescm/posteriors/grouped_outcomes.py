@@ -20,7 +20,8 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.outcomes import arrays, as_outcomes, marginal_matrices, tables_of
-from bayescm.posteriors.base import CountsPosterior, prior_of
+from bayescm.posteriors.base import CountsPosterior, Posterior, prior_of
+from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.posteriors.dirichlet_shares import DirichletShares, average_cells
 from bayescm.posteriors.joint_table import base_measure, classifier_priors
 from bayescm.validate import fail
@@ -112,6 +113,11 @@ class GroupedOutcomes(CountsPosterior):
     predicted: np.ndarray
     prior: np.ndarray
     spread: float
+
+    @cached_property
+    def apart(self) -> Posterior:  # type: ignore[override]
+        """The posterior of each classifier in every group by itself."""
+        return dirichlet_multinomial(self.counts, concentration=self.prior[:, None])
 
     @cached_property
     def class_shares(self) -> DirichletShares:

@@ -67,7 +67,9 @@ from bayescm.posteriors.base import (
     prior_of,
     shares_of,
 )
+from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.posteriors.dirichlet_shares import DirichletShares, average_cells
+from bayescm.posteriors.fixed_totals import fixed_totals
 from bayescm.posteriors.grouped_outcomes import grouped_outcomes
 from bayescm.validate import fail
 
@@ -362,6 +364,16 @@ class HierarchicalGroups(CountsPosterior):
             totals.reshape(-1, *totals.shape[-2:]),
             strict=True,
         )
+
+    @cached_property
+    def apart(self) -> Posterior | None:  # type: ignore[override]
+        """The posterior of every group by itself; None for examples with importance weights."""
+        if "effective" in self.counts.coords:
+            return None
+        prior: dict[str, Any] = {"concentration": self.concentration}
+        if self.prevalence is not None:
+            return fixed_totals(self.counts, prevalence=self.prevalence, **prior)
+        return dirichlet_multinomial(self.counts, **prior)
 
     def caveats(self, of: str = "parameter") -> list[str]:
         """Return that the groups are few, where the estimand is of more than those at hand."""

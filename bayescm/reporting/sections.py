@@ -283,11 +283,13 @@ def gaps(posterior: Any, measures: Sequence, settings: Mapping[str, Any]) -> Sec
     """
     progress("gaps between groups")
     options = {name: settings[name] for name in ("prob", "kind", "random_seed")}
-    rows = []
+    rows, cautions = [], []
     for measure in measures:
         spread = gap_of(posterior, measure, statistic="range", **options)
         deviation = gap_of(posterior, measure, statistic="deviation", **options)
         rows += _gap_rows(spread, deviation)
+        if "caution" in spread.attrs:
+            cautions.append(f"{display_name(str(spread.name))}: {spread.attrs['caution']}")
     mass = f"{100 * settings['prob']:.4g}%"
     caption = (
         f"Largest minus smallest value of a group, with the {mass} interval; "
@@ -301,6 +303,7 @@ def gaps(posterior: Any, measures: Sequence, settings: Mapping[str, Any]) -> Sec
             f"The gap in {display_name(row['measure'])}{of} between the groups at hand lies "
             f"between {row['lower']:.3f} and {row['upper']:.3f} with probability {mass}."
         )
+    lines += cautions
     return Section("How far the groups are apart", lines, [Table(caption, pd.DataFrame(rows))])
 
 

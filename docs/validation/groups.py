@@ -12,11 +12,14 @@ from scipy.special import digamma, expit, logit
 from scipy.stats import binom, false_discovery_control
 
 from bayescm import posteriors
-from bayescm.answers.gaps import statistic_of
+from bayescm.answers.gaps import SCALE_ENDS, interval_up_to, statistic_of
 from bayescm.answers.interval import interval
 from bayescm.answers.slices import worst_slices
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence import from_matrix
+from bayescm.evidence.attempts import from_attempts
+from bayescm.evidence.item_scores import from_item_scores
+from bayescm.evidence.multilabel import from_multilabel
 from bayescm.fitting.posterior_for import members_of
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation import Experiment, Method, Repeated
@@ -195,7 +198,7 @@ TYPICAL_METHODS: dict[str, Method] = {
 # Gaps between groups, beside the bootstrap over examples. Recall and specificity of groups differ
 # on the logit scale, with a standard deviation tau; sizes are log-uniform. In three settings a
 # single group deviates from others that are nearly equal, and in two all are equal: the true gap is
-# 0 there, which the upper limit alone can hold.
+# 0 there, which an equal-tailed interval cannot contain.
 
 STATISTICS = ("range", "ratio", "worst")
 
@@ -249,7 +252,7 @@ def pooled_gaps(counts: xr.DataArray, *, kind: str) -> Mapping[str, Any]:
     """Return the 95% intervals of `bayescm.gap`, all statistics from the same draws."""
     draws = _gap_draws(counts.values.tobytes(), counts.sizes["group"])
     return {
-        name: Empirical(draws[name]).interval_with_error(0.95, kind)[0][0]  # of a batch of one
+        name: interval_up_to(Empirical(draws[name]), 0.95, kind, SCALE_ENDS.get(name))[0][0]
         for name in STATISTICS
     }
 
@@ -284,6 +287,135 @@ GAP_METHODS = {
     "gap, eti": partial(pooled_gaps, kind="eti"),
     "gap, hdi": partial(pooled_gaps, kind="hdi"),
     "bootstrap": bootstrap_gaps,
+}
+
+# Two to five groups, with the gap in recall given: evenly spread, or a single group below others
+# that are equal. Each group has as many positives as negatives; the highest recall is uniform
+# between the gap plus 0.05 and 0.95. The groups that are not pooled are beside those of
+# `bayescm.gap`.
+
+
+class FewSetting(NamedTuple):
+    """How many groups, positives of each, the true gap, and how the groups are spread."""
+
+    groups: int
+    size: int
+    gap: float
+    spread: str
+
+
+FEW_GROUPS = dict(
+    enumerate(
+        (
+            FewSetting(groups, size, gap, spread)
+            for groups in (2, 3, 4, 5)
+            for size in (10, 30, 100)
+            for gap in (0.0, 0.1, 0.3, 0.5)
+            for spread in ("even", "one")
+            if spread == "even" or (gap and groups > 2)
+        ),
+        start=1,
+    )
+)
+
+
+def rates_with_gap(rng: np.random.Generator, groups: int, gap: float, spread: str) -> np.ndarray:
+    """Return rates of groups (G,), the largest of which minus the smallest is the gap."""
+    highest = rng.uniform(gap + 0.05, 0.95)
+    if spread == "even":
+        return np.linspace(highest - gap, highest, groups)
+    return highest - gap * (np.arange(groups) == 0)
+
+
+def few_groups_with_gap(
+    rng: np.random.Generator, groups: int, size: int, gap: float, spread: str
+) -> tuple[xr.DataArray, Mapping[str, float]]:
+    """Return counts of a few groups, and the true gap in recall."""
+    tp = rng.binomial(size, rates_with_gap(rng, groups, gap, spread))
+    tn = rng.binomial(size, 0.85, groups)
+    cells = np.stack([np.stack([tn, size - tn], -1), np.stack([size - tp, tp], -1)], -2)
+    return from_matrix(cells, positive=1, dims=("group",)), {"range": gap}
+
+
+def gap_of_few(counts: xr.DataArray, *, kind: str, pooled: bool) -> Mapping[str, Any]:
+    """Return the 95% interval of the gap in recall, of `bayescm.gap` or without pooling."""
+    tp, fn = counts.values[:, 1, 1], counts.values[:, 1, 0]
+    if pooled:
+        draws = _gap_draws(counts.values.tobytes(), counts.sizes["group"])["range"]
+    else:
+        recall = np.random.default_rng(0).beta(tp + 0.5, fn + 0.5, (2000, len(tp)))
+        draws = np.ptp(recall, axis=1)[:, None]
+    return {"range": interval_up_to(Empirical(draws), 0.95, kind, SCALE_ENDS["range"])[0][0]}
+
+
+FEW_METHODS = {
+    "gap, eti": partial(gap_of_few, kind="eti", pooled=True),
+    "gap, hdi": partial(gap_of_few, kind="hdi", pooled=True),
+    "not pooled, hdi": partial(gap_of_few, kind="hdi", pooled=False),
+}
+
+# The same of slices of items: item scores (with a standard deviation of about 0.2 in a slice),
+# single answers, and the recall of one of two labels of each example.
+
+
+class FewSlicesSetting(NamedTuple):
+    """Type of the evidence, number of slices, items of each, true gap, and their spread."""
+
+    evidence: str
+    slices: int
+    size: int
+    gap: float
+    spread: str
+
+
+FEW_SLICES = dict(
+    enumerate(
+        (
+            FewSlicesSetting(evidence, slices, size, gap, spread)
+            for evidence in ("scores", "answers", "labels")
+            for slices in (2, 3, 5, 10, 60)
+            for size in (30, 100)
+            for gap in (0.0, 0.1, 0.3)
+            for spread in ("even", "one")
+            if spread == "even" or (gap and slices > 2)
+        ),
+        start=1,
+    )
+)
+
+
+def slices_with_gap(
+    rng: np.random.Generator, kind: str, slices: int, size: int, gap: float, spread: str
+) -> tuple[xr.Dataset, Mapping[str, float]]:
+    """Return items in slices, and the true gap of the mean or the recall."""
+    rate = np.repeat(rates_with_gap(rng, slices, gap, spread), size)
+    by = {"slice": np.repeat(np.arange(slices), size)}
+    if kind == "scores":
+        scores = rng.beta(4 * rate, 4 * (1 - rate))
+        return from_item_scores(scores, range=(0, 1), by=by), {"range": gap}
+    right = rng.random(len(rate)) < rate
+    if kind == "answers":
+        return from_attempts(right[:, None].astype(int), by=by), {"range": gap}
+    other = rng.random((2, len(rate))) < 0.5
+    actual = np.stack([np.ones(len(rate), bool), other[0]], axis=1)
+    predicted = np.stack([right, other[0] ^ (other[1] & right)], axis=1)
+    evidence = from_multilabel(actual.astype(int), predicted.astype(int), by=by)
+    return evidence, {"range": gap}
+
+
+def gap_of_slices(evidence: xr.Dataset, *, kind: str) -> Mapping[str, Any]:
+    """Return the 95% interval of the gap of the mean, or of the recall of the first label."""
+    posterior = members_of(evidence, "slice")
+    takes = str(posterior.measured_variable)
+    measure = resolve("recall" if takes == "example_cells" else "mean", takes)
+    (values,) = posterior.draw([posterior.bound(measure)], 2000, np.random.default_rng(0))
+    draws = np.ptp(values.reshape(*values.shape[:2], -1)[:, :, 0], axis=1)[:, None]
+    return {"range": interval_up_to(Empirical(draws), 0.95, kind, SCALE_ENDS["range"])[0][0]}
+
+
+SLICES_METHODS = {
+    "gap, eti": partial(gap_of_slices, kind="eti"),
+    "gap, hdi": partial(gap_of_slices, kind="hdi"),
 }
 
 # Many slices, a few of them bad: false discoveries that are expected, and those that there are. The
@@ -507,6 +639,8 @@ EXPERIMENTS = [
     Experiment("groups", ITEMS, items, _estimand_methods(("accuracy",)), table="items"),
     Experiment("groups", TYPICAL, groups_of_equal_size, TYPICAL_METHODS, table="typical"),
     Experiment("gaps", GAPS, groups_with_gaps, GAP_METHODS),
+    Experiment("few_groups", FEW_GROUPS, few_groups_with_gap, FEW_METHODS),
+    Experiment("few_slices", FEW_SLICES, slices_with_gap, SLICES_METHODS),
     Repeated("worst_slices", SLICES, discoveries),
     Repeated("crossed_groups", CELLS, errors_of_cells),
 ]

@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.special import expit, log_expit, ndtr
 
 import bayescm as bcm
+from bayescm.answers.gaps import interval_up_to
 from bayescm.distributions import dirichlet
+from bayescm.distributions.empirical import Empirical
+from bayescm.evidence.default_models import model_of_counts
 from bayescm.posteriors.base import CountsPosterior, as_labelled_counts
 
 STATISTICS = {
@@ -156,7 +160,156 @@ def test_groups_of_one_classifier_need_no_caution(sites):
 @pytest.mark.long
 def test_three_groups_are_pooled_to_be_compared_and_two_are_not(sites):
     pooled = bcm.compare(sites[:3], "recall", dim="group", draws=2000)
-    named = bcm.compare(sites[:3], "recall", dim="group", model="robust_groups", draws=2000)
+    wide = {"model": "hierarchical_groups", "spread": 3.0}
+    named = bcm.compare(sites[:3], "recall", dim="group", draws=2000, **wide)
     np.testing.assert_array_equal(pooled["mean"], named["mean"])
     two = bcm.compare(sites[:2], "recall", dim="group")
     assert two["mean"][0] == pytest.approx(45.5 / 51 - 41.5 / 51, abs=0.01)
+
+
+# Few groups: which model, the ends of the scale, and the caution.
+
+
+def groups_of(hits, size):
+    """Return groups with so many hits of so many positives each."""
+    tp = np.asarray(hits)
+    negatives = {"fp": np.full(len(tp), 6), "tn": np.full(len(tp), 40)}
+    return bcm.from_cells(tp=tp, fn=size - tp, **negatives).rename(batch="group")
+
+
+@pytest.mark.parametrize(("hits", "size"), [((28, 18), 30), ((5, 9), 10), ((88, 61), 100)])
+@pytest.mark.parametrize("measure", ["recall", "f1"])
+def test_the_gap_of_two_groups_is_their_comparison(hits, size, measure):
+    pair = groups_of(hits, size)
+    for delta in (0.1, 0.25, 0.4):
+        found = bcm.gap(pair, measure, kind="eti", delta=delta)
+        row = bcm.compare(pair, measure, dim="group", kind="eti", rope=delta).iloc[0]
+        assert float(found.p_below) == pytest.approx(row["p_rope"], abs=0.015)
+    ends = np.sort(np.abs([row["lower"], row["upper"]]))
+    if ends[0] > 0.1:  # next to no mass is folded at 0
+        np.testing.assert_allclose(found, ends, atol=0.012)
+
+
+def test_the_gap_of_two_sets_of_classifiers_and_of_items_is_their_comparison():
+    rng = np.random.default_rng(4)
+    actual, group = rng.random(240) < 0.5, np.arange(240) % 2
+    wrong = rng.random(240) < np.where(group == 0, 0.05, 0.4)
+    answers = {"a": actual ^ wrong, "b": actual ^ (wrong & (rng.random(240) < 0.9))}
+    both = bcm.from_classifiers(actual, answers, positive=True, by={"group": group})
+    asked = {"kind": "eti", "draws": 20_000}
+    found = bcm.gap(both, "accuracy", **asked)
+    rows = bcm.compare(both, "accuracy", dim="group", **asked)
+    np.testing.assert_allclose(found, np.sort(rows[["lower", "upper"]].abs(), axis=1), atol=0.012)
+    assert "one spread" not in found.attrs.get("caution", "")
+    items = bcm.from_item_scores(1.0 - wrong, range=(0, 1), by={"site": group})
+    row = bcm.compare(items, "mean", dim="site", kind="eti").iloc[0]
+    found = bcm.gap(items, "mean", dim="site", **asked)
+    np.testing.assert_allclose(found, np.sort(np.abs([row["lower"], row["upper"]])), atol=0.012)
+
+
+def test_the_interval_of_groups_that_may_be_equal_starts_at_the_end_of_the_scale():
+    lengths = []
+    for size in (20, 200):
+        equal = groups_of([0.7 * size] * 2, size)
+        gap_of_recall = bcm.gap(equal, "recall")
+        ratio = bcm.gap(equal, "recall", statistic="ratio")
+        assert gap_of_recall[0] == 0
+        assert ratio[1] == 1
+        assert bcm.gap(equal, "recall", kind="eti")[0] > 0
+        lengths.append(float(gap_of_recall[1]))
+    assert lengths[1] < lengths[0] / 2.5
+    # The density of the absolute difference is twice that of the difference.
+    a, b = 140.5, 60.5
+    sd = np.sqrt(2 * a * b / ((a + b) ** 2 * (a + b + 1)))
+    assert lengths[1] == pytest.approx(1.96 * sd, rel=0.03)
+    apart = bcm.gap(groups_of([10, 95], 100), "recall")
+    assert apart[0] > 0.7
+    assert bcm.gap(groups_of([10, 95], 100), "recall", statistic="ratio")[1] < 0.3
+
+
+def test_an_interval_reaches_the_end_of_the_scale_only_if_the_density_is_highest_there():
+    rng = np.random.default_rng(0)
+    falling, far = rng.exponential(1, (20_000, 1)), 5 + rng.standard_normal((20_000, 1))
+    ends, errors = interval_up_to(Empirical(falling), 0.9, "hdi", (0, 0.0))
+    np.testing.assert_allclose(ends, [[0, -np.log(0.1)]], rtol=0.03)
+    assert errors[0, 0] == 0
+    ends, _ = interval_up_to(Empirical(1 - falling), 0.9, "hdi", (1, 1.0))
+    np.testing.assert_allclose(ends, [[1 + np.log(0.1), 1]], rtol=0.03)
+    gamma = rng.gamma(3, 1, (20_000, 1))
+    for draws in (far, gamma):
+        given = Empirical(draws)
+        found, _ = interval_up_to(given, 0.9, "hdi", (0, 0.0))
+        np.testing.assert_array_equal(found, given.hdi(0.9))
+    both = np.concatenate([falling, far], axis=1)
+    assert (interval_up_to(Empirical(both), 0.9, "hdi", (0, 0.0))[0][:, 0] > 0).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("groups", "model", "keywords"),
+    [
+        (2, "dirichlet_multinomial", {}),
+        (3, "hierarchical_groups", {"spread": 3.0}),
+        (5, "hierarchical_groups", {"spread": 3.0}),
+        (6, "robust_groups", {}),
+    ],
+)
+def test_the_number_of_groups_decides_how_they_are_pooled(groups, model, keywords):
+    counts = groups_of([12] * groups, 20)
+    for question in ({"members": "group"}, {"compared": "group"}):
+        chosen = model_of_counts(counts, {}, **question)
+        assert (chosen.model, dict(chosen.keywords)) == (model, keywords)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "model"),
+    [
+        ({"spread": 0.5}, "hierarchical_groups"),
+        ({"deviation": 2.0}, "robust_groups"),
+        ({"covariates": {"beds": 1}}, "hierarchical_groups"),
+    ],
+)
+def test_a_keyword_of_a_model_that_pools_pools_two_groups(keywords, model):
+    assert model_of_counts(groups_of([9, 12], 20), keywords, "group").model == model
+
+
+def test_one_group_has_no_gap():
+    with pytest.raises(ValueError, match="fewer than two groups"):
+        bcm.gap(groups_of([9], 20), "recall")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("hits", "size", "words"),
+    [
+        ((45, 60, 95), 100, None),
+        ((12, 12, 12, 12, 12), 20, "without partial pooling, the interval is"),
+        ((3, 0), 3, "twice the pseudo-counts"),
+        ((30, 12), 40, None),
+    ],
+)
+def test_a_prior_that_decides_the_gap_is_said(hits, size, words):
+    caution = bcm.gap(groups_of(hits, size), "recall").attrs.get("caution")
+    assert caution is None if words is None else words in caution
+
+
+@pytest.mark.long
+def test_a_few_groups_are_pooled_as_on_a_grid():
+    """The normal model of the logits by brute force: a grid of the middle, spread and logits."""
+    hits, size = np.array([28, 18, 27]), 30
+    found = bcm.gap(groups_of(hits, size), "recall", kind="eti", draws=20_000)
+    x, h = np.linspace(-8, 9, 400, retstep=True)
+    middle, tau = np.linspace(-6, 7, 90), np.geomspace(0.02, 12, 70)
+    m, t = (array.ravel() for array in np.meshgrid(middle, tau, indexing="ij"))
+    edges = np.concatenate([[-np.inf], x[1:] - h / 2, [np.inf]])
+    weight = np.diff(ndtr((edges - m[:, None]) / t[:, None]), axis=1)
+    likelihood = np.exp(hits[:, None] * log_expit(x) + (size - hits[:, None]) * log_expit(-x))
+    log = np.log(weight @ likelihood.T + 1e-300).sum(1) - t**2 / 18 + np.log(t)
+    log += 0.5 * log_expit(m) + 0.5 * log_expit(-m)
+    rng = np.random.default_rng(1)
+    share = np.exp(log - log.max())
+    at = rng.choice(len(m), 4000, p=share / share.sum())
+    conditional = (weight[at, None] * likelihood).cumsum(-1)
+    place = (conditional < conditional[..., -1:] * rng.random((4000, 3, 1))).sum(-1)
+    recall = expit(x[place] + h * (rng.random(place.shape) - 0.5))
+    expected = np.quantile(np.ptp(recall, axis=1), [0.025, 0.975])
+    np.testing.assert_allclose(found, expected, atol=0.03)

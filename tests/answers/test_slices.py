@@ -170,3 +170,90 @@ def test_a_picture_names_few_slices_and_of_many_only_some(slices):
 def test_robust_groups_answer_for_their_population(slices):
     found = bcm.interval(slices.isel(group=slice(8)), "recall", model="robust_groups", draws=2000)
     assert 0 < found.sel(bound="lower") < found.sel(bound="upper") < 1
+
+
+# Slices of items: attempts, and several labels for each example.
+
+
+def sliced_items(kind, rate, size, seed):
+    """Return items in slices, each right with the probability of its slice."""
+    rng = np.random.default_rng(seed)
+    topic = np.repeat(np.arange(len(rate)), size)
+    right = rng.random(len(topic)) < np.repeat(rate, size)
+    if kind == "answers":
+        return bcm.from_attempts(right[:, None].astype(int), by={"topic": topic}), "mean"
+    if kind == "attempts":
+        answers = (rng.random((len(topic), 3)) < np.repeat(rate, size)[:, None]).astype(int)
+        return bcm.from_attempts(answers, by={"topic": topic}), "mean"
+    actual = np.stack([np.ones(len(topic), int), (rng.random(len(topic)) < 0.5).astype(int)], 1)
+    predicted = actual * np.stack([right, rng.random(len(topic)) < 0.8], axis=1)
+    evidence = bcm.from_multilabel(actual, predicted.astype(int), by={"topic": topic})
+    return evidence, "recall" if kind == "label" else "f1_micro"
+
+
+@pytest.mark.parametrize(
+    "kind", ["answers", pytest.param("attempts", marks=pytest.mark.long), "label", "labels"]
+)
+def test_equal_slices_of_items_are_partially_pooled(kind):
+    evidence, measure = sliced_items(kind, np.full(12, 0.8), 30, seed=5)
+    asked = {"dim": "topic", "draws": 400}
+    found = bcm.gap(evidence, measure, **asked)
+    model = "repeated_items" if kind in ("answers", "attempts") else "multilabel"
+    alone = bcm.gap(evidence, measure, model=model, **asked)
+    first = {"class": 0} if "class" in found.dims else {}
+    assert float(found.isel(first).point) < 0.7 * float(alone.isel(first).point)
+    assert found.isel(first)[0] == 0  # their density is highest at 0
+    assert "partially pooled" in found.attrs["how"]
+    table = bcm.worst_slices(evidence, measure, **asked)
+    assert not table["flagged"].any()
+    assert set(table["topic"]) == set(range(12))
+
+
+@pytest.mark.parametrize("kind", ["answers", "label"])
+def test_a_bad_slice_of_items_is_flagged(kind):
+    rate = np.r_[0.4, np.full(11, 0.85)]
+    evidence, measure = sliced_items(kind, rate, 60, seed=6)
+    table = bcm.worst_slices(evidence, measure, dim="topic", draws=400)
+    table = table[table["class"] == table["class"].iloc[0]] if "class" in table else table
+    assert table["topic"][table["flagged"]].tolist() == [0]
+    found = bcm.gap(evidence, measure, dim="topic", draws=400)
+    found = found.isel({"class": 0}) if "class" in found.dims else found
+    assert found[0] < 0.45 < found[1]
+    assert found[0] > 0.1
+
+
+@pytest.mark.parametrize("kind", ["answers", "label"])
+def test_two_slices_of_items_are_not_pooled_unless_a_spread_is_given(kind):
+    evidence, measure = sliced_items(kind, np.array([0.5, 0.9]), 25, seed=7)
+    asked = {"dim": "topic", "draws": 4000, "kind": "eti"}
+    found = bcm.gap(evidence, measure, **asked)
+    row = bcm.compare(evidence, measure, dim="topic", kind="eti").iloc[0]
+    found = found.isel({"class": 0}) if "class" in found.dims else found
+    assert row["lower"] * row["upper"] > 0
+    np.testing.assert_allclose(found, np.sort(np.abs([row["lower"], row["upper"]])), atol=0.02)
+    pooled = bcm.gap(evidence, measure, spread=0.05, **asked)
+    pooled = pooled.isel({"class": 0}) if "class" in pooled.dims else pooled
+    assert float(pooled.point) < 0.7 * float(found.point)
+
+
+def test_systems_and_labels_have_gaps_of_their_own():
+    rng = np.random.default_rng(8)
+    topic = np.repeat(np.arange(5), 40)
+    actual = (rng.random((200, 2)) < 0.6).astype(int)
+    keep = rng.random((200, 2)) < np.where(topic == 4, 0.3, 0.9)[:, None]
+    predicted = {"a": actual * keep, "b": actual * (rng.random((200, 2)) < 0.85)}
+    evidence = bcm.from_multilabel(actual, predicted, by={"topic": topic})
+    found = bcm.gap(evidence, "recall", dim="topic", draws=500)
+    assert set(found.dims) == {"classifier", "class", "bound"}
+    assert (found.point.sel(classifier="a") > found.point.sel(classifier="b") + 0.2).all()
+    shrunk = bcm.gap(evidence, "f1_micro", dim="topic", reference="a", delta=0, draws=500)
+    assert float(shrunk.p_below.sel(classifier="b")) > 0.95
+
+
+def test_a_slice_of_attempts_without_items_is_left_out():
+    evidence, _ = sliced_items("answers", np.full(4, 0.7), 20, seed=9)
+    kept = evidence.isel(item=evidence["slice_topic"].values != 2)
+    table = bcm.worst_slices(kept, "mean", dim="topic", draws=300).set_index("topic")
+    assert np.isnan(table.loc[2, "mean"])
+    assert table.drop(index=2)[["mean", "lower", "upper"]].notna().all(axis=None)
+    assert np.isfinite(bcm.gap(kept, "mean", dim="topic", draws=300)).all()

@@ -98,7 +98,7 @@ def test_what_is_no_evidence(wrong, words):
 # The default model of each design.
 
 FOLDS = SICK.expand_dims(fold=5)
-GROUPS = SICK.expand_dims(group=3)
+GROUPS, SIX = SICK.expand_dims(group=3), SICK.expand_dims(group=6)
 OF_FOLDS = OUTCOMES.assign(counts=OUTCOMES["counts"].expand_dims(fold=5))
 OF_GROUPS = OUTCOMES.assign(counts=OUTCOMES["counts"].expand_dims(group=3))
 IN_FOLDS = EVERY_TYPE["probabilities"].assign(fold=("example", [0, 1, 2] * 2))
@@ -107,9 +107,12 @@ DESIGNS = [
     (FOLDS.expand_dims(classifier=2), None, "classifier", "correlated_t"),
     (FOLDS, None, "fold", "dirichlet_multinomial"),
     (GROUPS, None, None, "hierarchical_groups"),
-    (GROUPS, "group", None, "robust_groups"),
-    (GROUPS, None, "group", "robust_groups"),
+    (GROUPS, "group", None, "hierarchical_groups"),
+    (SIX, "group", None, "robust_groups"),
+    (SIX, None, "group", "robust_groups"),
+    (GROUPS.isel(group=[0, 1]), "group", None, "dirichlet_multinomial"),
     (GROUPS.isel(group=[0, 1]), None, "group", "dirichlet_multinomial"),
+    (bcm.at_prevalence(GROUPS.isel(group=[0, 1]), 0.1), "group", None, "fixed_totals"),
     (bcm.from_matrix(np.eye(3)).expand_dims(group=3), "group", None, "hierarchical_groups"),
     (bcm.at_prevalence(SICK, 0.1), None, None, "fixed_totals"),
     (OUTCOMES, None, "classifier", "paired_outcomes"),
@@ -118,6 +121,8 @@ DESIGNS = [
     (OF_FOLDS, None, "fold", "paired_outcomes"),
     (OF_GROUPS, None, "classifier", "paired_outcomes"),
     (OF_GROUPS, None, "group", "hierarchical_groups"),
+    (OF_GROUPS, "group", None, "hierarchical_groups"),
+    (OF_GROUPS.isel(group=[0, 1]), "group", None, "paired_outcomes"),
     (PARTLY, "group", None, "partly_labelled"),
     (IN_FOLDS, None, None, "fold_forecasts"),
 ]
