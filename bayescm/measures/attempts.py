@@ -84,22 +84,24 @@ class Rates:
 
     Attributes
     ----------
-    support : ndarray, shape (M,)
-        Rates from 0 to 1.
+    support : ndarray, shape (..., M)
+        Rates from 0 to 1, the same in all draws or those of each.
     weight : ndarray, shape (..., M)
         The share of items with each rate; each row sums to 1.
     wrong : tuple of Wrong
-        How wrong answers are shared; the rates are then there with each of these in turn, which
-        changes fastest. Empty where only right and wrong are known.
+        Ways in which wrong answers may be shared. Empty if only right and wrong are known.
+    way : int or ndarray of int, broadcasts against (..., M), default 0
+        Which of these ways items with each rate have.
     """
 
     support: np.ndarray
     weight: np.ndarray
     wrong: tuple[Wrong, ...] = ()
+    way: np.ndarray | int = 0
 
     def mean(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Return the mean over the items of a function of their rates, (...)."""
-        return self.weight @ function(self.support)
+        return (self.weight * function(self.support)).sum(axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,9 +303,10 @@ def majority_at(k: int) -> Measure:
 
     def formula(rates):
         wins = [_more_than_half(k)] if not rates.wrong else [plurality(*w, k) for w in rates.wrong]
-        support = rates.support[:: len(wins)]
-        number = [_chance(right, k, support) for right in range(k + 1)]
-        return rates.weight @ (np.array(wins) @ number).T.ravel()
+        of_number = np.transpose(wins)  # (k + 1, ways)
+        return rates.mean(
+            lambda p: sum(won[rates.way] * _chance(r, k, p) for r, won in enumerate(of_number))
+        )
 
     formula.__doc__ = (
         f"Chance that the most frequent of {k} answers is right, by lot where several are; where "

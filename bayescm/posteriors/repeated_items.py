@@ -12,33 +12,31 @@ the second alone l, the difference of their means is W - L of
 `bayescm.distributions.differences.Discordant`: in the pseudo-items they are right independently of
 one another. Nothing is drawn but ranks, which are of all systems at once, and items in groups.
 
-**Several answers.**
-Every item is of a sort m: it has a rate of right answers and, where the wrong answers are known, a
-way in which these are shared. The shares w of the sorts have the prior Dirichlet(a), and with the
-likelihoods :math:`L_{dm}` of the :math:`n_d` items whose answers have the pattern d, the posterior
-is
+**Several answers.** The rates of items are a mixture of M components, whose weights w and rates q
+are drawn by Gibbs sampling (`bayescm.inference.binomial_mixture`, where the formulas are). A measure
+f, such as pass@k, is
 
-.. math::
+.. math:: \sum_m w_m f(q_m), \qquad \sum_m \frac{N_m}{n} f(q_m), \qquad f(q_j), \; j \sim w
 
-    p(w \mid n) \propto \prod_m w_m^{a_m - 1} \prod_d \Bigl(\sum_m w_m L_{dm}\Bigr)^{n_d},
+in the population, for the n observed items, of which :math:`N_m` are of component m, and for one new
+item.
 
-a mixture of known components. Draws are by Gibbs sampling (`bayescm.inference.gibbs`), its mode is
-that of EM (`bayescm.inference.em`).
+*Items in groups.* Whole groups are weighted: with gamma variates :math:`g_c` of the groups, of such a
+shape that means vary as a t distribution does (`bayescm.inference.bayesian_bootstrap`),
+:math:`w_m \propto a_m' + \sum_c g_c N_{cm}`, where :math:`N_{cm}` items of group c are of component
+m and :math:`a_m' \sim \mathrm{Gamma}(a_m)` are the pseudo-items of the prior.
 
-What the model leaves open comes from the weighted likelihood bootstrap (Newton & Raftery 1994):
-each of its draws weighs the items by independent exponential (gamma) numbers, and the pseudo-items
-of the prior by gamma numbers of their own, and maximises the likelihood of the mixture. (1) How
-systems that answered the same items depend on one another: all of them weigh the items alike, and
-the draws of every system's own posterior are put into the order of its draws there (Schefzik,
-Thorarinsdottir & Gneiting 2013). (2) Items that come in groups: whole groups are weighed, and all
-items like these are drawn so.
+*Several systems on the same items.* Each system has its own posterior, also if it is evaluated with
+others. The draws of the population are put into the order (Schefzik, Thorarinsdottir & Gneiting
+2013) of a joint posterior of all systems: the Bayesian bootstrap of the observed rates of right
+answers, with weights of the items, half a pseudo-item at each end and two pseudo-items of
+disagreement that all systems share. One new item is one of the n items, or a pseudo-item with the
+probability :math:`\alpha / (n + \alpha)`, for all systems; each system's rate at the item is drawn
+given its own answers. In a pseudo-item all systems have the rate 0, the rate 1, or the component of
+the same rank.
 
 References
 ----------
-Newton, M. A. & Raftery, A. E. (1994). Approximate Bayesian inference with the weighted likelihood
-bootstrap. Journal of the Royal Statistical Society B 56, 3-48.
-doi:10.1111/j.2517-6161.1994.tb01956.x
-
 Schefzik, R., Thorarinsdottir, T. L. & Gneiting, T. (2013). Uncertainty quantification in complex
 simulation models using ensemble copula coupling. Statistical Science 28, 616-640.
 doi:10.1214/13-STS443
@@ -50,7 +48,8 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import xlog1py, xlogy
+from scipy import stats
+from scipy.special import logsumexp
 
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.beta import Beta
@@ -58,7 +57,8 @@ from bayescm.distributions.differences import discordant
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.attempts import as_attempts, reach
 from bayescm.evidence.clusters_and_slices import items_of_slices, slice_dims, without_slices
-from bayescm.inference import bayesian_bootstrap, em, gibbs
+from bayescm.inference import bayesian_bootstrap, binomial_mixture
+from bayescm.inference.binomial_mixture import Items, Mixtures
 from bayescm.measures.attempts import ItemAnswers, Rates, Wrong
 from bayescm.measures.attempts import mean as MEAN
 from bayescm.measures.measure import Repeated
@@ -76,9 +76,10 @@ _AT_ONCE = 2e6  # numbers in memory at once, 16 MB of each array
 # small_evidence.csv).
 _FEWEST, _FEW_ITEMS = 5, 6
 
-# The sorts of items: rates, and ways in which wrong answers are shared (one wrong answer, a common
-# one among others, some alike, and hardly ever the same twice).
-SUPPORT = np.sin(np.linspace(0, np.pi / 2, 21)) ** 2
+# Components of the mixture, of rates alone and with ways in which wrong answers are shared, and the
+# prior share of each of the rates 0 and 1.
+COMPONENTS, COMPONENTS_WITH_WAYS, END = 24, 48, 0.02
+# One wrong answer, a common one among others, some alike, and hardly ever the same twice.
 WRONG = (
     Wrong(1.0, 1),
     Wrong(0.5, 1),
@@ -89,25 +90,10 @@ WRONG = (
     Wrong(0.5, 10_000),
     Wrong(0.0, 10_000),
 )
-_EXTREME = 0.05  # of the prior, at a rate of 0 and of 1
-
-# Sweeps of each chain of the Gibbs sampler, from the mean of the prior, and moves between
-# neighbours in each sweep. With these 2,000 draws were as near to 2,000 chains of 150 sweeps as two
-# samples of one distribution are (largest distance .05 of ten measures), with 12, 50, 164, 500 and
-# 5,000 items, 3 to 64 answers to each, 200 items with no right answer of eight, and pluralities of
-# 30 and 164 items. Of 2,000 items with ten answers one distance was .12, means and standard
-# deviations within a tenth of the latter. Without the moves up to 350 sweeps are worth one
-# independent draw. A chain gives ten draws, so many sweeps apart: 4,000 draws take the time of
-# 1,000 chains. They are worth .63 or more of as many independent ones, most of them .9 and more
-# (means and tails of four measures, 12 to 2,000 items with 2 to 40 answers, 16,000 draws).
-_SWEEPS, _MOVES, _THIN = 30, 10, 5
-_DRAWS_OF_CHAIN, _FEWEST_CHAINS, _EFFECTIVE_SHARE = 10, 100, 0.6
-# Steps of EM, where the sorts are rates alone, and where ways to be wrong are told apart as well.
-_STEPS, _STEPS_WRONG = 40, 120
-# EM is in single precision, a thousand times finer than the draws. Likelihoods below so much of the
-# largest are taken for 0, and pseudo-items for no fewer, as denormal numbers take ten times as
-# long.
-_LEAST_LIKELIHOOD, _LEAST_ITEMS = 1e-12, 1e-20
+# Chains, sweeps that are left out first, sweeps from one draw of a chain to the next.
+CHAINS, BURN, THIN = 100, 40, 2
+_EFFECTIVE_SHARE = 0.6  # of the draws, as if they were independent
+_FEW_ATTEMPTS = 4  # fewer hardly identify how rates of two systems at one item depend on each other
 
 
 def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Posterior:
@@ -120,7 +106,7 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Poste
         From :func:`bayescm.from_attempts`. Items that come in groups are drawn by their groups.
         Every slice has a posterior of its own.
     concentration : float, default 1
-        Prior pseudo-items, > 0; a tenth of them are at the rates 0 and 1.
+        Prior pseudo-items, > 0; 1 in 25 of them is at the rates 0 and 1.
 
     Returns
     -------
@@ -405,13 +391,20 @@ class RepeatedItems(Posterior):
         if self.group is None:
             return "draws by Gibbs sampling"
         return (
-            "draws by the weighted likelihood bootstrap of the groups; of the items at hand, by "
-            "Gibbs sampling"
+            "draws by Gibbs sampling, with groups weighted by the Bayesian bootstrap; for the "
+            "observed items, by Gibbs sampling alone"
         )
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say that few items tell little of others."""
-        return _few_items(self.n_right.shape[1], self.concentration, self.estimands[of])
+        """Return what makes results about other items doubtful: few items, or few attempts."""
+        caveats = _few_items(self.n_right.shape[1], self.concentration, self.estimands[of])
+        if of == "new" and len(self.n_right) > 1 and self.reach < _FEW_ATTEMPTS:
+            caveats.append(
+                f"Most items have {self.reach} attempts. They hardly show whether the systems "
+                "solve the same items, so the difference at one new item may be too uncertain. "
+                f"Sample {_FEW_ATTEMPTS} answers to each item or more."
+            )
+        return caveats
 
     @property
     def has_model(self) -> bool:
@@ -439,9 +432,8 @@ class RepeatedItems(Posterior):
 
     @property
     def values_per_draw(self):
-        """The shares of the sorts of items, of each system."""
-        mixture = RATES_ONLY if self.answer is None else RATES_AND_WRONG
-        return len(self.n_right) * len(mixture.prior)
+        """The weight and the rate of every component, of each system."""
+        return 2 * len(self.n_right) * self._components(self.answer is not None)
 
     def draws_by_default(self, of, *, joint=False):
         """Return how many draws are made where nothing else is asked for."""
@@ -459,18 +451,15 @@ class RepeatedItems(Posterior):
         """Draw several measures jointly, (size, [K])."""
         for measure in measures:
             self.check_reach(measure, of)
-        mixture = self.mixture(measures)
-        shares = self.draw_shares(mixture, of, size, rng)
-        shares = shares.reshape(size, *self.template.shape, -1)
-        rates = Rates(mixture.support, shares, mixture.wrong)
-        values = [measure(rates) for measure in measures]
-        paired = len(self.n_right) > 1 and self.group is None
-        if not paired or self.estimands[of] != "share":
+        votes = self.counts_votes(measures)
+        rates = self.rates(self.mixtures(size, rng, votes=votes), of, rng)
+        shape = (size, *self.template.shape)
+        values = [measure(rates).reshape(shape) for measure in measures]
+        if len(self.n_right) == 1 or self.estimands[of] != "share":
             return values
-        rates = Rates(mixture.support, self.bootstrap(mixture, size, rng), mixture.wrong)
+        joint = self._joint_values(measures, size, rng, votes)
         return [
-            _in_order_of(measure(rates), draws, rng)
-            for measure, draws in zip(measures, values, strict=True)
+            _in_order_of(order, draws, rng) for order, draws in zip(joint, values, strict=True)
         ]
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
@@ -487,61 +476,129 @@ class RepeatedItems(Posterior):
         of_all_items = self.estimands[self.resolve_estimand(of)] == "share"
         check_reach(measure, self.reach, of_all_items=of_all_items)
 
-    def mixture(self, measures: Sequence[Callable]) -> "Mixture":
-        """Return the sorts of items, as far as they matter for the measures."""
+    def counts_votes(self, measures: Sequence[Callable]) -> bool:
+        """Return whether measures depend on which wrong answers are equal, if that is known."""
         votes = any(getattr(getattr(measure, "form", None), "votes", False) for measure in measures)
-        return RATES_AND_WRONG if votes and self.answer is not None else RATES_ONLY
+        return votes and self.answer is not None
 
-    def patterns(self, mixture: "Mixture") -> list[np.ndarray]:
-        """Return what the answers of each system to every item are like; see `Mixture`."""
-        answers = [None] * len(self.n_right) if self.answer is None else self.answer
-        systems = zip(self.n_right, self.n_attempts, answers, strict=True)
-        return [mixture.patterns(*system) for system in systems]
+    def items(self, *, votes: bool) -> list[Items]:
+        """Return the answers of each system to every item."""
+        number = np.ones(self.n_right.shape[1], int)
+        log_ways = [_log_ways(answer) for answer in self.answer] if votes else [None] * len(self.n_right)
+        rows = zip(self.n_right, self.n_attempts, log_ways, strict=True)
+        return [Items(right, made, number, log_way) for right, made, log_way in rows]
 
-    def draw_shares(
-        self, mixture: "Mixture", of: str, size: int, rng: np.random.Generator
-    ) -> np.ndarray:
+    def prior(self, *, votes: bool) -> np.ndarray:
+        """Return the pseudo-items of every component, (M,)."""
+        return self.concentration * prior_shares(self._components(votes))
+
+    def _components(self, votes):
+        return COMPONENTS_WITH_WAYS if votes else COMPONENTS
+
+    def mixtures(self, size: int, rng: np.random.Generator, *, votes: bool = False) -> Mixtures:
+        """Draw the mixtures of all systems by Gibbs sampling."""
+        kinds = [equal_items(items) for items in self.items(votes=votes)]
+        return draw_mixtures(kinds, self.prior(votes=votes), size, rng)
+
+    def rates(self, mixtures: Mixtures, of: str, rng: np.random.Generator) -> Rates:
         """
-        Draw the share of items of every sort, (size, K, M); of one new item 1 for its sort.
+        Return how rates are distributed in draws of mixtures, with weights (S, K, M).
 
-        A measure such as pass@k is its mean over the sorts, weighted by these: pass@k of one new
-        item varies as the items do, that of all items like these does not.
+        A measure such as pass@k is a mean with these weights. For one new item there is one rate,
+        so that pass@k varies as the items do.
         """
-        finite = self.estimands[of] == "share_item"
-        if self.group is not None and not finite:
-            shares = self.bootstrap(mixture, size, rng)
-        else:
-            prior = self.concentration * mixture.prior
-            patterns = self.patterns(mixture)
-            shares = mixture.gibbs_shares(patterns, prior, size, rng, finite=finite)
+        votes, weight = mixtures.way is not None, mixtures.weight
         if self.estimands[of] == "share_new":
-            return rng.multinomial(1, shares / shares.sum(-1, keepdims=True)).astype(float)
-        return shares
+            return self._rates_of_new_item(mixtures, rng)
+        if self.estimands[of] == "share_item":
+            weight = mixtures.share
+        elif self.group is not None:
+            weight = self._weight_by_groups(mixtures, rng)
+        way = mixtures.way if votes else 0
+        return Rates(mixtures.rate, weight, WRONG if votes else (), way)
 
-    def bootstrap(self, mixture: "Mixture", size: int, rng: np.random.Generator) -> np.ndarray:
-        """
-        Draw the shares (size, K, M) by the weighted likelihood bootstrap.
+    def _weight_by_groups(self, mixtures, rng):
+        """Return weights (S, K, M) of the components: groups are weighted, and pseudo-items."""
+        votes, (size, systems, components) = mixtures.way is not None, mixtures.weight.shape
+        items, prior = self.items(votes=votes), self.prior(votes=votes)
+        step = max(1, int(_AT_ONCE / (components * self.n_right.shape[1])))
+        totals = np.empty(mixtures.weight.shape)
+        for start in range(0, size, step):
+            part = slice(start, min(start + step, size))
+            number = part.stop - part.start
+            item_weight = self._item_weights(number, rng)
+            for system in range(systems):
+                way = mixtures.way[part, system] if votes else None
+                component = binomial_mixture.allocate(
+                    mixtures.weight[part, system],
+                    mixtures.rate[part, system],
+                    items[system],
+                    rng,
+                    way,
+                )
+                cell = component + components * np.arange(number)[:, None]
+                total = np.bincount(cell.ravel(), item_weight.ravel(), number * components)
+                pseudo_items = rng.standard_gamma(prior, (number, components))
+                totals[part, system] = total.reshape(number, components) + pseudo_items
+        return totals / totals.sum(axis=-1, keepdims=True)
 
-        All systems weigh the same items alike.
-        """
-        step = max(1, int(_AT_ONCE / (self.n_right.size + len(mixture.prior))))
+    def _rates_of_new_item(self, mixtures, rng):
+        """Return the rate of every system at one new item: an observed one, or a pseudo-item."""
+        votes, (size, _, components) = mixtures.way is not None, mixtures.weight.shape
+        number = self.n_right.shape[1]
+        item = rng.integers(number, size=size)
+        unseen = rng.random(size) < self.concentration / (number + self.concentration)
+        rank = rng.choice(components, size, p=prior_shares(components))
+        chosen = np.empty((size, len(self.n_right)), int)
+        for system, items in enumerate(self.items(votes=votes)):
+            rate = mixtures.rate[:, system]
+            at_item = Items(*(None if array is None else array[item][:, None] for array in items))
+            component = binomial_mixture.allocate(
+                mixtures.weight[:, system],
+                rate,
+                at_item,
+                rng,
+                mixtures.way[:, system] if votes else None,
+            )[:, 0]
+            # The components 0 and 1 are the ends; the rank of all others is that of their rates.
+            inner = 2 + rate[:, 2:].argsort(axis=1)
+            ranked = np.column_stack([np.zeros(size, int), np.ones(size, int), inner])
+            chosen[:, system] = np.where(unseen, ranked[np.arange(size), rank], component)
+        chosen = chosen[..., None]
+        way = np.take_along_axis(mixtures.way, chosen, axis=-1) if votes else 0
+        rate = np.take_along_axis(mixtures.rate, chosen, axis=-1)
+        return Rates(rate, np.ones(rate.shape), WRONG if votes else (), way)
+
+    def _joint_values(self, measures, size, rng, votes):
+        """Draw measures (S, K) of all systems by the joint Bayesian bootstrap of observed rates."""
+        with np.errstate(invalid="ignore"):
+            rate = self.n_right / self.n_attempts  # (K, I), NaN without attempts
+        step = max(1, int(_AT_ONCE / rate.size))
         sizes = np.diff([*range(0, size, step), size])
-        return np.concatenate([self._bootstrap_at_once(mixture, n, rng) for n in sizes])
+        parts = [self._joint_values_at_once(measures, rate, part, rng, votes) for part in sizes]
+        return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
-    def _bootstrap_at_once(self, mixture, size, rng):
-        weights = self._item_weights(size, rng)
-        prior = self.concentration * mixture.prior
-        shares = np.empty((size, len(self.n_right), len(prior)))
-        for system, patterns in enumerate(self.patterns(mixture)):
-            unique, index, count = np.unique(
-                patterns, axis=0, return_inverse=True, return_counts=True
-            )
-            # Each system has pseudo-items of its own: what was not seen is not alike in all.
-            pseudo_items = rng.gamma(prior, size=(size, len(prior)))
-            ordered = weights[:, np.argsort(index.ravel(), kind="stable")]
-            of_pattern = np.add.reduceat(ordered, np.cumsum(count) - count, axis=1)
-            shares[:, system] = mixture.most_likely_shares(unique, of_pattern, pseudo_items)
-        return shares
+    def _joint_values_at_once(self, measures, rate, size, rng, votes):
+        (systems, items), half = rate.shape, self.concentration / 2
+        pseudo = bayesian_bootstrap.draw_disagreement(systems, np.ones(items), half, size, rng)
+        ends = np.broadcast_to([0.0, 1.0], (size, systems, 2))
+        seen = np.where(np.isnan(rate), np.nanmean(rate, axis=1, keepdims=True), rate)
+        support = [np.broadcast_to(seen, (size, *seen.shape)), pseudo.scores(rate, 0.0, 1.0), ends]
+        weight = [self._item_weights(size, rng), pseudo.weight, rng.standard_gamma(half, (size, 2))]
+        weight = np.concatenate(weight, axis=-1)[:, None]
+        way = 0
+        if votes:  # the likeliest way of each item
+            of_item = np.array([each.log_way.argmax(axis=1) for each in self.items(votes=True)])
+            at_pseudo = of_item[:, pseudo.item].swapaxes(0, 1)
+            of_item = np.broadcast_to(of_item, (size, *of_item.shape))
+            way = np.concatenate([of_item, at_pseudo, np.zeros(ends.shape, int)], axis=-1)
+        rates = Rates(
+            np.concatenate(support, axis=-1),
+            weight / weight.sum(axis=-1, keepdims=True),
+            WRONG if votes else (),
+            way,
+        )
+        return [measure(rates) for measure in measures]
 
     def _item_weights(self, size, rng):
         """Weigh the items (S, I), all of a group alike."""
@@ -558,10 +615,10 @@ class RepeatedItems(Posterior):
         A function of the rates that is not of the package is taken of the shares of right answers.
         """
         self.check_reach(measure, of)
-        form, patterns = getattr(measure, "form", None), self.patterns(self.mixture([measure]))
-        by_system = []
-        for right, number, *wrong in (np.rint(rows).astype(int).T for rows in patterns):
-            answers = ItemAnswers(right, number, np.transpose(wrong) if wrong else None)
+        form, by_system = getattr(measure, "form", None), []
+        for system, (right, number) in enumerate(zip(self.n_right, self.n_attempts, strict=True)):
+            wrong = _wrong_counts(self.answer[system]) if self.counts_votes([measure]) else None
+            answers = ItemAnswers(right.astype(int), number.astype(int), wrong)
             if isinstance(form, Repeated) and form.of_sample is not None:
                 by_system.append(form.of_sample(answers))
             else:
@@ -569,14 +626,31 @@ class RepeatedItems(Posterior):
         return np.reshape(by_system, self.template.shape)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, M) of the shares of the rates, of one system."""
+        """Return draws of the shares and rates of the components, and of mu and rho, of one system."""
         if len(self.n_right) > 1:
             todo = "select one: evidence.sel(classifier=...)"
             raise fail("the model takes one system", self.names, "one", todo)
         if self.reach < 2:
             raise _shares_unknown(self.reach)
-        shares = self.draw_shares(RATES_ONLY, "parameter", size, rng)
-        return {"share": shares.reshape(size, *self.template.shape, len(SUPPORT))}
+        drawn, shape = self.mixtures(size, rng), (size, *self.template.shape)
+        return {
+            "share": drawn.weight.reshape(*shape, -1),
+            "rate": drawn.rate[..., 2:].reshape(*shape, -1),
+            "mu": drawn.mu.reshape(shape),
+            "rho": drawn.rho.reshape(shape),
+        }
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log density of the variables of one system, up to a constant."""
+        mu, rho = np.squeeze(variables["mu"]), np.squeeze(variables["rho"])
+        inner, share = np.squeeze(variables["rate"]), np.squeeze(variables["share"])
+        density = stats.beta(0.5, 0.5).logpdf(mu) + stats.beta(0.25, 1).logpdf(rho)
+        density += stats.beta(*binomial_mixture.log_base(mu, rho)).logpdf(inner).sum()
+        density += stats.dirichlet(self.prior(votes=False)).logpdf(share / share.sum())
+        rate = np.concatenate([[0.0, 1.0], inner])
+        right, number = self.n_right[0][:, None], self.n_attempts[0][:, None]
+        parts = np.log(share) + stats.binom(number, rate).logpmf(right)
+        return density + logsumexp(parts, axis=1).sum()
 
 
 class RepeatedItemsBySlice(SlicedItems):
@@ -669,135 +743,46 @@ def _in_order_of(template, draws, rng):
     return np.take_along_axis(np.sort(draws, axis=0), order, axis=0)
 
 
-class Mixture:
-    """
-    The sorts of items, and what is known of their shares.
-
-    The **pattern** of an item is how many answers are right, how many there are, and how often each
-    wrong answer was given, the most frequent first, where that matters.
-
-    Attributes
-    ----------
-    wrong : tuple of Wrong
-        The ways in which wrong answers are shared, or nothing where they are all the same to us.
-    support : ndarray, shape (M,)
-        The rate of right answers of each sort: rates, each with every way in turn.
-    prior : ndarray, shape (M,)
-        What share of the items each has a priori.
-    """
-
-    def __init__(self, wrong: tuple[Wrong, ...] = ()):
-        self.wrong, ways = wrong, max(len(wrong), 1)
-        self._steps = _STEPS_WRONG if wrong else _STEPS
-        shares = np.full(len(SUPPORT), (1 - 2 * _EXTREME) / (len(SUPPORT) - 2))
-        shares[[0, -1]] = _EXTREME
-        self.support, self.prior = np.repeat(SUPPORT, ways), np.repeat(shares / ways, ways)
-
-    def patterns(
-        self, n_right: np.ndarray, n_attempts: np.ndarray, answer: np.ndarray | None
-    ) -> np.ndarray:
-        """
-        Return the pattern of every item, (I, 2 + T).
-
-        Parameters
-        ----------
-        n_right, n_attempts : ndarray, shape (I,)
-        answer : ndarray, shape (I, T), or None
-        """
-        if not self.wrong or answer is None:
-            return np.stack([n_right, n_attempts], 1)
-        counts = [(answer == code).sum(1) for code in range(1, int(np.nanmax(answer)) + 1)]
-        return np.stack([n_right, n_attempts, *-np.sort(-np.array(counts), axis=0)], 1)
-
-    def likelihood(self, patterns: np.ndarray) -> np.ndarray:
-        """Return the likelihood (D, M) of patterns, of each up to a factor."""
-        right, attempts = patterns[:, 0, None], patterns[:, 1, None]
-        rate = _exp_scaled(xlogy(right, SUPPORT) + xlog1py(attempts - right, -SUPPORT))
-        if not self.wrong:
-            return rate
-        counts = patterns[:, 2:].astype(int)
-        pattern_likelihood = _exp_scaled(np.stack([wrong.alike(counts) for wrong in self.wrong], 1))
-        return (rate[:, :, None] * pattern_likelihood[:, None]).reshape(len(patterns), -1)
-
-    def gibbs_shares(
-        self,
-        patterns: Sequence[np.ndarray],
-        prior: np.ndarray,
-        size: int,
-        rng: np.random.Generator,
-        *,
-        finite: bool,
-        chains: int | None = None,
-    ) -> np.ndarray:
-        """
-        Draw the shares (size, K, M) of several sets of items by Gibbs sampling, all at once.
-
-        Parameters
-        ----------
-        patterns : sequence of K ndarrays, shape (I, 2 + T)
-        prior : ndarray, shape (M,)
-            Pseudo-items of every sort.
-        size : int
-        rng : numpy.random.Generator
-        finite : bool
-            Whether the shares are those of the items at hand, or of all items like these.
-        chains : int, optional
-            By default a tenth of the draws, and a hundred at least where there are as many draws.
-        """
-        if chains is None:
-            chains = max(min(size, _FEWEST_CHAINS), -(-size // _DRAWS_OF_CHAIN))
-        sets = [np.unique(rows, axis=0, return_counts=True) for rows in patterns]
-        width = max(len(count) for _, count in sets)
-        counts = np.zeros((len(sets), width), int)
-        likelihood = np.ones((*counts.shape, len(prior)))
-        for system, (unique, count) in enumerate(sets):
-            counts[system, : len(count)] = count
-            likelihood[system, : len(count)] = self.likelihood(unique)
-        shares = gibbs.mixture_weights(
-            likelihood, counts, prior, size, rng,
-            burn=_SWEEPS - 1, chains=chains, thin=_THIN, neighbours=self._neighbours, moves=_MOVES,
-        )  # fmt: skip
-        if not finite:
-            return shares
-        return gibbs.allocations(shares, likelihood, counts, rng) / counts.sum(1, keepdims=True)
-
-    def _neighbours(self, sort, rng):
-        """
-        Draw a neighbour of each sort: the next rate, up or down, or another way to be wrong.
-
-        A sort at the end of the rates, where there is no next one, is returned itself.
-        """
-        ways = max(len(self.wrong), 1)
-        other = sort + ways * rng.choice([-1, 1], sort.shape)
-        other = np.where((other < 0) | (other >= len(self.support)), sort, other)
-        if ways == 1:
-            return other
-        other_way = sort - sort % ways + (sort + rng.integers(1, ways, sort.shape)) % ways
-        return np.where(rng.random(sort.shape) < 0.5, other, other_way)
-
-    def most_likely_shares(
-        self, patterns: np.ndarray, weights: np.ndarray, pseudo_items: np.ndarray
-    ) -> np.ndarray:
-        """
-        Return the most likely shares (S, M) by EM, in single precision.
-
-        Parameters
-        ----------
-        patterns : ndarray, shape (D, 2 + T)
-        weights : ndarray, shape (S, D)
-            Of every pattern.
-        pseudo_items : ndarray, shape (S, M)
-            Of every sort.
-        """
-        likelihood = self.likelihood(patterns)
-        likelihood = (likelihood / likelihood.max(1, keepdims=True)).astype(np.float32)
-        likelihood[likelihood < _LEAST_LIKELIHOOD] = 0
-        pseudo_items = np.maximum(pseudo_items, _LEAST_ITEMS)
-        return em.mixture_weights(likelihood, weights, pseudo_items, steps=self._steps)
+def prior_shares(components: int) -> np.ndarray:
+    """Return the prior share of items of every component: the rates 0, 1, and all others alike."""
+    shares = np.full(components, (1 - 2 * END) / (components - 2))
+    shares[:2] = END
+    return shares
 
 
-def _exp_scaled(logs):
-    return np.exp(logs - logs.max(1, keepdims=True))
+def equal_items(items: Items) -> Items:
+    """Return the kinds of items that have equal answers, and how many there are of each."""
+    keys = [items.right, items.number]
+    if items.log_way is not None:
+        keys.extend(items.log_way.T)
+    _, first, count = np.unique(
+        np.column_stack(keys), axis=0, return_index=True, return_counts=True
+    )
+    log_way = None if items.log_way is None else items.log_way[first]
+    return Items(items.right[first], items.number[first], count, log_way)
 
 
-RATES_ONLY, RATES_AND_WRONG = Mixture(), Mixture(WRONG)
+def draw_mixtures(
+    sets: Sequence[Items],
+    prior: np.ndarray,
+    size: int,
+    rng: np.random.Generator,
+    *,
+    chains: int = CHAINS,
+) -> Mixtures:
+    """Draw the mixtures (size, K, M) of several sets of items."""
+    chains = min(size, chains)
+    return binomial_mixture.draw(sets, prior, size, rng, burn=BURN, chains=chains, thin=THIN)
+
+
+def _wrong_counts(answer):
+    """Return how often each wrong answer to an item (I, T) was given, the most frequent first."""
+    codes = range(1, int(np.nanmax(answer)) + 1)
+    counts = np.array([(answer == code).sum(axis=1) for code in codes]).reshape(-1, len(answer))
+    return -np.sort(-counts.T, axis=1)
+
+
+def _log_ways(answer):
+    """Return the log probability (I, J) that wrong answers are equal as they are, for each way."""
+    counts = _wrong_counts(answer)
+    return np.stack([wrong.alike(counts) for wrong in WRONG], axis=1)
