@@ -17,7 +17,15 @@ from bayescm.evidence.clusters_and_slices import slice_dims
 from bayescm.measures.attempts import Rates
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import Repeated
-from bayescm.posteriors.repeated_items import Mixture, RepeatedItems, repeated_items
+from bayescm.inference import binomial_mixture
+from bayescm.inference.binomial_mixture import Mixtures
+from bayescm.posteriors.repeated_items import (
+    WRONG,
+    RepeatedItems,
+    draw_mixtures,
+    equal_items,
+    repeated_items,
+)
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
 
 # Draws of each data set simulated: their width then errs by some 7 %, less than widths differ from
@@ -110,17 +118,15 @@ def plan_attempts(
         raise fail("a plan is of one system", posterior.names, "one", todo)
     (kernel,) = of_variable(measure, posterior.measured_variable)
     rng = np.random.default_rng(check_seed(random_seed))
-    mixture = posterior.mixture([kernel])
+    votes = posterior.counts_votes([kernel])
     default_items = [posterior.n_right.shape[1] * factor for factor in (1, 2, 4)]
     rows = []
     for n_attempts in _numbers("attempts", attempts, _default_attempts(posterior, kernel)):
         for n_items in _numbers("items", items, default_items):
-            shares = posterior.draw_shares(mixture, "parameter", replications, rng)[:, 0]
-            simulated = [
-                _simulate(posterior, mixture, truth, n_items, n_attempts, rng) for truth in shares
-            ]
+            truth = posterior.mixtures(replications, rng, votes=votes)
+            simulated = _simulate(posterior, truth, n_items, n_attempts, rng)
             simulated[0].check_reach(kernel)
-            rates = Rates(mixture.support, _draw_shares(simulated, mixture, of, rng), mixture.wrong)
+            rates = _draw_rates(simulated, of, rng, votes=votes)
             bounds, _ = posterior.empirical(kernel, kernel(rates)).interval_with_error(prob, kind)
             widths = np.diff(bounds)
             row = {"measure": kernel.__name__, "items": n_items, "attempts": n_attempts}
@@ -150,46 +156,58 @@ def _numbers(name, numbers, default):
     return list(dict.fromkeys(int(value) for value in values))
 
 
-def _draw_shares(simulated, mixture, of, rng):
-    """Draw the shares of the sorts of items, (draws, data sets, sorts), all data sets at once."""
-    if simulated[0].group is not None and of == "population":
-        shares = [one.draw_shares(mixture, of, _DRAWS, rng) for one in simulated]
-        return np.concatenate(shares, axis=1)
-    patterns = [one.patterns(mixture)[0] for one in simulated]
-    prior = simulated[0].concentration * mixture.prior
-    finite = of == "finite"
-    return mixture.gibbs_shares(patterns, prior, _DRAWS, rng, finite=finite, chains=_CHAINS)
+def _draw_rates(simulated, of, rng, *, votes):
+    """Draw the rates of all data sets, (draws, data sets, components)."""
+    if simulated[0].group is None or of == "finite":
+        kinds = [equal_items(one.items(votes=votes)[0]) for one in simulated]
+        prior = simulated[0].prior(votes=votes)
+        drawn = draw_mixtures(kinds, prior, _DRAWS, rng, chains=_CHAINS)
+        weight = drawn.share if of == "finite" else drawn.weight
+        return Rates(drawn.rate, weight, WRONG if votes else (), drawn.way if votes else 0)
+    parts = [one.rates(one.mixtures(_DRAWS, rng, votes=votes), of, rng) for one in simulated]
+    support, weight = (
+        np.concatenate([getattr(part, name) for part in parts], axis=1)
+        for name in ("support", "weight")
+    )
+    way: Any = np.concatenate([np.asarray(part.way) for part in parts], axis=1) if votes else 0
+    return Rates(support, weight, parts[0].wrong, way)
 
 
 def _simulate(
     posterior: RepeatedItems,
-    mixture: Mixture,
-    shares: np.ndarray,
+    truth: Mixtures,
     n_items: int,
     n_attempts: int,
     rng: np.random.Generator,
-) -> RepeatedItems:
-    """Return the posterior of simulated answers, of items drawn from the mixture."""
-    if posterior.group is None:
+) -> list[RepeatedItems]:
+    """Return posteriors of simulated answers, a data set from each draw of the mixture."""
+    weight, rate = truth.weight[:, 0], truth.rate[:, 0]
+    way = None if truth.way is None else truth.way[:, 0]
+    simulated = []
+    if posterior.group is not None:
+        (observed,) = posterior.items(votes=way is not None)
+        components = binomial_mixture.allocate(weight, rate, observed, rng, way)
+    for draw in range(len(weight)):
         group = None
-        component = rng.choice(len(shares), n_items, p=shares)
-    else:
-        position, group = _resample_groups(posterior.group, n_items, rng)
-        responsibility = shares * mixture.likelihood(posterior.patterns(mixture)[0][position])
-        edges = np.cumsum(responsibility / responsibility.sum(1, keepdims=True), axis=1)
-        component = (rng.random((n_items, 1)) > edges[:, :-1]).sum(1)
-    right = rng.random((n_items, n_attempts)) < mixture.support[component][:, None]
-    if not mixture.wrong:
-        evidence = from_attempts(right.astype(float), group=group)
-    else:
-        # A wrong answer is the common one with the first probability, else one of the others.
-        wrong = np.array(mixture.wrong)[component % len(mixture.wrong)]
-        p_common, n_others = wrong.T[..., None]
-        other = 2 + np.floor(n_others * rng.random(right.shape))
-        answers = np.where(rng.random(right.shape) < p_common, 1, other)
-        answers = np.where(right, 0, answers)
-        evidence = from_attempts(answers, truth=np.zeros(n_items), group=group)
-    return RepeatedItems(evidence, posterior.concentration)
+        if posterior.group is None:
+            shares = weight[draw] / weight[draw].sum()
+            component = rng.choice(len(shares), n_items, p=shares)
+        else:
+            position, group = _resample_groups(posterior.group, n_items, rng)
+            component = components[draw, position]
+        right = rng.random((n_items, n_attempts)) < rate[draw, component][:, None]
+        if way is None:
+            evidence = from_attempts(right.astype(float), group=group)
+        else:
+            # A wrong answer is the common one with the first probability, else one of the others.
+            wrong = np.array(WRONG)[way[draw, component]]
+            p_common, n_others = wrong.T[..., None]
+            other = 2 + np.floor(n_others * rng.random(right.shape))
+            answers = np.where(rng.random(right.shape) < p_common, 1, other)
+            answers = np.where(right, 0, answers)
+            evidence = from_attempts(answers, truth=np.zeros(n_items), group=group)
+        simulated.append(RepeatedItems(evidence, posterior.concentration))
+    return simulated
 
 
 def _resample_groups(group, n_items, rng):

@@ -23,8 +23,8 @@ equal weights, after the measure has been taken of each.
     the luck of the test examples; ``"fitted"`` is another name for it. Of groups ``theta_group``,
     the matrices of the groups given their counts: `BivariateLogitNormal.draw` and
     `DirichletHierarchy.draw` in ``hierarchical_groups.py``, `NormalMixtureRates.draw` in
-    ``robust_groups.py``. Of items ``share_item``: how many of the items at hand are of each sort,
-    `RepeatedItems.draw_shares`. Of sites `hierarchical_calibration.resample_sites`. Of examples
+    ``robust_groups.py``. Of items ``share_item``: how many of the observed items have each rate,
+    `RepeatedItems.rates`. Of sites `hierarchical_calibration.resample_sites`. Of examples
     partly labelled ``theta_finite``: the labels that are missing are drawn.
 ``"population"``
     All groups, items, sites or data sets that there may be. Of groups ``theta``, the *average

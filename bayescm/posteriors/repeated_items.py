@@ -92,7 +92,7 @@ WRONG = (
 )
 # Chains, sweeps that are left out first, sweeps from one draw of a chain to the next.
 CHAINS, BURN, THIN = 100, 40, 2
-_EFFECTIVE_SHARE = 0.6  # of the draws, as if they were independent
+_EFFECTIVE_SHARE = 0.4  # of the draws, as if they were independent
 _FEW_ATTEMPTS = 4  # fewer hardly identify how rates of two systems at one item depend on each other
 
 

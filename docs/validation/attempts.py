@@ -7,15 +7,24 @@ from math import factorial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from scipy.special import ndtr
 from scipy.stats import beta
 
+from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.attempts import from_attempts
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.attempts import Rates
 from bayescm.measures.catalogue import resolve
-from bayescm.simulation import Experiment
+from bayescm.posteriors.repeated_items import (
+    COMPONENTS,
+    Items,
+    draw_mixtures,
+    equal_items,
+    prior_shares,
+)
+from bayescm.simulation import Experiment, Repeated, Replications, summarize
 
 SIZES = ((30, 8), (164, 10), (500, 3))
 DRAWS = 1000
@@ -97,6 +106,84 @@ def _intervals(evidence, measures):
         for name, values in zip(measures, draws, strict=True):
             intervals[f"{name}, {of}"] = np.quantile(values, [0.025, 0.975])
     return intervals
+
+
+# Up to 1,000 attempts at each item, with rates that are rare, spread out, in a narrow range, all
+# equal, or in lumps at both ends. Data sets are sampled many at a time: the draws of each are those
+# of `bayescm.posteriors.repeated_items`, in fewer chains.
+
+
+class ManySetting(NamedTuple):
+    """Number of items, of attempts at each, and the distribution of their rates of success."""
+
+    items: int
+    attempts: int | str
+    rates: str
+
+
+MANY_RATES: dict[str, Callable[[np.random.Generator, Any], np.ndarray]] = {
+    "beta(1, 99)": lambda rng, size: rng.beta(1, 99, size),
+    "beta(.3, .5)": lambda rng, size: rng.beta(0.3, 0.5, size),
+    "uniform(.2, .4)": lambda rng, size: rng.uniform(0.2, 0.4, size),
+    "all .005": lambda rng, size: np.full(size, 0.005),
+    "lumps 0, 1": lambda rng, size: rng.choice([0.0, 1.0], size),
+}
+UNEQUAL = "10 to 400"
+MANY = {
+    case: ManySetting(items, attempts, rates)
+    for case, (attempts, items, rates) in enumerate(
+        product((2, 10, 200, 1000, UNEQUAL), (10, 30, 164), MANY_RATES), start=1
+    )
+}
+MANY_MEASURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "mean": lambda p: p,
+    "pass_at(10)": lambda p: 1 - (1 - p) ** 10,
+}
+MANY_DRAWS, MANY_CHAINS, AT_ONCE = 400, 20, 25
+
+
+def many_attempts(
+    replications: Replications, items: int, attempts: int | str, rates: str
+) -> pd.DataFrame:
+    """Return the coverage of 95% intervals, equal-tailed and of highest density."""
+    rng, records = replications.generator(), []
+    limit = MANY_RATES[rates](np.random.default_rng(99), 1_000_000)
+    measures = dict(list(MANY_MEASURES.items())[: 1 if attempts == 2 else 2])
+    for start in range(0, replications.number, AT_ONCE):
+        size = (min(AT_ONCE, replications.number - start), items)
+        p = MANY_RATES[rates](rng, size)
+        number = rng.integers(10, 401, size) if attempts == UNEQUAL else np.full(size, attempts)
+        right = rng.binomial(number, p)
+        kinds = [
+            equal_items(Items(row.astype(float), made.astype(float), np.ones(items, int)))
+            for row, made in zip(right, number, strict=True)
+        ]
+        prior = prior_shares(COMPONENTS)
+        drawn = draw_mixtures(kinds, prior, MANY_DRAWS, rng, chains=MANY_CHAINS)
+        for (name, measure), of in product(measures.items(), ("finite", "population")):
+            weight = drawn.share if of == "finite" else drawn.weight
+            draws = Empirical((weight * measure(drawn.rate)).sum(axis=-1))
+            truth = measure(p).mean(axis=1) if of == "finite" else np.full(size[0], measure(limit).mean())
+            for kind in ("eti", "hdi"):
+                ends, _ = draws.interval_with_error(0.95, kind)
+                # Exact ends: a rate of 0 or 1 is in the interval that ends there.
+                bounds = zip(ends[..., 0] - 1e-12, ends[..., 1] + 1e-12, truth, strict=True)
+                records.extend(
+                    {
+                        "replication": start + row,
+                        "measure": f"{name}, {of}",
+                        "method": kind,
+                        "truth": value,
+                        "lower": lower,
+                        "upper": upper,
+                        "successes": right[row].sum(),
+                        "failures": (number[row] - right[row]).sum(),
+                    }
+                    for row, (lower, upper, value) in enumerate(bounds)
+                )
+    table = pd.DataFrame(records)
+    totals = table[["successes", "failures"]].mean()
+    return summarize(table).assign(successes=totals["successes"], failures=totals["failures"])
 
 
 # Two systems of equal strength attempt the same items, whose difficulties have a normal copula: the
@@ -254,5 +341,6 @@ EXPERIMENTS = [
         columns=("items", "attempts", "correlation"),
         table="paired",
     ),
+    Repeated("attempts", MANY, many_attempts, table="many"),
     Experiment("attempts", ANSWERS, answers, {"plurality": plurality_intervals}, table="answers"),
 ]

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
-from scipy.special import gammaln, xlogy
+from scipy.special import betaln, gammaln
 from scipy.stats import beta, kstest
 
 import bayescm as bcm
 from bayescm.measures import resolve
-from bayescm.measures.attempts import Rates
-from bayescm.posteriors.repeated_items import RATES_AND_WRONG, RATES_ONLY, SUPPORT
+from bayescm.inference import binomial_mixture
 
 RNG = np.random.default_rng(5)
 RATES = RNG.choice([0, 0.1, 0.8, 1], 60)
@@ -22,11 +21,6 @@ ANSWERS = (RNG.random((60, 8)) < RATES[:, None]).astype(float)
 @pytest.fixture(scope="module")
 def evidence():
     return bcm.from_attempts(ANSWERS)
-
-
-PRIOR = np.full(21, 0.9 / 19)
-PRIOR[[0, -1]] = 0.05
-BOTH = ["population", "finite"]
 
 
 def table(items):
@@ -42,129 +36,174 @@ def drawn(evidence, names, of, size=1000, **keywords):
     return posterior.draw(measures, size, np.random.default_rng(1), of=of)
 
 
-def enumerated(likely, prior):
-    """Return the posterior chance of every way that items may have sorts, and the counts of these.
+# The posterior of few items by brute force: a sum over all ways to divide the items among components,
+# and over a grid of mu and rho. All else is integrated out.
 
-    The chance of the sorts is Dirichlet-multinomial, in which the shares are integrated out.
-    """
-    items, sorts = likely.shape
-    ways = np.array(list(product(range(sorts), repeat=items)))
-    counts = np.zeros((len(ways), sorts))
-    for sort in ways.T:
-        counts[np.arange(len(ways)), sort] += 1
-    log = gammaln(prior + counts).sum(1)
-    chance = np.exp(log - log.max()) * likely[np.arange(items), ways].prod(1)
-    return chance / chance.sum(), counts
+INNER, END = 22, 0.02  # components between 0 and 1, and the prior share of the rates 0 and 1
 
 
-def assert_moments(draws, chance, mean, square):
-    """Check the first two moments of draws within five standard errors."""
-    for power, exact in ((1, chance @ mean), (2, chance @ square)):
-        error = (draws**power).std() / len(draws) ** 0.5
-        assert abs((draws**power).mean() - exact) < 5 * error + 1e-12
+def partitions(items):
+    """Yield all ways to put items into sets."""
+    if not items:
+        yield []
+        return
+    first, *rest = items
+    for smaller in partitions(rest):
+        yield [[first], *smaller]
+        for place, members in enumerate(smaller):
+            yield [*smaller[:place], [first, *members], *smaller[place + 1 :]]
 
 
-def check_enumerated(evidence, values, likely, prior, size=1000):
-    """Check draws of means over items of values of their sorts, of either estimand."""
-    chance, counts = enumerated(likely, prior)
-    items, total = len(likely), len(likely) + prior.sum()
-    of_hand, of_all = (
-        drawn(evidence, values, of, size, concentration=prior.sum())
-        for of in ("finite", "population")
-    )
-    for each, here, everywhere in zip(values.values(), of_hand, of_all, strict=True):
-        at_hand = counts @ each / items
-        assert_moments(here, chance, at_hand, at_hand**2)
-        # Given the sorts the shares are Dirichlet.
-        mean = (prior + counts) @ each / total
-        spread = ((prior + counts) @ each**2 / total - mean**2) / (total + 1)
-        assert_moments(everywhere, chance, mean, spread + mean**2)
+def powers(first, second, k):
+    """Return the mean of (1 - q)^k for beta variables q."""
+    return np.exp(betaln(first, second + k) - betaln(first, second))
+
+
+def brute_force(items, concentration, k):
+    """Return mean and variance of pass@k, of the items (finite) and of all items (population)."""
+    angle, root = np.meshgrid((np.arange(60) + 0.5) / 60 * np.pi / 2, (np.arange(60) + 0.5) / 60)
+    mu, phi = np.sin(angle) ** 2, 1 / root**4 - 1
+    base = 0.5 + mu * phi, 0.5 + (1 - mu) * phi
+    number, logs, moments = len(items), [], []
+    of_inner = concentration * (1 - 2 * END) / INNER
+    for sets in partitions(list(range(number))):
+        for labels in product(("zero", "one", "inner"), repeat=len(sets)):
+            inner = labels.count("inner")
+            if labels.count("zero") > 1 or labels.count("one") > 1:
+                continue
+            log = gammaln(INNER + 1) - gammaln(INNER - inner + 1) + 0 * mu
+            # Parameter of the Dirichlet, items, mean and mean square of the measure of components
+            parts = {"zero": [concentration * END, 0, 0.0, 0.0]}
+            parts["one"] = [concentration * END, 0, 1.0, 1.0]
+            for place, (members, label) in enumerate(zip(sets, labels, strict=True)):
+                right = sum(items[i][0] for i in members)
+                wrong = sum(items[i][1] - items[i][0] for i in members)
+                prior = of_inner if label == "inner" else concentration * END
+                log = log + gammaln(prior + len(members)) - gammaln(prior)
+                if label != "inner":
+                    log = log + (0 if (right if label == "zero" else wrong) == 0 else -np.inf)
+                    parts[label][1] = len(members)
+                    continue
+                first, second = base[0] + right, base[1] + wrong
+                log = log + betaln(first, second) - betaln(*base)
+                none, square = powers(first, second, k), powers(first, second, 2 * k)
+                parts[place] = [of_inner, len(members), 1 - none, 1 - 2 * none + square]
+            logs.append(log)
+            none, square = powers(*base, k), powers(*base, 2 * k)
+            empty = [of_inner, 0, 1 - none, 1 - 2 * none + square]
+            moments.append(of_components([*parts.values(), *[empty] * (INNER - inner)], number))
+    weight = np.exp(np.array(logs) - np.max(logs))
+    weight /= weight.sum()
+    mean, square = ((weight[:, None] * np.array(m)).sum((0, 2, 3)) for m in zip(*moments, strict=True))
+    return mean, square - mean**2
+
+
+def of_components(parts, number):
+    """Return the first two moments, both of the items and of all items, given the components."""
+    prior, count, mean, square = zip(*parts, strict=True)
+    spread = [b - a**2 for a, b in zip(mean, square, strict=True)]
+    shares = [n / number for n in count]
+    at_hand = sum(n * m for n, m in zip(shares, mean, strict=True))
+    at_hand_square = at_hand**2 + sum(n**2 * v for n, v in zip(shares, spread, strict=True))
+    weights = [p + n for p, n in zip(prior, count, strict=True)]
+    total = sum(weights)
+    first = sum(w * m for w, m in zip(weights, mean, strict=True))
+    second = first**2
+    second = second + sum(w**2 * v + w * s for w, v, s in zip(weights, spread, square, strict=True))
+    whole = np.zeros((60, 60))
+    firsts = np.array([at_hand + whole, first / total + whole])
+    return firsts, np.array([at_hand_square + whole, second / (total * (total + 1)) + whole])
 
 
 @pytest.mark.parametrize(
     ("items", "concentration"),
     [
         ([(1, 4)], 1.0),
-        ([(5, 5)] * 3, 1.0),
-        ([(0, 2), (3, 3), (1, 6)], 1.0),
-        ([(2, 2), (0, 7), (0, 7)], 6.0),
+        ([(0, 5)] * 3, 1.0),
+        ([(0, 2), (3, 3), (1, 600)], 1.0),
+        pytest.param([(2, 2), (0, 70), (0, 7), (3, 1000)], 6.0, marks=pytest.mark.long),
     ],
 )
 def test_few_items_have_the_posterior_of_the_model(items, concentration):
-    likely = np.array([SUPPORT**x * (1 - SUPPORT) ** (n - x) for x, n in items])
-    values = {"mean": SUPPORT, "pass_at(2)": 1 - (1 - SUPPORT) ** 2, "pass_all(2)": SUPPORT**2}
-    check_enumerated(bcm.from_attempts(table(items)), values, likely, concentration * PRIOR)
+    evidence = bcm.from_attempts(table(items))
+    kernels = {"mean": 1, "pass_at(2)": 2}
+    for of, place in (("finite", 0), ("population", 1)):
+        # One attempt at some items suffices for these draws, which are about the model alone.
+        posterior = bcm.posteriors.repeated_items(evidence, concentration=concentration)
+        drawn = posterior.mixtures(6000, np.random.default_rng(3))
+        rates = posterior.rates(drawn, of, np.random.default_rng(4))
+        for name, k in kernels.items():
+            mean, variance = brute_force(items, concentration, k)
+            draws = resolve(name)(rates)[:, 0]
+            sd = variance[place] ** 0.5
+            # Six standard errors of a mean of 2,400 independent draws or more
+            assert abs(draws.mean() - mean[place]) < 6 * sd / 2400**0.5
+            assert draws.std() == pytest.approx(sd, rel=0.1)
+
+
+def of_prior(rng, items, attempts):
+    """Return right answers to items with rates from the prior, and the mean rate of the population."""
+    prior = np.r_[END, END, np.full(INNER, (1 - 2 * END) / INNER)]
+    mu, rho = np.sin(rng.uniform(0, np.pi / 2)) ** 2, max(rng.random() ** 4, 1e-7)
+    phi = 1 / rho - 1
+    rate = np.r_[0, 1, rng.beta(0.5 + mu * phi, 0.5 + (1 - mu) * phi, INNER)]
+    weight = rng.dirichlet(prior)
+    right = rng.binomial(attempts, rate[rng.choice(len(rate), items, p=weight)])
+    return right, weight @ rate, mu, rho
 
 
 @pytest.mark.long
-def test_few_items_have_the_posterior_of_the_model_of_votes():
-    evidence = bcm.from_attempts(np.array([[0, 0, 1, 2, 3], [1, 1, 1, 2, 0]]), truth=np.zeros(2))
-    posterior, votes = bcm.posteriors.repeated_items(evidence), resolve("majority_at(3)")
-    likely = RATES_AND_WRONG.likelihood(posterior.patterns(RATES_AND_WRONG)[0])
-    sorts = np.eye(len(RATES_AND_WRONG.support))
-    rates = Rates(RATES_AND_WRONG.support, sorts, RATES_AND_WRONG.wrong)
-    values = {"majority_at(3)": votes(rates)}
-    check_enumerated(evidence, values, likely, RATES_AND_WRONG.prior, size=500)
+def test_draws_are_calibrated():
+    """Simulation-based calibration (Talts et al. 2018): ranks of true values are uniform."""
+    rng, number = np.random.default_rng(1), np.array([3, 5, 8, 200, 2, 4, 60, 9, 10, 2, 40, 6.0])
+    truths, kinds = [], []
+    for _ in range(300):
+        right, *truth = of_prior(rng, 12, number.astype(int))
+        truths.append(truth)
+        kinds.append(binomial_mixture.Items(right.astype(float), number, np.ones(12, int)))
+    prior = np.r_[END, END, np.full(INNER, (1 - 2 * END) / INNER)]
+    drawn = binomial_mixture.draw(kinds, prior, 100, rng, burn=100, chains=10, thin=10)
+    variables = [(drawn.weight * drawn.rate).sum(-1), drawn.mu, drawn.rho]
+    for draws, truth in zip(variables, np.transpose(truths), strict=True):
+        ranks = (draws < truth).mean(0) + (draws == truth).mean(0) * rng.random(300)
+        assert kstest(ranks, "uniform").pvalue > 1e-3
 
 
-def urn(items, chains, sweeps):
-    """Draw sorts item by item, the shares integrated out (a Polya urn), one draw of each chain."""
-    rng, row = np.random.default_rng(0), np.arange(chains)
-    likely = np.array([SUPPORT**x * (1 - SUPPORT) ** (n - x) for x, n in items])
-    own = np.array([rng.choice(21, chains, p=each / each.sum()) for each in likely])
-    counts = np.zeros((chains, 21))
-    np.add.at(counts, (np.tile(row, (len(items), 1)), own), 1)
-    for _ in range(sweeps):
-        for place, each in enumerate(likely):
-            counts[row, own[place]] -= 1
-            edges = ((PRIOR + counts) * each).cumsum(1)
-            own[place] = (edges < rng.random((chains, 1)) * edges[:, -1:]).sum(1)
-            counts[row, own[place]] += 1
-    shares = rng.standard_gamma(PRIOR + counts)
-    return {"population": shares / shares.sum(1, keepdims=True), "finite": counts / len(items)}
-
-
-# Two samples of one distribution, of 1,000 draws each, are further apart than this once in 10,000
-# times (Kolmogorov).
-FAR = 2.23 * (2 / 1000) ** 0.5
-
-
-def distance(first, second):
-    """Return the largest distance between two empirical distributions."""
-    at = np.sort(np.concatenate([first, second]))
-    below = [np.searchsorted(np.sort(each), at + 1e-9) / len(each) for each in (first, second)]
-    return np.abs(below[0] - below[1]).max()
+# Many attempts
 
 
 @pytest.mark.parametrize(
-    "items",
-    [
-        [(0, 2), (4, 4), (1, 6), (3, 5), (0, 8), (2, 3), (7, 8), (5, 5), (1, 2), (0, 6)],
-        pytest.param(
-            [(0, 4)] * 14 + [(1, 4)] * 6 + [(3, 4)] * 5 + [(4, 4)] * 8, marks=pytest.mark.long
-        ),
-    ],
-    ids=["unequal", "many"],
+    ("right", "attempts"), [([1, 2] * 5, 200), ([3, 4, 4, 6, 2, 5], 500), ([996, 998, 999] * 4, 1000)]
 )
-def test_draws_are_those_of_another_sampler(items):
-    wanted = urn(items, 1000, 80)
-    names = ["mean", "pass_at(3)", "pass_all(3)", "majority_at(3)"]
-    for of in BOTH:
-        rates = Rates(SUPPORT, wanted[of])
-        for name, draws in zip(
-            names, drawn(bcm.from_attempts(table(items)), names, of), strict=True
-        ):
-            assert distance(draws, resolve(name)(rates)) < FAR, (name, of)
+def test_the_mean_of_observed_items_is_as_uncertain_as_counting_makes_it(right, attempts):
+    evidence = bcm.from_attempts(table([(x, attempts) for x in right]))
+    drawn = bcm.distribution(evidence, "mean", of="finite")
+    p, total = np.mean(right) / attempts, attempts * len(right)
+    assert drawn.sd().item() == pytest.approx((p * (1 - p) / total) ** 0.5, rel=0.12)
+    assert drawn.mean().item() == pytest.approx(p, abs=0.5 * drawn.sd().item())
 
 
-def test_the_bootstrap_is_not_the_posterior_of_few_items():
-    """The negative control of the distances above."""
-    items = [(0, 5)] * 5
-    posterior = bcm.posteriors.repeated_items(bcm.from_attempts(table(items)))
-    shares = posterior.bootstrap(RATES_ONLY, 4000, np.random.default_rng(0))[:, 0]
-    passed = resolve("pass_at(3)")
-    exact = passed(Rates(SUPPORT, urn(items, 4000, 40)["population"]))
-    assert distance(passed(Rates(SUPPORT, shares)), exact) > 1.3 * FAR
+def test_rare_successes_of_all_items_do_not_make_others_frequent():
+    evidence = bcm.from_attempts(table([(1, 200)] * 10))
+    lower, upper = bcm.interval(evidence, "mean").values
+    assert lower < 0.005 < upper < 0.06
+    # Items that are never or always solved are lumps, of which an unseen one may be at either end.
+    lumps = bcm.interval(bcm.from_attempts(table([(0, 200)] * 8 + [(200, 200)] * 2)), "mean")
+    assert lumps.values[0] < 0.06
+    assert lumps.values[1] > 0.4
+
+
+def test_observed_items_with_unequal_attempts():
+    rng = np.random.default_rng(8)
+    number = np.r_[rng.integers(2, 1000, 30), 1]
+    rates = rng.uniform(0.2, 0.4, len(number))
+    right = rng.binomial(number, rates)
+    evidence = bcm.from_attempts(table(list(zip(right.tolist(), number.tolist(), strict=True))))
+    means = bcm.distribution(evidence, ["mean", "pass@2"], of="finite", draws=1500).mean()
+    assert means.sel(measure="mean").item() == pytest.approx(rates.mean(), abs=0.02)
+    assert means.sel(measure="pass@2").item() == pytest.approx(
+        np.mean(1 - (1 - rates) ** 2), abs=0.03
+    )
 
 
 @pytest.mark.long
@@ -208,15 +247,31 @@ def test_a_fit_knows_that_answers_are_whole(evidence):
 
 
 @pytest.mark.long
-def test_the_model_has_the_density_of_the_mixture():
-    items = [(0, 2), (4, 4), (1, 6)]
+@pytest.mark.parametrize("concentration", [1.0, 2.5])
+def test_model_and_direct_posterior_have_the_same_density(concentration):
+    items = [(0, 2), (4, 4), (1, 6), (3, 700)]
     evidence = bcm.from_attempts(table(items))
-    model = remove_value_transforms(bcm.models.repeated_items(evidence, concentration=2.0))
+    asked = {"concentration": concentration}
+    model = remove_value_transforms(bcm.models.repeated_items(evidence, **asked))
     logp = model.compile_logp(jacobian=False, mode=Mode("py", None))
-    likely = np.array([SUPPORT**x * (1 - SUPPORT) ** (n - x) for x, n in items])
-    share = np.random.default_rng(1).dirichlet(np.ones(21), 6)
-    density = np.log(share @ likely.T).sum(1) + xlogy(2 * PRIOR - 1, share).sum(1)
-    assert np.ptp([logp({"share": row}) for row in share] - density) < 1e-6
+    posterior = bcm.posteriors.repeated_items(evidence, **asked)
+    rng = np.random.default_rng(1)
+    points = [
+        {"mu": mu, "rho": rho, "rate": rng.random(22), "share": rng.dirichlet(np.ones(24))}
+        for mu, rho in rng.uniform(0.02, 0.98, (6, 2))
+    ]
+    constant = [logp(point) - posterior.log_density(point) for point in points]
+    assert np.ptp(constant) < 1e-6
+    # The other prior is another density.
+    other = bcm.posteriors.repeated_items(evidence, concentration=4.0)
+    assert np.ptp([logp(point) - other.log_density(point) for point in points]) > 0.1
+    drawn = posterior.variables(3, rng)
+    assert {name: values.shape[1:] for name, values in drawn.items()} == {
+        "share": (24,),
+        "rate": (22,),
+        "mu": (),
+        "rho": (),
+    }
 
 
 @pytest.mark.long
@@ -278,7 +333,7 @@ def test_more_answers_than_there_are_is_refused(evidence):
 
 def test_a_fit_has_the_shares_of_all_rates(evidence):
     found = bcm.posteriors.repeated_items(evidence).variables(50, np.random.default_rng(0))["share"]
-    assert found.shape == (50, 21)
+    assert found.shape == (50, 24)
     np.testing.assert_allclose(found.sum(1), 1)
 
 
