@@ -32,7 +32,8 @@ Not conjugate. The direct posterior samples by Gibbs sampling.
 The direct posterior alone supports two things that are not in the model. Several systems on the
 same items: each system has its own posterior, and their draws are put into the order of a joint
 Bayesian bootstrap of the items. Items in groups, such as questions about one text: whole groups are
-weighted by the Bayesian bootstrap.
+weighted by the weighted likelihood bootstrap
+(Newton & Raftery 1994).
 
 If the answers themselves are known (``answer`` in addition to ``correct``), the direct posterior
 uses them for ``majority_at(k)``, the chance that the plurality of k answers is right. Each of 48
@@ -55,6 +56,10 @@ doi:10.1111/j.2517-6161.1994.tb01985.x
 
 Ishwaran, H. & Zarepour, M. (2002). Exact and approximate sum representations for the Dirichlet
 process. Canadian Journal of Statistics 30, 269-283. doi:10.2307/3315951
+
+Newton, M. A. & Raftery, A. E. (1994). Approximate Bayesian inference with the weighted likelihood
+bootstrap. Journal of the Royal Statistical Society B 56, 3-48.
+doi:10.1111/j.2517-6161.1994.tb01956.x
 """
 
 import numpy as np

@@ -13,18 +13,18 @@ Item i has :math:`x_i` right answers of :math:`n_i`, with a rate that is one of 
 With small :math:`a_m` and many components this is a Dirichlet process mixture (Ishwaran & Zarepour
 2002). The rates of the components are continuous, so that any number of attempts is described. The
 population of rates is learned: :math:`\mu \sim \mathrm{Beta}(1/2, 1/2)` is where rates are, and
-:math:`\phi = 1 / \rho - 1` with :math:`\rho \sim \mathrm{Beta}(1/4, 1)` how much alike they are, so
-that the rates of components without items are like the observed ones. At :math:`\phi = 0` a rate has
-Jeffreys' prior.
+:math:`\phi = 1 / \rho - 1` with :math:`\rho \sim \mathrm{Beta}(1/4, 1)` how much alike they are.
+The rates of components without items are thus like the observed ones. At :math:`\phi = 0` a rate
+has Jeffreys' prior.
 
-A sweep draws, with :math:`N_m` items, :math:`X_m` right and :math:`F_m` wrong answers of component m,
+Component m has :math:`N_m` items, :math:`X_m` right and :math:`F_m` wrong answers. A sweep draws
 
 1. the component of each item, with probabilities in proportion to :math:`w_m q_m^{x_i} (1 -
    q_m)^{n_i - x_i}`;
 2. whether a component takes all items of the rate 0 (or 1) and gives it its own, w and q integrated
    out: a lump of items hardly ever moves one by one;
-3. :math:`\mu` and :math:`\rho` by random walk Metropolis steps, q integrated out: their likelihood is
-   beta-binomial;
+3. :math:`\mu` and :math:`\rho` by random walk Metropolis steps, q integrated out: their likelihood
+   is beta-binomial;
 4. :math:`q_m \sim \mathrm{Beta}(\tfrac12 + \mu \phi + X_m, \tfrac12 + (1 - \mu) \phi + F_m)` and
    :math:`w \sim \mathrm{Dirichlet}(a + N)`.
 
@@ -42,7 +42,8 @@ process. Canadian Journal of Statistics 30, 269-283. doi:10.2307/3315951
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betaln, gammaln
@@ -72,7 +73,7 @@ class Items(NamedTuple):
     right: np.ndarray
     number: np.ndarray
     count: np.ndarray
-    log_way: np.ndarray | None = None
+    log_way: Any = None
 
 
 class Mixtures(NamedTuple):
@@ -95,10 +96,10 @@ class Mixtures(NamedTuple):
     share: np.ndarray
     mu: np.ndarray
     rho: np.ndarray
-    way: np.ndarray | None = None
+    way: Any = None
 
 
-def log_base(mu: np.ndarray, rho: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def base(mu: np.ndarray, rho: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the parameters of the beta distribution of the rates of components."""
     phi = 1 / rho - 1
     return 0.5 + mu * phi, 0.5 + (1 - mu) * phi
@@ -154,9 +155,7 @@ def draw(
         if sweep >= burn and (sweep - burn) % thin == 0:
             states.append(sampler.state())
     fields = zip(*states, strict=True)
-    return Mixtures(
-        *(None if each[0] is None else np.concatenate(each)[:size] for each in fields)
-    )
+    return Mixtures(*(None if each[0] is None else np.concatenate(each)[:size] for each in fields))
 
 
 def allocate(
@@ -176,11 +175,12 @@ def allocate(
         Of shape (D,), or (S, D) if each draw has its own items; ``count`` is not used.
     rng : numpy.random.Generator
     """
-    arrays = [None if array is None else array.T for array in (weight, rate, way)]  # (M, S)
+    arrays: list[Any] = [None if array is None else array.T for array in (weight, rate, way)]
     own = items.right.ndim == 2
     if own:
         arrays = [None if array is None else array[..., None] for array in arrays]
-    mass = _mass(*arrays[:2], items.right, items.number, arrays[2], items.log_way)
+    weights, rates, ways = arrays  # (M, S)
+    mass = _mass(weights, rates, items.right, items.number, ways, items.log_way)
     component = _categorical(mass, rng)
     return component[:, 0] if own else component
 
@@ -194,7 +194,7 @@ class _Sampler:
         singles, bulk = zip(*(_split(items) for items in sets), strict=True)
         self.single, self.bulk = _padded(singles), _padded(bulk)
         self.total = np.array([items.count.sum() for items in sets])[:, None]
-        # Each chain begins with a draw of mu and rho from their prior, and rates all over the range.
+        # Each chain begins with mu and rho from their prior, and rates all over the range.
         self.angle = rng.uniform(0, _HALF_CIRCLE, self.lead)  # mu = sin^2(angle)
         self.root = rng.uniform(0, 1, self.lead)  # rho = root^4
         rank = (np.arange(self.components)[:, None, None] + rng.random((1, *self.lead))) / (
@@ -204,7 +204,7 @@ class _Sampler:
         self.rate[0], self.rate[1] = 0, 1
         self.weight = np.full(self.rate.shape, 1 / self.components)
         self.ways = 0 if sets[0].log_way is None else sets[0].log_way.shape[1]
-        self.way = rng.integers(0, self.ways, self.rate.shape) if self.ways else None
+        self.way: Any = rng.integers(0, self.ways, self.rate.shape) if self.ways else None
 
     def state(self):
         """Return the draw as `Mixtures` have it, the chains first."""
@@ -229,7 +229,7 @@ class _Sampler:
             self._exchange(0, self.right, self.wrong)
             self._exchange(1, self.wrong, self.right)
         self._draw_population()
-        first, second = log_base(self.mu, self.rho)
+        first, second = base(self.mu, self.rho)
         inner = self.rng.beta(first + self.right[2:], second + self.wrong[2:])
         self.rate = np.concatenate([self.rate[:2], inner.clip(_LEAST, 1 - _LEAST)])
         gammas = self.rng.standard_gamma(self.prior[:, None, None] + self.number)
@@ -240,7 +240,7 @@ class _Sampler:
         shape = self.rate.shape
         sums = np.zeros((3 + self.ways, *shape))
         if self.single.right.shape[1]:
-            mass = _mass(self.weight, self.rate, *self.single[:2], self.way, self.single.log_way)
+            mass = self._mass_of(self.single)
             component = _categorical(mass, self.rng)
             cell = component * np.prod(self.lead) + np.arange(np.prod(self.lead)).reshape(
                 *self.lead, 1
@@ -249,7 +249,7 @@ class _Sampler:
                 value = np.broadcast_to(value[:, None], cell.shape)
                 total += np.bincount(cell.ravel(), value.ravel(), total.size).reshape(shape)
         if self.bulk.right.shape[1]:
-            mass = _mass(self.weight, self.rate, *self.bulk[:2], self.way, self.bulk.log_way)
+            mass = self._mass_of(self.bulk)
             mass = np.moveaxis(mass.astype(float), 0, -1)
             probability = mass / mass.sum(axis=-1, keepdims=True)
             number = self.rng.multinomial(self.bulk.count[:, None], probability)  # (K, S, D, M)
@@ -257,6 +257,10 @@ class _Sampler:
                 each = value / np.maximum(self.bulk.count, 1)
                 total += np.einsum("ksdm,kd->mks", number, each)
         self.number, self.right, self.wrong, *self.log_ways = sums
+
+    def _mass_of(self, items):
+        right, number, log_way = items.right, items.number, items.log_way
+        return _mass(self.weight, self.rate, right, number, self.way, log_way)
 
     def _values(self, items):
         """Return the sums over the items of each kind: items, right, wrong, log of the ways."""
@@ -274,7 +278,7 @@ class _Sampler:
 
     def _exchange(self, end, never, answers):
         """
-        Exchange the items of an end with those of a component that has none of its answers (step 2).
+        Exchange the items of an end with those of a component that could be there (step 2).
 
         ``never`` are the answers that items of the end do not have, and ``answers`` the others.
         """
@@ -284,7 +288,7 @@ class _Sampler:
         number, other_number = self.number[end].copy(), self.number[here]
         total, other_total = answers[end].copy(), answers[here]
         prior, other_prior = self.prior[end], self.prior[2]
-        first, second = log_base(self.mu, self.rho)
+        first, second = base(self.mu, self.rho)
         if end == 1:
             first, second = second, first
         ratio = gammaln(prior + other_number) - gammaln(prior + number)
@@ -313,7 +317,7 @@ class _Sampler:
             current = np.where(accepted, proposed, current)
 
     def _log_likelihood(self, angle, root):
-        first, second = log_base(np.sin(angle) ** 2, np.clip(root**4, _ALIKE, 1))
+        first, second = base(np.sin(angle) ** 2, np.clip(root**4, _ALIKE, 1))
         with_items = betaln(first + self.right[2:], second + self.wrong[2:])
         return (with_items - betaln(first, second)).sum(axis=0)
 
@@ -327,7 +331,8 @@ def _split(items):
 
 
 def _rows(items, rows):
-    return Items(*(None if array is None else array[rows] for array in items))
+    arrays: list[Any] = [None if array is None else array[rows] for array in items]
+    return Items(*arrays)
 
 
 def _padded(sets):
@@ -372,7 +377,7 @@ def _mass(weight, rate, right, number, way, log_way):
 
 def _categorical(mass, rng):
     """Draw a component in proportion to masses (M, ...), which are overwritten."""
-    for below, here in zip(mass[:-1], mass[1:], strict=True):
+    for below, here in pairwise(mass):
         here += below
     uniform = rng.random(mass.shape[1:], mass.dtype)
     return (mass[:-1] <= uniform * mass[-1]).sum(axis=0)

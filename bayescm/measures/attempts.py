@@ -97,7 +97,7 @@ class Rates:
     support: np.ndarray
     weight: np.ndarray
     wrong: tuple[Wrong, ...] = ()
-    way: np.ndarray | int = 0
+    way: Any = 0
 
     def mean(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Return the mean over the items of a function of their rates, (...)."""

@@ -14,11 +14,11 @@ import xarray as xr
 
 from bayescm.evidence.attempts import from_attempts
 from bayescm.evidence.clusters_and_slices import slice_dims
+from bayescm.inference import binomial_mixture
+from bayescm.inference.binomial_mixture import Mixtures
 from bayescm.measures.attempts import Rates
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import Repeated
-from bayescm.inference import binomial_mixture
-from bayescm.inference.binomial_mixture import Mixtures
 from bayescm.posteriors.repeated_items import (
     WRONG,
     RepeatedItems,

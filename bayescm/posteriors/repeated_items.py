@@ -13,18 +13,19 @@ the second alone l, the difference of their means is W - L of
 one another. Nothing is drawn but ranks, which are of all systems at once, and items in groups.
 
 **Several answers.** The rates of items are a mixture of M components, whose weights w and rates q
-are drawn by Gibbs sampling (`bayescm.inference.binomial_mixture`, where the formulas are). A measure
-f, such as pass@k, is
+are drawn by Gibbs sampling (`bayescm.inference.binomial_mixture` has the formulas). A measure f,
+such as pass@k, is
 
 .. math:: \sum_m w_m f(q_m), \qquad \sum_m \frac{N_m}{n} f(q_m), \qquad f(q_j), \; j \sim w
 
-in the population, for the n observed items, of which :math:`N_m` are of component m, and for one new
-item.
+in the population, for the n observed items (:math:`N_m` of them are of component m), and for one
+new item.
 
-*Items in groups.* Whole groups are weighted: with gamma variates :math:`g_c` of the groups, of such a
-shape that means vary as a t distribution does (`bayescm.inference.bayesian_bootstrap`),
-:math:`w_m \propto a_m' + \sum_c g_c N_{cm}`, where :math:`N_{cm}` items of group c are of component
-m and :math:`a_m' \sim \mathrm{Gamma}(a_m)` are the pseudo-items of the prior.
+*Items in groups.* The weighted likelihood bootstrap (Newton & Raftery 1994): each draw weights
+whole groups, with gamma variates of such a shape that means vary as a t distribution does
+(`bayescm.inference.bayesian_bootstrap`), and maximises the likelihood of the mixture by EM
+(`bayescm.inference.em`). The rates are then on a grid, and the pseudo-items of the prior have gamma
+variates as weights. If the rates of items were drawn one by one, groups would differ too little.
 
 *Several systems on the same items.* Each system has its own posterior, also if it is evaluated with
 others. The draws of the population are put into the order (Schefzik, Thorarinsdottir & Gneiting
@@ -37,6 +38,10 @@ the same rank.
 
 References
 ----------
+Newton, M. A. & Raftery, A. E. (1994). Approximate Bayesian inference with the weighted likelihood
+bootstrap. Journal of the Royal Statistical Society B 56, 3-48.
+doi:10.1111/j.2517-6161.1994.tb01956.x
+
 Schefzik, R., Thorarinsdottir, T. L. & Gneiting, T. (2013). Uncertainty quantification in complex
 simulation models using ensemble copula coupling. Statistical Science 28, 616-640.
 doi:10.1214/13-STS443
@@ -49,7 +54,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from scipy import stats
-from scipy.special import logsumexp
+from scipy.special import betainc, logsumexp, xlog1py, xlogy
 
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.beta import Beta
@@ -57,7 +62,7 @@ from bayescm.distributions.differences import discordant
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.attempts import as_attempts, reach
 from bayescm.evidence.clusters_and_slices import items_of_slices, slice_dims, without_slices
-from bayescm.inference import bayesian_bootstrap, binomial_mixture
+from bayescm.inference import bayesian_bootstrap, binomial_mixture, em
 from bayescm.inference.binomial_mixture import Items, Mixtures
 from bayescm.measures.attempts import ItemAnswers, Rates, Wrong
 from bayescm.measures.attempts import mean as MEAN
@@ -92,7 +97,14 @@ WRONG = (
 )
 # Chains, sweeps that are left out first, sweeps from one draw of a chain to the next.
 CHAINS, BURN, THIN = 100, 40, 2
+# For items in groups: rates of the grid, closer than the likelihood of 1,000 attempts is wide, and
+# of the grid with ways; steps of EM; and numbers so small that they would only slow EM down.
+GRID, VOTES_GRID = 101, 21
+_STEPS, _STEPS_WRONG = 40, 120
+_LEAST_LIKELIHOOD, _LEAST_ITEMS = 1e-12, 1e-20
 _EFFECTIVE_SHARE = 0.4  # of the draws, as if they were independent
+# Log probability that stands for 0, so that items that no way explains yet have a component too.
+_IMPOSSIBLE = -1e4
 _FEW_ATTEMPTS = 4  # fewer hardly identify how rates of two systems at one item depend on each other
 
 
@@ -378,7 +390,7 @@ class RepeatedItems(Posterior):
         self.n_right = np.nansum(values, -1)
         self.n_attempts = (~np.isnan(values)).sum(-1).astype(float)
         self.reach = reach(evidence)
-        self.answer = None
+        self.answer: Any = None
         if "answer" in evidence:
             self.answer = evidence["answer"].values.reshape(values.shape)
         self.group = None
@@ -391,8 +403,8 @@ class RepeatedItems(Posterior):
         if self.group is None:
             return "draws by Gibbs sampling"
         return (
-            "draws by Gibbs sampling, with groups weighted by the Bayesian bootstrap; for the "
-            "observed items, by Gibbs sampling alone"
+            "draws by the weighted likelihood bootstrap of the groups; for the observed items, by "
+            "Gibbs sampling"
         )
 
     def caveats(self, of: str = "parameter") -> list[str]:
@@ -458,9 +470,7 @@ class RepeatedItems(Posterior):
         if len(self.n_right) == 1 or self.estimands[of] != "share":
             return values
         joint = self._joint_values(measures, size, rng, votes)
-        return [
-            _in_order_of(order, draws, rng) for order, draws in zip(joint, values, strict=True)
-        ]
+        return [_in_order_of(order, draws, rng) for order, draws in zip(joint, values, strict=True)]
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws, which of a majority says which."""
@@ -484,7 +494,8 @@ class RepeatedItems(Posterior):
     def items(self, *, votes: bool) -> list[Items]:
         """Return the answers of each system to every item."""
         number = np.ones(self.n_right.shape[1], int)
-        log_ways = [_log_ways(answer) for answer in self.answer] if votes else [None] * len(self.n_right)
+        answers = self.answer if votes else [None] * len(self.n_right)
+        log_ways = [None if answer is None else _log_ways(answer) for answer in answers]
         rows = zip(self.n_right, self.n_attempts, log_ways, strict=True)
         return [Items(right, made, number, log_way) for right, made, log_way in rows]
 
@@ -513,34 +524,35 @@ class RepeatedItems(Posterior):
         if self.estimands[of] == "share_item":
             weight = mixtures.share
         elif self.group is not None:
-            weight = self._weight_by_groups(mixtures, rng)
+            return self._rates_by_groups(mixtures, rng)
         way = mixtures.way if votes else 0
         return Rates(mixtures.rate, weight, WRONG if votes else (), way)
 
-    def _weight_by_groups(self, mixtures, rng):
-        """Return weights (S, K, M) of the components: groups are weighted, and pseudo-items."""
-        votes, (size, systems, components) = mixtures.way is not None, mixtures.weight.shape
-        items, prior = self.items(votes=votes), self.prior(votes=votes)
-        step = max(1, int(_AT_ONCE / (components * self.n_right.shape[1])))
-        totals = np.empty(mixtures.weight.shape)
+    def _rates_by_groups(self, mixtures, rng):
+        """Return rates on a grid with the most likely weights (S, K, M) as groups are weighted."""
+        size, votes = len(mixtures.weight), mixtures.way is not None
+        number = VOTES_GRID if votes else GRID
+        ways = len(WRONG) if votes else 1
+        grid = np.sin(np.linspace(0, np.pi / 2, number)) ** 2
+        support, way = np.repeat(grid, ways), np.tile(np.arange(ways), number)
+        kinds = [_likelihood(items, grid) for items in self.items(votes=votes)]
+        step = max(1, int(_AT_ONCE / (len(support) + self.n_right.size)))
+        parts = []
         for start in range(0, size, step):
             part = slice(start, min(start + step, size))
-            number = part.stop - part.start
-            item_weight = self._item_weights(number, rng)
-            for system in range(systems):
-                way = mixtures.way[part, system] if votes else None
-                component = binomial_mixture.allocate(
-                    mixtures.weight[part, system],
-                    mixtures.rate[part, system],
-                    items[system],
-                    rng,
-                    way,
+            item_weights = self._item_weights(part.stop - part.start, rng)
+            of_systems = []
+            for system, (likelihood, kind) in enumerate(kinds):
+                shares = _grid_shares(grid, mixtures.mu[part, system], mixtures.rho[part, system])
+                prior = self.concentration * np.repeat(shares, ways, axis=1) / ways
+                pseudo_items = np.maximum(rng.standard_gamma(prior), _LEAST_ITEMS)
+                weights = item_weights @ np.eye(len(likelihood))[kind]
+                steps = _STEPS_WRONG if votes else _STEPS
+                of_systems.append(
+                    em.mixture_weights(likelihood, weights, pseudo_items, steps=steps)
                 )
-                cell = component + components * np.arange(number)[:, None]
-                total = np.bincount(cell.ravel(), item_weight.ravel(), number * components)
-                pseudo_items = rng.standard_gamma(prior, (number, components))
-                totals[part, system] = total.reshape(number, components) + pseudo_items
-        return totals / totals.sum(axis=-1, keepdims=True)
+            parts.append(np.stack(of_systems, axis=1))
+        return Rates(support, np.concatenate(parts), WRONG if votes else (), way if votes else 0)
 
     def _rates_of_new_item(self, mixtures, rng):
         """Return the rate of every system at one new item: an observed one, or a pseudo-item."""
@@ -552,7 +564,8 @@ class RepeatedItems(Posterior):
         chosen = np.empty((size, len(self.n_right)), int)
         for system, items in enumerate(self.items(votes=votes)):
             rate = mixtures.rate[:, system]
-            at_item = Items(*(None if array is None else array[item][:, None] for array in items))
+            arrays: list[Any] = [None if array is None else array[item][:, None] for array in items]
+            at_item = Items(*arrays)
             component = binomial_mixture.allocate(
                 mixtures.weight[:, system],
                 rate,
@@ -583,17 +596,18 @@ class RepeatedItems(Posterior):
         pseudo = bayesian_bootstrap.draw_disagreement(systems, np.ones(items), half, size, rng)
         ends = np.broadcast_to([0.0, 1.0], (size, systems, 2))
         seen = np.where(np.isnan(rate), np.nanmean(rate, axis=1, keepdims=True), rate)
-        support = [np.broadcast_to(seen, (size, *seen.shape)), pseudo.scores(rate, 0.0, 1.0), ends]
-        weight = [self._item_weights(size, rng), pseudo.weight, rng.standard_gamma(half, (size, 2))]
-        weight = np.concatenate(weight, axis=-1)[:, None]
-        way = 0
+        observed = np.broadcast_to(seen, (size, *seen.shape))
+        support = np.concatenate([observed, pseudo.scores(rate, 0.0, 1.0), ends], axis=-1)
+        of_items, of_ends = self._item_weights(size, rng), rng.standard_gamma(half, (size, 2))
+        weight = np.concatenate([of_items, pseudo.weight, of_ends], axis=-1)[:, None]
+        way: Any = 0
         if votes:  # the likeliest way of each item
             of_item = np.array([each.log_way.argmax(axis=1) for each in self.items(votes=True)])
             at_pseudo = of_item[:, pseudo.item].swapaxes(0, 1)
             of_item = np.broadcast_to(of_item, (size, *of_item.shape))
             way = np.concatenate([of_item, at_pseudo, np.zeros(ends.shape, int)], axis=-1)
         rates = Rates(
-            np.concatenate(support, axis=-1),
+            support,
             weight / weight.sum(axis=-1, keepdims=True),
             WRONG if votes else (),
             way,
@@ -626,7 +640,7 @@ class RepeatedItems(Posterior):
         return np.reshape(by_system, self.template.shape)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws of the shares and rates of the components, and of mu and rho, of one system."""
+        """Return draws of the variables of the model, of one system."""
         if len(self.n_right) > 1:
             todo = "select one: evidence.sel(classifier=...)"
             raise fail("the model takes one system", self.names, "one", todo)
@@ -645,7 +659,7 @@ class RepeatedItems(Posterior):
         mu, rho = np.squeeze(variables["mu"]), np.squeeze(variables["rho"])
         inner, share = np.squeeze(variables["rate"]), np.squeeze(variables["share"])
         density = stats.beta(0.5, 0.5).logpdf(mu) + stats.beta(0.25, 1).logpdf(rho)
-        density += stats.beta(*binomial_mixture.log_base(mu, rho)).logpdf(inner).sum()
+        density += stats.beta(*binomial_mixture.base(mu, rho)).logpdf(inner).sum()
         density += stats.dirichlet(self.prior(votes=False)).logpdf(share / share.sum())
         rate = np.concatenate([[0.0, 1.0], inner])
         right, number = self.n_right[0][:, None], self.n_attempts[0][:, None]
@@ -775,6 +789,33 @@ def draw_mixtures(
     return binomial_mixture.draw(sets, prior, size, rng, burn=BURN, chains=chains, thin=THIN)
 
 
+def _likelihood(items, grid):
+    """Return the likelihood (D, M) of kinds of items on a grid, and the kind of each item."""
+    keys = np.column_stack(
+        [items.right, items.number, *(() if items.log_way is None else items.log_way.T)]
+    )
+    _, first, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    right, number = items.right[first, None], items.number[first, None]
+    logs = (xlogy(right, grid) + xlog1py(number - right, -grid))[..., None]
+    if items.log_way is not None:
+        logs = logs + items.log_way[first, None]
+    logs = logs.reshape(len(first), -1)
+    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True)).astype(np.float32)
+    likelihood[likelihood < _LEAST_LIKELIHOOD] = 0
+    return likelihood, kind.ravel()
+
+
+def _grid_shares(grid, mu, rho):
+    """Return the prior share (S, G) of items at each rate of a grid."""
+    angle = np.arcsin(np.sqrt(grid))
+    edges = np.sin((angle[1:] + angle[:-1]) / 2) ** 2
+    first, second = binomial_mixture.base(mu, rho)
+    below = betainc(first[:, None], second[:, None], edges)
+    shares = (1 - 2 * END) * np.diff(below, axis=1, prepend=0, append=1)
+    shares[:, [0, -1]] += END
+    return shares
+
+
 def _wrong_counts(answer):
     """Return how often each wrong answer to an item (I, T) was given, the most frequent first."""
     codes = range(1, int(np.nanmax(answer)) + 1)
@@ -785,4 +826,4 @@ def _wrong_counts(answer):
 def _log_ways(answer):
     """Return the log probability (I, J) that wrong answers are equal as they are, for each way."""
     counts = _wrong_counts(answer)
-    return np.stack([wrong.alike(counts) for wrong in WRONG], axis=1)
+    return np.maximum(np.stack([wrong.alike(counts) for wrong in WRONG], axis=1), _IMPOSSIBLE)

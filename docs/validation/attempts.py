@@ -163,7 +163,11 @@ def many_attempts(
         for (name, measure), of in product(measures.items(), ("finite", "population")):
             weight = drawn.share if of == "finite" else drawn.weight
             draws = Empirical((weight * measure(drawn.rate)).sum(axis=-1))
-            truth = measure(p).mean(axis=1) if of == "finite" else np.full(size[0], measure(limit).mean())
+            truth = (
+                measure(p).mean(axis=1)
+                if of == "finite"
+                else np.full(size[0], measure(limit).mean())
+            )
             for kind in ("eti", "hdi"):
                 ends, _ = draws.interval_with_error(0.95, kind)
                 # Exact ends: a rate of 0 or 1 is in the interval that ends there.

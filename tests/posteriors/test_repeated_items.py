@@ -10,8 +10,8 @@ from scipy.special import betaln, gammaln
 from scipy.stats import beta, kstest
 
 import bayescm as bcm
-from bayescm.measures import resolve
 from bayescm.inference import binomial_mixture
+from bayescm.measures import resolve
 
 RNG = np.random.default_rng(5)
 RATES = RNG.choice([0, 0.1, 0.8, 1], 60)
@@ -36,8 +36,8 @@ def drawn(evidence, names, of, size=1000, **keywords):
     return posterior.draw(measures, size, np.random.default_rng(1), of=of)
 
 
-# The posterior of few items by brute force: a sum over all ways to divide the items among components,
-# and over a grid of mu and rho. All else is integrated out.
+# The posterior of few items by brute force: a sum over all ways to divide the items among
+# components, and over a grid of mu and rho. All else is integrated out.
 
 INNER, END = 22, 0.02  # components between 0 and 1, and the prior share of the rates 0 and 1
 
@@ -94,7 +94,9 @@ def brute_force(items, concentration, k):
             moments.append(of_components([*parts.values(), *[empty] * (INNER - inner)], number))
     weight = np.exp(np.array(logs) - np.max(logs))
     weight /= weight.sum()
-    mean, square = ((weight[:, None] * np.array(m)).sum((0, 2, 3)) for m in zip(*moments, strict=True))
+    mean, square = (
+        (weight[:, None] * np.array(m)).sum((0, 2, 3)) for m in zip(*moments, strict=True)
+    )
     return mean, square - mean**2
 
 
@@ -128,7 +130,6 @@ def test_few_items_have_the_posterior_of_the_model(items, concentration):
     evidence = bcm.from_attempts(table(items))
     kernels = {"mean": 1, "pass_at(2)": 2}
     for of, place in (("finite", 0), ("population", 1)):
-        # One attempt at some items suffices for these draws, which are about the model alone.
         posterior = bcm.posteriors.repeated_items(evidence, concentration=concentration)
         drawn = posterior.mixtures(6000, np.random.default_rng(3))
         rates = posterior.rates(drawn, of, np.random.default_rng(4))
@@ -142,7 +143,7 @@ def test_few_items_have_the_posterior_of_the_model(items, concentration):
 
 
 def of_prior(rng, items, attempts):
-    """Return right answers to items with rates from the prior, and the mean rate of the population."""
+    """Return right answers to items with rates from the prior, and the true parameters."""
     prior = np.r_[END, END, np.full(INNER, (1 - 2 * END) / INNER)]
     mu, rho = np.sin(rng.uniform(0, np.pi / 2)) ** 2, max(rng.random() ** 4, 1e-7)
     phi = 1 / rho - 1
@@ -173,7 +174,8 @@ def test_draws_are_calibrated():
 
 
 @pytest.mark.parametrize(
-    ("right", "attempts"), [([1, 2] * 5, 200), ([3, 4, 4, 6, 2, 5], 500), ([996, 998, 999] * 4, 1000)]
+    ("right", "attempts"),
+    [([1, 2] * 5, 200), ([3, 4, 4, 6, 2, 5], 500), ([996, 998, 999] * 4, 1000)],
 )
 def test_the_mean_of_observed_items_is_as_uncertain_as_counting_makes_it(right, attempts):
     evidence = bcm.from_attempts(table([(x, attempts) for x in right]))
@@ -570,3 +572,96 @@ def test_systems_of_one_attempt_are_paired_by_their_items():
     assert row["sd"] == pytest.approx(difference.std() / 200**0.5, rel=0.17)
     apart = {name: bcm.from_attempts(answers) for name, answers in right.items()}
     assert bcm.compare(apart, "accuracy", draws=400)["sd"].item() > 1.2 * row["sd"]
+
+
+# Several systems on the same items
+
+
+def near_copies(rng, items, share):
+    """Return answers of two systems that differ in a share of the items, by chance."""
+    rates = rng.beta(0.3, 0.5, items)
+    first, again = (rng.random((2, items, 8)) < rates[:, None]).astype(float)
+    differ = rng.random(items) < share
+    return {"a": first, "b": np.where(differ[:, None], again, first)}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("items", "share"), [(50, 0.03), (50, 0.1), (100, 0.01)])
+def test_near_copies_are_seldom_told_apart(items, share):
+    rng, verdicts = np.random.default_rng(6), 0
+    for _ in range(40):
+        evidence = bcm.from_attempts(near_copies(rng, items, share))
+        row = bcm.compare(evidence, "mean", draws=400).iloc[0]
+        verdicts += max(row["p_better"], row["p_worse"]) > 0.95
+    # Nominal: 4 of 40. More than 9 would have a probability of 0.005 at a rate of 0.1.
+    assert verdicts <= 9
+
+
+def test_a_system_has_the_same_posterior_alone_and_with_others():
+    rng = np.random.default_rng(7)
+    answers = near_copies(rng, 40, 0.3) | {"c": (rng.random((40, 8)) < 0.4).astype(float)}
+    together = bcm.summary(bcm.from_attempts(answers), ["mean", "pass@4"])
+    for name in answers:
+        alone = bcm.summary(bcm.from_attempts(answers[name]), ["mean", "pass@4"])
+        with_others = together[together["classifier"] == name]
+        np.testing.assert_allclose(with_others["mean"], alone["mean"], atol=0.01)
+        lengths = (each["upper"] - each["lower"] for each in (with_others, alone))
+        np.testing.assert_allclose(next(lengths), np.asarray(next(lengths)), rtol=0.1)
+
+
+@pytest.mark.parametrize("of", ["population", "finite", "new"])
+def test_comparisons_ranks_and_means_agree(of):
+    rng = np.random.default_rng(9)
+    rates = rng.beta(0.6, 0.6, 30)
+    answers = {"a": rng.random((30, 6)) < rates[:, None]}
+    answers |= {"b": rng.random((30, 6)) < rates[:, None] ** 0.8}
+    evidence = bcm.from_attempts({name: table.astype(float) for name, table in answers.items()})
+    asked = {"of": of, "draws": 1500, "random_seed": 3}
+    row = bcm.compare(evidence, "mean", **asked).iloc[0]
+    means = bcm.summary(evidence, "mean", **asked)["mean"]
+    assert row["mean"] == pytest.approx(means[0] - means[1], abs=0.01)
+    best = bcm.ranks(evidence, "mean", **asked).set_index("classifier")["p_best"]
+    # A tie counts half for each of the two.
+    assert best["a"] == pytest.approx(row["p_better"] + row["p_rope"] / 2, abs=0.02)
+
+
+def test_the_difference_at_one_new_item_is_paired():
+    """System b is better by 0.02 to 0.15 at every item, whose rates are anywhere."""
+    rng = np.random.default_rng(3)
+    rates = rng.uniform(0, 0.85, 100)
+    better = rates + rng.uniform(0.02, 0.15, 100)
+    both = {
+        "a": rng.random((100, 400)) < rates[:, None],
+        "b": rng.random((100, 400)) < better[:, None],
+    }
+    evidence = bcm.from_attempts({name: table.astype(float) for name, table in both.items()})
+    row = bcm.compare(evidence, "mean", of="new", draws=1500).iloc[0]
+    assert row["lower"] > -0.25
+    assert row["upper"] < 0.1
+    assert row["p_worse"] > 0.85
+    # A single system has the posterior of one new item that it has alone.
+    alone = bcm.from_attempts(both["a"].astype(float))
+    draws = [
+        posterior.draw([resolve("mean")], 4000, np.random.default_rng(2), of="new")[0].reshape(
+            4000, -1
+        )
+        for posterior in map(bcm.posteriors.repeated_items, (evidence, alone))
+    ]
+    assert distance(draws[0][:, 0], draws[1][:, 0]) < 2.23 * (2 / 1600) ** 0.5
+
+
+def distance(first, second):
+    """Return the largest distance between two empirical distributions."""
+    at = np.sort(np.concatenate([first, second]))
+    below = [np.searchsorted(np.sort(each), at + 1e-9) / len(each) for each in (first, second)]
+    return np.abs(below[0] - below[1]).max()
+
+
+@pytest.mark.parametrize("attempts", [2, 3, 4])
+def test_few_attempts_hardly_pair_systems_at_one_new_item(attempts):
+    rng = np.random.default_rng(attempts)
+    both = {name: rng.integers(0, 2, (12, attempts)).astype(float) for name in "ab"}
+    row = bcm.compare(bcm.from_attempts(both), "mean", of="new", draws=100)
+    assert ("Sample 4 answers" in row.attrs.get("caution", "")) == (attempts < 4)
+    alone = bcm.interval(bcm.from_attempts(both["a"]), "mean", of="new", draws=100)
+    assert "caution" not in alone.attrs
