@@ -64,7 +64,7 @@ class Items(NamedTuple):
     ----------
     right, number : ndarray, shape (D,)
         Right answers and attempts of each kind of item.
-    count : ndarray of int, shape (D,)
+    frequency : ndarray of int, shape (D,)
         How many items are of the kind.
     log_way : ndarray, shape (D, J), optional
         Log probability that their wrong answers are equal as they are, for each way.
@@ -72,7 +72,7 @@ class Items(NamedTuple):
 
     right: np.ndarray
     number: np.ndarray
-    count: np.ndarray
+    frequency: np.ndarray
     log_way: Any = None
 
 
@@ -154,8 +154,11 @@ def draw(
         sampler.sweep()
         if sweep >= burn and (sweep - burn) % thin == 0:
             states.append(sampler.state())
-    fields = zip(*states, strict=True)
-    return Mixtures(*(None if each[0] is None else np.concatenate(each)[:size] for each in fields))
+    fields: list[Any] = [
+        None if each[0] is None else np.concatenate(each)[:size]
+        for each in zip(*states, strict=True)
+    ]
+    return Mixtures(*fields)
 
 
 def allocate(
@@ -172,7 +175,7 @@ def allocate(
     ----------
     weight, rate, way : ndarray, shape (S, M)
     items : Items
-        Of shape (D,), or (S, D) if each draw has its own items; ``count`` is not used.
+        Of shape (D,), or (S, D) if each draw has its own items; ``frequency`` is not used.
     rng : numpy.random.Generator
     """
     arrays: list[Any] = [None if array is None else array.T for array in (weight, rate, way)]
@@ -193,7 +196,7 @@ class _Sampler:
         self.components, self.lead = len(prior), (len(sets), chains)
         singles, bulk = zip(*(_split(items) for items in sets), strict=True)
         self.single, self.bulk = _padded(singles), _padded(bulk)
-        self.total = np.array([items.count.sum() for items in sets])[:, None]
+        self.total = np.array([items.frequency.sum() for items in sets])[:, None]
         # Each chain begins with mu and rho from their prior, and rates all over the range.
         self.angle = rng.uniform(0, _HALF_CIRCLE, self.lead)  # mu = sin^2(angle)
         self.root = rng.uniform(0, 1, self.lead)  # rho = root^4
@@ -252,9 +255,9 @@ class _Sampler:
             mass = self._mass_of(self.bulk)
             mass = np.moveaxis(mass.astype(float), 0, -1)
             probability = mass / mass.sum(axis=-1, keepdims=True)
-            number = self.rng.multinomial(self.bulk.count[:, None], probability)  # (K, S, D, M)
+            number = self.rng.multinomial(self.bulk.frequency[:, None], probability)  # (K, S, D, M)
             for total, value in zip(sums, self._values(self.bulk), strict=True):
-                each = value / np.maximum(self.bulk.count, 1)
+                each = value / np.maximum(self.bulk.frequency, 1)
                 total += np.einsum("ksdm,kd->mks", number, each)
         self.number, self.right, self.wrong, *self.log_ways = sums
 
@@ -265,9 +268,9 @@ class _Sampler:
     def _values(self, items):
         """Return the sums over the items of each kind: items, right, wrong, log of the ways."""
         wrong = items.number - items.right
-        values = [items.count, items.count * items.right, items.count * wrong]
+        values = [items.frequency, items.frequency * items.right, items.frequency * wrong]
         if self.ways:
-            values.extend(np.moveaxis(items.count[..., None] * items.log_way, -1, 0))
+            values.extend(np.moveaxis(items.frequency[..., None] * items.log_way, -1, 0))
         return values
 
     def _draw_ways(self):
@@ -324,10 +327,10 @@ class _Sampler:
 
 def _split(items):
     """Return kinds of few items, a row for each item, and kinds of many."""
-    few = items.count <= _FEW
-    rows = np.repeat(np.arange(len(few)), np.where(few, items.count, 0))
+    few = items.frequency <= _FEW
+    rows = np.repeat(np.arange(len(few)), np.where(few, items.frequency, 0))
     singles = _rows(items, rows)
-    return singles._replace(count=np.ones(len(rows))), _rows(items, np.flatnonzero(~few))
+    return singles._replace(frequency=np.ones(len(rows))), _rows(items, np.flatnonzero(~few))
 
 
 def _rows(items, rows):
