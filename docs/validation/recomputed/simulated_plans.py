@@ -11,10 +11,9 @@ example in each cell; labels are drawn from t where the plan puts them, and the 
 leave is drawn anew. What a judge is worth is the number of examples of which a Dirichlet table has
 the same posterior variance.
 
-Repeated answers. The rates of items are a mixture over 21 values, with the prior of
-`bayescm.models.repeated_items`. Shares are drawn from their posterior, by a chain for each data
-set, answers of new items from the shares, and the posterior of these by Gibbs sampling, of which
-many sweeps are kept.
+Repeated answers. The rates of items are a mixture with the prior of
+`bayescm.models.repeated_items`. It is drawn from its posterior by a Polya urn, a chain for each
+data set; answers of new items are drawn from the mixture, and the posterior of these by the urn again.
 
 The intervals of a plan of repeated answers are of 200 draws, which are `FEW_DRAWS` shorter than of
 thousands of normal draws: this is counted as their error. What a plan of labels says of the width
@@ -26,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize, special
 
 import bayescm as bcm
 from bayescm.evidence.partly_labelled import from_partly_labelled_counts
@@ -41,10 +40,8 @@ PACKAGE_SETS, PACKAGE_REPLICATIONS, WORTH_DRAWS = 400, 40, 10_000
 # By actual class and what the judge says; and the examples that the judge alone has seen.
 LABELLED, UNLABELLED = np.array([[28, 4], [3, 15]]), np.array([1500, 400])
 PSEUDO_COUNT = 0.5
-SUPPORT = np.sin(np.linspace(0, np.pi / 2, 21)) ** 2
-PRIOR = np.full(21, 0.9 / 19)
-PRIOR[[0, -1]] = 0.05
-BURN, SWEEPS = 500, 4000
+PRIOR = np.array([0.02, 0.02, *[0.96 / 22] * 22])  # the rates 0 and 1, and all others
+BURN, SWEEPS = 100, 1000
 
 
 # Item scores
@@ -204,20 +201,77 @@ def of_worth(rng: np.random.Generator, size: int) -> Iterator[Any]:
 # Repeated answers
 
 
-def gibbs(rng: np.random.Generator, right: np.ndarray, attempts: int, sweeps: int) -> np.ndarray:
-    """Return draws (sweeps, R, 21) of the shares, of data sets (R, items) of right answers."""
-    number = np.stack([(right == k).sum(-1) for k in range(attempts + 1)], -1)  # (R, A + 1)
-    likelihood = stats.binom.pmf(np.arange(attempts + 1)[:, None], attempts, SUPPORT)
-    shares, kept = np.broadcast_to(PRIOR, (len(right), 21)), []
-    for sweep in range(BURN + sweeps):
-        chance = shares[:, None] * likelihood
-        chance = chance / chance.sum(-1, keepdims=True)
-        sorts = rng.multinomial(number, chance).sum(1)
-        gammas = np.maximum(rng.standard_gamma(PRIOR + sorts), 1e-300)
-        shares = gammas / gammas.sum(-1, keepdims=True)
-        if sweep >= BURN:
-            kept.append(shares)
-    return np.stack(kept)
+def urn(
+    rng: np.random.Generator, right: np.ndarray, attempts: int, burn: int, sweeps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return draws (sweeps, R, M) of weights and rates, for data sets (R, items) of right answers.
+
+    A Polya urn: items are put into components one by one, weights and rates integrated out. Mu and
+    rho are moved on the scale of their logits.
+    """
+    sets, row = len(right), np.arange(len(right))
+    component = np.full(right.shape, 2) + rng.integers(0, len(PRIOR) - 2, right.shape)
+    number, won, lost = np.zeros((3, sets, len(PRIOR)))
+    for item, own in enumerate(component.T):
+        number[row, own] += 1
+        won[row, own] += right[:, item]
+        lost[row, own] += attempts - right[:, item]
+    place, alike = np.zeros(sets), rng.normal(size=sets)  # logits of mu and rho
+    weights, rates = [], []
+    for sweep in range(burn + sweeps):
+        first, second = beta_of(place, alike)
+        for item in range(right.shape[1]):
+            x, f = right[:, item], attempts - right[:, item]
+            own = component[:, item]
+            number[row, own] -= 1
+            won[row, own] -= x
+            lost[row, own] -= f
+            logs = np.empty(number.shape)
+            logs[:, 0], logs[:, 1] = np.where(x > 0, -np.inf, 0), np.where(f > 0, -np.inf, 0)
+            one, two = first[:, None] + won[:, 2:], second[:, None] + lost[:, 2:]
+            logs[:, 2:] = special.betaln(one + x[:, None], two + f[:, None])
+            logs[:, 2:] -= special.betaln(one, two)
+            edges = ((PRIOR + number) * np.exp(logs)).cumsum(axis=1)
+            own = (edges < rng.random((sets, 1)) * edges[:, -1:]).sum(axis=1)
+            component[:, item] = own
+            number[row, own] += 1
+            won[row, own] += x
+            lost[row, own] += f
+        for step in (0.3, 1.0, 3.0):
+            proposal = place + step * rng.normal(size=sets), alike + step * rng.normal(size=sets)
+            ratio = log_target(*proposal, won, lost) - log_target(place, alike, won, lost)
+            accepted = np.log(rng.random(sets)) < ratio
+            place, alike = (
+                np.where(accepted, new, old)
+                for new, old in zip(proposal, (place, alike), strict=True)
+            )
+        if sweep >= burn:
+            first, second = beta_of(place, alike)
+            inner = rng.beta(first[:, None] + won[:, 2:], second[:, None] + lost[:, 2:])
+            rates.append(np.column_stack([np.zeros(sets), np.ones(sets), inner]))
+            gammas = np.maximum(rng.standard_gamma(PRIOR + number), 1e-300)
+            weights.append(gammas / gammas.sum(axis=1, keepdims=True))
+    return np.stack(weights), np.stack(rates)
+
+
+def beta_of(place: np.ndarray, alike: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the parameters of the distribution of rates, from the logits of mu and rho."""
+    mu, odds = special.expit(place), np.exp(-np.maximum(alike, -16))
+    return 0.5 + mu * odds, 0.5 + (1 - mu) * odds
+
+
+def log_target(
+    place: np.ndarray, alike: np.ndarray, won: np.ndarray, lost: np.ndarray
+) -> np.ndarray:
+    """Return the log density of the logits of mu ~ Beta(1/2, 1/2) and rho ~ Beta(1/4, 1)."""
+    log_mu, log_other = special.log_expit(place), special.log_expit(-place)
+    log_rho, log_rest = special.log_expit(alike), special.log_expit(-alike)
+    first, second = (array[:, None] for array in beta_of(place, alike))
+    counts = special.betaln(first + won[:, 2:], second + lost[:, 2:]) - special.betaln(
+        first, second
+    )
+    return 0.5 * (log_mu + log_other) + 0.25 * log_rho + log_rest + counts.sum(axis=1)
 
 
 def of_attempts(rng: np.random.Generator, size: int) -> Iterator[Any]:
@@ -226,8 +280,8 @@ def of_attempts(rng: np.random.Generator, size: int) -> Iterator[Any]:
     answers = (pilot.random((20, 4)) < pilot.beta(1, 0.7, (20, 1))).astype(int)
     evidence = bcm.from_attempts(answers)
     copies = np.broadcast_to(answers.sum(1), (3 * size, 20))
-    shares = gibbs(rng, copies, 4, 4 * BURN)[-1]
-    measures = {"mean": SUPPORT, "pass_at(4)": 1 - (1 - SUPPORT) ** 4}
+    weights, rates = (draws[-1] for draws in urn(rng, copies, 4, 4 * BURN, 1))
+    measures = {"mean": lambda p: p, "pass_at(4)": lambda p: 1 - (1 - p) ** 4}
     for items, attempts in ((20, 4), (80, 4), (20, 8)):
         plans = {
             name: planning.plan_attempts(
@@ -240,12 +294,14 @@ def of_attempts(rng: np.random.Generator, size: int) -> Iterator[Any]:
             ).iloc[0]
             for name, kind in (("mean", "eti"), ("pass_at(4)", "hdi"))
         }
-        drawn, shares = shares[:size], shares[size:]
-        sorts = np.array([rng.choice(21, items, p=share) for share in drawn])
-        right = rng.binomial(attempts, SUPPORT[sorts])
-        posterior = gibbs(rng, right, attempts, SWEEPS)
-        for name, values in measures.items():
-            of_sets = (posterior @ values).T
+        (weight, weights), (rate, rates) = (
+            (draws[:size], draws[size:]) for draws in (weights, rates)
+        )
+        drawn = zip(rate, weight, strict=True)
+        right = np.array([rng.binomial(attempts, rng.choice(q, items, p=w)) for q, w in drawn])
+        posterior = urn(rng, right, attempts, BURN, SWEEPS)
+        for name, measure in measures.items():
+            of_sets = (posterior[0] * measure(posterior[1])).sum(axis=-1).T
             if name == "mean":
                 widths = np.array([np.ptp(np.quantile(draws, TAILS)) for draws in of_sets])
             else:
