@@ -13,7 +13,7 @@ the same posterior variance.
 
 Repeated answers. The rates of items are a mixture with the prior of
 `bayescm.models.repeated_items`. It is drawn from its posterior by a Polya urn, a chain for each
-data set; answers of new items are drawn from the mixture, and the posterior of these by the urn again.
+data set; answers of new items are drawn from the mixture, and their posterior by the urn again.
 
 The intervals of a plan of repeated answers are of 200 draws, which are `FEW_DRAWS` shorter than of
 thousands of normal draws: this is counted as their error. What a plan of labels says of the width
