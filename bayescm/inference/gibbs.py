@@ -12,12 +12,7 @@ kind d, whose probability under component m is :math:`L_{dm}`, and weights w ~ D
     p(w \mid n) \propto \prod_m w_m^{a_m - 1} \prod_d \Bigl(\sum_m w_m L_{dm}\Bigr)^{n_d}.
 
 A sweep draws the numbers :math:`z_d \sim \mathrm{Multinomial}(n_d, \, w_m L_{dm} / \sum_k w_k
-L_{dk})` and then :math:`w \sim \mathrm{Dirichlet}(a + \sum_d z_d)`. Where there are many components
-and :math:`a_m` is small, these steps hardly ever move a lump of observations to a component beside
-it, since a weight without observations is next to nothing. So pairs of components also divide their
-sum anew, a Metropolis-Hastings step in the spirit of Papaspiliopoulos & Roberts (2008): one is
-drawn by the weights, the other from its neighbours, and how their sum divides from its prior,
-:math:`\mathrm{Beta}(a_m, a_k)`, which leaves the ratio of the likelihoods to accept by.
+L_{dk})` and then :math:`w \sim \mathrm{Dirichlet}(a + \sum_d z_d)`.
 
 **Latent classes** (`latent_class`; the model of Dawid & Skene 1979, see `bayescm.inference.em`). A
 sweep draws how many examples of each pattern are of each class, then the prevalence and the rates
@@ -31,9 +26,6 @@ Journal of the American Statistical Association 82, 528-540. doi:10.1080/0162145
 Diebolt, J. & Robert, C. P. (1994). Estimation of finite mixture distributions through Bayesian
 sampling. Journal of the Royal Statistical Society B 56, 363-375.
 doi:10.1111/j.2517-6161.1994.tb01985.x
-
-Papaspiliopoulos, O. & Roberts, G. O. (2008). Retrospective Markov chain Monte Carlo methods for
-Dirichlet process hierarchical models. Biometrika 95, 169-186. doi:10.1093/biomet/asm086
 """
 
 from collections.abc import Callable, Iterator
@@ -44,8 +36,6 @@ from scipy.special import softmax
 
 from bayescm.distributions import dirichlet
 from bayescm.inference import em
-
-type Neighbours = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 _FEW = 10  # observations of a kind: up to here inverting the distribution is quicker, one by one
 _NEGLIGIBLE = 1e-12  # beside the largest likelihood of a kind
@@ -62,8 +52,6 @@ def mixture_weights(
     chains: int | None = None,
     thin: int = 1,
     start: np.ndarray | None = None,
-    neighbours: Neighbours | None = None,
-    moves: int = 0,
 ) -> np.ndarray:
     """
     Draw the weights of known components from their posterior, of many data sets at once.
@@ -87,11 +75,6 @@ def mixture_weights(
         Sweeps from one draw of a chain to the next.
     start : ndarray, shape (..., M), optional
         Where all chains begin; by default at the mean of the prior.
-    neighbours : callable, optional
-        From components (ndarray of int) and a generator to a neighbour of each, as often as that
-        one has it for its own; a component itself, where it has none on that side.
-    moves : int, default 0
-        Moves between neighbours in each sweep.
 
     Returns
     -------
@@ -115,8 +98,6 @@ def mixture_weights(
     chains = size if chains is None else chains
 
     def sweep(weights):
-        if moves:
-            weights = _divide_anew(weights, likelihood, counts, prior.T, neighbours, moves, rng)
         allocated = _allocate(weights, likelihood, counts, rng)
         parameters = np.moveaxis(allocated + prior.T[..., None], 0, -1)
         return np.moveaxis(dirichlet.draw(parameters, 1, rng)[0], -1, 0)
@@ -125,27 +106,6 @@ def mixture_weights(
     states = list(_thinned(sweep, weights, burn, thin, -(-size // chains)))
     draws = np.stack(states, axis=-1).reshape(*weights.shape[:-1], -1).T
     return draws[:size].reshape(size, *lead, components)
-
-
-def allocations(
-    weights: np.ndarray, likelihood: np.ndarray, counts: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """
-    Draw how many observations are of each component, (S, ..., M), given the weights (S, ..., M).
-
-    Parameters
-    ----------
-    weights : ndarray, shape (S, ..., M)
-    likelihood, counts
-        As `mixture_weights` takes them.
-    rng : numpy.random.Generator
-    """
-    lead = counts.shape[:-1]
-    flat = weights.reshape(len(weights), -1, weights.shape[-1]).T
-    allocated = _allocate(
-        flat, _scaled(likelihood, lead), counts.reshape(-1, counts.shape[-1]), rng
-    )
-    return allocated.T.reshape(weights.shape)
 
 
 def latent_class(
@@ -254,31 +214,6 @@ def _scaled(likelihood, lead):
     return np.broadcast_to(scaled, (*lead, *shape)).reshape(-1, *shape)
 
 
-def _divide_anew(weights, likelihood, counts, prior, neighbours, moves, rng):
-    """Move weights (M, B, S) between neighbours by Metropolis-Hastings steps."""
-    weights = weights.copy()
-    across = np.ascontiguousarray(likelihood.swapaxes(-1, -2))  # (B, M, D)
-    data, chain = np.ogrid[: weights.shape[1], : weights.shape[2]]
-    current = np.moveaxis(weights, 0, -1) @ across  # (B, S, D), the probability of each kind
-    for _ in range(moves):
-        first = _categorical(weights.copy(), rng)
-        second = neighbours(first, rng)
-        before, alone = weights[first, data, chain], first == second
-        total = np.where(alone, before, before + weights[second, data, chain])
-        share = np.where(alone, 1, rng.beta(prior[first, data], prior[second, data]))
-        change = total * share - before
-        proposed = current + change[..., None] * (across[data, first] - across[data, second])
-        with np.errstate(divide="ignore"):  # a proposal that explains some answers by nothing
-            ratio = np.log(np.maximum(proposed, 0) / current) @ counts[..., None]
-        accepted = np.log(rng.random(first.shape)) < ratio[..., 0]
-        change = np.where(accepted, change, 0)
-        weights[first, data, chain] += change
-        # Rounding must not leave less than nothing.
-        weights[second, data, chain] = np.maximum(weights[second, data, chain] - change, 0)
-        current = np.where(accepted[..., None], proposed, current)
-    return weights
-
-
 def _allocate(weights, likelihood, counts, rng):
     """Draw how many observations of each data set are of each component, (M, B, S)."""
     single = np.ascontiguousarray(weights, np.float32)
@@ -304,12 +239,6 @@ def _multinomial(number, mass, rng):
     mass = np.take_along_axis(mass, order, axis=0)
     numbers = rng.multinomial(number[:, None], np.moveaxis(mass / mass.sum(0), 0, -1))
     return np.take_along_axis(np.moveaxis(numbers, -1, 0), np.argsort(order, axis=0), axis=0)
-
-
-def _categorical(mass, rng):
-    """Draw a component (B, S) in proportion to masses (M, B, S), which are overwritten."""
-    _cumulate(mass)
-    return (mass < rng.random(mass.shape[1:]) * mass[-1]).sum(0)
 
 
 def _inverted(cumulated, rng):
