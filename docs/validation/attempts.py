@@ -100,11 +100,12 @@ def success_intervals(evidence: xr.Dataset) -> Mapping[str, Any]:
 
 def _intervals(evidence, measures):
     posterior, kernels = posterior_of(evidence), [resolve(name) for name in measures]
-    intervals = {}
+    rng, intervals = np.random.default_rng(0), {}
+    mixtures = posterior.mixtures(DRAWS, rng, votes=posterior.counts_votes(kernels))
     for of in ("finite", "population"):
-        draws = posterior.draw(kernels, DRAWS, np.random.default_rng(0), of=of)
-        for name, values in zip(measures, draws, strict=True):
-            intervals[f"{name}, {of}"] = np.quantile(values, [0.025, 0.975])
+        rates = posterior.rates(mixtures, of, rng)
+        for name, kernel in zip(measures, kernels, strict=True):
+            intervals[f"{name}, {of}"] = np.quantile(kernel(rates)[:, 0], [0.025, 0.975])
     return intervals
 
 
