@@ -266,8 +266,8 @@ class FittedMeasures(TreeDraws):
     The posterior of a fit whose measures are not functions of cell probabilities.
 
     Labels, point estimates and cautions come from the direct posterior of the evidence in the tree.
-    If the draws of the tree are direct, so are the draws of the measures. If NUTS sampled the tree,
-    measures are drawn given its variables.
+    Measures are drawn given the variables of the tree. If they do not follow from these, and the
+    draws of the tree are direct, so are the draws of the measures.
 
     Parameters
     ----------
@@ -325,7 +325,8 @@ class FittedMeasures(TreeDraws):
     def values(self, measures: Sequence[Callable], of: str, n: Any) -> list[np.ndarray]:
         """Return the draws (size, ..., [C]) of measures."""
         rng = np.random.default_rng(self.tree.attrs.get("random_seed", 0))
-        if self._directly:
+        follows = type(self.direct).draw_given is not Posterior.draw_given
+        if self._directly and not (self.direct.has_model and follows and not self.direct.measured):
             return self.direct.draw_in_parts(measures, self.size, rng, of=of, n=n)
         return self.direct.draw_given(self.variables(self.size, rng), measures, rng, of=of, n=n)
 

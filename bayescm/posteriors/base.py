@@ -350,7 +350,9 @@ class Posterior:
         -------
         list of ndarray, shape (size, ..., [C])
         """
-        raise NotImplementedError(f"{type(self).__name__} has no measures given a fit")
+        todo = "leave method out: direct draws of this model have every measure"
+        what = f"measures of {', '.join(measure.__name__ for measure in measures)}"
+        raise fail(f"{what} are not available for draws by NUTS", ..., "", todo)
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log posterior density of the free variables of the PyMC model."""

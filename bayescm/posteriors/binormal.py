@@ -152,7 +152,11 @@ class NormalCurves:
         self, size: int, rng: np.random.Generator, *, resolution: int | None = None
     ) -> list[Curve]:
         """Draw the curve."""
-        drawn = self.variables(size, rng)
+        return self.curves_given(self.variables(size, rng))
+
+    def curves_given(self, drawn: Mapping[str, np.ndarray]) -> list[Curve]:
+        """Return the curve of draws of the variables of the PyMC model."""
+        size = len(drawn["mean"])
         mean, sd = drawn["mean"].T, drawn["precision"].T ** -0.5
         middle, wide = self.centre, np.sqrt(self.rate / self.shape)
         at = np.sort((middle + wide * ndtri(_LEVELS)[:, None]).ravel())[::-1]

@@ -62,7 +62,7 @@ process. The Annals of Probability 12, 262-267. doi:10.1214/aop/1176993389
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -599,6 +599,27 @@ class ItemScores(SlicedItems):
         score, weight = self.atoms
         share = dirichlet.draw(weight, size, rng)
         return {"share": share, "mean": share @ score}
+
+    def draw_given(
+        self,
+        variables: Mapping[str, np.ndarray],
+        measures: Sequence[Callable],
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Return draws of measures, given the share of every score; see `Posterior.draw_given`."""
+        score, _ = self.atoms
+        population = ScoreDistribution(
+            score[None],
+            variables["share"],
+            np.arange(len(score)),
+            np.ones(len(score)),
+            self.ends,
+            np.zeros((len(variables["share"]), 2)),  # the ends of the range are among the scores
+        )
+        return [measure(population)[:, 0] for measure in measures]
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log posterior density of the shares of the scores."""

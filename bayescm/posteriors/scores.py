@@ -205,6 +205,12 @@ class SampleOfScores:
         }
         return {"prevalence": prevalence, **masses}
 
+    def curves_given(self, variables: Mapping[str, np.ndarray]) -> list[Curve]:
+        """Return the curves of draws (size, ...) of the variables of the PyMC model."""
+        masses = variables["negative_mass"], variables["positive_mass"]
+        known = np.full(len(masses[0]), self.prevalence, float)
+        return self.dirichlet.curves_of_masses(*masses, variables.get("prevalence", known))
+
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log posterior density of the variables of the PyMC model."""
         masses = sum(
@@ -362,6 +368,30 @@ class DirichletCurves:
         prevalence = self.prevalence(size, rng)[first]
         masses = self._masses(bounds, size, rng)
         return [_curve(*parts) for parts in zip(slots, bounds, masses, prevalence, strict=True)]
+
+    def curves_of_masses(
+        self, negative: np.ndarray, positive: np.ndarray, prevalence: np.ndarray
+    ) -> list[Curve]:
+        """
+        Return the curves whose cells have these masses.
+
+        Parameters
+        ----------
+        negative, positive : ndarray, shape (size, cells)
+            The masses of the cells of both classes, in the order of `concentration`.
+        prevalence : ndarray, shape (size,)
+        """
+        bounds = [np.arange(len(slots.tied) + 1) for slots in self.slots]
+        _, keys = self._cells(bounds)
+        is_positive = keys[0] >= len(self.slots[0].tied)
+        mass_of_cells = np.empty((len(negative), len(is_positive)))
+        mass_of_cells[:, ~is_positive], mass_of_cells[:, is_positive] = negative, positive
+        curves = []
+        for slots, edges, key in zip(self.slots, bounds, keys, strict=True):
+            masses = np.zeros((2, len(negative), len(edges) - 1))
+            _add_cells(mass_of_cells, key, masses)
+            curves.append(_curve(slots, edges, masses, prevalence))
+        return curves
 
     def prevalence(self, size: int, rng: np.random.Generator) -> np.ndarray:
         """Draw the share of the positive class of each problem, shape (V, size)."""

@@ -91,3 +91,32 @@ def test_measure_returns_draws_with_labels():
 def test_nuts_needs_a_pymc_model():
     with pytest.raises(ValueError, match="item_scores has no PyMC model of this evidence"):
         bcm.fit(EVIDENCE["item scores in clusters"], method="nuts")
+
+
+@pytest.mark.parametrize(("name", "measure"), [("scores", "auc"), ("item scores", "mean")])
+def test_measures_follow_from_the_variables_of_a_tree(name, measure):
+    tree = bcm.fit(EVIDENCE[name], **QUICK)
+    values = bcm.measure(tree, measure)[measure].values
+    np.testing.assert_allclose(values, tree["posterior"][measure].values, atol=1e-9)
+
+
+def test_measures_of_scores_follow_from_the_masses_of_every_classifier():
+    evidence = EVIDENCE["scores of several"]
+    tree = bcm.fit(evidence, **QUICK)
+    values = bcm.measure(tree, ["auc", "average_precision"])
+    np.testing.assert_allclose(values["auc"].values, tree["posterior"]["auc"].values, atol=1e-9)
+    expected = bcm.summary(evidence, "average_precision")
+    mean = values["average_precision"].mean(("chain", "draw"))
+    assert (np.abs(mean - expected["mean"]) < 5 * expected["sd"] / np.sqrt(2000)).all()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "measure"), [("scores", "average_precision"), ("item scores", "sd")]
+)
+def test_a_tree_of_nuts_has_the_summary_of_its_evidence(name, measure):
+    tree = bcm.fit(EVIDENCE[name], method="nuts", **QUICK)
+    fitted, expected = (bcm.summary(data, measure).iloc[0] for data in (tree, EVIDENCE[name]))
+    assert tree.attrs["sampling_method"] == "nuts"
+    assert abs(fitted["mean"] - expected["mean"]) < 0.2 * expected["sd"]
+    assert fitted["sd"] == pytest.approx(expected["sd"], rel=0.15)

@@ -243,6 +243,24 @@ class CurvePosterior(Posterior):
         (sample,) = self.samples
         return sample.variables(size, rng)
 
+    def draw_given(
+        self,
+        variables: Mapping[str, np.ndarray],
+        measures: Sequence[Callable],
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Return measures of the curves of draws of the variables; see `Posterior.draw_given`."""
+        (sample,) = self.samples
+        curves = sample.curves_given(variables)
+        shape = (-1, *self.template.shape)
+        return [
+            np.stack([measure(curve) for curve in curves], axis=1).reshape(shape)
+            for measure in measures
+        ]
+
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log posterior density of the variables of the PyMC model."""
         (sample,) = self.samples
