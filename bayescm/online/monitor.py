@@ -203,9 +203,9 @@ class Monitor(LedgerClient):
         evidence : DataArray or Dataset
             Counts (actual, predicted), as `from_predictions` or `from_cells` return them; one
             classifier's probabilities or scores, or a `forecast_table` of them; one system's item
-            scores, several labels, attempts or item counts. Outcomes (`from_classifiers`) have
-            several classifiers, one of which is that of the monitor: the counts of each are
-            recorded under its name.
+            scores, several labels, attempts or item counts. If there are several classifiers or
+            systems, such as outcomes (`from_classifiers`), one of them must be that of the
+            monitor: the batch of each is recorded under its name.
         at : datetime, datetime64 or str, optional
             When it was evaluated; without a time zone it is taken as UTC. By default the time that
             the name is (``"2026-01-31"``, ``"2026-01-31T12:00"``), or else now. The history is in
@@ -216,8 +216,8 @@ class Monitor(LedgerClient):
         Returns
         -------
         bool
-            True if it was recorded, False if it was there already. For outcomes, True if it was
-            new for any classifier.
+            True if it was recorded, False if it was there already. If there are several
+            classifiers, True if it was new for any of them.
 
         Raises
         ------
@@ -239,7 +239,7 @@ class Monitor(LedgerClient):
         if isinstance(evidence, (str, int)) and not isinstance(batch_id, (str, int)):
             what, allowed = "the name of a batch in place of its evidence", "the name first"
             raise fail(what, evidence, allowed, f"pass add({evidence!r}, evidence)", TypeError)
-        if OUTCOMES.matches(evidence):
+        if "classifier" in getattr(evidence, "dims", ()):
             return self._add_every_classifier(batch_id, evidence, at, corrects)
         table = self._as_table(evidence, may_be_empty=corrects is not None)
         is_new, entry = self.ledger.append(
@@ -259,27 +259,26 @@ class Monitor(LedgerClient):
             )
         return is_new
 
-    def _add_every_classifier(self, batch_id, outcomes, at, corrects):
-        """Record the counts of every classifier of outcomes, each in its own history."""
-        counts = counts_of(outcomes)
-        names = counts.indexes["classifier"].tolist()
+    def _add_every_classifier(self, batch_id, evidence, at, corrects):
+        """Record the batch of every classifier in evidence, each in its own history."""
+        each = counts_of(evidence) if OUTCOMES.matches(evidence) else evidence
+        names = [str(name) for name in each["classifier"].values]
         if self.classifier not in names:
-            todo = f"open a Monitor of one of these, such as {names[0]!r}"
+            todo = f"open a Monitor of one of these, such as {names[0]!r}, or select one classifier"
             raise fail("the batch lacks the classifier", self.classifier, names, todo)
-        # First all tables are checked, so that an invalid batch records nothing.
-        tables = {name: counts.sel(classifier=name, drop=True) for name in names}
-        monitors = {
-            name: Monitor(self.ledger, name, concentration=self._concentration) for name in names
-        }
+        parts = {name: each.isel(classifier=i, drop=True) for i, name in enumerate(names)}
+        settings = {"concentration": self._concentration, "edges": self.edges}
+        monitors = {name: Monitor(self.ledger, name, **settings) for name in names}
+        # First all parts are checked, so that an invalid batch records nothing.
         for name, monitor in monitors.items():
-            table = monitor._as_table(tables[name], may_be_empty=corrects is not None)
-            if (zeros := monitor.labels()) is not None:
-                encode(table, describe(name, zeros))
+            table = monitor._as_table(parts[name], may_be_empty=corrects is not None)
+            if name in self.ledger.classifiers():
+                encode(table, describe(name, self.ledger.empty(name)))
         with warnings.catch_warnings():
             # The names are those of the evidence, and no slips.
             warnings.filterwarnings("ignore", "This batch begins classifier")
             added = [
-                monitor.add(batch_id, tables[name], at, corrects=corrects)
+                monitor.add(batch_id, parts[name], at, corrects=corrects)
                 for name, monitor in monitors.items()
             ]
         return any(added)

@@ -128,7 +128,7 @@ def test_invalid_batches():
     two = bcm.from_attempts({"a": RNG.integers(0, 2, (9, 3)), "b": RNG.integers(0, 2, (9, 3))})
     grouped = bcm.from_attempts(RNG.integers(0, 2, (12, 3)), group=np.arange(12) // 2)
     with Monitor("sqlite://", "system") as monitor:
-        with pytest.raises(ValueError, match="a batch has one system"):
+        with pytest.raises(ValueError, match="the batch lacks the classifier"):
             monitor.add("a", two)
         with pytest.raises(ValueError, match="right and wrong answers only"):
             monitor.add("a", grouped)

@@ -228,7 +228,7 @@ def test_the_scale_is_that_of_the_first_batch():
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [
-        (bcm.from_item_scores({"a": [1, 2], "b": [2, 3]}), "a batch has one system"),
+        (bcm.from_item_scores({"a": [1, 2], "b": [2, 3]}), "the batch lacks the classifier"),
         (bcm.from_item_scores([1, 2, 3], weights=[1, 2, 1]), "no slices, clusters, weights"),
         (bcm.from_item_scores([1, 2, 3], group=["a", "a", "b"]), "no slices, clusters"),
         (bcm.from_item_scores([1, 2, 3], by={"language": list("eed")}), "no slices"),

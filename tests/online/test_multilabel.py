@@ -129,7 +129,10 @@ def test_labels_keep_the_order_of_the_first_batch():
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [
-        (bcm.from_multilabel(np.eye(2), {"a": np.eye(2), "b": np.eye(2)}), "has one system"),
+        (
+            bcm.from_multilabel(np.eye(2), {"a": np.eye(2), "b": np.eye(2)}),
+            "the batch lacks the classifier",
+        ),
         (
             bcm.from_multilabel(np.eye(2), np.eye(2), scores=np.eye(2)),
             "no slices, clusters, weights",

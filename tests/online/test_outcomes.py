@@ -1,4 +1,4 @@
-"""A batch of outcomes is recorded for every classifier in it."""
+"""A batch of several classifiers or systems is recorded for each of them."""
 
 import numpy as np
 import pytest
@@ -51,3 +51,36 @@ def test_an_invalid_batch_records_nothing():
         with pytest.raises(ValueError, match="not the positive class of classifier 'b'"):
             Monitor(ledger, "a").add("tuesday", outcomes("a", "b"))
         assert ledger.classifiers() == ["b"]
+
+
+SCORES = {name: ACTUAL + RNG.normal(0, 1, 60).round(2) for name in "ab"}
+SEVERAL = {
+    "scores": bcm.from_scores(ACTUAL, SCORES),
+    "probabilities": bcm.from_probabilities(
+        ACTUAL, {name: (1 / (1 + np.exp(-score))).round(3) for name, score in SCORES.items()}
+    ),
+    "item scores": bcm.from_item_scores({name: RNG.random(30) for name in "ab"}, range=(0, 1)),
+    "several labels": bcm.from_multilabel(
+        RNG.random((40, 3)) < 0.5, {name: RNG.random((40, 3)) < 0.5 for name in "ab"}
+    ),
+    "attempts": bcm.from_attempts({name: RNG.integers(0, 2, (30, 4)) for name in "ab"}),
+    "item counts": bcm.from_item_counts(
+        {name: {cell: RNG.poisson(4, 30) for cell in ("tp", "fp", "fn")} for name in "ab"}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_every_system_has_its_own_history(name):
+    evidence = SEVERAL[name]
+    edges = {"edges": np.linspace(-3, 3, 13)} if name == "scores" else {}
+    with Ledger("sqlite://") as ledger:
+        assert Monitor(ledger, "b", **edges).add("monday", evidence)
+        assert ledger.classifiers() == ["a", "b"]
+        with Ledger("sqlite://") as alone:
+            monitor = Monitor(alone, "b", **edges)
+            monitor.add("monday", evidence.sel(classifier="b", drop=True))
+            expected = monitor.summary()
+        assert Monitor(ledger, "b").summary().equals(expected)
+        with pytest.raises(ValueError, match="the batch lacks the classifier: 'c'"):
+            Monitor(ledger, "c").add("monday", evidence)
