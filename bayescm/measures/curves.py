@@ -324,25 +324,33 @@ def empirical(
 
     Parameters
     ----------
-    scores, positive, weights : ndarray, shape (n,)
+    scores, positive : ndarray, shape (n,)
+    weights : ndarray, shape (n,) or (S, n)
+        Of the examples, or of the examples in each of S samples.
     prevalence : float, optional
         Share of the positives; by default the sample's.
 
     Returns
     -------
     curve : Curve
-        As a single draw. Its area, average precision, ... are equivalent to scikit-learn's.
+        A draw for each sample. Its area, average precision, ... are equivalent to scikit-learn's.
     thresholds : ndarray, shape (J,)
         The highest first; the j-th takes the examples of the first j + 1 points.
     """
     negated, index = np.unique(-scores, return_inverse=True)
-    size = len(negated)
-    weight = np.bincount(index + size * positive, weights, 2 * size).reshape(2, size)
-    rates = np.zeros((2, 1, size + 1))
-    np.cumsum(weight, axis=1, out=rates[:, 0, 1:])
+    order, size = np.argsort(index, kind="stable"), len(negated)
+    starts = np.searchsorted(index[order], np.arange(size))
+    weights, positive = np.atleast_2d(weights)[:, order], positive[order]
+    rates = np.zeros((2, len(weights), size + 1))
+    for rate, of_class in zip(rates, (~positive, positive), strict=True):
+        of_scores = np.add.reduceat(weights * of_class, starts, axis=1)
+        np.cumsum(of_scores, axis=1, out=rate[:, 1:])
     total = rates[:, :, -1:].copy()
     rates /= total
-    share = total[1, 0] / total[:, 0].sum() if prevalence is None else np.array([prevalence])
+    negatives, positives = total[..., 0]
+    share = positives / (negatives + positives)
+    if prevalence is not None:
+        share = np.full(len(weights), prevalence)
     half, tied = np.full(size, 0.5), np.ones(size, bool)
     return Curve(rates[0], rates[1], share, half, tied, np.arange(size + 1)), -negated
 

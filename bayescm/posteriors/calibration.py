@@ -146,7 +146,8 @@ class Calibration(OfForecasts):
         self.known_prevalence = (
             evidence.coords["prevalence"].item() if "prevalence" in evidence.coords else None
         )
-        share = self._totals * class_weights(evidence, self.weight, codes, 2)
+        self._class_scale = class_weights(evidence, self.weight, codes, 2)
+        share = self._totals * self._class_scale
         prevalence = self.known_prevalence
         self.share = share[1] / share.sum() if prevalence is None else prevalence
         # The examples as they are: one classifier's neighbouring forecasts are grouped below.
@@ -222,8 +223,18 @@ class Calibration(OfForecasts):
     @cached_property
     def shares(self) -> np.ndarray:
         """The share of each example in the population, (n,)."""
-        shares = np.where(self.outcome == 1, self.share, 1 - self.share) * self.weight
-        return shares / self._totals[self.outcome.astype(int)]
+        return self._shares(self.weight)
+
+    def _shares(self, weight):
+        """Return the shares of the examples with weights (..., n) in the population, (..., n)."""
+        totals = [weight @ (self.outcome == label) for label in (0, 1)]
+        negative, positive = (
+            total * scale for total, scale in zip(totals, self._class_scale, strict=True)
+        )
+        known = self.known_prevalence
+        share = positive / (negative + positive) if known is None else np.full_like(positive, known)
+        of_class = np.stack([(1 - share) / totals[0], share / totals[1]], axis=-1)
+        return weight * of_class[..., self.outcome.astype(int)]
 
     @cached_property
     def _units(self):
@@ -272,10 +283,11 @@ class Calibration(OfForecasts):
     def _ends(self, rows):
         return np.stack([rows.min(axis=1), rows.max(axis=1)], axis=1)
 
-    def sampled(self) -> Forecasts:
-        """Return the sample as a population, the forecasts for the curve."""
+    def sampled(self, weights: np.ndarray | None = None) -> Forecasts:
+        """Return the sample, or samples with other weights (S, n), the forecasts for the curve."""
         probability = self.probability
-        return Forecasts(probability, self.outcome, self.shares[None], lambda: probability[None])
+        shares = self.shares[None] if weights is None else self._shares(weights)
+        return Forecasts(probability, self.outcome, shares, lambda: probability[None])
 
     def lower_limit(self, measure: Callable, prob: float) -> np.ndarray:
         """Return a distance from calibration of the curve in the band nearest to it, (K,)."""

@@ -211,11 +211,11 @@ class DirichletCalibration(OfForecasts):
         chances = partial(self._chances, size, rng)
         return ClassForecasts(forecast, code, weight, one_vs_rest, top, chances, 2 * number)
 
-    def sampled(self) -> ClassForecasts:
-        """Return the sample as a population, the forecasts for the curves."""
+    def sampled(self, weights: np.ndarray | None = None) -> ClassForecasts:
+        """Return the sample, or samples with other weights (S, n), the forecasts for the curves."""
         forecast = self.probability
-        share = self.weight * self._class_weights[self.code]
-        share = share[None] / share.sum()
+        share = (self.weight[None] if weights is None else weights) * self._class_weights[self.code]
+        share = share / share.sum(axis=1, keepdims=True)
 
         def one_vs_rest(label, *, averaged=False):
             outcome = (self.code == label).astype(float)

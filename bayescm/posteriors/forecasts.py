@@ -16,18 +16,19 @@ import xarray as xr
 
 from bayescm.distributions.empirical import Empirical
 from bayescm.measures.measure import CalibrationForm
+from bayescm.measures.probabilities import log_odds
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.posteriors.roc.curve_posterior import CurvePosterior
 from bayescm.posteriors.scores import scores
+from bayescm.posteriors.shared_examples import SharedExamples
 from bayescm.validate import fail
 
 _SOME = 500  # draws that tell whether the sample's value is one
 _AT_ONCE, _LARGEST = 2e7, 1e8  # numbers held at once, and drawn in all
 # Effective number of examples that two classifiers forecast differently, and share of them all. Of
-# 100 examples 14 that differ cover .85 of the differences of log losses and .91 of those of Brier
-# scores, 33 .89 and .92, 58 .91 and .94; of 300 examples 41 .93 and .95
-# (docs/results/class_probabilities_softmax_differences.csv).
-_FEW_APART, _SHARE_APART = 35, 0.4
+# 100 examples with heavy-tailed differences, 15 cover 0.91 of the differences of log losses and 28
+# cover 0.94; of 300 examples 43 cover 0.94.
+_FEW_APART, _SHARE_APART = 20, 0.2
 
 
 _FEWEST_FORECASTS = 3  # different ones, that the PyMC model of a calibration curve needs
@@ -61,8 +62,8 @@ class OfForecasts(Posterior):
         """Draw the population of forecasts and outcomes."""
         raise NotImplementedError
 
-    def sampled(self) -> Any:
-        """Return the sample as a population."""
+    def sampled(self, weights: np.ndarray | None = None) -> Any:
+        """Return the sample as a population, or samples with other weights (S, n)."""
         raise NotImplementedError
 
     def lower_limit(self, measure: Any, prob: float) -> np.ndarray:
@@ -123,21 +124,23 @@ class OfForecasts(Posterior):
         return self.probability.size
 
     def by(self, dim: str) -> Posterior:
-        """Return itself; warn where two classifiers differ in few examples only."""
+        """Return itself; warn if a few of many differences decide which classifier is better."""
         rows = dict(zip(self.names or [None], self.probability, strict=True))
         size = self.weight.sum()
+        few = min(_FEW_APART, _SHARE_APART * size)
         for first, second in combinations(rows, 2):
             distance = np.abs(rows[first] - rows[second]).reshape(len(self.weight), -1).sum(axis=1)
-            if not distance.any():
+            count = self.weight[distance > 0].sum()
+            if count < few:  # near copies, of which the joint draws take account
                 continue
             # Kish's effective number (Survey Sampling, 1965, section 11.7) of weights by distance
             apart = (self.weight @ distance) ** 2 / (self.weight @ distance**2)
-            if apart < min(_FEW_APART, _SHARE_APART * size):
-                count = self.weight[distance > 0].sum()
+            if apart < few:
                 warnings.warn(
-                    f"{first} and {second} differ in {count:.6g} of {size:.6g} forecasts, by so "
-                    f"unequal amounts that they are worth {apart:.0f} equal ones: that is little "
-                    "to know a difference of scores by, and its interval may be too short.",
+                    f"{first} and {second} differ in {count:.6g} of {size:.6g} forecasts, but by "
+                    f"such unequal amounts that they are worth {apart:.0f} equal differences. "
+                    "The interval of the difference may be too short. More examples make it "
+                    "reliable.",
                     stacklevel=2,
                 )
         return super().by(dim)
@@ -162,7 +165,37 @@ class OfForecasts(Posterior):
         drawn = dict(zip(others, self._draw_forecasts(others, size, rng), strict=True))
         if posterior is not None and of_curves:
             drawn |= dict(zip(of_curves, posterior.draw(of_curves, size, rng), strict=True))
+        if len(self.probability) > 1:
+            drawn |= self._joint_of_forecasts(others, drawn, size, rng)
         return [drawn[measure] for measure in measures]
+
+    @cached_property
+    def _shared_examples(self) -> SharedExamples:
+        """The examples in which the classifiers differ, by probabilities and by their log odds."""
+        rows = np.moveaxis(self.probability, 1, -1)
+        return SharedExamples([rows, log_odds(rows)], self.weight)
+
+    def _joint_of_forecasts(self, measures, drawn, size, rng):
+        """
+        Return draws of measures in their joint order, with disagreement that was not seen.
+
+        Calibration curves of several classifiers are drawn independently: their measures differ as
+        if the examples were different ones, which is on the safe side.
+        """
+        measures = [
+            one for one in measures if not isinstance(getattr(one, "form", None), CalibrationForm)
+        ]
+        if not measures:
+            return {}
+        examples = self._shared_examples
+        pseudo = examples.disagreement(len(self.probability), size, rng)
+        samples = self.sampled(examples.weights())
+        joint = {}
+        for measure in measures:
+            with np.errstate(all="ignore"):
+                values = self._shaped(measure, samples, 1 + len(examples.index))
+            joint[measure] = examples.joint(drawn[measure], values, pseudo)
+        return joint
 
     def _draw_forecasts(self, measures, size, rng):
         if not measures:

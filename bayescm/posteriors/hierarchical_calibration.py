@@ -17,13 +17,7 @@ weights stands for the integral over the site, and the product of the integrals 
 The forecasts of a site are those that it has shown, by the Bayesian bootstrap, and as many as one
 example of all sites together; what comes true follows its own recalibration. Classifiers are drawn
 one by one, and then put in the joint order of a bootstrap of the examples that all of them saw: a
-Gaussian copula's rank correlation without the Gaussian (Iman & Conover; `iman_conover`).
-
-References
-----------
-Iman, R. L. & Conover, W. J. (1982). A distribution-free approach to inducing rank correlation among
-input variables. Communications in Statistics - Simulation and Computation 11, 311-334.
-doi:10.1080/03610918208812265
+Gaussian copula's rank correlation without the Gaussian (`bayescm.inference.iman_conover`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,12 +34,14 @@ from bayescm.distributions.empirical import Empirical
 from bayescm.distributions.log_densities import log_half_normal
 from bayescm.evidence.scores import as_sites
 from bayescm.inference import bayesian_bootstrap, importance
+from bayescm.inference.iman_conover import iman_conover
 from bayescm.measures.measure import CalibrationForm
 from bayescm.measures.probabilities import Forecasts, log_odds
 from bayescm.posteriors import heavy_weights
 from bayescm.posteriors.base import LabelTemplate
 from bayescm.posteriors.calibration import LEVEL, SLOPE
 from bayescm.posteriors.forecasts import OfForecasts, exact_forecast_caveats, neighbours
+from bayescm.posteriors.shared_examples import SharedExamples
 from bayescm.validate import fail
 
 # Prior scales of the standard deviations of level and slope between sites (half-normal).
@@ -218,7 +214,24 @@ class SiteForecasts(OfForecasts):
         shares = resample_sites(self.code, self.weight, of, size, rng)
         rows = self.probability
         population = Forecasts(rows, self.outcome, shares, lambda: rows[None])
-        return [np.nan_to_num(measure(population)) for measure in measures]
+        resampled = [np.nan_to_num(measure(population)) for measure in measures]
+        return self._with_disagreement(measures, resampled, rng, of)
+
+    def _with_disagreement(self, measures, resampled, rng, of):
+        """Return measures (S, K) of resamples with pseudo-examples of disagreement in them."""
+        inside = self.code == of if isinstance(of, int) else np.ones(len(self.code), bool)
+        rows, outcome = self.probability[:, inside], self.outcome[inside]
+        examples = SharedExamples([rows, log_odds(rows)], self.weight[inside])
+        pseudo = examples.disagreement(len(rows), len(resampled[0]), rng)
+        weights = examples.weights()
+        shares = weights / weights.sum(axis=1, keepdims=True)
+        sample = Forecasts(rows, outcome, shares, lambda: rows[None])
+        with np.errstate(all="ignore"):
+            values = [measure(sample) for measure in measures]
+        return [
+            examples.moved(draws, of_examples, pseudo)
+            for draws, of_examples in zip(resampled, values, strict=True)
+        ]
 
     def draw_sites(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
@@ -235,11 +248,10 @@ class SiteForecasts(OfForecasts):
         """Put the classifiers' draws (S,) of every measure together, (S, [K])."""
         if self.names is None:
             return rows[0]
-        joint = [
-            values if resampled is None else iman_conover(values, resampled)
+        return [
+            np.stack(values, axis=1) if resampled is None else in_common_order(values, resampled)
             for values, resampled in zip(zip(*rows, strict=True), resamples, strict=True)
         ]
-        return [np.stack(values, axis=1) for values in joint]
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """
@@ -448,7 +460,7 @@ def _check_finite(measure, values):
 # Draws of several classifiers in a joint order, each classifier's distribution left as it is.
 
 
-def iman_conover(draws: Sequence[np.ndarray], common: np.ndarray) -> list[np.ndarray]:
+def in_common_order(draws: Sequence[np.ndarray], common: np.ndarray) -> np.ndarray:
     """
     Put the draws of all classifiers but the first in the order that goes with the first one's.
 
@@ -461,26 +473,18 @@ def iman_conover(draws: Sequence[np.ndarray], common: np.ndarray) -> list[np.nda
 
     Returns
     -------
-    list of ndarray, shape (S,)
+    ndarray, shape (S, K)
 
     Examples
     --------
     >>> draws = [np.array([3, 1, 2]), np.array([5, 4, 6])]
-    >>> first, second = iman_conover(draws, np.eye(3)[:, [0, 0]])
-    >>> second.tolist()
+    >>> in_common_order(draws, np.eye(3)[:, [0, 0]])[:, 1].tolist()
     [6, 4, 5]
     """
-    first, *others = draws
-    order = np.argsort(first, kind="stable")
-    order_of_common = np.argsort(common[:, 0], kind="stable")
-    joint_draws = [first]
-    for values, resampled in zip(others, common.T[1:], strict=True):
-        rank = np.empty(len(values), int)
-        rank[np.argsort(resampled, kind="stable")] = np.arange(len(values))
-        joint = np.empty_like(values)
-        joint[order] = np.sort(values)[rank[order_of_common]]
-        joint_draws.append(joint)
-    return joint_draws
+    joint = iman_conover(np.stack(draws, axis=1), common)
+    in_order = np.empty_like(joint)
+    in_order[np.argsort(draws[0], kind="stable")] = joint[np.argsort(joint[:, 0], kind="stable")]
+    return in_order
 
 
 def resample_sites(

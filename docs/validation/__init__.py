@@ -28,6 +28,7 @@ THEMES = (
     "judges",
     "meta_analysis",
     "multilabel",
+    "near_copies",
     "online",
     "probabilities",
     "raters",

@@ -95,7 +95,10 @@ def test_dims_of_folds_classifiers_and_classes():
     assert curves.auc(evidence, average="micro", draws=50).dims == ("fold", "classifier", "bound")
     macro = curves.number_draws(evidence, average="macro", draws=50)
     plain = curves.number_draws(evidence, draws=50)
-    xr.testing.assert_allclose(macro, plain.mean("class"))
+    xr.testing.assert_allclose(macro.mean("draw"), plain.mean(["draw", "class"]))
+    alone = evidence.sel(classifier="a", drop=True)
+    macro = curves.number_draws(alone, average="macro", draws=50)
+    xr.testing.assert_allclose(macro, curves.number_draws(alone, draws=50).mean("class"))
     values = curves.estimate(evidence)
     assert values.sel(classifier="b").mean() == pytest.approx(
         1 - values.sel(classifier="a").mean().item()

@@ -144,22 +144,12 @@ def test_forecasts_without_log_odds_are_cautioned_of_until_told_what_they_mean()
     assert "exactly 0 or 1" in bcm.interval(several, "brier").attrs["caution"]
 
 
-def test_classifiers_that_differ_in_few_examples_are_warned_of():
-    actual = np.arange(100) % 2
-    plain = 0.3 + 0.4 * actual
-    other = np.where(np.arange(100) == 7, 0.5, plain)
-    evidence = bcm.from_probabilities(actual, {"a": plain, "b": other, "c": plain})
-    with pytest.warns(UserWarning, match="in 1 of 100 forecasts, .* worth 1 equal ones") as warned:
-        bcm.compare(evidence, "brier", draws=500)
-    assert len(warned) == 2
-
-
-def test_classifiers_that_differ_in_few_examples_by_much_are_warned_of():
+def test_few_of_many_differences_that_decide_are_warned_of():
     rng = np.random.default_rng(4)
     odds, noise = rng.normal(0, 11, 100), rng.normal(0, 0.7, (2, 100))
     actual = (rng.random(100) < 1 / (1 + np.exp(-odds / 1.6))).astype(int)
     sure = {k: 1 / (1 + np.exp(-odds - e)) for k, e in zip("ab", noise, strict=True)}
-    with pytest.warns(UserWarning, match="of 100 forecasts, by so unequal"):
+    with pytest.warns(UserWarning, match="in 100 of 100 forecasts, but by such unequal amounts"):
         bcm.compare(bcm.from_probabilities(actual, sure), "log_loss", draws=500)
     unsure = {k: 1 / (1 + np.exp(-odds / 11 - e)) for k, e in zip("ab", noise, strict=True)}
     bcm.compare(

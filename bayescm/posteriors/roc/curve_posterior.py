@@ -27,6 +27,7 @@ from bayescm.posteriors import heavy_weights
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.posteriors.roc.paired_areas import couple
 from bayescm.posteriors.roc.prevalence import known_prevalence
+from bayescm.posteriors.shared_examples import SharedExamples
 from bayescm.validate import fail
 
 DRAWS = 4000
@@ -214,6 +215,11 @@ class CurvePosterior(Posterior):
     def _draw_measures(self, measures, size, rng):
         """Draw measures of the same curves, (size, ..., [C])."""
         by_sample = [_draw_sample(sample, measures, size, rng) for sample in self.samples]
+        if self.samples[0].classifiers > 1:
+            by_sample = [
+                _joint(sample, measures, draws, rng)
+                for sample, draws in zip(samples(self.evidence), by_sample, strict=True)
+            ]
         by_measure = [np.stack(values, axis=1) for values in zip(*by_sample, strict=True)]
         shape = (size, *self.template.shape)
         return [values.reshape(*shape, *values.shape[3:]) for values in by_measure]
@@ -299,6 +305,33 @@ def _draw_sample(sample, measures, size, rng):
     return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
 
+def _rank(scores):
+    """Return the rank of each score among the distinct ones."""
+    return np.unique(scores, return_inverse=True)[1]
+
+
+def _joint(sample, measures, draws, rng):
+    """
+    Return draws (size, K, [C]) of measures of one sample in their joint order.
+
+    Classifiers that rank all examples alike have one curve, and do not differ in anything.
+    """
+    matrix, weights, _ = score_arrays(sample)
+    ranks = np.apply_along_axis(_rank, -1, matrix)
+    _, first, same = np.unique(ranks, axis=0, return_index=True, return_inverse=True)
+    if len(first) == 1:
+        return draws
+    examples = SharedExamples([ranks], weights)
+    pseudo = examples.disagreement(len(first), len(draws[0]), rng)
+    curves = empirical_curves(sample, examples.weights())
+    joint = []
+    for measure, values in zip(measures, draws, strict=True):
+        with np.errstate(all="ignore"):
+            of_examples = np.stack([measure(curves[index]) for index in first], axis=1)
+        joint.append(examples.joint(values[:, first], of_examples, pseudo)[:, same.ravel()])
+    return joint
+
+
 def _draw_curves(sample, size, rng, blocks):
     """Return the curve of each classifier or, of more than two classes, those of its classes."""
     if sample.classes == 2:
@@ -320,9 +353,20 @@ def _by_classifier(classifiers, totals, one_vs_rest, pooled, top):
     return [curves_of(index) for index in range(classifiers)]
 
 
-def empirical_curves(sample: xr.Dataset) -> list[Curve | ClassCurves]:
-    """Return what the examples of one sample draw, each as a single draw, of each classifier."""
-    matrix, weights, codes = score_arrays(sample)
+def empirical_curves(
+    sample: xr.Dataset, weights: np.ndarray | None = None
+) -> list[Curve | ClassCurves]:
+    """
+    Return the observed curves of each classifier.
+
+    Parameters
+    ----------
+    sample : Dataset
+    weights : ndarray, shape (S, n), optional
+        Weights of the examples, for S draws of each curve. By default those of the sample, for one.
+    """
+    matrix, of_sample, codes = score_arrays(sample)
+    weights = of_sample[None] if weights is None else weights
     if matrix.ndim == 2:
         prevalence = known_prevalence(sample, codes == 1)
         return [empirical(row, codes == 1, weights, prevalence)[0] for row in matrix]
@@ -338,13 +382,13 @@ def empirical_curves(sample: xr.Dataset) -> list[Curve | ClassCurves]:
         ]
 
     def pooled():  # of these pairs one in C is positive
-        pairs = np.tile(weights, classes)
+        pairs = np.tile(weights, classes)  # (S, C n)
         return [empirical(rows.ravel(), positive.ravel(), pairs)[0] for rows in matrix]
 
     def top():
         return [empirical(*top_scores(rows, codes), weights)[0] for rows in matrix]
 
-    totals = np.bincount(codes, weights, classes)
+    totals = np.bincount(codes, of_sample, classes)
     return _by_classifier(len(matrix), totals, cache(one_vs_rest), cache(pooled), cache(top))
 
 

@@ -35,6 +35,8 @@ Biometrics Bulletin 2, 110-114. doi:10.2307/3002019
 import numpy as np
 from scipy.special import ndtri
 
+from bayescm.inference.iman_conover import iman_conover
+
 # The part of what sets two classifiers apart that also sets apart the doubt about their tails.
 _TAIL_PART = 1 / 8
 
@@ -69,9 +71,7 @@ def couple(
     root = _symmetric_root(correlation(areas.var(axis=0), matrix, weights, codes))
     # Evenly spread points: the difference of two areas hangs on few of the draws.
     uniform = Halton(areas.shape[1], rng=rng).random(len(areas))
-    normal = ndtri(uniform) @ root
-    rank = np.argsort(np.argsort(normal, axis=0, kind="stable"), axis=0, kind="stable")
-    return np.take_along_axis(np.sort(areas, axis=0), rank, axis=0)
+    return iman_conover(areas, ndtri(uniform) @ root)
 
 
 def correlation(

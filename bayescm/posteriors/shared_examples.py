@@ -1,0 +1,126 @@
+r"""
+Classifiers that forecast or score the same examples: joint draws of any measure of them.
+
+Weights of the examples that all classifiers share (`bayescm.inference.bayesian_bootstrap`) say
+nothing about disagreement that was not seen: two classifiers that differ in few examples would look
+certainly different. As for item scores, two shared pseudo-examples represent this disagreement. The
+value of an example for a measure :math:`T_k` of classifier k is
+
+.. math:: v_{ik} = T_k + (n + 1) \, (T_k^{+i} - T_k),
+
+where :math:`T_k^{+i}` is the measure with example i once more in the sample: Tukey's sensitivity
+curve. If the measure is a mean of losses, this is the loss of the example. In the pseudo-examples,
+with the weights :math:`h_j`, classifier k has values :math:`u_{jk}` that
+`bayescm.inference.bayesian_bootstrap.draw_disagreement` draws from the values of the examples,
+within their range. A draw :math:`M_k` of the measure becomes
+
+.. math:: M'_k = \frac{n M_k + \sum_j h_j u_{jk}}{n + \sum_j h_j}.
+
+Only the order of the draws is taken from :math:`M'` (`bayescm.inference.iman_conover`): every
+classifier keeps the distribution that it has alone, whatever other classifiers there are.
+
+References
+----------
+Tukey, J. W. (1977). Exploratory Data Analysis. Addison-Wesley.
+
+Hampel, F. R. (1974). The influence curve and its role in robust estimation. Journal of the American
+Statistical Association 69, 383-393. doi:10.1080/01621459.1974.10482962
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bayescm.inference.bayesian_bootstrap import Disagreement, draw_disagreement
+from bayescm.inference.iman_conover import iman_conover
+
+_WEIGHT = 0.5  # shape of the weight of both pseudo-examples, as for item scores
+# Examples whose values are computed: at most so many, fewer if these are more numbers than that,
+# but never fewer than ten. Half of them are those in which the classifiers differ most.
+_MOST_EXAMPLES, _MOST_NUMBERS, _FEWEST_EXAMPLES = 400, 4e6, 10
+
+
+class SharedExamples:
+    """
+    The examples whose values stand for all others in pseudo-examples of disagreement.
+
+    Parameters
+    ----------
+    rows : sequence of ndarray, shape (K, ..., n) each
+        Scores of the classifiers, on one or more scales: the examples in which they differ most on
+        one of them are chosen.
+    weight : ndarray, shape (n,)
+        How many examples each one represents.
+    """
+
+    def __init__(self, rows: Sequence[np.ndarray], weight: np.ndarray):
+        self.weight = weight
+        self.index = _chosen(rows, len(weight))
+
+    def weights(self) -> np.ndarray:
+        """Return the weights of the sample, then with each chosen example once more, (1 + m, n)."""
+        weights = np.tile(self.weight, (1 + len(self.index), 1))
+        weights[np.arange(len(self.index)) + 1, self.index] += 1
+        return weights
+
+    def disagreement(self, classifiers: int, size: int, rng: np.random.Generator) -> Disagreement:
+        """Draw the pseudo-examples, which all measures share."""
+        return draw_disagreement(classifiers, self.weight[self.index], _WEIGHT, size, rng)
+
+    def moved(self, draws: np.ndarray, values: np.ndarray, pseudo: Disagreement) -> np.ndarray:
+        """
+        Return draws of a measure with the pseudo-examples in the sample, (S, K).
+
+        Parameters
+        ----------
+        draws : ndarray, shape (S, K)
+        values : ndarray, shape (1 + m, K)
+            The measure at each row of `weights`.
+        pseudo : Disagreement
+        """
+        total = self.weight.sum()
+        of_example = (values[0] + (total + 1) * (values[1:] - values[0])).T
+        of_example = np.where(np.isfinite(of_example), of_example, np.nan)
+        if np.isnan(of_example).all(axis=1).any():
+            return draws  # nothing is known about the measure of single examples
+        low, high = np.nanmin(of_example), np.nanmax(of_example)
+        of_pseudo = pseudo.scores(of_example, low, high)
+        sums = total * draws + (of_pseudo * pseudo.weight[:, None]).sum(axis=2)
+        return sums / (total + pseudo.weight.sum(axis=1))[:, None]
+
+    def joint(self, draws: np.ndarray, values: np.ndarray, pseudo: Disagreement) -> np.ndarray:
+        """
+        Return draws in an order that makes them joint draws of all classifiers.
+
+        Parameters
+        ----------
+        draws : ndarray, shape (S, K, ...)
+            Draws with shared weights of the examples. The last axes, such as the classes, are
+            treated one by one.
+        values : ndarray, shape (1 + m, K, ...)
+            See `moved`.
+        pseudo : Disagreement
+
+        Returns
+        -------
+        ndarray, shape (S, K, ...)
+            Every column has the same values as before.
+        """
+        joint = np.empty_like(draws)
+        for place in np.ndindex(draws.shape[2:]):
+            at = (slice(None), slice(None), *place)
+            joint[at] = iman_conover(draws[at], self.moved(draws[at], values[at], pseudo))
+        return joint
+
+
+def _chosen(rows, number):
+    """Return the indices of the examples: those that differ most, and others evenly spread."""
+    most = int(min(_MOST_EXAMPLES, max(_MOST_NUMBERS / number, _FEWEST_EXAMPLES)))
+    if number <= most:
+        return np.arange(number)
+    part = max(1, most // 2 // len(rows))
+    chosen = [np.linspace(0, number - 1, most // 2).astype(int)]
+    for scores in rows:
+        distance = np.ptp(scores, axis=0).reshape(-1, number).max(axis=0)
+        chosen.append(np.argsort(-distance, kind="stable")[:part])
+    return np.unique(np.concatenate(chosen))
