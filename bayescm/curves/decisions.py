@@ -9,7 +9,8 @@ With prevalence p, costs c of the cells, and both rates at a threshold t,
 Inside each class the shares of the examples between neighbouring thresholds have a Dirichlet
 distribution whose prior weighs only the two outermost intervals. So both rates have the beta
 distribution of their own two-by-two table at every threshold, and all thresholds one joint
-distribution. Classifiers on the same examples share the joint table of their intervals.
+distribution. Classifiers on the same examples share the joint table of their intervals. Their
+differences contain disagreement that was not seen, see `bayescm.posteriors.shared_examples`.
 """
 
 from collections.abc import Mapping
@@ -30,6 +31,7 @@ from bayescm.evidence.scores import at_prevalence, check_chances, score_arrays
 from bayescm.evidence.slices import check_one_sample
 from bayescm.posteriors.roc.curve_posterior import DRAWS
 from bayescm.posteriors.roc.prevalence import class_weights, known_prevalence
+from bayescm.posteriors.shared_examples import SharedExamples
 from bayescm.validate import check_number, check_prob, check_seed, check_whole, fail
 
 _BENEFIT_THRESHOLDS = np.arange(1, 100) / 100
@@ -135,6 +137,10 @@ def decision_curve(
     net, net_of_all, share = _net_benefit(drawn, odds)
     points, points_of_all, share_in_sample = _net_benefit(sample, odds)
     points, points_of_all = _rounded(points), _rounded(points_of_all)
+    joint = net
+    if net.ndim > 2:
+        rng = np.random.default_rng([1, *np.atleast_1d(size["random_seed"])])
+        joint = _joint_benefits(net, net_of_all, probabilities, at, rng)
     ends = partial(_ends, prob=prob, simultaneous=simultaneous)
     # The net benefit of treating everybody is linear in the prevalence.
     share_ends = Empirical(share.ravel()).eti(prob)
@@ -160,10 +166,10 @@ def decision_curve(
     if len(dims) > 1:
         names = sample["classifier"].values.tolist()
         coords["other"] = names
-        answer["difference"] = (("classifier", "other", *dims[1:], "bound"), _pairs(net, ends))
+        answer["difference"] = (("classifier", "other", *dims[1:], "bound"), _pairs(joint, ends))
     coords["strategy"] = [*names, "all", "none"]
     coords |= {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
-    return xr.Dataset(answer | _best_strategy(net, net_of_all), coords)
+    return xr.Dataset(answer | _best_strategy(joint, net_of_all), coords)
 
 
 def one_sample_of_probabilities(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
@@ -181,6 +187,27 @@ def _net_benefit(rates, odds):
     share = share.reshape(share.shape + (1,) * (tpr.ndim - share.ndim))
     price = (1 - share) * odds
     return share * tpr - price * fpr, share - price, share
+
+
+def _joint_benefits(net, net_of_all, evidence, thresholds, rng):
+    """
+    Return draws (S, K, T) of the net benefit in the joint order of the classifiers.
+
+    What each one adds to treating everybody keeps its distribution, and so does the probability
+    that it adds something. Classifiers with the same scores do not differ in anything.
+    """
+    evidence = two_classes(evidence)
+    matrix, weights, _ = score_arrays(evidence)
+    _, first, same = np.unique(matrix, axis=0, return_index=True, return_inverse=True)
+    if len(first) == 1:
+        return net
+    examples = SharedExamples([matrix], weights)
+    pseudo = examples.disagreement(len(first), len(net), rng)
+    rates = rates_in_sample(evidence, thresholds, examples.weights())
+    of_examples, all_of_examples, _ = _net_benefit(rates, thresholds / (1 - thresholds))
+    added, added_by_examples = net - net_of_all, of_examples - all_of_examples
+    joint = examples.joint(added[:, first], added_by_examples[:, first], pseudo)
+    return joint[:, same.ravel()] + net_of_all
 
 
 def _ends(values, prob, simultaneous):
@@ -457,20 +484,33 @@ def _distinct(places, size):
     return np.stack(np.unravel_index(code, shape)), cell
 
 
-def rates_in_sample(evidence: xr.Dataset, thresholds: np.ndarray) -> xr.Dataset:
-    """Return the same in the sample: a score at the threshold is predicted positive."""
+def rates_in_sample(
+    evidence: xr.Dataset, thresholds: np.ndarray, sample_weights: np.ndarray | None = None
+) -> xr.Dataset:
+    """
+    Return the same in the sample: a score at the threshold is predicted positive.
+
+    With weights (S, n) of the examples, in S samples with the dim draw.
+    """
     evidence = two_classes(evidence)
     matrix, weights, codes = score_arrays(evidence)
-    negatives, positives = weights * (codes == 0), weights * (codes == 1)
+    several = sample_weights is not None
+    weights = np.atleast_2d(weights if sample_weights is None else sample_weights)
     order, last = np.argsort(thresholds), len(thresholds)
-    fpr, tpr = np.empty((2, len(matrix), last))
+    fpr, tpr = np.empty((2, len(weights), len(matrix), last))
     for classifier, row in enumerate(np.searchsorted(thresholds[order], matrix, side="right")):
-        for rate, weight in ((fpr, negatives), (tpr, positives)):
-            above = np.cumsum(np.bincount(row, weight, last + 1)[:0:-1])[::-1]
-            rate[classifier, order] = above / weight.sum()
+        for label, rate in enumerate((fpr, tpr)):
+            of_class = weights[:, codes == label]
+            for sample, weight in enumerate(of_class):
+                above = np.cumsum(np.bincount(row[codes == label], weight, last + 1)[:0:-1])[::-1]
+                rate[sample, classifier, order] = above / weight.sum()
     prevalence = known_prevalence(evidence, codes == 1)
-    share = positives.sum() / weights.sum() if prevalence is None else prevalence
-    return _labelled(evidence, thresholds, fpr, tpr, np.array(share))
+    share = weights[:, codes == 1].sum(axis=1) / weights.sum(axis=1)
+    if prevalence is not None:
+        share = np.full(len(weights), prevalence)
+    if several:
+        return _labelled(evidence, thresholds, fpr, tpr, share, "draw")
+    return _labelled(evidence, thresholds, fpr[0], tpr[0], share[0])
 
 
 def _labelled(evidence, thresholds, fpr, tpr, share, *lead):
