@@ -4,11 +4,9 @@ What the posteriors of probabilities share: draws of a population, and measures 
 The population is drawn by the Bayesian bootstrap (`bayescm.inference.bayesian_bootstrap`).
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -25,12 +23,6 @@ from bayescm.validate import fail
 
 _SOME = 500  # draws that tell whether the sample's value is one
 _AT_ONCE, _LARGEST = 2e7, 1e8  # numbers held at once, and drawn in all
-# Effective number of examples that two classifiers forecast differently, and share of them all. Of
-# 100 examples with heavy-tailed differences, 15 cover 0.91 of the differences of log losses and 28
-# cover 0.94; of 300 examples 43 cover 0.94.
-_FEW_APART, _SHARE_APART = 20, 0.2
-
-
 _FEWEST_FORECASTS = 3  # different ones, that the PyMC model of a calibration curve needs
 
 
@@ -122,28 +114,6 @@ class OfForecasts(Posterior):
     def values_per_draw(self):
         """The numbers of one draw."""
         return self.probability.size
-
-    def by(self, dim: str) -> Posterior:
-        """Return itself; warn if a few of many differences decide which classifier is better."""
-        rows = dict(zip(self.names or [None], self.probability, strict=True))
-        size = self.weight.sum()
-        few = min(_FEW_APART, _SHARE_APART * size)
-        for first, second in combinations(rows, 2):
-            distance = np.abs(rows[first] - rows[second]).reshape(len(self.weight), -1).sum(axis=1)
-            count = self.weight[distance > 0].sum()
-            if count < few:  # near copies, of which the joint draws take account
-                continue
-            # Kish's effective number (Survey Sampling, 1965, section 11.7) of weights by distance
-            apart = (self.weight @ distance) ** 2 / (self.weight @ distance**2)
-            if apart < few:
-                warnings.warn(
-                    f"{first} and {second} differ in {count:.6g} of {size:.6g} forecasts, but by "
-                    f"such unequal amounts that they are worth {apart:.0f} equal differences. "
-                    "The interval of the difference may be too short. More examples make it "
-                    "reliable.",
-                    stacklevel=2,
-                )
-        return super().by(dim)
 
     def draws_by_default(self, of, *, joint=False):
         """Return how many draws are made where nothing else is asked for."""

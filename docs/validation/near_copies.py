@@ -108,7 +108,8 @@ def _shifted(rng, shift, n):
 
 
 def _evidence(positive, first, second):
-    return from_probabilities(positive, {"a": expit(first), "b": expit(second)}, positive=1)
+    forecasts = {"a": expit(first), "b": expit(second)}
+    return from_probabilities(positive, forecasts, positive=1, clip=1e-15)
 
 
 @cache
@@ -117,6 +118,33 @@ def true_differences(shift: float) -> Mapping[str, float]:
     sample = calibration(_shifted(generator(0, 1), shift, POPULATION)).sampled()
     values = {name: resolve(name)(sample)[0] for name in SHIFTED_MEASURES}
     return {name: float(first - second) for name, (first, second) in values.items()}
+
+
+# Exchangeable classifiers that are very sure: a few of many differences are far larger than the
+# others. The log odds of both are normal with the same noise, and 1.6 times too extreme.
+
+SURE_MEASURES = ("brier", "log_loss")
+TOO_EXTREME, NOISE = 1.6, 0.7
+
+
+class SureSetting(NamedTuple):
+    """The standard deviation of the log odds, and the number of examples."""
+
+    spread: float
+    n: int
+
+
+SURE = {1: SureSetting(5.0, 100), 2: SureSetting(11.0, 100), 3: SureSetting(11.0, 300)}
+
+
+def sure_classifiers(rng: np.random.Generator, spread: float, n: int) -> tuple[xr.Dataset, Mapping]:
+    """Return the probabilities of two exchangeable classifiers that are very sure."""
+    positive = np.zeros(n)
+    while not 5 <= positive.sum() <= n - 5:
+        odds = rng.normal(0, spread, n)
+        positive = (rng.random(n) < expit(odds / TOO_EXTREME)).astype(int)
+    first, second = odds + NOISE * rng.standard_normal((2, n))
+    return _evidence(positive, first, second), _truth(dict.fromkeys(SURE_MEASURES, 0.0))
 
 
 # Near copies of three classes: softmax forecasts, with noise as above.
@@ -198,6 +226,14 @@ EXPERIMENTS = (
         shifted,
         {"differences": partial(differences, measures=SHIFTED_MEASURES)},
         table="shifted",
+        reshape=tidy,
+    ),
+    Experiment(
+        "near_copies",
+        SURE,
+        sure_classifiers,
+        {"differences": partial(differences, measures=SURE_MEASURES)},
+        table="sure",
         reshape=tidy,
     ),
     Experiment(

@@ -144,19 +144,6 @@ def test_forecasts_without_log_odds_are_cautioned_of_until_told_what_they_mean()
     assert "exactly 0 or 1" in bcm.interval(several, "brier").attrs["caution"]
 
 
-def test_few_of_many_differences_that_decide_are_warned_of():
-    rng = np.random.default_rng(4)
-    odds, noise = rng.normal(0, 11, 100), rng.normal(0, 0.7, (2, 100))
-    actual = (rng.random(100) < 1 / (1 + np.exp(-odds / 1.6))).astype(int)
-    sure = {k: 1 / (1 + np.exp(-odds - e)) for k, e in zip("ab", noise, strict=True)}
-    with pytest.warns(UserWarning, match="in 100 of 100 forecasts, but by such unequal amounts"):
-        bcm.compare(bcm.from_probabilities(actual, sure), "log_loss", draws=500)
-    unsure = {k: 1 / (1 + np.exp(-odds / 11 - e)) for k, e in zip("ab", noise, strict=True)}
-    bcm.compare(
-        bcm.from_probabilities(actual, unsure), "log_loss", draws=500
-    )  # warnings are errors
-
-
 @pytest.mark.long
 def test_the_error_of_right_forecasts_may_be_0_however_many_draws():
     rng = np.random.default_rng(7)

@@ -81,8 +81,9 @@ def test_draws_with_pseudo_examples_are_those_of_plain_loops():
             apart = min(np.abs(loss[k] - loss[other]).max() for other in range(3) if other != k)
             total, weight = 8 * draws[s, k], 8.0
             for j in range(2):
-                value = loss[k, pseudo.item[s, j]] + pseudo.sign[s, k, j] * apart
-                total += pseudo.weight[s, j] * np.clip(value, loss.min(), loss.max())
+                center = loss[k, pseudo.item[s, j]]
+                center = min(max(center, loss.min() + apart / 2), loss.max() - apart / 2)
+                total += pseudo.weight[s, j] * (center + pseudo.sign[s, k, j] * apart / 2)
                 weight += pseudo.weight[s, j]
             assert moved[s, k] == pytest.approx(total / weight)
 
