@@ -68,7 +68,11 @@ def test_probabilities_of_being_best_sum_to_one_and_ties_share(sample, found):
 
 
 def test_differences_are_those_of_pairs_and_shares_have_their_own_intervals(sample, found):
-    """The two-by-two table of who is above the threshold in each class has a Dirichlet prior."""
+    """
+    The two-by-two table of who is above the threshold in each class has a Dirichlet prior.
+
+    Differences have disagreement that was not seen too, a little of it among 400 examples.
+    """
     actual, probabilities = sample
     rng, size = np.random.default_rng(2), 40_000
     positive = actual.sum()
@@ -85,13 +89,16 @@ def test_differences_are_those_of_pairs_and_shares_have_their_own_intervals(samp
         gap, every = net[0] - net[1], share - (1 - share) * price
         one = found.sel(threshold=at)
         wanted = {
-            "difference": (gap, {"classifier": "a", "other": "b"}),
             "standardized_interval": (net[0] / share, {"classifier": "a"}),
             "avoided_interval": ((net[0] - every) / price, {"classifier": "a"}),
         }
         for name, (draws, place) in wanted.items():
             ends = np.quantile(draws, [0.025, 0.975])
             assert one[name].sel(place).values == pytest.approx(ends, abs=0.08 * draws.std())
+        pair = one["difference"].sel(classifier="a", other="b").values
+        low, high = np.quantile(gap, [0.025, 0.975])
+        assert pair.mean() == pytest.approx((low + high) / 2, abs=0.15 * gap.std())
+        assert 0.98 < np.ptp(pair) / (high - low) < 1.1
         top = np.maximum(np.maximum(*net), np.maximum(every, 0))
         known = top.mean() - max(net[0].mean(), net[1].mean(), every.mean(), 0)
         assert one["evpi"].item() == pytest.approx(known, abs=6 * top.std() / 200)
