@@ -66,10 +66,10 @@ def item_score_slices(
     ['mean', 'spread_between', 'theta']
     """
     dims = [str(name) for name in evidence.data_vars if str(name).startswith("slice_")]
-    if len(dims) != 1 or evidence["item_score"].dims != ("item",):
+    if "item_score" not in evidence or len(dims) != 1 or evidence["item_score"].dims != ("item",):
         raise ValueError(
-            "The model takes the slices of one system along one dim. Ask the direct draws "
-            "(bayescm.gap, worst_slices), or select one system."
+            "The model takes item scores of one system in slices along one dim. Use bayescm.gap or "
+            "bayescm.worst_slices for other evidence, or select one system."
         )
     score, slice_index = evidence["item_score"].values.astype(float), evidence[dims[0]].values
     bounded = "lowest" in evidence.coords

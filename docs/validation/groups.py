@@ -8,16 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.special import digamma, expit, logit
+from scipy.special import digamma, expit, log_expit, logit, ndtr
 from scipy.stats import binom, false_discovery_control
 
 from bayescm import posteriors
 from bayescm.answers.gaps import SCALE_ENDS, interval_up_to, statistic_of
+from bayescm.answers.gaps import gap as gap_between
 from bayescm.answers.interval import interval
 from bayescm.answers.slices import worst_slices
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence import from_matrix
 from bayescm.evidence.attempts import from_attempts
+from bayescm.evidence.default_models import ENOUGH_GROUPS, WIDE_SPREAD
 from bayescm.evidence.item_scores import from_item_scores
 from bayescm.evidence.multilabel import from_multilabel
 from bayescm.fitting.posterior_for import members_of
@@ -290,29 +292,35 @@ GAP_METHODS = {
 }
 
 # Two to five groups, with the gap in recall given: evenly spread, or a single group below others
-# that are equal. Each group has as many positives as negatives; the highest recall is uniform
-# between the gap plus 0.05 and 0.95. The groups that are not pooled are beside those of
-# `bayescm.gap`.
+# that are equal. The highest recall is uniform between the gap plus 0.05 and 0.95. To choose the
+# prior of `bayescm.gap` (a half-normal spread of the logits, by its scale), the posterior of many
+# data sets is computed on a grid, which is faster than `hierarchical_groups` and independent of it.
+# The first data sets of a case have their interval by `bayescm.gap` as well: `differs` is the
+# largest difference of an end.
+
+FEW_GAPS = (0.0, 0.1, 0.3, 0.5)
+SCALES = (1.0, 2.0, WIDE_SPREAD, 5.0)
+BY_GAP = 1  # data sets of each gap whose interval is computed by `bayescm.gap`, too
+LOGITS = np.linspace(-9, 9, 160)
+MIDDLES, SPREADS = np.linspace(-7, 7, 100), np.geomspace(0.02, 12, 30)
 
 
 class FewSetting(NamedTuple):
-    """How many groups, positives of each, the true gap, and how the groups are spread."""
+    """How many groups, positives of each, and how their rates are spread."""
 
     groups: int
     size: int
-    gap: float
     spread: str
 
 
 FEW_GROUPS = dict(
     enumerate(
         (
-            FewSetting(groups, size, gap, spread)
+            FewSetting(groups, size, spread)
             for groups in (2, 3, 4, 5)
             for size in (10, 30, 100)
-            for gap in (0.0, 0.1, 0.3, 0.5)
             for spread in ("even", "one")
-            if spread == "even" or (gap and groups > 2)
+            if spread == "even" or groups > 2
         ),
         start=1,
     )
@@ -327,32 +335,99 @@ def rates_with_gap(rng: np.random.Generator, groups: int, gap: float, spread: st
     return highest - gap * (np.arange(groups) == 0)
 
 
-def few_groups_with_gap(
-    rng: np.random.Generator, groups: int, size: int, gap: float, spread: str
-) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Return counts of a few groups, and the true gap in recall."""
-    tp = rng.binomial(size, rates_with_gap(rng, groups, gap, spread))
-    tn = rng.binomial(size, 0.85, groups)
-    cells = np.stack([np.stack([tn, size - tn], -1), np.stack([size - tp, tp], -1)], -2)
-    return from_matrix(cells, positive=1, dims=("group",)), {"range": gap}
+class GridOfLogits:
+    """
+    The normal model of the logits of groups of one size, on a grid.
+
+    Attributes
+    ----------
+    log_likelihood : ndarray, shape (P, size + 1)
+        Of a group with so many hits, at the P parameters (middle, spread), its logit integrated
+        out.
+    below : ndarray, shape (size + 1, P, M)
+        The distribution function of the logit of a group, given hits and parameters.
+    """
+
+    def __init__(self, size: int):
+        middle, spread = (a.ravel() for a in np.meshgrid(MIDDLES, SPREADS, indexing="ij"))
+        step = LOGITS[1] - LOGITS[0]
+        edges = np.concatenate([[-np.inf], LOGITS[1:] - step / 2, [np.inf]])
+        weight = np.diff(ndtr((edges - middle[:, None]) / spread[:, None]), axis=1)
+        hits = np.arange(size + 1)[:, None]
+        log = hits * log_expit(LOGITS) + (size - hits) * log_expit(-LOGITS)
+        likelihood = np.exp(log - log.max(axis=1, keepdims=True))
+        self.log_likelihood = np.log(np.maximum(weight @ likelihood.T, 1e-300))
+        self.below = np.empty((size + 1, *weight.shape), np.float32)
+        for count in range(size + 1):
+            np.cumsum(weight * likelihood[count], axis=1, out=self.below[count])
+            self.below[count] /= np.maximum(self.below[count, :, -1:], 1e-30)
+        # The middle has the prior of `hierarchical_groups`, Beta(1/2, 1/2) of the rate. Spreads are
+        # even on the log scale.
+        self.log_prior = log_expit(middle) / 2 + log_expit(-middle) / 2 + np.log(spread)
+        self.spread = spread
+
+    def draw(self, hits: np.ndarray, scale: float, size: int, rng: np.random.Generator):
+        """Draw the rates (size, G) of groups with a half-normal prior of the spread."""
+        log = self.log_prior - self.spread**2 / (2 * scale**2)
+        log = log + self.log_likelihood[:, hits].sum(axis=1)
+        share = np.exp(log - log.max())
+        at = rng.choice(len(share), size, p=share / share.sum())
+        logits = np.empty((size, len(hits)))
+        for group, count in enumerate(hits):
+            level = rng.random((size, 1), dtype=np.float32)
+            place = (self.below[count][at] < level).sum(axis=1)
+            logits[:, group] = LOGITS[np.minimum(place, len(LOGITS) - 1)]
+        return expit(logits + (LOGITS[1] - LOGITS[0]) * (rng.random(logits.shape) - 0.5))
 
 
-def gap_of_few(counts: xr.DataArray, *, kind: str, pooled: bool) -> Mapping[str, Any]:
-    """Return the 95% interval of the gap in recall, of `bayescm.gap` or without pooling."""
-    tp, fn = counts.values[:, 1, 1], counts.values[:, 1, 0]
-    if pooled:
-        draws = _gap_draws(counts.values.tobytes(), counts.sizes["group"])["range"]
-    else:
-        recall = np.random.default_rng(0).beta(tp + 0.5, fn + 0.5, (2000, len(tp)))
-        draws = np.ptp(recall, axis=1)[:, None]
-    return {"range": interval_up_to(Empirical(draws), 0.95, kind, SCALE_ENDS["range"])[0][0]}
+def coverage_of_few(replications, groups, size, spread):
+    """
+    Return the coverage of 95% intervals of the gap of a few groups.
+
+    A row for each prior and true gap: ``hdi`` and ``eti``, the coverage of both kinds of intervals;
+    ``lower`` and ``upper``, the mean ends of the first; ``from_zero``, how often it starts at 0;
+    ``over_gaps``, the coverage of the first averaged over the gaps above 0.
+    """
+    grid, records = GridOfLogits(size), []
+    for number, rng in enumerate(replications.generators()):
+        for gap in FEW_GAPS:
+            hits = rng.binomial(size, rates_with_gap(rng, groups, gap, spread))
+            recall = {"not pooled": rng.beta(hits + 0.5, size - hits + 0.5, (1000, groups))}
+            recall |= {f"{scale:g}": grid.draw(hits, scale, 1000, rng) for scale in SCALES}
+            by_gap = number < BY_GAP
+            for prior, draws in recall.items():
+                asked = prior == ("not pooled" if groups < ENOUGH_GROUPS else f"{WIDE_SPREAD:g}")
+                record = _record_of_few(np.ptp(draws, axis=1), gap)
+                if by_gap and asked:
+                    record["differs"] = _differs_from_gap(hits, size, record)
+                records.append({"prior": prior, "gap": gap, **record})
+    frame = pd.DataFrame(records).drop(columns=["eti_lower", "eti_upper"])
+    table = frame.groupby(["prior", "gap"], sort=False, as_index=False).mean()
+    largest = frame.groupby(["prior", "gap"], sort=False)["differs"].max().to_numpy()
+    over_gaps = table[table["gap"] > 0].groupby("prior")["hdi"].mean()
+    return table.assign(differs=largest, over_gaps=table["prior"].map(over_gaps))
 
 
-FEW_METHODS = {
-    "gap, eti": partial(gap_of_few, kind="eti", pooled=True),
-    "gap, hdi": partial(gap_of_few, kind="hdi", pooled=True),
-    "not pooled, hdi": partial(gap_of_few, kind="hdi", pooled=False),
-}
+def _record_of_few(draws, gap):
+    """Return the ends of both intervals of a gap, and whether they contain the true one."""
+    distribution = Empirical(draws[:, None])
+    (low, high), (eti_low, eti_high) = (
+        interval_up_to(distribution, 0.95, kind, SCALE_ENDS["range"])[0][0]
+        for kind in ("hdi", "eti")
+    )
+    record = {"hdi": low <= gap <= high, "eti": eti_low <= gap <= eti_high}
+    record |= {"lower": low, "upper": high, "from_zero": low == 0, "differs": np.nan}
+    return record | {"eti_lower": eti_low, "eti_upper": eti_high}
+
+
+def _differs_from_gap(hits, size, record):
+    """Return how far an equal-tailed end is from that of `bayescm.gap`."""
+    negatives = np.full(len(hits), size)
+    cells = [[negatives - size // 6, negatives * 0 + size // 6], [size - hits, hits]]
+    counts = from_matrix(np.moveaxis(np.array(cells), -1, 0), positive=1, dims=("group",))
+    ends = gap_between(counts, "recall", kind="eti").values
+    return np.abs(ends - [record["eti_lower"], record["eti_upper"]]).max()
+
 
 # The same of slices of items: item scores (with a standard deviation of about 0.2 in a slice),
 # single answers, and the recall of one of two labels of each example.
@@ -373,8 +448,8 @@ FEW_SLICES = dict(
         (
             FewSlicesSetting(evidence, slices, size, gap, spread)
             for evidence in ("scores", "answers", "labels")
-            for slices in (2, 3, 5, 10, 60)
-            for size in (30, 100)
+            for slices in (2, 4, 12, 60)
+            for size in (30,)
             for gap in (0.0, 0.1, 0.3)
             for spread in ("even", "one")
             if spread == "even" or (gap and slices > 2)
@@ -408,7 +483,7 @@ def gap_of_slices(evidence: xr.Dataset, *, kind: str) -> Mapping[str, Any]:
     posterior = members_of(evidence, "slice")
     takes = str(posterior.measured_variable)
     measure = resolve("recall" if takes == "example_cells" else "mean", takes)
-    (values,) = posterior.draw([posterior.bound(measure)], 2000, np.random.default_rng(0))
+    (values,) = posterior.draw([posterior.bound(measure)], 1000, np.random.default_rng(0))
     draws = np.ptp(values.reshape(*values.shape[:2], -1)[:, :, 0], axis=1)[:, None]
     return {"range": interval_up_to(Empirical(draws), 0.95, kind, SCALE_ENDS["range"])[0][0]}
 
@@ -639,7 +714,7 @@ EXPERIMENTS = [
     Experiment("groups", ITEMS, items, _estimand_methods(("accuracy",)), table="items"),
     Experiment("groups", TYPICAL, groups_of_equal_size, TYPICAL_METHODS, table="typical"),
     Experiment("gaps", GAPS, groups_with_gaps, GAP_METHODS),
-    Experiment("few_groups", FEW_GROUPS, few_groups_with_gap, FEW_METHODS),
+    Repeated("few_groups", FEW_GROUPS, coverage_of_few),
     Experiment("few_slices", FEW_SLICES, slices_with_gap, SLICES_METHODS),
     Repeated("worst_slices", SLICES, discoveries),
     Repeated("crossed_groups", CELLS, errors_of_cells),
