@@ -1,6 +1,6 @@
-"""What the evidence says of the models themselves: marginal likelihoods and Bayes factors."""
+"""Marginal likelihoods of models of the same evidence, and Bayes factors."""
 
-import logging
+from collections import ChainMap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from pymc import Model
 
 _KEY = "log_marginal_likelihood"
+# Draws to adapt the sampler, per chain.
+_TUNE = 1000
+# Numbers of all data at the points at which the log density is computed at once (32 MB).
+_AT_ONCE = 2**22
+# Largest standard error of a log marginal likelihood, in nats: a Bayes factor that may be wrong by
+# a factor of two says little.
+_LARGEST_ERROR = 0.35
 
 
 def evidence_for(
@@ -28,40 +35,47 @@ def evidence_for(
     """
     Compare models of the same evidence by their marginal likelihoods.
 
-    It answers where leave-one-out cross-validation has nothing to leave out, as with models of one
-    matrix. A marginal likelihood is the probability that the model gave the evidence before it was
-    seen; it depends on the prior, and more so the vaguer that is.
+    A marginal likelihood is the probability of the evidence under the model before the evidence was
+    seen. It depends on the prior, and more so the vaguer the prior is. It also compares models of a
+    single matrix, for which leave-one-out cross-validation has nothing to leave out.
 
     Parameters
     ----------
     models : mapping of name to DataTree or pymc.Model
-        Two or more models of the same evidence. A tree as `fit` returns it has its marginal
-        likelihood from its direct posterior. Any other model, or prior of another family, is given
-        as the model itself, such as
-        ``bcm.models.dirichlet_multinomial(counts, concentration=partial(pm.Gamma, ...))``, and
-        sampled by sequential Monte Carlo (`pymc.sample_smc`).
+        Two or more models of the same evidence. A tree from `fit` has its marginal likelihood from
+        its direct posterior. Any other model, or prior of another family, is given as the model
+        itself, such as
+        ``bcm.models.dirichlet_multinomial(counts, concentration=partial(pm.Gamma, ...))``. It is
+        sampled by NUTS, and its marginal likelihood is estimated by bridge sampling.
     draws, chains : int, default 2000 and 4
-        The particles of each chain of sequential Monte Carlo, and the number of chains, 2 or more.
+        Draws of each chain of NUTS, 100 or more, and number of chains, 2 or more.
     random_seed : int, default 0
-        The seed of sequential Monte Carlo.
+        The seed of NUTS and of bridge sampling.
 
     Returns
     -------
     DataFrame
         A row per model (and member of the batch): ``log_marginal_likelihood`` (natural logarithm),
-        its ``standard_error`` (0 of a direct posterior, that of the mean of the chains' estimates
-        otherwise), ``difference`` from the best model, ``bayes_factor`` against the best model,
-        ``probability`` of the model if all were equally probable before, and ``how`` the marginal
-        likelihood was computed. Where a model is sampled, a batch counts as a whole.
+        its ``standard_error`` (0 for a direct posterior), ``difference`` from the best model,
+        ``bayes_factor`` against the best model, ``probability`` of the model if all were equally
+        probable before, and ``how`` the marginal likelihood was computed. If a model is sampled, a
+        batch counts as a whole.
 
     Raises
     ------
     TypeError
         If this is not a mapping of fits and models.
     ValueError
-        If there is one model only, a model has no marginal likelihood, or the models are of
-        different evidence, or condition on different parts of it: ``fixed_totals`` is about the
-        predictions given the class totals, ``dirichlet_multinomial`` about both.
+        If there is one model only, or a model has an improper prior, discrete free variables or a
+        discounted likelihood. If the models are of different evidence, or condition on different
+        parts of it: ``fixed_totals`` is about the predictions given the class totals,
+        ``dirichlet_multinomial`` about both. If the chains of a sampled model give different
+        marginal likelihoods, or their standard error is above 0.35.
+
+    Warns
+    -----
+    UserWarning
+        If draws diverge, or the chains disagree.
 
     See Also
     --------
@@ -69,17 +83,16 @@ def evidence_for(
 
     Notes
     -----
-    Each chain estimates the marginal likelihood without bias; the logarithm of their mean is
-    reported. Of a model of your own it is compared only whether the observed numbers are the same:
-    it must be their whole probability, the multinomial coefficient included.
+    For a model of your own, only the observed numbers are compared with those of the other models.
+    Its likelihood must be their whole probability, with the multinomial coefficient.
 
     References
     ----------
     Kass, R. E. & Raftery, A. E. (1995). Bayes factors. Journal of the American Statistical
     Association 90, 773-795. doi:10.1080/01621459.1995.10476572
 
-    Del Moral, P., Doucet, A. & Jasra, A. (2006). Sequential Monte Carlo samplers. Journal of the
-    Royal Statistical Society B 68, 411-436. doi:10.1111/j.1467-9868.2006.00553.x
+    Gronau, Q. F. et al. (2017). A tutorial on bridge sampling. Journal of Mathematical Psychology
+    81, 80-97. doi:10.1016/j.jmp.2017.09.005
 
     Examples
     --------
@@ -100,7 +113,7 @@ def evidence_for(
         raise fail("not fits by name", type(models).__name__, allowed, todo, TypeError)
     if len(models) < 2:
         raise fail("nothing to compare", list(models), "two or more fits", "fit another model")
-    check_whole("draws", draws, 2, "particles", 2000)
+    check_whole("draws", draws, 100, "draws", 2000)
     check_whole("chains", chains, 2, "chains", 4)
     check_seed(random_seed)
     names = list(models)
@@ -110,7 +123,9 @@ def evidence_for(
     sampler = {"draws": draws, "chains": chains, "random_seed": random_seed}
     as_whole = not all(map(_is_fit, models.values()))
     marginals = [
-        _by_fit(model, as_whole=as_whole) if _is_fit(model) else _by_smc(name, model, **sampler)
+        _by_fit(model, as_whole=as_whole)
+        if _is_fit(model)
+        else by_bridge_sampling(name, model, **sampler)
         for name, model in models.items()
     ]
     of_models, errors, how = zip(*marginals, strict=True)
@@ -144,46 +159,76 @@ def _by_fit(tree, *, as_whole):
     return logs.sum() if as_whole else logs, 0.0, "direct posterior"
 
 
-def _by_smc(name, model, draws, chains, random_seed):
+def by_bridge_sampling(
+    name: Any, model: "Model", *, draws: int, chains: int, random_seed: int
+) -> tuple[xr.DataArray, float, str]:
     """
-    Return the log marginal likelihood, its standard error and how they came.
+    Return the log marginal likelihood of a model sampled by NUTS, its standard error and how.
 
-    With the estimates Z_1, ..., Z_K of the chains it is the logarithm of their mean, and its error
-    by the delta method sd(Z) / (mean(Z) sqrt(K)).
+    Raises
+    ------
+    ValueError
+        If the chains disagree, or the standard error is above 0.35.
     """
-    import pymc as pm
+    from bayescm.fitting.nuts import nuts
+    from bayescm.inference.bridge_sampling import bridge_sampling
 
-    from bayescm.fitting.nuts import watched
-
-    logger = logging.getLogger("pymc")
-    level = logger.level
-    logger.setLevel(logging.WARNING)
+    size = {"draws": draws, "tune": _TUNE, "chains": chains}
+    tree = nuts(model, **size, seed=random_seed, unconstrained=True)
+    # Only variables with a transformation are in the first group.
+    groups = [name for name in ("unconstrained_posterior", "posterior") if name in tree.children]
+    sampled = ChainMap(*(dict(tree[name].data_vars) for name in groups))
+    names = [variable.name for variable in model.value_vars]
+    values = [sampled[name].values for name in names]
+    shapes = [array.shape[2:] for array in values]
+    points = np.concatenate([array.reshape(chains, draws, -1) for array in values], axis=-1)
+    log_density = _log_density(model, names, shapes)
     try:
-        # In this process: another one would need the main module to be safe to import.
-        tree = pm.sample_smc(
-            draws,
-            model=model,
-            chains=chains,
-            cores=1,
-            random_seed=random_seed,
-            progressbar=watched(),
-            compute_convergence_checks=False,
-        )
-    finally:
-        logger.setLevel(level)
-    stages = tree["sample_stats"][_KEY].values  # of each chain; the last stage has the estimate
-    logs = np.array([np.asarray(chain, float)[-1] for chain in stages])
-    if not np.isfinite(logs).all():
-        todo = "look at the prior: the evidence must be possible under it, and the prior proper"
-        raise fail(f"no marginal likelihood of {name}", logs.tolist(), "finite numbers", todo)
-    estimates = np.exp(logs - logs.max())
-    error = estimates.std(ddof=1) / (estimates.mean() * np.sqrt(chains))
-    how = f"sequential Monte Carlo ({chains} chains of {draws:,} particles)"
-    return xr.DataArray(np.log(estimates.mean()) + logs.max()), float(error), how
+        found = bridge_sampling(points, log_density, np.random.default_rng(random_seed))
+    except ValueError as problem:
+        raise ValueError(f"No marginal likelihood of {name}: {problem}") from problem
+    todo = "take more draws, or reparametrise the model: NUTS may miss part of its posterior"
+    if not found.chains_agree:
+        what = f"the chains of {name} give different marginal likelihoods"
+        raise fail(what, found.by_chain.round(2).tolist(), "equal ones up to their errors", todo)
+    if not found.error <= _LARGEST_ERROR:
+        what = f"the log marginal likelihood of {name} has a large standard error"
+        raise fail(what, round(found.error, 2), f"at most {_LARGEST_ERROR}", todo)
+    how = f"bridge sampling ({chains} chains of {draws:,} draws)"
+    return xr.DataArray(found.log_marginal_likelihood), found.error, how
+
+
+def _log_density(model, names, shapes):
+    """Return the function from unconstrained points (m, d) to the joint log density (m,)."""
+    from pymc.backends.arviz import find_observations
+
+    from bayescm.fitting.forward import evaluate
+
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
+    observed = sum(array.size for array in find_observations(model).values())
+    step = max(1, int(_AT_ONCE / (observed + sum(int(np.prod(shape)) for shape in shapes))))
+
+    def expressions(model):
+        variables = {variable.name: variable for variable in model.value_vars}
+        return {"log_density": model.logp(jacobian=True)}, variables
+
+    def log_density(points):
+        parts = []
+        for start in range(0, len(points), step):
+            block = points[None, start : start + step]
+            arrays = np.split(block, ends, axis=-1)
+            at = {
+                name: array.reshape(*block.shape[:2], *shape)
+                for name, array, shape in zip(names, arrays, shapes, strict=True)
+            }
+            parts.append(evaluate(model, "log density", expressions, at)["log_density"][0])
+        return np.concatenate(parts)
+
+    return log_density
 
 
 def _check_marginal(name, model):
-    """Raise where there is no probability of the evidence, or nobody knows it."""
+    """Raise an error if the marginal likelihood is undefined, or cannot be computed."""
     if _is_fit(model):
         if _KEY in model.attrs:
             return
@@ -199,6 +244,14 @@ def _check_marginal(name, model):
     if is_improper(model):
         todo = "take a concentration above 0, and no flat variable"
         raise fail("an improper prior has no marginal likelihood", name, "a proper prior", todo)
+    if model.discrete_value_vars:
+        todo = "sum the discrete variables out of the likelihood, as with pm.Mixture"
+        discrete = [variable.name for variable in model.discrete_value_vars]
+        what = f"bridge sampling of {name} needs continuous variables"
+        raise fail(what, discrete, "no discrete free variables", todo)
+    if not model.free_RVs:
+        what, todo = f"{name} has no free variables", "pass a model with a prior"
+        raise fail(what, ..., "a prior and a likelihood", todo)
 
 
 def _refuse_discounted(name):
@@ -207,14 +260,14 @@ def _refuse_discounted(name):
 
 
 def _check_same(first, name, models):
-    first_data, second_data = _observed(models[first]), _observed(models[name])
-    fits = _is_fit(models[first]) and _is_fit(models[name])
+    first_data, second_data = _observed(first, models[first]), _observed(name, models[name])
     if first_data.equals(_in_order_of(first_data, second_data)):
         return
-    if not fits and set(first_data) != set(second_data) and _same_numbers(first_data, second_data):
+    fits = _is_fit(models[first]) and _is_fit(models[name])
+    if not fits and _same_numbers(first_data, second_data):
         return
-    got = f"{first} and {name} observe {_describe(first_data)} and {_describe(second_data)}"
     todo = "fit all of them to the same counts, with the same totals given"
+    got = _difference(first, name, first_data, second_data)
     raise fail("the models are of different evidence", got, "the same observations", todo)
 
 
@@ -230,7 +283,12 @@ def _in_order_of(first_data, data):
 
 
 def _same_numbers(first_data, second_data):
-    """Say whether the same numbers are observed, whatever names and shapes they have."""
+    """Say whether the same numbers are observed, whatever names, shapes and labels they have."""
+    if set(first_data) == set(second_data):
+        return all(
+            np.array_equal(first_data[key].values.ravel(), second_data[key].values.ravel())
+            for key in first_data
+        )
     first, second = (
         np.sort(np.concatenate([array.values.ravel() for array in data.values()]))
         for data in (first_data, second_data)
@@ -238,8 +296,12 @@ def _same_numbers(first_data, second_data):
     return np.array_equal(first, second)
 
 
-def _observed(model):
-    """Return what a model takes for observed, without the scalars that came with the evidence."""
+def _observed(name, model):
+    """Return the observed variables of a model, without the scalars that came with the evidence."""
+    named = "observed_data" in model.children if _is_fit(model) else bool(model.observed_RVs)
+    if not named:
+        what = f"{name} observes no variable, so that its evidence is not known"
+        raise fail(what, ..., "", "compare models whose likelihood is of observed variables")
     if _is_fit(model):
         data = model["observed_data"].to_dataset()
     else:
@@ -251,5 +313,28 @@ def _observed(model):
     return data.drop_vars([key for key, coord in data.coords.items() if not coord.ndim])
 
 
+def _difference(first, name, first_data, second_data):
+    """Return in words how the observations of two models differ."""
+    described = [_describe(data) for data in (first_data, second_data)]
+    if described[0] != described[1]:
+        return f"{first} observes {described[0]}; {name} observes {described[1]}"
+    for key, array in first_data.items():
+        other = second_data[key]
+        if not np.array_equal(array.values, other.values):
+            place = tuple(np.argwhere(array.values != other.values)[0])
+            values = f"{array.values[place]:g} and {other.values[place]:g}"
+            return f"{first} and {name} observe different numbers of {key}, such as {values}"
+        for dim in array.dims:
+            labels = [data.indexes[dim].tolist() for data in (array, other) if dim in data.indexes]
+            if len(labels) < 2 or labels[0] != labels[1]:
+                return f"{first} and {name} have different labels of {dim}: {labels}"
+    return f"{first} and {name} have different labels"
+
+
 def _describe(data):
-    return {name: dict(array.sizes) for name, array in data.data_vars.items()}
+    """Return the observed variables in words, with their dimensions and sizes."""
+    words = []
+    for name, array in data.data_vars.items():
+        sizes = " x ".join(f"{size} {dim}" for dim, size in array.sizes.items())
+        words.append(f"{name} ({sizes})" if sizes else str(name))
+    return ", ".join(words) or "nothing"

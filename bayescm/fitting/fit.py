@@ -88,13 +88,15 @@ def fit(
         ``sample_stats``. The attributes of the root and of ``posterior`` name the model, its
         keywords, the ``sampling_method`` ("conjugate", "quadrature", "importance", "gibbs" or
         "nuts") with its reason, and the estimands. An improper prior (concentration 0) has no
-        groups of the prior, fractional counts have none of the likelihood; the log likelihood of
-        groups has their effects integrated out, and a discounted likelihood (``omega`` below 1) has
-        none, as the attribute ``why_no_log_likelihood`` of the root says. Where the direct
-        posterior knows it, the attribute ``log_marginal_likelihood`` of the root is a number, or a
-        list over the flat batch (`evidence_for` compares models by it). Where chains of NUTS
-        disagree or draws diverged, the attribute ``not_converged`` of ``posterior`` says so, and
-        every answer of the tree has it among its cautions.
+        groups of the prior, fractional counts have none of the likelihood. The attribute
+        ``log_likelihood_effects`` of the root says whether the log likelihood of a group is
+        conditional on its effects or has them "integrated out", as with ``hierarchical_groups``. A
+        discounted likelihood (``omega`` below 1) has none, as the attribute
+        ``why_no_log_likelihood`` says. If the direct posterior knows it, the attribute
+        ``log_marginal_likelihood`` of the root is a number, or a list over the flat batch
+        (`evidence_for` compares models by it). If chains of NUTS disagree or draws diverged, the
+        attribute ``not_converged`` of ``posterior`` says so, and every answer of the tree has it
+        among its cautions.
 
     Raises
     ------

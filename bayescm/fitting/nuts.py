@@ -34,6 +34,7 @@ def nuts(
     seed: int,
     progressbar: bool | None = None,
     sampler: str = "nutpie",
+    unconstrained: bool = False,
 ) -> xr.DataTree:
     """
     Sample a PyMC model by NUTS. Warns where the chains diverge or disagree.
@@ -51,11 +52,13 @@ def nuts(
         Whether to show the sampler's progress; by default in terminals and notebooks.
     sampler : str, default "nutpie"
         One of `SAMPLERS`.
+    unconstrained : bool, default False
+        Whether to return the draws on the unconstrained scale as well. By nutpie only.
 
     Returns
     -------
     xarray.DataTree
-        Groups ``posterior`` and ``sample_stats``.
+        Groups ``posterior`` and ``sample_stats``, and ``unconstrained_posterior`` if requested.
     """
     if model.discrete_value_vars:
         raise fail(
@@ -67,7 +70,7 @@ def nuts(
     shown = watched() if progressbar is None else bool(progressbar)
     sizes = {"draws": draws, "tune": tune, "chains": chains, "target_accept": _ACCEPT}
     if sampler == "nutpie":
-        tree = _by_nutpie(model, sizes, seed, shown)
+        tree = _by_nutpie(model, sizes, seed, shown, unconstrained)
     else:
         tree = _by_pymc(model, sizes, seed, shown, sampler)
     # Objects (None or a text) that neither netCDF nor a comparison can take.
@@ -90,11 +93,11 @@ def origin(sampler: str) -> dict[str, str]:
     return {"inference_library": sampler, "inference_library_version": version(sampler)}
 
 
-def _by_nutpie(model, sizes, seed, shown):
+def _by_nutpie(model, sizes, seed, shown, unconstrained):
     import nutpie
 
-    compiled = _sampler(model)
-    return nutpie.sample(compiled, **sizes, seed=seed, save_warmup=False, progress_bar=shown)
+    options = {"save_warmup": False, "progress_bar": shown, "store_unconstrained": unconstrained}
+    return nutpie.sample(_sampler(model), **sizes, seed=seed, **options)
 
 
 def _by_pymc(model, sizes, seed, shown, sampler):

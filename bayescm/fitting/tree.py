@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.evidence.counts import CELLS
 from bayescm.fitting import forward
 from bayescm.fitting.forward import labelled
 from bayescm.posteriors.base import Posterior
@@ -26,6 +27,8 @@ LIKELIHOOD = {"posterior_predictive", "log_likelihood", "prior_predictive", "obs
 
 # The attribute of the root that says why there is no log likelihood.
 WHY_NO_LOG_LIKELIHOOD = "why_no_log_likelihood"
+# The attribute that says whether the log likelihood of a unit has its effects integrated out.
+EFFECTS = "log_likelihood_effects"
 DISCOUNTED = (
     "the likelihood is raised to a power below 1, which is no probability of the folds; leaving "
     "one out with its whole likelihood would take more out of the posterior than it put in"
@@ -87,10 +90,24 @@ def build(
     omitted = set() if whole_counts else LIKELIHOOD
     if is_discounted(model):
         attrs = {**attrs, WHY_NO_LOG_LIKELIHOOD: DISCOUNTED}
+    elif given := _effects_of_units(model):
+        attrs = {**attrs, EFFECTS: f"conditional on {', '.join(given)}"}
     # A model whose data are weights of what was seen observes no variable.
     order = [name for name in ORDER if name in groups and len(groups[name].data_vars)]
     fitted = {name: _finish(groups[name], coords, scalars) for name in order if name not in omitted}
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=dict(attrs)), **fitted})
+
+
+def _effects_of_units(model):
+    """Return the names of the free variables that have a value for each unit of the evidence."""
+    dims, units = model.named_vars_to_dims, set()
+    for variable in model.observed_RVs:
+        named = dims.get(variable.name, ())
+        # The last dims are those of one observation, such as the cells of a table.
+        units |= {*named[: len(named) - getattr(variable.owner.op, "ndim_supp", 0)]}
+    units -= {None, *CELLS}
+    free = [variable.name for variable in model.free_RVs]
+    return [name for name in free if units & set(dims.get(name, ()))]
 
 
 def with_counts(fitted: xr.DataTree, counts: xr.DataArray) -> xr.DataTree:
@@ -122,6 +139,7 @@ def by_unit(fitted: xr.DataTree, posterior: Posterior) -> xr.DataTree:
         group_of_model.attrs,
     )
     fitted["log_likelihood"] = xr.DataTree(group)
+    fitted.attrs[EFFECTS] = "integrated out"
     return fitted
 
 

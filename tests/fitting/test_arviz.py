@@ -6,6 +6,7 @@ import pytest
 from scipy.stats import dirichlet_multinomial
 
 import bayescm as bcm
+from bayescm.fitting import tree
 
 RNG = np.random.default_rng(7)
 TWO = {"labels": ["well", "sick"], "positive": "sick"}
@@ -123,3 +124,13 @@ def test_the_parts_of_a_groups_likelihood_make_one(trees):
     )
     found = tree["log_likelihood"]["cell_counts"].isel(at, drop=True).isel(group=2)
     assert float(found) == pytest.approx(known)
+
+
+def test_a_tree_says_whether_effects_are_integrated_out_of_its_log_likelihood():
+    assert bcm.fit(GROUPS, draws=10, chains=2).attrs["log_likelihood_effects"] == "integrated out"
+    # Sampled as a model of its own, it has the log likelihood given these effects.
+    copy = bcm.models.hierarchical_groups(GROUPS)
+    effects = ["effect_prevalence", "effect_recall", "effect_specificity"]
+    assert tree._effects_of_units(copy) == effects
+    assert tree._effects_of_units(bcm.models.dirichlet_multinomial(GROUPS[0])) == []
+    assert tree._effects_of_units(bcm.models.pooled_folds(GROUPS.rename(group="fold"))) == []

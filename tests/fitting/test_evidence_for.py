@@ -10,6 +10,8 @@ import xarray as xr
 from scipy import special, stats
 
 import bayescm as bcm
+from bayescm.inference import bridge_sampling as bridge
+from bayescm.inference.bridge_sampling import Estimate
 
 COUNTS = bcm.from_matrix([[12, 3], [5, 20]], labels=["well", "sick"], positive="sick")
 FOLDS = bcm.from_matrix(
@@ -91,7 +93,7 @@ def test_what_cannot_be_compared_is_refused(flat, given):
 
 
 @pytest.mark.long
-def test_other_models_are_sampled_by_sequential_monte_carlo():
+def test_other_models_are_sampled_and_integrated_by_bridge_sampling():
     """Under a flat prior every table of so many examples is equally probable."""
 
     def cells(counts, weight):
@@ -109,11 +111,11 @@ def test_other_models_are_sampled_by_sequential_monte_carlo():
     table = bcm.priors.evidence_for(models, draws=500, random_seed=3)
     error = table["standard_error"]
     assert error["fit"] == 0
-    assert ((error[1:] > 0.005) & (error[1:] < 0.2)).all()
+    assert ((error[1:] > 0.001) & (error[1:] < 0.1)).all()
     known = -np.log(special.comb(40 + 3, 3))
     assert (np.abs(table["log_marginal_likelihood"] - known) <= 4 * error + 1e-9).all()
-    smc = "sequential Monte Carlo (4 chains of 500 particles)"
-    assert table["how"].tolist() == ["direct posterior", smc, smc]
+    bridge = "bridge sampling (4 chains of 500 draws)"
+    assert table["how"].tolist() == ["direct posterior", bridge, bridge]
     batch = xr.concat([COUNTS, COUNTS], "site")
     both = {"fit": fit(batch, concentration=1.0)}
     both["sampled"] = bcm.models.dirichlet_multinomial(batch, concentration=1.0)
@@ -124,15 +126,66 @@ def test_other_models_are_sampled_by_sequential_monte_carlo():
         bcm.priors.evidence_for({**models, "other": cells(COUNTS + 1, np.ones(4))})
 
 
+def spike_and_slab(counts):
+    """Return a model that guesses with probability 0.5."""
+    with pm.Model() as model:
+        guesses = pm.Bernoulli("guesses", 0.5)
+        theta = pm.Dirichlet("theta", np.ones(4))
+        shares = pm.math.switch(guesses, np.full(4, 0.25), theta)
+        pm.Multinomial("counts", n=40, p=shares, observed=counts.values.ravel())
+    return model
+
+
 @pytest.mark.long
 def test_a_model_without_a_marginal_likelihood_is_refused(flat):
     refused = {
         "discounted likelihood.*pass omega=1": bcm.models.pooled_folds(FOLDS),
         "improper prior": bcm.models.dirichlet_multinomial(COUNTS, concentration=0.0),
+        r"needs continuous variables.*\['guesses'\]": spike_and_slab(COUNTS),
     }
     for words, model in refused.items():
         with pytest.raises(ValueError, match=words):
             bcm.priors.evidence_for({"flat": flat, "other": model})
+
+
+def observing(values, name="counts"):
+    with pm.Model() as model:
+        mean = pm.Normal("mean")
+        pm.Normal(name, mean, observed=values)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        (observing([1.0, 3.0]), "different numbers of counts, such as 2 and 3"),
+        (observing([1.0]), r"one observes counts \(2 counts_dim_0\); two observes counts \(1 "),
+        (observing([1.0, 4.0], "rates"), r"two observes rates \(2 rates_dim_0\)"),
+    ],
+)
+def test_models_of_different_evidence_are_told_what_differs(second, words):
+    with pytest.raises(ValueError, match=words):
+        bcm.priors.evidence_for({"one": observing([1.0, 2.0]), "two": second})
+
+
+def test_a_model_that_observes_nothing_is_refused():
+    with pm.Model() as silent:
+        pm.Potential("likelihood", -(pm.Normal("mean") ** 2))
+    with pytest.raises(ValueError, match="two observes no variable"):
+        bcm.priors.evidence_for({"one": observing([1.0, 2.0]), "two": silent})
+
+
+@pytest.mark.long
+def test_chains_that_disagree_give_no_bayes_factor(monkeypatch):
+    apart = Estimate(np.array([-3.0, -5.0]), np.array([0.1, 0.1]))
+    monkeypatch.setattr(bridge, "bridge_sampling", lambda *_: apart)
+    models = {"one": observing([1.0, 2.0]), "two": observing([1.0, 2.0])}
+    with pytest.raises(ValueError, match=r"chains of one give different.*-3\.0.*-5\.0"):
+        bcm.priors.evidence_for(models, draws=100, chains=2)
+    vague = Estimate(np.array([-3.0, -3.1]), np.array([0.6, 0.6]))
+    monkeypatch.setattr(bridge, "bridge_sampling", lambda *_: vague)
+    with pytest.raises(ValueError, match=r"one has a large standard error.*0\.42"):
+        bcm.priors.evidence_for(models, draws=100, chains=2)
 
 
 def test_bad_input(flat):
