@@ -173,7 +173,7 @@ def by_bridge_sampling(
     from bayescm.fitting.nuts import nuts
     from bayescm.inference.bridge_sampling import bridge_sampling
 
-    size = {"draws": draws, "tune": _TUNE, "chains": chains}
+    size: dict[str, Any] = {"draws": draws, "tune": _TUNE, "chains": chains}
     tree = nuts(model, **size, seed=random_seed, unconstrained=True)
     # Only variables with a transformation are in the first group.
     groups = [name for name in ("unconstrained_posterior", "posterior") if name in tree.children]
