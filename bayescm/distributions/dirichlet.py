@@ -204,21 +204,7 @@ def draw_class_totals(weights, size, rng):
     ClassTotals
         Of arrays (size, ..., C).
     """
-    classes, shape = weights.shape[-1], (size, *weights.shape[:-1])
-    place, gammas = large_gammas(weights, size, rng)
-    row, predicted = place // classes, place % classes  # rows of all tables and draws
-    column = row // classes * classes + predicted
-    right, wrong = np.flatnonzero(row == column), np.flatnonzero(row != column)
-
-    def sums(cells, class_of_cell, number):
-        drawn = np.bincount(class_of_cell[cells], gammas[cells], np.prod(shape, dtype=int))
-        return drawn.reshape(shape) + number * np.finfo(float).tiny
-
-    tp = sums(right, row, 1)
-    fn, fp = (sums(wrong, class_of_cell, classes - 1) for class_of_cell in (row, column))
-    total = (tp + fn).sum(-1, keepdims=True)
-    tp, fn, fp = tp / total, fn / total, fp / total
-    return ClassTotals(tp, fn, fp, 1 - tp - fn - fp)
+    return ClassTotals.from_cells(*large_gammas(weights, size, rng), (size, *weights.shape))
 
 
 def draw_sparse(weights, size, rng):

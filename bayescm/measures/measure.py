@@ -8,6 +8,7 @@ classes, of chosen classes by name, and where the last label is an abstention. T
 themselves are in ``catalogue``.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -375,6 +376,38 @@ class ClassTotals:
     def shape(self) -> tuple[int, ...]:
         """The shape of the cells."""
         return (*self.tp.shape, self.tp.shape[-1])
+
+    @classmethod
+    def from_cells(
+        cls, place: np.ndarray, mass: np.ndarray, shape: tuple[int, ...]
+    ) -> "ClassTotals":
+        """
+        Return the totals of tables from their cells that are not almost 0.
+
+        Parameters
+        ----------
+        place : ndarray of int, shape (m,)
+            Indices of these cells in the flat array of tables. A cell may occur several times.
+        mass : ndarray, shape (m,)
+            What they add to the cells.
+        shape : tuple of int
+            The shape of the tables, (..., C, C).
+        """
+        classes = shape[-1]
+        row, predicted = place // classes, place % classes  # rows of all tables
+        column = row // classes * classes + predicted
+        right, wrong = np.flatnonzero(row == column), np.flatnonzero(row != column)
+        rows = math.prod(shape[:-1])
+
+        def sums(cells, class_of_cell, number):
+            added = np.bincount(class_of_cell[cells], mass[cells], rows)
+            return added.reshape(shape[:-1]) + number * np.finfo(float).tiny
+
+        tp = sums(right, row, 1)
+        fn, fp = (sums(wrong, class_of_cell, classes - 1) for class_of_cell in (row, column))
+        total = (tp + fn).sum(-1, keepdims=True)
+        tp, fn, fp = tp / total, fn / total, fp / total
+        return cls(tp, fn, fp, 1 - tp - fn - fp)
 
     def measured(self, measure: Measure) -> np.ndarray:
         """Return a measure, (...) or, per class, (..., C)."""

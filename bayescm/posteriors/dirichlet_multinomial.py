@@ -147,22 +147,11 @@ class DirichletMultinomial(CountsPosterior):
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Draw measures jointly; those of many classes from the totals of the classes alone."""
-        if not self._need_class_totals_only(measures):
+        if not need_class_totals_only(measures, self.weights, self.counts):
             return super().draw_parameter(measures, size, rng)
         self.check_proper()
         totals = dirichlet.draw_class_totals(self.weights, size, rng)
         return [totals.measured(measure) for measure in measures]
-
-    def _need_class_totals_only(self, measures):
-        """Return whether measures need the totals of many classes only, which then save time."""
-        classes = self.weights.shape[-1]
-        if classes < _MANY_CLASSES or abstains(self.counts):
-            return False
-        # Their true negatives are found by subtraction, which must leave them digits.
-        diagonal = np.einsum("...ii->...i", self.weights)
-        in_class = self.weights.sum(-1) + self.weights.sum(-2) - diagonal
-        negatives = self.weights.sum((-2, -1))[..., None] - in_class
-        return bool((negatives >= 1).all()) and all(map(from_class_totals, measures))
 
     def check_proper(self) -> None:
         """Raise where the posterior is improper: a cell has neither counts nor prior."""
@@ -188,6 +177,28 @@ class DirichletMultinomial(CountsPosterior):
     def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log marginal likelihood of each matrix."""
         return dirichlet.log_marginal(possible(self.pooled, self.counts), self.parameters)
+
+
+def need_class_totals_only(
+    measures: Sequence[Callable], weights: np.ndarray, counts: xr.DataArray
+) -> bool:
+    """
+    Return whether measures of tables of many classes can be drawn from the totals of the classes.
+
+    Parameters
+    ----------
+    measures : sequence of Measure
+    weights : ndarray, shape (..., C, C)
+        Prior pseudo-counts plus counts.
+    counts : DataArray, dims (..., actual, predicted)
+    """
+    if weights.shape[-1] < _MANY_CLASSES or abstains(counts):
+        return False
+    # The true negatives are found by subtraction, which must leave them digits.
+    diagonal = np.einsum("...ii->...i", weights)
+    in_class = weights.sum(-1) + weights.sum(-2) - diagonal
+    negatives = weights.sum((-2, -1))[..., None] - in_class
+    return bool((negatives >= 1).all()) and all(map(from_class_totals, measures))
 
 
 def possible(cells: np.ndarray, counts: xr.DataArray) -> np.ndarray:

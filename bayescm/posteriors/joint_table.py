@@ -99,6 +99,45 @@ def draw_prior(
     return (_matrices_of_sticks(sticks.T, prior, rng) + remainder).reshape(*lead, *prior.shape)
 
 
+def draw_prior_cells(
+    prior: np.ndarray, size: int, share: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Draw what `draw_prior` draws, leaving out the cells that are almost 0.
+
+    Parameters
+    ----------
+    prior : ndarray, shape (J, C, C)
+        All > 0.
+    size : int
+    share, rng
+        As of `draw_prior`.
+
+    Returns
+    -------
+    place : ndarray of int, shape (m,)
+        Indices into the flat array of shape (size, J, C, C). A cell may occur several times.
+    mass : ndarray, shape (m,)
+    """
+    n_classifiers, classes, _ = prior.shape
+    most = 1 if n_classifiers == 1 else _MOST_STICKS
+    sticks, left = _break_sticks(prior[0].sum(), size, share, rng, most)
+    table = np.arange(size * n_classifiers).reshape(size, n_classifiers)
+    cells = _cells_of_sticks(sticks.shape[::-1], prior, rng)
+    place = [table[:, index] * classes**2 + cell for index, cell in enumerate(cells)]
+    # The remainder: common row totals, and each classifier's split of them.
+    rows = left[:, None] * dirichlet.draw(prior[0].sum(-1), size, rng)
+    place_of_rest, gammas = dirichlet.large_gammas(prior, size, rng)
+    row = place_of_rest // classes
+    draw, actual = row // (n_classifiers * classes), row % classes
+    rest = gammas / np.bincount(row, gammas)[row] * rows[draw, actual]
+    mass = [sticks.T] * n_classifiers
+    return (
+        np.concatenate([*(each.ravel() for each in place), place_of_rest]),
+        np.concatenate([*(each.ravel() for each in mass), rest]),
+    )
+
+
 def draw_hits(
     rows: np.ndarray,
     chance: np.ndarray,
@@ -162,21 +201,27 @@ def _break_sticks(weight, size, share, rng, most):
 
 def _matrices_of_sticks(sticks, prior, rng):
     """Draw a joint cell for each stick (number, size), and return the sums (size, J, C, C)."""
-    number, size = sticks.shape
+    size = sticks.shape[1]
     n_classifiers, classes, _ = prior.shape
-    rows = prior[0].sum(-1)
-    actual = rng.choice(classes, (number, size), p=rows / rows.sum())
-    edges = np.cumsum(prior, axis=-1)
-    edges = edges / np.where(edges[..., -1:] > 0, edges[..., -1:], 1)
-    first_cell = np.arange(size) * classes**2 + actual * classes
     total = np.empty((size, n_classifiers, classes**2))
-    for index in range(n_classifiers):
-        uniform, cell = rng.random((number, size)), first_cell.copy()
-        for edge in edges[index, :, :-1].T:
-            cell += uniform > edge[actual]
-        mass = np.bincount(cell.ravel(), sticks.ravel(), size * classes**2)
+    first_cell = np.arange(size) * classes**2
+    for index, cell in enumerate(_cells_of_sticks(sticks.shape, prior, rng)):
+        mass = np.bincount((first_cell + cell).ravel(), sticks.ravel(), size * classes**2)
         total[:, index] = mass.reshape(size, -1)
     return total.reshape(size, n_classifiers, classes, classes)
+
+
+def _cells_of_sticks(shape, prior, rng):
+    """Yield the cell of each stick in the table of each classifier, 0 to C**2 - 1."""
+    classes, rows = prior.shape[-1], prior[0].sum(-1)
+    actual = rng.choice(classes, shape, p=rows / rows.sum())
+    edges = np.cumsum(prior, axis=-1)
+    edges = edges / np.where(edges[..., -1:] > 0, edges[..., -1:], 1)
+    for of_classifier in edges:
+        uniform, cell = rng.random(shape), actual * classes
+        for edge in of_classifier[:, :-1].T:
+            cell += uniform > edge[actual]
+        yield cell
 
 
 def _independent_matrices(prior, size, rng):

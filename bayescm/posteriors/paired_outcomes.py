@@ -8,7 +8,7 @@ pre-integrated for F1 and the like, and drawn elsewhere. A large joint table is 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import lgamma
+from math import lgamma, prod
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,17 @@ from bayescm.distributions.differences import discordant
 from bayescm.distributions.preintegration import MEMBERS, SHARES, preintegrated
 from bayescm.evidence.counts import abstains
 from bayescm.evidence.outcomes import arrays, as_outcomes, marginal_matrices, masked_sums, tables_of
+from bayescm.measures.measure import ClassTotals
 from bayescm.measures.next_tables import next_counts
 from bayescm.posteriors.base import CountsPosterior, prior_of
-from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
-from bayescm.posteriors.joint_table import base_measure, classifier_priors, draw_hits, draw_prior
+from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial, need_class_totals_only
+from bayescm.posteriors.joint_table import (
+    base_measure,
+    classifier_priors,
+    draw_hits,
+    draw_prior,
+    draw_prior_cells,
+)
 from bayescm.validate import fail
 
 # Joint tables up to this many cells are enumerated; larger ones are drawn lazily.
@@ -120,11 +127,40 @@ class PairedOutcomes(CountsPosterior):
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Draw measures jointly; of a single one that is a share right or wrong, this alone."""
+        """
+        Draw measures jointly.
+
+        A single one that is a share right or wrong is drawn alone, and measures of many classes
+        from the totals of these.
+        """
         single = len(measures) == 1 and self.size > ENUMERATE
         single = single and self.classes_of(measures[0]) is None
         share = self._share(measures[0], size, rng) if single else None
-        return super().draw_parameter(measures, size, rng) if share is None else [share]
+        if share is not None:
+            return [share]
+        weights = self.counts.values + self.prior
+        if self.weight > 0 and need_class_totals_only(measures, weights, self.counts):
+            totals = self._class_totals(size, rng)
+            return [totals.measured(measure) for measure in measures]
+        return super().draw_parameter(measures, size, rng)
+
+    def _class_totals(self, size, rng):
+        """Draw the totals of the classes of every classifier, without the tables."""
+        n_classifiers, classes = self.prior.shape[:2]
+        lead = (size, *self.outcomes.shape[:-1])
+        gammas = rng.standard_gamma(self.outcomes, (size, *self.outcomes.shape))
+        table = np.arange(prod(lead) * n_classifiers).reshape(*lead, n_classifiers, 1)
+        place = table * classes**2 + self.actual * classes + self.predicted
+        mass = np.broadcast_to(gammas[..., None, :], place.shape)
+        share = self.weight / (self.weight + self.outcomes.sum(-1).min())
+        of_prior, shares = draw_prior_cells(self.prior, prod(lead), share, rng)
+        weight = rng.standard_gamma(self.weight, prod(lead))
+        shares *= weight[of_prior // (n_classifiers * classes**2)]
+        return ClassTotals.from_cells(
+            np.concatenate([place.ravel(), of_prior]),
+            np.concatenate([mass.ravel(), shares]),
+            (*lead, *self.prior.shape),
+        )
 
     def _share(self, measure, size, rng):
         """Draw the share right or wrong of each classifier, (size, ..., J), or return None."""
