@@ -44,7 +44,6 @@ OTHER_DEFAULTS = {
     ("plot_differences", "kind"): "that of the table, unless it has lost its own",
     ("plot_differences", "prob"): "that of the table, unless it has lost its own",
     ("plots.plot_curve_numbers", "kind"): "areas beside equal-tailed bands of their curves",
-    ("planning.plan_comparison", "assurance"): "the power that comparisons are planned with",
     ("curves.risk_coverage", "assurance"): "the probability that a promise is kept",
     ("plots.plot_risk_coverage", "assurance"): "the probability that a promise is kept",
     ("online.forecast_table", "kind"): "of the forecasts: probabilities or scores",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ class ClassificationReport:
     ----------
     frame : DataFrame
         One row for each class, the accuracy and both averages, and measure: ``name``, ``measure``,
-        ``point``, ``lower``, ``upper``, ``support``.
+        ``point``, ``lower``, ``upper``, ``support``. ``attrs["caution"]`` as in `bayescm.summary`,
+        for the averages.
     digits : int
         Number of decimals when printed.
     """
@@ -34,11 +36,15 @@ class ClassificationReport:
     digits: int = 2
 
     def __repr__(self) -> str:
-        """Return the report as text."""
-        return self.table().to_string(na_rep="")
+        """Return the report as text, with its cautions."""
+        return self.table().to_string(na_rep="") + self._caution("\n\nCaution: {}")
 
     def _repr_html_(self) -> str:
-        return self.table().to_html(na_rep="")
+        return self.table().to_html(na_rep="") + self._caution("<p>Caution: {}</p>", escape)
+
+    def _caution(self, written, escaped=str):
+        caution = self.frame.attrs.get("caution")
+        return written.format(escaped(caution)) if caution else ""
 
     def table(self) -> pd.DataFrame:
         """Return the report as it is printed: texts, a row for each name."""
@@ -75,7 +81,8 @@ def classification_report(
     """
     Return precision, recall and F1 of every class, their averages and the accuracy, with intervals.
 
-    The points are those of scikit-learn's function of this name (with ``zero_division=nan``).
+    The points are those of scikit-learn's function of this name with ``zero_division=np.nan``: an
+    average leaves out the classes for which its measure is 0/0, and so does its interval.
 
     Parameters
     ----------
@@ -132,7 +139,10 @@ def classification_report(
     averages["measure"] = [name.partition("_")[0] for name in averages["measure"]]
     parts.append(averages.assign(support=support.sum()))
     columns = ["name", "measure", "point", "lower", "upper", "support"]
-    return ClassificationReport(pd.concat(parts, ignore_index=True)[columns], digits)
+    frame = pd.concat(map(pd.DataFrame, parts), ignore_index=True)[columns]
+    caution = averages.attrs.get("caution")
+    frame.attrs = {"caution": caution} if caution else {}
+    return ClassificationReport(frame, digits)
 
 
 def _classes(counts, options):

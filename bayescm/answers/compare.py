@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.answers import cautions
 from bayescm.answers.dask import in_blocks, is_lazy
 from bayescm.answers.interval import (
     Wanted,
@@ -255,7 +256,7 @@ def compare(
         table.attrs["how"] = posterior.how
     if joint_draws.cache_info().currsize:
         table.attrs["draws"] = size
-    caveats = posterior.caveats(of) + prior_decides
+    caveats = cautions.of_measures(posterior, kernels, of) + prior_decides
     if is_members(evidence) and hold_dim(evidence, "classifier"):
         caveats.append(
             f"The members of the mapping ({display_dim(dim, display_names)}) are compared with "

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from bayescm.answers import cautions
 from bayescm.answers.compare import draw_labelled
 from bayescm.answers.interval import check_draws, resolve_measures
 from bayescm.distributions.empirical import Empirical
@@ -200,15 +201,16 @@ def gap_of(
     asked: dict[str, Any] = {"statistic": statistic, "prob": prob, "kind": kind, "delta": delta}
     asked |= {"reference": reference, "draws": draws, "random_seed": check_seed(random_seed)}
     answer = _gap_of_measures(posterior, measures, dim, **asked)
-    cautions = posterior.caveats() + _prior_decides(posterior, answer, measures, dim, **asked)
+    doubts = cautions.of_measures(posterior, resolve_measures(posterior, measures), "parameter")
+    doubts += _prior_decides(posterior, answer, measures, dim, **asked)
     # Other types of evidence have a spread for each classifier.
     of_cells = posterior.measured_variable == "cells" and posterior.partially_pooled
     if of_cells and "classifier" in answer.dims and "classifier" in posterior.pairs:
-        cautions = [*cautions, _TOGETHER]
+        doubts.append(_TOGETHER)
     name = measure if isinstance(measure, str) else answer.name
     attrs = {"statistic": statistic, "of": "finite", "prob": prob, "kind": kind}
     attrs |= {"how": posterior.how, **answer.attrs}
-    attrs |= {"caution": " ".join(cautions)} if cautions else {}
+    attrs |= {"caution": " ".join(doubts)} if doubts else {}
     return answer.rename(name).assign_attrs(attrs)
 
 

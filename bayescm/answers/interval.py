@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.answers import cautions
 from bayescm.answers.dask import is_lazy, lazily
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, precompute_intervals, together
@@ -64,11 +65,10 @@ def interval(
     prob : float in (0, 1), default 0.95
         Mass of the interval.
     kind : {"hdi", "eti"}
-        Highest-density or equal-tailed. Where a density has more than one mode, the answer is the
-        shortest interval that has the mass, and ``attrs["how"]`` says so; where it is flat, or a
-        beta or F1 distribution rises to both ends, it is the equal-tailed one, and says that.
-        Of 20 examples or fewer equal tails hold the true value more often: recall in .94 of samples
-        at the least, highest densities in .89 (lift and overlap in .80 to .88).
+        Highest-density or equal-tailed. If a density has more than one mode, such as a beta
+        density that rises at both ends, the result is the shortest interval with this probability.
+        If the density is flat, it is the equal-tailed interval. ``attrs["how"]`` says so in both
+        cases. With 20 examples or fewer, equal-tailed intervals cover the true value more often.
     of : str, default "parameter"
         The estimand: the measure itself; ``"predictive"``, that of the next test set;
         ``"finite"``, the mean over the members at hand, each with the same weight: these groups,
@@ -662,7 +662,7 @@ def labelled_distributions(
     attrs = {"of": posterior.estimand_name(of)}
     if posterior.reference and of != "finite":  # which is of the groups as they are
         attrs |= {"covariates": posterior.reference}
-    if caveats := posterior.caveats(of):
+    if caveats := cautions.of_measures(posterior, kernels, of):
         attrs |= {"caution": " ".join(caveats)}
     templates = [posterior.measure_template(kernel, attrs) for kernel in kernels]
     return list(zip(distributions, templates, strict=True))
@@ -700,7 +700,7 @@ def resolve_measures(posterior: Posterior, measures: Wanted | None) -> list:
     if posterior.measured_variable != "cells":
         resolved = of_variable(measures, posterior.measured_variable)
         return [posterior.bound(kernel) for kernel in resolved]
-    return kernels(measures, posterior.counts)
+    return [posterior.bound(kernel) for kernel in kernels(measures, posterior.counts)]
 
 
 def _measured(available, measures):

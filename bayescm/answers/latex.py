@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from bayescm.answers.compare import below_each_other
-from bayescm.answers.tables import check_digits, decimals, text_of
+from bayescm.answers.tables import check_digits, decimals, is_mean_unusable, text_of
 from bayescm.distributions.decision import chance
 from bayescm.measures.display_names import (
     DisplayNames,
@@ -50,6 +50,9 @@ _ESCAPED = {
 }
 _KINDS = {"hdi": "highest-density", "eti": "equal-tailed"}
 _NUMBERS = ("lower", "upper")
+# Probability of being exactly equal to the best, above which a member ties with it: two medians of
+# marks, for example, are often the same mark.
+_EQUAL = 0.5
 _TIE = 1e-9  # sums of probabilities that differ by rounding alone are equal
 _OF_PAIRS = ("first", "second", "p_better", "p_worse")
 # The width of the text of ``article``, and of letters of 10 points in it, in points: within 5 % of
@@ -211,10 +214,14 @@ def latex_table(
             return ""
         return _cell(cells[member, column], center, digits, marks.get((member, column)))
 
-    infinite = dict.fromkeys(frame.loc[frame["has no mean"], "measure"])
-    medians = ", ".join(escape_latex(written[name]) for name in infinite)
+    unusable = dict.fromkeys(frame.loc[frame["has no mean"], "measure"])
+    medians = ", ".join(escape_latex(written[name]) for name in unusable)
     notes = [_meaning(frame, center)]
-    notes += [f"The mean of {medians} is infinite, and its median is given."] if medians else []
+    notes += (
+        [f"For {medians} the median is given if the mean is infinite or outside the interval."]
+        if medians
+        else []
+    )
     notes += [] if pairs is None else [_meaning_of_marks(pairs, ties, methods)]
     if levels != ["measure"] and frame["measure"].nunique() == 1:
         name = escape_latex(written[frame["measure"].iloc[0]])
@@ -459,9 +466,9 @@ def _summary(frame, center):
     plain = plain.assign(**{"center of the cell": frame[center], "has no mean": False})
     plain["is 0/0"] = frame["point"].isna() if "point" in frame else False
     if center == "mean" and "median" in frame:
-        infinite = np.isinf(frame["mean"].to_numpy(float))
-        middle = frame["mean"].where(~infinite, frame["median"])
-        plain = plain.assign(**{"center of the cell": middle, "has no mean": infinite})
+        unusable = is_mean_unusable(frame)
+        middle = frame["mean"].where(~unusable, frame["median"])
+        plain = plain.assign(**{"center of the cell": middle, "has no mean": unusable})
     plain[index] = plain[index].where(plain[index].notna(), None)
     plain.attrs = dict(frame.attrs)
     return plain, index
@@ -609,6 +616,13 @@ def _verdict(pairs, where, members, prob):
     }
     most = max(wins.values())
     best = [one for one in members if wins[one] >= most - _TIE]
+    if _rope(pairs) == (0, 0):  # the rest of the probability is that both are equal
+        first = best[0]
+        best += [
+            one
+            for one in members
+            if one not in best and better[first, one] + better[one, first] < 1 - _EQUAL
+        ]
     others = [one for one in members if one not in best]
     similar = [one for one in others if not better[best[0], one] >= prob]
     return best, similar

@@ -11,9 +11,10 @@ import xarray as xr
 from bayescm.answers.interval import resolve_measures, select_estimand, usual_measures
 from bayescm.evidence.counts import COUNTS
 from bayescm.evidence.outcomes import OUTCOMES
+from bayescm.evidence.trees import with_positive_class
 from bayescm.evidence.type import EVIDENCE_GROUP
 from bayescm.evidence.types import FIT, is_members, type_of
-from bayescm.fitting.fitted import FittedMeasures
+from bayescm.fitting.fitted import FittedMeasures, FittedPosterior
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.labelled import measure_cells
 from bayescm.validate import fail
@@ -91,6 +92,11 @@ def measure(
         return _side_by_side(values, dim)
     if isinstance(evidence, xr.DataTree) and EVIDENCE_GROUP in evidence.children:
         return _draws_of_fit(evidence, measures, of, group, variable)
+    if isinstance(evidence, xr.DataTree) and "posterior" in evidence.children and variable is None:
+        # Averages over classes leave out the same classes as in `bayescm.summary`.
+        evidence = with_positive_class(evidence, positive)
+        names = usual_measures(evidence) if measures is None else measures
+        measures = resolve_measures(FittedPosterior(evidence), names)  # type: ignore[arg-type]
     if type_of(evidence) in (COUNTS, OUTCOMES, FIT):
         options: dict[str, Any] = {"of": of, "group": group, "variable": variable}
         return measure_cells(evidence, measures, **options, positive=positive)  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
+from bayescm.answers import cautions
 from bayescm.answers.compare import (
     Evidence,
     draw_labelled,
@@ -130,7 +131,7 @@ def ranks(
     rng = np.random.default_rng(check_seed(random_seed))
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     joint_draws = draw_labelled(posterior, kernels, size, rng, of=of, n=n)
-    tables, cautions = [], posterior.caveats(of)
+    tables, doubts = [], cautions.of_measures(posterior, kernels, of)
     for kernel, position, names in positions(posterior, kernels, dim):
         values = joint_draws[kernel.__name__].isel(position).transpose("draw", dim).values
         better = kernel.oriented(values)
@@ -141,13 +142,13 @@ def ranks(
         disagreement = [] if scores is None else _disagreement(better, scores, names)
         for words in disagreement:
             warnings.warn(words, UserWarning, stacklevel=2)
-        cautions += disagreement
+        doubts += disagreement
         shares = {name: numbers.pop(name) for name in list(numbers) if name.startswith("rank_")}
         numbers |= _rank_sets_and_tiers(better, prob, scores)
         columns = {dim: names, "mean": np.nanmean(values, axis=0), **numbers, **shares}
         tables.append(pd.DataFrame(labels(posterior, kernel, position) | columns))
     table = pd.concat(tables, ignore_index=True)
-    table.attrs |= {"prob": prob} | ({"caution": " ".join(cautions)} if cautions else {})
+    table.attrs |= {"prob": prob} | ({"caution": " ".join(doubts)} if doubts else {})
     table.attrs |= {"mean": "how far above the mean of all"} if posterior.measured else {}
     return table
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.answers import cautions
 from bayescm.answers.compare import draw_labelled
 from bayescm.answers.gaps import number_of_draws, number_of_examples, observed_values, pooled
 from bayescm.answers.interval import check_draws, resolve_measures
@@ -141,8 +142,8 @@ def worst_slices(
         "expected_false": float((1 - flagged["p_bad"]).sum()),
         "expected_bad": float(table["p_bad"].sum()),
     }
-    if cautions := posterior.caveats():
-        table.attrs["caution"] = " ".join(cautions)
+    if doubts := cautions.of_measures(posterior, [kernel], "parameter"):
+        table.attrs["caution"] = " ".join(doubts)
     return table
 
 

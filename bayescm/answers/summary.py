@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.answers.cautions import of_point, undefined_points
 from bayescm.answers.dask import in_blocks, is_lazy
 from bayescm.answers.interval import (
     check_draws,
@@ -22,7 +23,7 @@ from bayescm.answers.interval import (
     select_estimand,
     usual_measures,
 )
-from bayescm.answers.tables import Intervals, decimals
+from bayescm.answers.tables import Intervals, decimals, is_mean_unusable
 from bayescm.distributions.batches import precompute_intervals
 from bayescm.distributions.hdi import remark
 from bayescm.evidence.types import is_members
@@ -40,7 +41,6 @@ from bayescm.validate import check_kind, check_prob, fail
 
 type Evidence = xr.DataArray | xr.Dataset | xr.DataTree
 COLUMNS = ("point", "mean", "median", "sd", "lower", "upper", "how", "error", "undefined")
-_MOST_NAMED = 6  # measures in a caution
 _POPULATIONS = ("population", "typical", "new")
 _SITES = {"population": "mean of all", "new": "a new one"}
 _SITE_COLUMNS = ("measure", "group", "classifier", "point", "mean", "lower", "upper", "error")
@@ -95,8 +95,8 @@ def summary(
         the numbers were computed and, if the interval is not of the kind asked for, why; ``error``
         is the numerical error of its bounds, as of `bayescm.interval`, and ``undefined`` the
         fraction of the posterior in which the measure is 0/0. A ``point`` that is NaN is 0/0 in the
-        evidence: the prior decides the rest of the row, and ``caution`` names it. Where a mean is
-        infinite, as of the number needed to diagnose, there is a column ``median``. ``attrs`` has
+        evidence: the prior decides the rest of the row, and ``caution`` names it. If a mean is
+        infinite or outside its interval, there is a column ``median``. ``attrs`` has
         ``prob`` and ``kind``, in ``covariates`` the values of these that the rows are for, and in
         ``caution`` what makes the model doubtful, if anything does.
 
@@ -238,7 +238,7 @@ def table_of(
         for (distribution, template), point in zip(answers, points, strict=True)
     ]
     infinite = [part["measure"][0] for part in parts if np.isinf(part["mean"]).any()]
-    if infinite:
+    if any(is_mean_unusable(part).any() for part in parts):
         for part, (distribution, template) in zip(parts, answers, strict=True):
             median = np.broadcast_to(distribution.quantile(0.5), template.shape)
             part["median"] = median.ravel()
@@ -251,12 +251,18 @@ def table_of(
     template_attrs = answers[0][1].attrs
     table.attrs |= {k: template_attrs[k] for k in ("covariates",) if k in template_attrs}
     cautions = [answers[0][1].attrs.get("caution", "")]
-    if infinite:
+    if "median" in table:
         table.insert(list(table).index("mean") + 1, "median", table.pop("median"))
+    if infinite:
         written = ", ".join(map(display_name, infinite))
         cautions.append(f"Infinite in the mean: {written}. The median says where it lies.")
     cautions += _of_the_judge(posterior, table)
-    cautions += _undefined_in_the_evidence(table)
+    of_points = [
+        of_point(posterior, *each, prob=prob, kind=kind, of=of)
+        for each in zip(kernels, answers, parts, strict=True)
+    ]
+    cautions += undefined_points([name for names, _ in of_points for name in names])
+    cautions += [sentence for _, sentences in of_points for sentence in sentences]
     if kind == "hdi" and of == "new":
         cautions += _orders_of_magnitude(parts, kernels)
     cautions += [_without_end(part, answer[0]) for part, answer in zip(parts, answers, strict=True)]
@@ -291,23 +297,6 @@ def _warn_of_accuracy(table, accuracy):
         UserWarning,
         stacklevel=5,
     )
-
-
-def _undefined_in_the_evidence(table):
-    """Say what is 0/0 in the evidence and has a distribution from the prior: no finding."""
-    rows = table[table["point"].isna() & np.isfinite(table["mean"].astype(float))]
-    if rows.empty:
-        return []
-    index = list(table)[: list(table).index("point")]
-    index = [name for name in index if name not in ("measure", "of")]
-    names = []
-    for row in rows[["measure", *index]].itertuples(index=False):
-        measure, *values = row
-        written = ", ".join(display_label(value) for value in values if not pd.isna(value))
-        names.append(display_name(measure) + (f" ({written})" if written else ""))
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    written = ", ".join(names[:_MOST_NAMED]) + more
-    return [f"Undefined (0/0) in the evidence, so that the prior decides: {written}."]
 
 
 def _orders_of_magnitude(parts, kernels):
@@ -435,13 +424,15 @@ def _sentence(row, dims, prob, display_names):
     name = with_index(display_name(row["measure"], display_names), where)
     if np.isnan(row["lower"]):
         return f"{name} is undefined: 0/0."
-    digits, has_mean = decimals(row["error"], 3), np.isfinite(row["mean"])
+    digits, is_finite = decimals(row["error"], 3), np.isfinite(row["mean"])
+    has_mean = not is_mean_unusable(row)
     center = row["mean"] if has_mean else row.get("median", np.nan)
     lower, upper, middle = (f"{value:.{digits}f}" for value in (row["lower"], row["upper"], center))
     text = f"{name} lies between {lower} and {upper} with probability {100 * prob:.4g}%; "
     # The mean of a population may lie outside all of its groups at hand, which are few.
     guess = "its mean is " if row.get("of") in _POPULATIONS else "the best single guess is "
-    text += guess if has_mean else "its mean is infinite, its median "
+    no_mean = "its median is " if is_finite else "its mean is infinite, its median "
+    text += guess if has_mean else no_mean
     text += middle
     if row["undefined"] > 0.001:
         text += f", where it is defined (it is undefined in {100 * row['undefined']:.2g}% of cases)"

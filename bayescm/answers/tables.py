@@ -260,6 +260,22 @@ def check_digits(digits: Any) -> None:
         raise fail("digits must be a whole number", digits, "0 to 15", "pass digits=3")
 
 
+def is_mean_unusable(table: Any) -> Any:
+    """
+    Return where a mean does not represent its distribution: infinite, or outside its interval.
+
+    The interval of a distribution on few values, such as a median of marks, may not contain its
+    mean.
+
+    Parameters
+    ----------
+    table : DataFrame, or mapping with columns or numbers ``mean``, ``lower``, ``upper``, ``error``
+    """
+    mean, lower, upper = (np.asarray(table[name], float) for name in ("mean", "lower", "upper"))
+    error = np.nan_to_num(np.asarray(table["error"], float)) if "error" in table else 0.0
+    return np.isinf(mean) | (mean < lower - error) | (mean > upper + error)
+
+
 def decimals(error: float, most: int) -> int:
     """
     Return how many decimals of a number to print: none beyond its numerical error, but two.

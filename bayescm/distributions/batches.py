@@ -11,6 +11,7 @@ import numpy as np
 from bayescm.distributions.base import Distribution, one_by_one
 from bayescm.distributions.empirical import Empirical
 from bayescm.distributions.hdi import INTERIOR
+from bayescm.measures.measure import by_class, of_members
 
 _NUMBERS = 2**18  # of all cells of a chunk: they stay in the processor's cache
 
@@ -141,7 +142,8 @@ class LazyDraws(InTurn):
     @cached_property
     def shape(self) -> tuple[int, ...]:
         classes = self.posterior.counts.shape[-1]
-        return (*self.posterior.batch.shape, *np.shape(self.kernel(np.ones((classes, classes)))))
+        labels = (classes,) if by_class(self.kernel, classes) else ()
+        return (*self.posterior.batch.shape, *labels)
 
     @property
     def undefined(self) -> np.ndarray:
@@ -177,8 +179,9 @@ def together(distributions: Sequence[LazyDraws], question: Callable) -> list[np.
     answers: list[list[np.ndarray]] = [[] for _ in distributions]
     for number, part in enumerate(_in_parts(first, np.arange(int(np.prod(batch))).reshape(batch))):
         rng = np.random.default_rng(np.random.SeedSequence(first.seed, spawn_key=(number,)))
+        of_part = [of_members(kernel, part) for kernel in kernels]
         members = first.posterior.isel_batch(part)
-        values = members.draw_in_parts(kernels, first.size, rng, of=first.of)
+        values = members.draw_in_parts(of_part, first.size, rng, of=first.of)
         for answer, draws in zip(answers, values, strict=True):
             answer.append(question(Empirical(draws)))
     joined = [np.concatenate(answer) for answer in answers]

@@ -116,7 +116,9 @@ def by_moments(measure, weights):
     if not isinstance(form, MeanOverClasses):
         return None
     parts, shared = _of_every_class(form, weights)
-    return None if parts is None else mean_over_classes(parts, weights if shared else None)
+    if parts is None:
+        return None
+    return mean_over_classes(parts, weights if shared else None, measure.included)
 
 
 def _of_every_class(form, weights):

@@ -44,7 +44,9 @@ _FIFTH, _SIXTH = 2.6 / 120, 8.5 / 720
 _SCORE = 1.96  # of the ends whose error decides
 
 
-def mean_over_classes(parts: Beta | F1, weights: np.ndarray | None) -> "CornishFisherBeta":
+def mean_over_classes(
+    parts: Beta | F1, weights: np.ndarray | None, included: np.ndarray | None = None
+) -> "CornishFisherBeta":
     """
     Return the distribution of the mean over classes of a measure of one class.
 
@@ -55,37 +57,42 @@ def mean_over_classes(parts: Beta | F1, weights: np.ndarray | None) -> "CornishF
         a row or of a column.
     weights : ndarray, shape (..., C, C), or None
         The Dirichlet parameters; None where the classes are independent.
+    included : ndarray of bool, shape (C,) or (..., C), optional
+        The classes that the mean is over; by default all of them.
     """
     mean, sd = parts.mean(), parts.sd()
+    # A class that is left out is a constant 0: its cumulants are 0.
+    used = np.ones(mean.shape[-1]) if included is None else included.astype(float)
     second, third, fourth = (
-        cumulant.sum(-1)
+        (used * cumulant).sum(-1)
         for cumulant in (sd**2, parts.skewness() * sd**3, excess_kurtosis(mean, sd) * sd**4)
     )
     covariance, joint_third, neglected = (
-        np.zeros(3) if weights is None else _joint_cumulants(parts, weights)
+        np.zeros(3) if weights is None else _joint_cumulants(parts, weights, used)
     )
-    total, classes = second + covariance, mean.shape[-1]
+    total, classes = second + covariance, used.sum(-1)
     return CornishFisherBeta(
-        mean.mean(-1),
+        (used * mean).sum(-1) / classes,
         np.sqrt(total) / classes,
         (third + joint_third) / total**1.5,
         fourth / second**2,
-        np.abs(neglected) / total / 2 + _error_of_higher_cumulants(mean, sd, second),
+        np.abs(neglected) / total / 2 + _error_of_higher_cumulants(mean, sd, second, used),
     )
 
 
-def _error_of_higher_cumulants(mean, sd, second):
+def _error_of_higher_cumulants(mean, sd, second, used):
     """
     Return what classes of few examples may do beyond four moments, in parts of the spread.
 
     The fifth and the sixth cumulant of a class are about its variance times powers of the step that
     one more example makes, and those of the beta distribution likewise.
     """
-    classes = mean.shape[-1]
+    classes = used.sum(-1)
     step = _step_of_an_example(mean, sd**2)
-    of_beta = classes * _step_of_an_example(mean.mean(-1), second / classes**2)
+    mean_of_all = (used * mean).sum(-1) / classes
+    of_beta = classes * _step_of_an_example(mean_of_all, second / classes**2)
     fifth, sixth = (
-        ((sd**2 * step**k).sum(-1) / second - of_beta**k) / second ** (k / 2) for k in (3, 4)
+        ((used * sd**2 * step**k).sum(-1) / second - of_beta**k) / second ** (k / 2) for k in (3, 4)
     )
     return (_FIFTH * np.abs(fifth) + _SIXTH * np.abs(sixth)) / _SCORE
 
@@ -95,7 +102,7 @@ def _step_of_an_example(mean, variance):
     return 2 / (mean * (1 - mean) / variance + 1)
 
 
-def _joint_cumulants(parts, weights):
+def _joint_cumulants(parts, weights, used):
     """
     Return what classes that share cells add to the second and the third cumulant of the sum.
 
@@ -106,12 +113,12 @@ def _joint_cumulants(parts, weights):
     weight = 0.5 if isinstance(parts, F1) else 1.0
     hit, wrong = np.asarray(parts.a), np.asarray(parts.b)
     base = hit + weight * wrong
-    by_wrong = -weight * hit / base**2
-    by_hit, by_wrong_twice = weight * wrong / base**2, 2 * weight**2 * hit / base**3
-    by_both = weight * (hit - weight * wrong) / base**3
+    by_wrong = used * -weight * hit / base**2
+    by_hit, by_wrong_twice = used * weight * wrong / base**2, used * 2 * weight**2 * hit / base**3
+    by_both = used * weight * (hit - weight * wrong) / base**3
     shared = (weights + np.swapaxes(weights, -1, -2)) * (1 - np.eye(weights.shape[-1]))
     step = 1e-4 * (1 + wrong)
-    slope = (replace(parts, b=wrong + step).mean() - parts.mean()) / step
+    slope = used * (replace(parts, b=wrong + step).mean() - parts.mean()) / step
     covariance = slope * np.einsum("...ij,...j->...i", shared, slope)
     reach = np.einsum("...ij,...j->...i", shared, by_wrong)
     third = 2 * by_both * hit * by_hit * reach

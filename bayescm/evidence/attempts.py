@@ -18,6 +18,7 @@ import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import SLICE, with_slices
 from bayescm.evidence.default_models import of_items
+from bayescm.evidence.descriptions import describe_attempts
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers, long_form
 from bayescm.evidence.labels import MISSING_TEXTS, check_no_missing_text
 from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, factorize
@@ -590,4 +591,5 @@ ATTEMPTS = EvidenceType(
     values=lambda attempts: attempts["correct"],
     has_cells=False,
     measured_variable="attempts",
+    sentences=describe_attempts,
 )

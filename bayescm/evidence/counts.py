@@ -16,6 +16,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.default_models import model_of_counts
+from bayescm.evidence.descriptions import describe_counts
 from bayescm.evidence.labels import (
     as_labels,
     find_label,
@@ -756,4 +757,5 @@ COUNTS = EvidenceType(
     sum_over=lambda counts, dims: counts.sum(dims, keep_attrs=True),
     to_dataset=lambda counts: counts.to_dataset(name="counts"),
     from_dataset=lambda dataset: dataset["counts"],
+    sentences=describe_counts,
 )

@@ -13,6 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import with_clusters
+from bayescm.evidence.descriptions import describe_item_counts
 from bayescm.evidence.identifiers import as_pandas, has_role
 from bayescm.evidence.tabulate import check_sizes, column
 from bayescm.evidence.type import EvidenceType, always
@@ -188,4 +189,5 @@ ITEM_COUNTS = EvidenceType(
     values=lambda evidence: evidence["tp"],
     has_cells=False,
     measured_variable="example_cells",
+    sentences=describe_item_counts,
 )

@@ -24,6 +24,7 @@ from bayescm.evidence.clusters_and_slices import (
     with_weights,
 )
 from bayescm.evidence.default_models import of_items
+from bayescm.evidence.descriptions import describe_item_scores
 from bayescm.evidence.identifiers import check_no_identifiers, long_form
 from bayescm.evidence.labels import check_no_missing_text
 from bayescm.evidence.tabulate import check_sizes, column, factorize
@@ -496,4 +497,5 @@ ITEM_SCORES = EvidenceType(
     values=lambda evidence: evidence["item_score"],
     has_cells=False,
     measured_variable="item_scores",
+    sentences=describe_item_scores,
 )

@@ -18,6 +18,7 @@ import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import with_clusters, with_slices, with_weights
 from bayescm.evidence.default_models import of_items
+from bayescm.evidence.descriptions import describe_multilabel
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
 from bayescm.evidence.labels import as_labels, check_plain_labels
 from bayescm.evidence.tabulate import check_sizes
@@ -385,4 +386,5 @@ MULTILABEL = EvidenceType(
     values=lambda evidence: evidence["predicted"],
     has_cells=False,
     measured_variable="example_cells",
+    sentences=describe_multilabel,
 )

@@ -24,6 +24,7 @@ from bayescm.evidence.counts import (
     with_design,
 )
 from bayescm.evidence.default_models import model_of_outcomes
+from bayescm.evidence.descriptions import describe_outcomes
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
 from bayescm.evidence.labels import as_labels, default_labels, obvious_positive
 from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
@@ -465,4 +466,5 @@ OUTCOMES = EvidenceType(
     values=lambda outcomes: outcomes["counts"],
     is_whole=lambda outcomes: outcomes["counts"].dtype.kind != "f",
     sum_over=_sum_over,
+    sentences=describe_outcomes,
 )

@@ -28,6 +28,7 @@ from bayescm.evidence.counts import (
     make_counts,
 )
 from bayescm.evidence.default_models import model_of_partly_labelled
+from bayescm.evidence.descriptions import describe_partly_labelled
 from bayescm.evidence.labels import (
     as_labels,
     check_exact,
@@ -792,4 +793,5 @@ PARTLY_LABELLED = EvidenceType(
     is_whole=lambda evidence: _labelled_counts(evidence).dtype.kind != "f",
     to_dataset=_to_dataset,
     from_dataset=_from_dataset,
+    sentences=describe_partly_labelled,
 )

@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import TABULATED, default_measures
+from bayescm.evidence.descriptions import describe_ratings
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers, long_form
 from bayescm.evidence.labels import (
     as_labels,
@@ -330,4 +331,5 @@ RATINGS = EvidenceType(
     size=lambda ratings: float(ratings["counts"].sum()),
     values=lambda ratings: ratings["counts"],
     is_whole=lambda ratings: ratings["counts"].dtype.kind != "f",
+    sentences=describe_ratings,
 )

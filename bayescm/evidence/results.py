@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.descriptions import describe_results
 from bayescm.evidence.identifiers import check_no_identifiers
 from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import fail, no_numbers
@@ -224,4 +225,5 @@ RESULTS = EvidenceType(
     size=lambda results: results.sizes["data_set"],
     values=lambda results: results["result"],
     has_cells=False,
+    sentences=describe_results,
 )

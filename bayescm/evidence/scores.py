@@ -19,6 +19,7 @@ import xarray as xr
 
 from bayescm.evidence.counts import abstains, as_counts, is_outcomes, positive
 from bayescm.evidence.default_models import model_of_probabilities
+from bayescm.evidence.descriptions import describe_probabilities, describe_scores
 from bayescm.evidence.frames import columns_by_name, count_combinations
 from bayescm.evidence.labels import (
     as_labels,
@@ -944,6 +945,7 @@ PROBABILITIES = EvidenceType(
     ),
     canonical=as_scores,
     default_model=model_of_probabilities,
+    sentences=describe_probabilities,
     default_measures=_measures_of_probabilities,
     size=_number_of_examples,
     values=lambda evidence: evidence["score"],
@@ -958,6 +960,7 @@ SCORES = EvidenceType(
     matches=lambda evidence: isinstance(evidence, xr.Dataset) and "score" in evidence,
     canonical=as_scores,
     default_model=always("scores"),
+    sentences=describe_scores,
     default_measures=lambda scores: ["auc", "average_precision"],
     size=_number_of_examples,
     values=lambda scores: scores["score"],

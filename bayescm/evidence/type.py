@@ -35,9 +35,10 @@ class EvidenceType:
     """
     A type of evidence.
 
-    Designs of one type, such as the folds and groups of counts, are not types of their own:
-    `default_model` tells them apart, and nothing else needs to. Those of this package are all in
-    `evidence/default_models.py`.
+    Designs of one type, such as the folds and groups of counts, are not separate types:
+    `default_model` distinguishes them, and no other code needs to. If a type has several designs,
+    its `default_model` is a function in `evidence/default_models.py`; a type with one model has
+    `always` of this model in its entry. The table in that file lists all of them.
 
     Attributes
     ----------
@@ -74,6 +75,9 @@ class EvidenceType:
     measured_variable : str, optional
         The variable that its measures are functions of (their ``takes``), where a name means
         another measure without the evidence: the mean of item scores is not that of attempts.
+    sentences : callable, optional
+        From (evidence, written) to sentences that describe the evidence, as `describe` returns
+        them; by default the number of units.
     to_dataset, from_dataset : callable
         From the evidence to a Dataset that can be stored, and back. The default is for evidence
         that is a Dataset itself.
@@ -93,8 +97,41 @@ class EvidenceType:
     sum_over: Callable[[Any, Sequence], Any] | None = None
     has_cells: bool = True
     measured_variable: str | None = None
+    sentences: Callable[[Any, Callable], list[str]] | None = None
     to_dataset: Callable[[Any], Any] = field(default=lambda evidence: evidence)
     from_dataset: Callable[[Any], Any] = field(default=lambda dataset: dataset)
+
+    def describe(self, evidence: Any, written: Callable[[Any], str] = str) -> list[str]:
+        """
+        Return sentences about the evidence: numbers of units, classes, systems and the design.
+
+        Reports, methods paragraphs and other texts use them. The first one is a noun phrase, such
+        as "145 examples of 2 classes.".
+
+        Parameters
+        ----------
+        evidence : DataArray, Dataset or DataTree
+            Canonical evidence of this type.
+        written : callable, default str
+            From a label, such as the name of a classifier, to its text.
+        """
+        if self.sentences is not None:
+            return self.sentences(evidence, written)
+        return [f"{number_of(self.size(evidence), self.unit)}."]
+
+
+def number_of(number: float, units: str) -> str:
+    """
+    Return a number with its unit, in the singular if the number is 1.
+
+    Examples
+    --------
+    >>> number_of(1, "examples"), number_of(12345, "data sets"), number_of(2.5, "examples")
+    ('1 example', '12,345 data sets', '2.5 examples')
+    """
+    number = float(number)
+    text = f"{number:,.0f}" if number == round(number) else f"{number:,.6g}"
+    return f"{text} {units.removesuffix('s') if number == 1 else units}"
 
 
 def always(model: str | Callable) -> Callable[..., DefaultModel]:

@@ -22,7 +22,7 @@ from bayescm.evidence.raters import RATINGS
 from bayescm.evidence.results import RESULTS
 from bayescm.evidence.scores import PROBABILITIES, SCORES
 from bayescm.evidence.trees import cells_of, variables_of, with_positive_class
-from bayescm.evidence.type import EVIDENCE_GROUP, TYPE_ATTRIBUTE, EvidenceType, always
+from bayescm.evidence.type import EVIDENCE_GROUP, TYPE_ATTRIBUTE, EvidenceType, always, number_of
 from bayescm.validate import fail
 
 
@@ -36,6 +36,18 @@ def _measures_of_fit(tree):
     return default_measures(cells_of(tree, "posterior", variables_of(tree)["parameter"]), TABULATED)
 
 
+def _describe_fit(tree, written=str):
+    """Describe the evidence in a tree, or its confusion matrices."""
+    if EVIDENCE_GROUP in tree.children:
+        stored = tree[EVIDENCE_GROUP].to_dataset()
+        entry = type_named(stored.attrs[TYPE_ATTRIBUTE])
+        return entry.describe(entry.from_dataset(stored), written)
+    data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else xr.Dataset()
+    if "counts" in data and {"actual", "predicted"} <= {*data["counts"].dims}:
+        return COUNTS.describe(data["counts"], written)
+    return [f"{number_of(FIT.size(tree), FIT.unit)}."]
+
+
 FIT = EvidenceType(
     name="fit",
     made_by="fit",
@@ -46,6 +58,7 @@ FIT = EvidenceType(
     default_measures=_measures_of_fit,
     size=lambda tree: tree["posterior"].sizes["chain"] * tree["posterior"].sizes["draw"],
     values=lambda tree: tree["constant_data"]["counts"],
+    sentences=_describe_fit,
 )
 
 # The first that matches is the type. Of arrays, counts are all that are not partly labelled; the

@@ -162,6 +162,10 @@ class FittedPosterior(TreeDraws, CountsPosterior):
         self.counts = cells.isel(dict.fromkeys(("chain", "draw", *over), 0), drop=True)
         self.chains, self.size = cells.sizes["chain"], cells.sizes["chain"] * cells.sizes["draw"]
 
+    def bound(self, measure: Any) -> Any:
+        """Return a measure whose average over classes leaves out those without examples."""
+        return measure if self.direct is None else self.direct.bound(measure)
+
     @property
     def partially_pooled(self) -> bool:  # type: ignore[override]
         """Whether it is of single members, such as each of the groups."""
@@ -317,6 +321,14 @@ class FittedMeasures(TreeDraws):
     def bound(self, measure: Any) -> Any:
         """Return a measure whose chosen classes, if it has some, are those of the evidence."""
         return self.direct.bound(measure)
+
+    def left_out(self, measure: Callable) -> xr.DataArray | None:
+        """Return which classes a measure leaves out of its average, dims (..., class), or None."""
+        return self.direct.left_out(measure)
+
+    def shrinks_by(self, of: str) -> str:
+        """Return why the posterior may be away from a point estimate, as half a sentence."""
+        return self.direct.shrinks_by(of)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the plug-in estimate of the same estimand, (..., [C])."""

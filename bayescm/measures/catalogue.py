@@ -99,9 +99,9 @@ def error_rate(cells):
     average="macro",
     form=FunctionOfCells("rates", odds.informedness),
 )
-def balanced_accuracy(cells):
+def balanced_accuracy(cells, included=None):
     """Mean recall over the classes that occur."""
-    return over_all(cells, recall.formula, "macro")
+    return over_all(cells, recall.formula, "macro", included)
 
 
 @all_cells(

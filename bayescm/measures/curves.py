@@ -295,21 +295,6 @@ def checked_values(curve: Curve, function: Callable) -> np.ndarray:
     return values
 
 
-def _averages():
-    """Return the averages over the classes of every measure of this file, by name and alias."""
-    measures = [entry for entry in globals().values() if isinstance(entry, Measure)]
-    return {
-        f"{name}_{how}": averaged(measure.called(name), how)
-        for measure in measures
-        for name in (measure.canonical, *measure.aliases)
-        for how in _AVERAGES
-    }
-
-
-AVERAGED = _averages()
-AVERAGED["roc_auc_ovr"] = AVERAGED["auc_macro"].called("roc_auc_ovr")
-FACTORIES = {"partial_auc": partial_auc}
-
 # Curves that the examples draw, and what is read off a curve.
 
 
@@ -435,3 +420,22 @@ def cells_at(curve: Curve, slots_above: np.ndarray) -> np.ndarray:
     share = curve.prevalence[:, None]
     cells = [(1 - share) * (1 - fpr), (1 - share) * fpr, share * (1 - tpr), share * tpr]
     return np.stack(cells, axis=-1).reshape(*fpr.shape, 2, 2)
+
+
+# Last in the file, so that every measure above has averages.
+
+
+def _averages():
+    """Return the averages over the classes of every measure of this file, by name and alias."""
+    measures = [entry for entry in globals().values() if isinstance(entry, Measure)]
+    return {
+        f"{name}_{how}": averaged(measure.called(name), how)
+        for measure in measures
+        for name in (measure.canonical, *measure.aliases)
+        for how in _AVERAGES
+    }
+
+
+AVERAGED = _averages()
+AVERAGED["roc_auc_ovr"] = AVERAGED["auc_macro"].called("roc_auc_ovr")
+FACTORIES = {"partial_auc": partial_auc}

@@ -179,7 +179,7 @@ class ExampleCells:
         defined = ~np.isnan(sample)
         bounded = np.isfinite(sample[defined]).all() and np.isfinite(values).all()
         if not self.concentration or not bounded or not defined.any():
-            return average(values)
+            return average(values, included=_or_all(defined))
         size = int(np.clip(_BIAS_VALUES / sample.size, _FEWEST_BIAS_DRAWS, _BIAS_DRAWS))
         effective = effective_number(*(np.stack(sums) for sums in numbers))
         gammas = [
@@ -247,6 +247,10 @@ class ExampleCells:
                 value = function(formula, *(total[system] for total in sums))
                 influence[system] = number * (function(formula, *cells) - value)
         return influence
+
+    def defined(self, formula: Callable, places: Sequence[int] | None = None) -> np.ndarray:
+        """Return for which labels the sample defines a formula of their cells, (K, L)."""
+        return ~np.isnan(formula(*self._sample(formula, places)[0]))
 
     def _gammas(self, counts, effective, size):
         """
@@ -545,8 +549,11 @@ def _over_labels(cells, form, places):
         values = cells.macro_average(formula, places)
         return _within(form, values)
     mean = AVERAGES[form.how]
+    if form.how == "weighted":
+        # Labels for which the measure is 0/0 in the sample are left out, as in macro averages.
+        mean = partial(mean, included=_or_all(cells.defined(formula, places)))
     values = mean(formula, *cells.of_labels(formula, places, shared_prior=True))
-    return _within(form, cells.with_disagreement(values, mean, formula, places))
+    return _within(form, cells.with_disagreement(values, AVERAGES[form.how], formula, places))
 
 
 def _within(form, values):
@@ -556,6 +563,24 @@ def _within(form, values):
 def _first(formula, *cells):
     """Return a formula of the only label: of item counts, which are summed over the items."""
     return formula(*(cell[..., 0] for cell in cells))
+
+
+def labels_left_out(measure: Measure, sample: ExampleCells) -> np.ndarray | None:
+    """Return which labels an average leaves out, (K, L), as `Posterior.left_out`; or None."""
+    form = measure.form
+    if not isinstance(form, OverLabels) or form.how not in ("macro", "weighted"):
+        return None
+    if form.measure.takes == "curve":
+        positives = (sample.tp | sample.fn)[0].sum(axis=0)
+        left_out = (positives == 0) | (positives == sample.tp.shape[1])
+        return np.broadcast_to(left_out, (len(sample.tp), len(left_out)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return ~_or_all(sample.defined(form.measure.formula))
+
+
+def _or_all(defined):
+    """Return which labels are defined; all of them for a system that defines none."""
+    return defined | ~defined.any(axis=-1, keepdims=True)
 
 
 def _every_cell(tp, fn, fp, tn):

@@ -63,6 +63,9 @@ class Measure:
         The variable of a posterior that it is a function of: the cells, unless it says otherwise.
     average : {"", "macro", "micro", "weighted"}
         How it averages over the classes, if it does.
+    included : ndarray of bool, shape (C,) or (..., C), optional
+        The classes that it averages over, for each member of a batch; None for all of them. See
+        `over_defined_classes`.
     abstentions : {"left out", "errors", "all"}
         Whether it is of the answered examples, counts abstentions as errors, or is about them.
     collapse : tuple of a function and a Measure, optional
@@ -95,6 +98,7 @@ class Measure:
     form: "Form | None" = None
     takes: str = "cells"
     average: str = ""
+    included: np.ndarray | None = None
     abstentions: str = "left out"
     collapse: "tuple[Callable, Measure] | None" = None
     class_selection: tuple[str, ...] = ()
@@ -109,7 +113,13 @@ class Measure:
         """Return the measure, shape (...) or, per class, (..., C)."""
         cells = floats(cells) if self.takes == "cells" else cells
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return self.computed(cells)
+
+    def computed(self, cells: Any) -> np.ndarray:
+        """Return the measure of cells, or of `ClassTotals`, without checks."""
+        if self.included is None:
             return self.compute(cells)
+        return self.compute(cells, included=self.included)
 
     def __repr__(self):
         """Show the name."""
@@ -137,6 +147,8 @@ class Measure:
 @lru_cache(maxsize=128)
 def by_class(measure: Callable, size: int) -> bool:
     """Say whether a measure of this many classes has a value for each."""
+    if getattr(measure, "average", ""):
+        return False
     return np.ndim(measure(np.ones((size, size)))) > 0
 
 
@@ -412,7 +424,7 @@ class ClassTotals:
     def measured(self, measure: Measure) -> np.ndarray:
         """Return a measure, (...) or, per class, (..., C)."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return measure.compute(self)
+            return measure.computed(self)
 
 
 def from_class_totals(measure: Measure) -> bool:
@@ -539,33 +551,111 @@ def averaged(measure: Measure, how: str) -> Measure:
     return mean.called(f"{measure.__name__}_{how}")
 
 
-def over_all(cells: np.ndarray, formula: Callable, how: str) -> np.ndarray:
-    """Average the formula over all classes."""
-    return AVERAGES[how](formula, *every_class(cells, formula))
+def over_all(
+    cells: np.ndarray, formula: Callable, how: str, included: np.ndarray | None = None
+) -> np.ndarray:
+    """Average the formula over all classes, or over those that are included."""
+    return AVERAGES[how](formula, *every_class(cells, formula), included=included)
 
 
-def average(values: np.ndarray, weights: ArrayLike = 1.0) -> np.ndarray:
+def average(
+    values: np.ndarray, weights: ArrayLike = 1.0, included: np.ndarray | None = None
+) -> np.ndarray:
     """Average over the last axis, leaving out NaN; plain where all the weights are zero."""
     defined = ~np.isnan(values)
+    if included is not None:
+        defined = defined & included
     weights = defined * weights
     weights = np.where((weights == 0).all(axis=-1, keepdims=True), defined, weights)
     values = np.where(weights != 0, values, 0)
     return np.einsum("...i,...i->...", values, weights) / np.einsum("...i->...", weights)
 
 
-def _macro(formula, tp, fn, fp, tn):
-    return average(formula(tp, fn, fp, tn))
+def _macro(formula, tp, fn, fp, tn, included=None):
+    return average(formula(tp, fn, fp, tn), included=included)
 
 
-def _weighted(formula, tp, fn, fp, tn):
-    return average(formula(tp, fn, fp, tn), tp + fn)
+def _weighted(formula, tp, fn, fp, tn, included=None):
+    return average(formula(tp, fn, fp, tn), tp + fn, included)
 
 
-def _micro(formula, *parts):
+def _micro(formula, *parts, included=None):
+    if included is not None:
+        parts = tuple(np.where(included, part, 0.0) for part in parts)
     return formula(*(np.einsum("...i->...", part) for part in parts))
 
 
-AVERAGES = {"macro": _macro, "micro": _micro, "weighted": _weighted}
+AVERAGES: dict[str, Callable] = {"macro": _macro, "micro": _micro, "weighted": _weighted}
+
+
+# Classes without examples. A class for which the measure is 0/0 in the evidence is left out of an
+# average over the classes, in the point estimate and in the posterior alike: the evidence does not
+# say anything about its value, and the prior alone would decide its part of the average. The
+# reasons are in docs/background/undefined.md.
+
+
+def over_defined_classes(
+    measure: Measure, classes: int, values_of: Callable[[Measure], np.ndarray]
+) -> Measure:
+    """
+    Return an average over those classes for which the evidence defines the measure.
+
+    Parameters
+    ----------
+    measure : Measure
+        Measures that are not averages over classes are returned as they are.
+    classes : int
+        The number of classes.
+    values_of : callable
+        From a measure with a value for each class to its values in the evidence, (..., C). If a
+        member of the batch does not define any class, its average is over all of them.
+    """
+    if measure.average not in ("macro", "weighted"):
+        return measure
+    compute = partial(_of_each_class, compute=measure.compute, classes=classes)
+    defined = ~np.isnan(values_of(replace(measure, compute=compute, average="", included=None)))
+    chosen = np.ones(classes, bool) if measure.included is None else measure.included
+    defined = (defined | ~(defined & chosen).any(axis=-1, keepdims=True)) & chosen
+    if (defined == chosen).all():
+        return measure
+    patterns = np.unique(defined.reshape(-1, classes), axis=0)
+    return including(measure, patterns[0] if len(patterns) == 1 else defined)
+
+
+def _of_each_class(cells, compute, classes):
+    """Return the averages over one class alone, (..., C): its value, or NaN."""
+    return compute(cells[..., None, :, :], included=np.eye(classes, dtype=bool))
+
+
+def including(measure: Measure, included: np.ndarray | None) -> Measure:
+    """Return an average over some of the classes, (C,) or (..., C); over all if None."""
+    if included is None:
+        return measure
+    form = measure.form
+    if form is not None and not isinstance(form, MeanOverClasses):  # of balanced accuracy
+        form = MeanOverClasses(Proportion("tp", "fn"))
+    return replace(measure, included=included, form=form)
+
+
+def is_by_member(measure: Any) -> bool:
+    """Return whether an average is over other classes for some members of the batch."""
+    included = getattr(measure, "included", None)
+    return included is not None and included.ndim > 1
+
+
+def of_members(measure: Any, index: Any) -> Any:
+    """Return a measure for some members of the flat batch."""
+    if not is_by_member(measure):
+        return measure
+    return including(measure, measure.included.reshape(-1, measure.included.shape[-1])[index])
+
+
+def within_members(measure: Any, axes: int) -> Any:
+    """Return a measure for cells with further axes between those of the batch and the cells."""
+    if not is_by_member(measure) or not axes:
+        return measure
+    return including(measure, np.expand_dims(measure.included, tuple(range(-1 - axes, -1))))
+
 
 # The functions of cells that read them by `every_class` only.
 _FROM_CLASS_TOTALS: set[Callable] = {per_class, over_all}
@@ -579,8 +669,9 @@ def _of(measure, reduce, base):
     return replace(measure, compute=compute, form=None, collapse=(reduce, base))
 
 
-def _reduced(cells, reduce, base):
-    return base.compute(reduce(cells))
+def _reduced(cells, reduce, base, included=None):
+    further = {} if included is None else {"included": included}
+    return base.compute(reduce(cells), **further)
 
 
 # Chosen classes by name, such as ``recall[cat]``, and averages over some of them
@@ -614,6 +705,7 @@ def of_classes(measure: Measure, class_selection: Sequence[str]) -> Measure:
     written = f"[{','.join(class_selection)}]"
     selected = replace(
         measure,
+        average=measure.average if _is_average(measure) else "",
         canonical=measure.canonical and measure.canonical + written,
         compute=_not_bound,
         one_class=False,
@@ -638,25 +730,22 @@ def _not_bound(cells):
 
 def bound(measure: Measure, labels: Iterable) -> Measure:
     """Return the measure of the classes that it names, by the labels of the cells."""
-    if not measure.class_selection or measure.collapse is None:
+    is_bound = measure.included is not None
+    if not measure.class_selection or measure.collapse is None or is_bound:
         return measure
     names = [str(label) for label in labels]
     for label in measure.class_selection:
         if label not in names:
             raise fail("no such class", label, names, suggest(label, names))
     base, indices = measure.collapse[1], [names.index(label) for label in measure.class_selection]
+    included = None
     if _is_average(base):
-        of_some = partial(_average_of, formula=base.formula, how=base.average, indices=indices)
-        base, reduce = replace(base, compute=of_some, form=None), partial(_table, size=len(names))
+        included = np.isin(np.arange(len(names)), indices)
+        base, reduce = replace(base, form=None), partial(_table, size=len(names))
     else:
         reduce = partial(_one_table, index=indices[0], size=len(names))
-    return replace(
-        measure, compute=partial(_reduced, reduce=reduce, base=base), collapse=(reduce, base)
-    )
-
-
-def _average_of(cells, formula, how, indices):
-    return AVERAGES[how](formula, *(counts[..., indices] for counts in every_class(cells)))
+    compute = partial(_reduced, reduce=reduce, base=base)
+    return replace(measure, compute=compute, collapse=(reduce, base), included=included)
 
 
 def _table(cells, size):
@@ -722,6 +811,6 @@ def _each_class(cells):
     return tables[..., 1, :, :] if tables.shape[-3] == 2 else tables
 
 
-def _mean_of_tables(tables, formula, how):
+def _mean_of_tables(tables, formula, how, included=None):
     tn, fp, fn, tp = (tables[..., i, j] for i in (0, 1) for j in (0, 1))
-    return AVERAGES[how](formula, tp, fn, fp, tn)
+    return AVERAGES[how](formula, tp, fn, fp, tn, included=included)

@@ -719,6 +719,8 @@ class Monitor(LedgerClient):
             ``since`` (the time of the first batch since the latest change) and ``n``, the examples
             of each batch. ``attrs["caution"]`` as in `summary`.
         """
+        from bayescm.answers import cautions
+        from bayescm.answers.interval import resolve_measures
         from bayescm.online.updating import history_of, posterior_of
 
         if of != "parameter" and (encoding := self.encoding) != COUNTS:
@@ -733,8 +735,9 @@ class Monitor(LedgerClient):
         posterior = posterior_of(current, self._concentration)
         ends = history_of(posterior, batches, measures, prob=prob, kind=kind, of=of, n=n)
         ends = ends.assign_coords(since=current["since"])
-        if cautions := posterior.caveats():
-            ends.attrs["caution"] = " ".join(cautions)
+        kernels = resolve_measures(posterior, measures)
+        if doubts := cautions.of_measures(posterior, kernels, of):
+            ends.attrs["caution"] = " ".join(doubts)
         return ends
 
     def summary(self, *, prob: float = 0.95, kind: str = "hdi", **rules: Any) -> pd.DataFrame:

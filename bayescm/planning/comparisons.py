@@ -36,7 +36,7 @@ def plan_comparison(
     difference: float,
     agreement: float,
     p_better: float = 0.95,
-    assurance: float = 0.8,
+    assurance: float = 0.9,
     margin: float = 0.0,
 ) -> pd.DataFrame:
     """
@@ -61,7 +61,7 @@ def plan_comparison(
         Proportion of examples on which both are right or both wrong; at most ``1 - difference``.
     p_better : float in (0.5, 1), default 0.95
         The posterior probability to be exceeded.
-    assurance : float in (0, 1), default 0.8
+    assurance : float in (0, 1), default 0.9
         Probability of exceeding it.
     margin : float in [0, 1), default 0
         Of non-inferiority: the goal is P(new - old > -margin) >= `p_better`, by an Edgeworth

@@ -10,7 +10,7 @@ import xarray as xr
 
 from bayescm.answers.slices import worst_slices
 from bayescm.answers.summary import COLUMNS, Evidence, nested_summary
-from bayescm.answers.tables import value_and_interval
+from bayescm.answers.tables import is_mean_unusable, value_and_interval
 from bayescm.fitting.fitted import FittedPosterior
 from bayescm.measures.display_names import (
     DisplayNames,
@@ -145,7 +145,9 @@ def plot_forest(
                     nested_summary(evidence, measures, **plain), display_names
                 )["point"]
             axes.plot(table["point"], table["y"], "x", color=style.foreground(), zorder=3)
-        dot = "mean, median where that is infinite" if "median" in table else "mean"
+        dot = "mean"
+        if "median" in table:
+            dot += ", median if the mean is infinite or outside the interval"
         bars = f"dot: {dot}; bars: 50% and {style.interval_words(prob, kind)}"
         center = table["center"]
         inside = (table["inner_lower"] <= center) & (center <= table["inner_upper"])
@@ -192,7 +194,7 @@ def _arranged(table: pd.DataFrame, display_names: DisplayNames) -> pd.DataFrame:
     members = table[shared] if shared else pd.Series([np.nan] * len(table))
     table["center"] = table["mean"]
     if "median" in table:
-        table["center"] = table["mean"].where(~np.isinf(table["mean"]), table["median"])
+        table["center"] = table["mean"].where(~is_mean_unusable(table), table["median"])
     table["color"] = pd.factorize(members)[0]
     table["member"] = [
         style.wrapped(_member_words(shared, name, display_names), 40) for name in members

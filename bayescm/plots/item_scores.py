@@ -38,8 +38,8 @@ def plot_item_scores(
 
     Up to eleven distinct scores, such as the marks of a rubric, have a bar each, more of them are
     put into bins. The line on a bar is the interval of its share, of the items that there may be,
-    in clusters like these where items come in clusters; the dot above the bars is the mean score
-    with its interval. Items count by their weights.
+    in clusters like these where items come in clusters; the dot above the bars is the posterior
+    mean of the mean score with its interval, as in `bayescm.summary`. Items count by their weights.
 
     Parameters
     ----------
@@ -80,9 +80,10 @@ def plot_item_scores(
     names = evidence["classifier"].values.tolist() if "classifier" in evidence.dims else [None]
     if len(names) > _PANELS:
         raise fail("too many panels to read", len(names), f"at most {_PANELS}", "select some")
-    means = np.atleast_2d(distribution(evidence, "mean").interval(prob, kind).values)
+    posterior = distribution(evidence, "mean")
+    means = np.atleast_2d(posterior.interval(prob, kind).values)
+    points = np.atleast_1d(posterior.mean().values)
     weight = evidence["weight"].values if "weight" in evidence else np.ones(scores.shape[1])
-    points = [np.average(row[~np.isnan(row)], weights=weight[~np.isnan(row)]) for row in scores]
     edges, centers, width = _bars(evidence, scores)
     counts = np.array([_counts(row, edges, weight) for row in scores])
     mean = style.axis_name("mean", "mean", display_names)

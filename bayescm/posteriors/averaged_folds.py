@@ -37,6 +37,7 @@ from bayescm.distributions.beta import Beta
 from bayescm.distributions.mixtures import MeanOfFolds, MixtureOfFolds
 from bayescm.evidence.folds import FOLDS, design, stack
 from bayescm.measures.labelled import average_draws
+from bayescm.measures.measure import within_members
 from bayescm.posteriors.base import CountsPosterior, as_labelled_counts, prior_of
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial, dirichlet_multinomial
 from bayescm.validate import check_choice, fail
@@ -167,7 +168,7 @@ class AveragedFolds(CountsPosterior):
         measures that have a beta distribution in every fold (proposition 2), else the distribution
         of the mean, stretched about its own mean.
         """
-        parts = self.folds.exact_distribution(measure)
+        parts = self.folds.exact_distribution(within_members(measure, 1))
         # Distributions by quadrature take too long to average: draws answer in their place.
         if parts is None or parts.how != "closed form":
             return None
@@ -188,7 +189,8 @@ class AveragedFolds(CountsPosterior):
     ) -> list[np.ndarray]:
         """Return draws (size, ..., [C]) of the averages, all from the same matrices."""
         axis = self.folds.weights.ndim - 2  # of the folds: after the draws and the batch
-        values = self.folds.draw(measures, size, rng)
+        of_folds = [within_members(measure, 1) for measure in measures]
+        values = self.folds.draw(of_folds, size, rng)
         return [average_draws(draws, axis, self.stretch) for draws in values]
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:

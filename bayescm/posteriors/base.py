@@ -44,6 +44,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from bayescm.distributions.base import Distribution
@@ -61,7 +62,12 @@ from bayescm.evidence.counts import (
 )
 from bayescm.evidence.labels import in_label_order
 from bayescm.evidence.outcomes import counts_of
-from bayescm.measures.measure import average, by_class
+from bayescm.measures.measure import (
+    average,
+    by_class,
+    over_defined_classes,
+    within_members,
+)
 from bayescm.measures.next_tables import next_counts, one_of
 from bayescm.posteriors import heavy_weights
 from bayescm.validate import check_counts, check_memory, check_seed, fail, suggest
@@ -282,8 +288,28 @@ class Posterior:
         return None
 
     def bound(self, measure: Any) -> Any:
-        """Return a measure whose chosen classes, if it has some, are those of the evidence."""
+        """Return a measure for the classes of the evidence, if it depends on them."""
         return measure
+
+    def left_out(self, measure: Callable) -> xr.DataArray | None:
+        """
+        Return which classes a measure leaves out of its average, because it is 0/0 for them.
+
+        Parameters
+        ----------
+        measure : callable
+            As `bound` returns it.
+
+        Returns
+        -------
+        DataArray of bool, dims (..., class), or None
+            None if it does not average over classes, or leaves none out.
+        """
+        return None
+
+    def shrinks_by(self, of: str) -> str:
+        """Return why the posterior may be away from a point estimate, as half a sentence."""
+        return "the prior counts, compared with little evidence"
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the plug-in estimate of the same estimand, (..., [C])."""
@@ -657,6 +683,33 @@ class CountsPosterior(Posterior):
         """Return the labels of the classes that a measure has a value for each of, or None."""
         return classes(self.counts) if by_class(measure, self.counts.shape[-1]) else None
 
+    def bound(self, measure: Any) -> Any:
+        """Return a measure whose average over classes leaves out those without examples."""
+        return over_defined_classes(measure, len(classes(self.counts)), self.values_in_evidence)
+
+    def left_out(self, measure: Callable) -> xr.DataArray | None:
+        """Return which classes a measure leaves out of its average, dims (..., class), or None."""
+        included = getattr(measure, "included", None)
+        if included is None:
+            return None
+        labels = classes(self.counts)
+        template = self.template.append_dim("class", labels)
+        names = [str(label) for label in labels.tolist()]
+        chosen = np.isin(names, getattr(measure, "class_selection", ()) or names)
+        values = np.broadcast_to(~included & chosen, template.shape)
+        return template.to_dataarray(values) if values.any() else None
+
+    def shrinks_by(self, of: str) -> str:
+        """Return why the posterior may be away from a point estimate, as half a sentence."""
+        if self.pooled_dims:
+            members = " and ".join(f"{dim}s" for dim in self.pooled_dims)
+            return f"the model describes how the {members} differ, and its prior counts"
+        return f"the prior counts, compared with {np.min(self.batch.values):.4g} examples"
+
+    def values_in_evidence(self, measure: Callable) -> np.ndarray:
+        """Return a measure of the counts of every member of the batch, NaN where it is 0/0."""
+        return measure(self.pooled)
+
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the plug-in estimate of the same estimand, (..., [C])."""
         if self.resolve_estimand(of) == "finite":
@@ -714,7 +767,8 @@ class CountsPosterior(Posterior):
         self, measures: Sequence[Callable], cells: np.ndarray
     ) -> list[np.ndarray]:
         """Return measures of cells, averaged over folds or groups with equal weights."""
-        axes, values = self._axes_within(cells), [measure(cells) for measure in measures]
+        axes = self._axes_within(cells)
+        values = [within_members(measure, len(axes))(cells) for measure in measures]
         return [draws.mean(axis=axes) for draws in values] if axes else values
 
     def _axes_within(self, cells):
@@ -753,6 +807,10 @@ class PerMember(CountsPosterior):
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return those of the whole posterior, which knows its members by the name of the dim."""
         return self.posterior.draws_by_default(of if of == "finite" else self.dim, joint=joint)
+
+    def bound(self, measure: Any) -> Any:
+        """Return a measure whose average over classes leaves out those that no member has."""
+        return within_members(self.posterior.bound(measure), 1)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the plug-in estimate of each member, (..., [C])."""
@@ -842,6 +900,20 @@ class IndependentMembers(Posterior):
                 raise fail(f"{label} has other labels", template.sizes, allowed, todo)
         coords = {name: coord for name, coord in first.coords.items() if name != "positive"}
         return replace(first, coords=coords).prepend_dim(self.dim, labels)
+
+    def left_out(self, measure: Callable) -> xr.DataArray | None:
+        """Return which classes a measure leaves out of its average, dims (dim, ..., class)."""
+        of_members = [
+            posterior.left_out(*resolved) for posterior, resolved in self._resolved([measure])
+        ]
+        known = [array for array in of_members if array is not None]
+        if not known:
+            return None
+        filled = [xr.zeros_like(known[0]) if array is None else array for array in of_members]
+        index = pd.Index(list(self.posteriors), name=self.dim, dtype=object)
+        return xr.concat(
+            filled, index, join="outer", fill_value=False, coords="minimal", compat="override"
+        )
 
     @property
     def values_per_draw(self) -> int:

@@ -89,6 +89,14 @@ class CorrelatedT(CountsPosterior):
         shares = known_shares(counts)
         self._rows = rows.values if shares is None else with_shares(rows.values, shares)
 
+    def bound(self, measure: Any) -> Any:
+        """Return the measure itself: its value in a fold is an estimate, without a prior."""
+        return measure
+
+    def left_out(self, measure: Callable) -> xr.DataArray | None:
+        """Return which classes a measure leaves out of its average, dims (..., class), or None."""
+        return super().left_out(super().bound(measure))
+
     def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
     ) -> StudentT | None:

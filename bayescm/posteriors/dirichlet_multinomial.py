@@ -30,7 +30,13 @@ from bayescm.distributions.batches import LazyDraws
 from bayescm.distributions.moments import MomentsOrDraws
 from bayescm.distributions.preintegration import preintegrated
 from bayescm.evidence.counts import abstains
-from bayescm.measures.measure import from_class_totals, one_vs_rest
+from bayescm.measures.measure import (
+    from_class_totals,
+    including,
+    is_by_member,
+    of_members,
+    one_vs_rest,
+)
 from bayescm.posteriors.base import DRAWS, CountsPosterior, Posterior, as_labelled_counts, prior_of
 from bayescm.posteriors.predictive import enumerated
 
@@ -91,6 +97,12 @@ class DirichletMultinomial(CountsPosterior):
     counts: xr.DataArray
     weights: np.ndarray
 
+    def shrinks_by(self, of: str) -> str:
+        """Return why the posterior may be away from a point estimate, as half a sentence."""
+        prior = (self.weights - self.pooled).sum(axis=(-2, -1)).max()
+        examples = float(np.min(self.batch.values))
+        return f"the prior is worth {prior:.3g} examples, compared with {examples:.4g} tested ones"
+
     def isel_batch(self, index: np.ndarray) -> Posterior:
         """Return some matrices of the flat batch."""
         size = self.weights.shape[-2:]
@@ -104,7 +116,7 @@ class DirichletMultinomial(CountsPosterior):
         weights, reduced = self.weights, measure
         if measure.collapse is not None:
             reduce, reduced = measure.collapse
-            weights = reduce(weights)
+            weights, reduced = reduce(weights), including(reduced, measure.included)
         if of == "predictive" and abstains(self.counts):
             return None
         if weights.shape[-1] > 2 and reduced.one_class:
@@ -123,6 +135,8 @@ class DirichletMultinomial(CountsPosterior):
 
     def _preintegrated(self, measure):
         """Return the distribution of a function of a few tables of few cells, or None."""
+        if is_by_member(measure):
+            return None
         counts, labels = self.counts, self.classes_of(measure)
 
         def function(cells):
@@ -137,7 +151,9 @@ class DirichletMultinomial(CountsPosterior):
         if moments is None:
             return None
         distribution = MomentsOrDraws(
-            moments, lambda k: LazyDraws(self.isel_batch(k), measure, DRAWS, 0), _TAIL
+            moments,
+            lambda k: LazyDraws(self.isel_batch(k), of_members(measure, k), DRAWS, 0),
+            _TAIL,
         )
         # The measures of a single table are better drawn together than each by itself.
         usable = distribution.with_tolerance(_COARSE) if self.batch.ndim else distribution

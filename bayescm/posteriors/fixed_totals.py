@@ -17,6 +17,7 @@ from bayescm.distributions import closed_forms, dirichlet
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.distributions.preintegration import preintegrated
 from bayescm.evidence.counts import with_shares
+from bayescm.measures.measure import is_by_member
 from bayescm.posteriors.base import (
     CountsPosterior,
     Posterior,
@@ -163,6 +164,8 @@ class FixedTotals(CountsPosterior):
 
     def _preintegrated(self, measure):
         """Return the distribution of a function of a few tables of few cells, or None."""
+        if is_by_member(measure):
+            return None
         labels, size = self.classes_of(measure), self.weights.shape[-1]
         rows = [self.weights[..., row, :] for row in range(size)]
 

@@ -36,6 +36,7 @@ from bayescm.distributions.log_densities import log_half_student_t2
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.folds import FOLDS, design, is_random_split, stack
 from bayescm.inference.importance import Weighted
+from bayescm.measures.measure import of_members
 from bayescm.posteriors.base import (
     CountsPosterior,
     as_labelled_counts,
@@ -281,7 +282,10 @@ class HierarchicalFolds(CountsPosterior):
         """Return the distribution of the expected measure over training sets, shape (..., [C])."""
         if of != "parameter":
             return None
-        parts = [_distributions(measure, self._nodes(index)) for index in self._indices()]
+        parts = [
+            _distributions(of_members(measure, number), self._nodes(index))
+            for number, index in enumerate(self._indices())
+        ]
         shape = (*self.batch.shape, *parts[0].shape)
         return Stack(np.stack(parts).reshape(shape)) if shape else parts[0].item()
 
@@ -290,11 +294,11 @@ class HierarchicalFolds(CountsPosterior):
     ) -> list[np.ndarray]:
         """Return draws (size, ..., [C]) of the expected measures, all from the same nodes."""
         columns: list[list[np.ndarray]] = [[] for _ in measures]
-        for index in self._indices():
+        for number, index in enumerate(self._indices()):
             nodes = self._nodes(index)
             index_of_node = nodes.choose(size, rng)
             for column, measure in zip(columns, measures, strict=True):
-                column.append(nodes.expected(measure)[index_of_node])
+                column.append(nodes.expected(of_members(measure, number))[index_of_node])
         return [_stack_batch(column, self.batch.shape) for column in columns]
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -169,6 +169,22 @@ class Multilabel(SlicedItems):
             return example_cells.without_labels(measure)
         return example_cells.bound(measure, list(self.labels))
 
+    def left_out(self, measure: Any) -> xr.DataArray | None:
+        """Return which labels a measure leaves out of its average, dims (..., class), or None."""
+        samples = [self.sample(items) for items in self.slices]
+        by_slice = [
+            labels
+            for sample in samples
+            if (labels := example_cells.labels_left_out(measure, sample)) is not None
+        ]
+        if self.labels is None or not by_slice:
+            return None
+        template = self.template.append_dim("class", self.labels)
+        values = np.stack(by_slice).reshape(template.shape)
+        if measure.form.labels:
+            values = values & np.isin([str(label) for label in self.labels], measure.form.labels)
+        return template.to_dataarray(values) if values.any() else None
+
     @property
     def values_per_draw(self) -> int:
         """The weights of the examples, the cells and the pseudo-examples in them."""

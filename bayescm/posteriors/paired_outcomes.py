@@ -20,7 +20,7 @@ from bayescm.distributions.differences import discordant
 from bayescm.distributions.preintegration import MEMBERS, SHARES, preintegrated
 from bayescm.evidence.counts import abstains
 from bayescm.evidence.outcomes import arrays, as_outcomes, marginal_matrices, masked_sums, tables_of
-from bayescm.measures.measure import ClassTotals
+from bayescm.measures.measure import ClassTotals, of_members
 from bayescm.measures.next_tables import next_counts
 from bayescm.posteriors.base import CountsPosterior, prior_of
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial, need_class_totals_only
@@ -257,6 +257,9 @@ class PairedOutcomes(CountsPosterior):
         weights = base_measure(self.prior[list(pair)], truth, np.array(answers))
         cells = np.ravel_multi_index((self.actual, *self.predicted[list(pair)]), shape)
         np.add.at(weights, cells, self.outcomes[at])
+
+        members = [np.ravel_multi_index((*at, member), self.batch.shape) for member in pair]
+        measure = of_members(measure, members)
 
         def difference(cells):
             values = measure(marginal_matrices(cells, truth, np.array(answers), classes))

@@ -28,6 +28,7 @@ from scipy import special
 from bayescm.distributions.batches import Stack
 from bayescm.distributions.empirical import Discrete
 from bayescm.distributions.log_densities import log_beta_binomial, log_binomial
+from bayescm.measures.measure import by_class, of_members
 
 # Confusion matrices that are enumerated, in the batch together: 200 examples make 1.4 million.
 _MOST_TABLES = 1_500_000
@@ -53,12 +54,13 @@ def enumerated(measure: Callable, weights: np.ndarray, share: np.ndarray, n: Arr
         None where there are more than two classes, or too many test sets to enumerate.
     """
     sizes = np.broadcast_to(np.asarray(n, int), weights.shape[:-2])
-    one_number = np.ndim(measure(np.ones(weights.shape[-2:]))) == 0
+    one_number = not by_class(measure, weights.shape[-1])
     if weights.shape[-1] > 2 or not one_number or special.comb(sizes + 3, 3).sum() > _MOST_TABLES:
         return None
     distributions = np.empty(sizes.shape, dtype=object)
-    for index in np.ndindex(sizes.shape):
-        tables = _enumerate_tables(measure, int(sizes[index]), weights[index], share[index])
+    for number, index in enumerate(np.ndindex(sizes.shape)):
+        of_member = of_members(measure, number)
+        tables = _enumerate_tables(of_member, int(sizes[index]), weights[index], share[index])
         distributions[index] = Discrete.of(*tables)
     return distributions[()] if not sizes.shape else Stack(distributions)
 

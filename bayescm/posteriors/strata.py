@@ -7,6 +7,7 @@ With :math:`p_{kr}` the probability of stratum k and the true class r, classifie
 .. math:: \theta^{(j)}_{rc} = \sum_k p_{kr} \, [a_{jk} = c].
 """
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -51,6 +52,10 @@ class Strata(CountsPosterior):
         flat = cells.reshape(*cells.shape[:-2], -1)
         n = n if n.ndim == 0 else n[..., 0]
         return self.table(rng.multinomial(n, flat).reshape(cells.shape).astype(float))
+
+    def values_in_evidence(self, measure: Callable) -> np.ndarray:
+        """Return a measure where each stratum is as its labelled examples are."""
+        return self.point(measure)
 
     def append_classifier(self, values: np.ndarray) -> np.ndarray:
         """Append an axis of the classifiers to values of all, where the evidence has one."""

@@ -1,5 +1,6 @@
 """What the evidence itself warns about."""
 
+import re
 from collections.abc import Hashable, Sequence
 from itertools import combinations
 
@@ -59,6 +60,18 @@ def of_counts(
         lines += _look_paired(counts)
     lines += [text for dim in ("fold", "group", "step") for text in _uneven(counts, dim)]
     return section([*lines, *doubts])
+
+
+def without_repetition(*cautions: str) -> list[str]:
+    """Return cautions of several tables, each sentence once."""
+    known: dict[str, None] = {}
+    lines = []
+    for caution in cautions:
+        sentences = [text for text in re.split(r"(?<=[.:!]) (?=[A-Z])", caution) if text]
+        fresh = [text for text in sentences if text not in known]
+        known |= dict.fromkeys(fresh)
+        lines += [" ".join(fresh)] if fresh else []
+    return lines
 
 
 def section(lines: Sequence[str]) -> Section:
@@ -149,8 +162,6 @@ def _undefined(table):
         if row["undefined"] > 1e-4:
             share = f"{100 * row['undefined']:.2g}%"
             lines.append(f"{name} is undefined (0/0) in {share} of its posterior draws.")
-        elif np.isnan(row["point"]) and not np.isnan(row["lower"]):
-            lines.append(f"{name} is 0/0 in the counts: its interval is that of the prior.")
     most = 6
     if len(lines) <= most:
         return lines

@@ -19,6 +19,8 @@ import pandas as pd
 
 from bayescm.answers.compare import Evidence
 from bayescm.answers.latex import escape_latex
+from bayescm.distributions.hdi import SEVERAL_MODES
+from bayescm.evidence.clusters_and_slices import clusters_of
 from bayescm.evidence.types import is_members
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.display_names import (
@@ -32,12 +34,13 @@ from bayescm.reporting.symbols import SYMBOLS
 from bayescm.validate import check_kind, check_prob, fail
 
 _KINDS = {"hdi": "highest-density", "eti": "equal-tailed"}
+# What the intervals are for, by the estimand; {} are the members, such as items or groups.
 _ESTIMANDS = {
-    "predictive": "The intervals are of the measure in a future test set.",
-    "finite": "The intervals are of the mean over those observed.",
-    "population": "The intervals are of the mean over all there may be, observed or not.",
-    "typical": "The intervals are of a typical one.",
-    "new": "The intervals are of one that is not observed.",
+    "predictive": "The intervals are for the measure in a future test set.",
+    "finite": "The intervals are for the observed {}.",
+    "population": "The intervals are for the population of {}, observed or not.",
+    "typical": "The intervals are for a typical one of the {}.",
+    "new": "The intervals are for a new one of the {}.",
 }
 _PERSONS = ("Matthews", "Cohen", "Youden", "Jaccard", "Brier", "Hamming")
 _SOFTWARE = {
@@ -164,12 +167,14 @@ def methods_paragraph(
             raise fail("the model has no description", facts.get("Model"), "a model's name", todo)
         entries: dict[str, str] = {}
         parts = [_design({name: r.evaluation().sentences for name, r in recipes.items()})]
-        parts += [_of_measures(names)]
+        parts += [_of_measures(names, next(iter(recipes.values())).type)]
+        parts += [_of_classes_left_out(table)]
         parts += [_of_model(name, entries, first=name == models[0]) for name in models]
+        parts += dict.fromkeys(_beyond_the_formula(r) for r in recipes.values())
         measured = "the differences in each measure" if "first" in table else "each measure"
         kinds = facts.get("Intervals", _KINDS[kind])
         parts.append(_of_intervals(facts, prob, kinds, table, measured))
-        parts.append(_ESTIMANDS.get(of, ""))
+        parts.append(_of_estimand(of, table, next(iter(recipes.values()))))
         parts.append(_of_software(random_seed if is_seeded else None))
     entries |= {name: entry for name, entry in _SOFTWARE.items() if name in ("numpy", "scipy")}
     version = importlib.metadata.version("bayescm")
@@ -215,21 +220,30 @@ def _design(sentences):
         for name, lines in sentences.items():
             particular = [line for line in lines if line not in common]
             words.append(f"{display_label(name)}: {' '.join(particular)}" if particular else "")
-        words += ["Of each data set:", " ".join(common)] if common else []
+        words += ["For each data set:", " ".join(common)] if common else []
     return " ".join(escape_latex(line) for line in words if line)
 
 
-def _of_measures(names):
+def _of_classes_left_out(table):
+    """Say which classes averages leave out, if they leave out any."""
+    caution = str(table.attrs.get("caution", ""))
+    found = re.search(r"Averages leave out classes .*?in the evidence\. .*?\.(?= [A-Z]|$)", caution)
+    return escape_latex(found[0]) if found else ""
+
+
+def _of_measures(names, entry):
+    """Say what the measures are; a name may mean another measure for another type of evidence."""
     described = []
     for name in names:
         try:
-            measure = resolve(name)
+            measure = resolve(name, entry.measured_variable)
         except ValueError:  # of one's own
             meaning = ""
         else:
             meaning = _inside((measure.__doc__ or "").strip().split("\n")[0].rstrip("."))
             if meaning and measure.__name__.endswith(f"_{measure.average}"):
                 meaning = _AVERAGES[measure.average].format(meaning)
+            meaning = meaning.replace(*_WORDS_OF_TYPE.get(entry.name, ("", "")))
         described.append(display_name(name) + (f" ({meaning})" if meaning else ""))
     be = "measure is" if len(described) == 1 else "measures are"
     return escape_latex(f"The {be} {'; '.join(described)}.")
@@ -241,7 +255,10 @@ _AVERAGES = {
     "weighted": "mean over the classes, weighted by their examples, of the {}",
     "micro": "{}, of the counts of all classes together",
     "samples": "mean over the examples of the {}",
+    "top_label": "{}, for the most probable class of each forecast",
 }
+# What classes and examples are called in other types of evidence.
+_WORDS_OF_TYPE = {"multilabel": ("classes", "labels"), "item counts": ("examples", "items")}
 
 
 def _inside(sentence):
@@ -344,18 +361,73 @@ def _bibtex(field, text):
     return "".join(letters)
 
 
+# Single units of one system are what the formulas are about; the evidence may have more structure.
+_UNIT = {"item scores": "item", "item counts": "item", "multilabel": "example"}
+
+
+def _beyond_the_formula(recipe):
+    """Say what clusters, weights and several systems add to the formula for single units."""
+    evidence, unit = recipe.evidence, _UNIT.get(recipe.type.name)
+    if unit is None:
+        return ""
+    words = []
+    if recipe.type.name == "item counts":
+        words.append(
+            "An item takes the place of an example, and its objects that were found, missed or "
+            "reported in error take the place of its labels."
+        )
+    if clusters_of(evidence, unit) is not None:
+        words.append(
+            f"The {unit}s of a cluster have one weight in common, so that clusters are drawn and "
+            f"not single {unit}s."
+        )
+    if "weight" in evidence:
+        importance = evidence["weights_are"].item() == "importance"
+        stands = "in proportion to its importance" if importance else "as often as its weight says"
+        words.append(f"Each {unit} counts {stands}.")
+    if evidence.sizes.get("classifier", 1) > 1:
+        words.append(f"The weights of the {unit}s are the same for all systems, which pairs them.")
+    return " ".join(words)
+
+
+def _of_estimand(of, table, recipe):
+    """Say what the intervals are for: of the estimand that was asked for, or of the default."""
+    if of == "parameter" and "of" in table:
+        of = table["of"].iloc[0]
+    dims = recipe.evidence.dims
+    members = next((f"{dim}s" for dim in ("group", "fold") if dim in dims), recipe.type.unit)
+    if recipe.type.name in ("probabilities",):
+        members = "sites" if "group" in recipe.evidence else recipe.type.unit
+    return _ESTIMANDS.get(of, "").format(members)
+
+
 # What was computed, and by what.
 
 
 def _of_intervals(facts, prob, kind, table, measured):
     prior = f" The prior is: {facts['Prior']}." if "Prior" in facts else ""
     draws = f" from {facts['Draws']}" if "Draws" in facts else ""
-    how = ", ".join(dict.fromkeys(str(how).partition(";")[0] for how in table["how"]))
+    ways = dict.fromkeys(way for how in table["how"] for way in _ways(str(how).partition(";")[0]))
+    how = " or ".join(ways)
     mass = f"{100 * prob:.4g}%"
     return escape_latex(
         f"We report {mass} {kind} intervals of the posterior distribution of {measured}, "
-        f"computed by {how}{draws}.{prior}"
+        f"computed {how}{draws}.{prior}"
     )
+
+
+# Remarks about the shape of one interval, which say nothing about how it was computed.
+_REMARKS = re.compile(rf", (?:{SEVERAL_MODES}|equal tails: .*)$")
+
+
+def _ways(how):
+    """Return the ways in which numbers were computed, with their prepositions."""
+    how = _REMARKS.sub("", how)
+    if how.startswith("moments, draws for"):
+        return ["by moments", "from draws"]
+    if how == "closed form":
+        return ["in closed form"]
+    return [f"from {how}" if how.startswith("draws") else f"by {how}"]
 
 
 def _of_software(random_seed):

@@ -139,7 +139,7 @@ class CountsMonitorRecipe(Recipe):
 
     def evaluation(self) -> Section:
         """Name examples and classes, and how many batches there are."""
-        section = sections.evaluation(self.evidence)
+        section = sections.evaluation(self.description, self.evidence)
         section.sentences += self._spans()
         return section
 
@@ -168,7 +168,8 @@ class CountsMonitorRecipe(Recipe):
 
     def cautions(self) -> Section:
         """List the cautions of counts."""
-        return cautions.of_counts(self.latest, self.table, prior=self.prior)
+        doubts = cautions.without_repetition(self.table.attrs.get("caution", ""))
+        return cautions.of_counts(self.latest, self.table, prior=self.prior, doubts=doubts)
 
 
 class ForecastsMonitorRecipe(CountsMonitorRecipe):

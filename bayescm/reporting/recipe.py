@@ -39,11 +39,10 @@ from bayescm.answers.summary import by_site
 from bayescm.answers.tables import decimals
 from bayescm.curves.decisions import DRAWS_OF_A_TABLE
 from bayescm.evidence.attempts import reach
-from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
+from bayescm.evidence.clusters_and_slices import slice_dims
 from bayescm.evidence.counts import CELLS, as_counts, positive
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
 from bayescm.evidence.partly_labelled import (
-    PARTLY_LABELLED,
     judge_as_classifier,
     select_classifier,
 )
@@ -197,6 +196,11 @@ class Recipe:
         measures = self.measures or list(dict.fromkeys(self.table["measure"]))
         return bcm.compare(self.evidence, measures, rope=self.rope, **self.asked)
 
+    @cached_property
+    def description(self) -> list[str]:
+        """The evidence in sentences, with the display names of its labels."""
+        return self.type.describe(self.evidence, display_label)
+
     @property
     def mass(self) -> str:
         """The probability of the intervals in words."""
@@ -204,8 +208,7 @@ class Recipe:
 
     def evaluation(self) -> Section:
         """Say what was evaluated."""
-        number = f"{self.type.size(self.evidence):,.6g} {self.type.unit}."
-        return Section("What was evaluated", [number])
+        return Section("What was evaluated", self.description)
 
     def summary(self) -> Section:
         """Say what is known of each measure."""
@@ -219,7 +222,7 @@ class Recipe:
         """Say which classifier is better."""
         if self.comparison is None:
             return []
-        return [sections.differences(self.comparison, self.rope, self.prob)]
+        return [sections.differences(self.comparison, self.rope, self.prob, self.type.unit)]
 
     def advice(self) -> list[Section]:
         """Say what is uncertain, and what would settle it."""
@@ -273,7 +276,12 @@ class CountsRecipe(Recipe):
         self.measures = sections.check_measures(self.measures or None, self.counts)
         if self.counts.sizes["actual"] ** 2 > _MANY_CELLS:
             self.asked.setdefault("draws", _FEWER_DRAWS)
-        self.is_paired = self.type is OUTCOMES
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether classifiers are compared on the same examples or folds."""
+        same_examples = self.type is OUTCOMES
+        return same_examples or (self.comparison is not None and self.comparison["paired"].all())
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -314,8 +322,8 @@ class CountsRecipe(Recipe):
 
     def evaluation(self) -> Section:
         """Name examples, classes and design, and show the matrices."""
-        pooled = "group" not in self.posterior.template.dims
-        return sections.evaluation(self.batches, paired=self.is_paired, pooled=pooled)
+        lines = [*self.description, *_pooling(self.batches, self.posterior)]
+        return sections.evaluation(lines, self.batches)
 
     def extras(self) -> list[Section]:
         """Show every class where there are many, and how far groups are apart."""
@@ -345,8 +353,10 @@ class CountsRecipe(Recipe):
         parts = super().differences()
         if self.comparison is not None and self.is_paired and "fold" in self.evidence.dims:
             is_by_folds = self.comparison.attrs.get("how") == CorrelatedT.how
-            parts[0].sentences += _BY_CORRELATED_T if is_by_folds else _BY_PAIRED_FOLDS
-            if "halves" in self.evidence:
+            sentences = _BY_CORRELATED_T if is_by_folds else _BY_PAIRED_FOLDS
+            # Without the joint answers to each example there is no other model of these folds.
+            parts[0].sentences += sentences if self.type is OUTCOMES else sentences[:1]
+            if self.type is OUTCOMES and "halves" in self.evidence:
                 parts[0].sentences.append(
                     "Halves are part of the differences alone here; bcm.summary of the same "
                     "evidence takes them into the interval of each classifier too."
@@ -392,10 +402,8 @@ class CountsRecipe(Recipe):
 
     def cautions(self) -> Section:
         """Name few examples, heavy priors, undefined measures, and the like."""
-        doubts = self.posterior.caveats()
-        if self.comparison is not None and self.is_paired and "fold" not in self.evidence.dims:
-            of_pairs = self.comparison.attrs.get("caution", "")
-            doubts += [of_pairs] if of_pairs and of_pairs not in " ".join(doubts) else []
+        of_pairs = "" if self.comparison is None else self.comparison.attrs.get("caution", "")
+        doubts = cautions.without_repetition(self.table.attrs.get("caution", ""), of_pairs)
         return cautions.of_counts(
             self.batches,
             self.table,
@@ -405,6 +413,15 @@ class CountsRecipe(Recipe):
             fixed=_has_fixed_totals(self.posterior),
             doubts=doubts,
         )
+
+
+def _pooling(counts, posterior):
+    """Say whether groups are pooled, which depends on the model."""
+    if "group" not in counts.dims:
+        return []
+    if "group" in posterior.template.dims:
+        return ["Each group is estimated by itself."]
+    return ["The groups are partially pooled."]
 
 
 def _check_dims(counts, posterior):
@@ -447,8 +464,8 @@ class FitRecipe(Recipe):
 
     def evaluation(self) -> Section:
         """Name examples, classes and design, and show the matrices."""
-        pooled = "group" not in self.posterior.template.dims
-        return sections.evaluation(self.counts, pooled=pooled)
+        lines = [*self.description, *_pooling(self.counts, self.posterior)]
+        return sections.evaluation(lines, self.counts)
 
     def differences(self) -> list[Section]:
         """Return nothing: a fit is of its matrices, not of a comparison."""
@@ -475,6 +492,7 @@ class FitRecipe(Recipe):
             prior=self.prior,
             apart=self.posterior.template.dims,
             fixed=_has_fixed_totals(self.posterior),
+            doubts=cautions.without_repetition(self.table.attrs.get("caution", "")),
         )
 
 
@@ -511,24 +529,14 @@ class ScoresRecipe(Recipe):
         return [self.summary(), *self.differences()]
 
     def evaluation(self) -> Section:
-        """Name examples, classes, classifiers, and what the curves are of."""
-        scores, totals = self.evidence, _class_totals(self.evidence)
-        pairs = zip(totals["actual"].values, totals.values, strict=True)
-        shares = ", ".join(f"{label} ({n:,.6g})" for label, n in pairs)
-        lines = [f"{scores.sizes['example']:,} examples with scores: {shares}."]
-        if "positive" in scores.coords:
-            lines.append(f"The positive class is {scores.coords['positive'].item()}.")
-        if "classifier" in scores.dims:
-            lines.append(_classifiers(scores))
-        if "fold" in scores:
-            lines.append(
+        """Name examples, classes, classifiers, and whether curves are those of folds."""
+        section = super().evaluation()
+        if "fold" in self.evidence:
+            section.sentences.append(
                 "The curves are drawn fold by fold: scores of different folds need not be "
                 "comparable."
             )
-        if "prevalence" in scores.coords:
-            share = float(scores.coords["prevalence"])
-            lines.append(f"Precision is for a population in which {100 * share:.4g}% are positive.")
-        return Section("What was evaluated", lines)
+        return section
 
     def summary(self) -> Section:
         """Give the areas, which of them is the least certain, and the curves themselves."""
@@ -580,11 +588,6 @@ def _class_totals(scores):
     return xr.DataArray(sums, dims="actual", coords={"actual": labels})
 
 
-def _classifiers(evidence):
-    names = ", ".join(display_label(name) for name in evidence["classifier"].values)
-    return f"{evidence.sizes['classifier']} classifiers on the same examples: {names}."
-
-
 def _labels_of(row):
     dims = ("classifier", "class", "fold", "group")
     labels = [display_label(row[name]) for name in dims if name in row]
@@ -609,25 +612,6 @@ class ProbabilitiesRecipe(Recipe):
         self.is_one_sample = slice_name(self.evidence) is None
         # Of two classes in one sample there are decisions by a threshold, and a test of the curve.
         self.has_decisions = self.is_one_sample and "class" not in self.evidence.dims
-
-    def evaluation(self) -> Section:
-        """Name examples, events, classifiers and sites."""
-        evidence = self.evidence
-        number, actual = evidence.sizes["example"], evidence["actual"].values
-        if "class" in evidence.dims:
-            labels = evidence["class"].values.tolist()
-            sizes = [f"{int((actual == label).sum()):,} {label}" for label in labels]
-            share = f"{len(sizes)} classes: {', '.join(sizes)}"
-        else:
-            label = evidence["positive"].item()
-            events = int((actual == label).sum())
-            share = f"{events:,} events ({label}), {100 * events / number:.3g}%"
-        lines = [f"{number:,} examples with probabilities, {share}."]
-        if "classifier" in evidence.dims:
-            lines.append(_classifiers(evidence))
-        if "group" in evidence:
-            lines.append(f"{len(set(evidence['group'].values.tolist()))} sites.")
-        return Section("What was evaluated", lines)
 
     def summary(self) -> Section:
         """Give discrimination, calibration and, where there are decisions, net benefit."""
@@ -718,24 +702,6 @@ class AttemptsRecipe(Recipe):
         super().__init__(*arguments)
         self.measures = self.measures or self.type.default_measures(self.evidence)
 
-    def evaluation(self) -> Section:
-        """Name items, answers, groups and systems."""
-        evidence = self.evidence
-        attempts = evidence["correct"].notnull().sum("attempt")
-        least, most = int(attempts.min()), int(attempts.max())
-        number = f"{least}" if least == most else f"{least} to {most}"
-        answers = "answer" if most == 1 else "answers"
-        lines = [f"{evidence.sizes['item']:,} items with {number} {answers} to each."]
-        if "group" in evidence.coords:
-            groups = len(set(evidence["group"].values.tolist()))
-            lines.append(f"The items come in {groups:,} groups, which are drawn as wholes.")
-        for dim in slice_dims(evidence):
-            lines.append(f"{evidence.sizes[dim]:,} slices by {dim}, each by itself.")
-        if "classifier" in evidence.dims:
-            names = ", ".join(display_label(name) for name in evidence["classifier"].values)
-            lines.append(f"{evidence.sizes['classifier']} systems on the same items: {names}.")
-        return Section("What was evaluated", lines)
-
     def extras(self) -> list[Section]:
         """Say what is known of the items at hand, where most of them have several answers."""
         if reach(self.evidence) < 2 or "of" in self.asked:
@@ -755,31 +721,6 @@ class ItemScoresRecipe(Recipe):
     """A number for each item: the measures, how far slices are apart, and the scores in bars."""
 
     title = "What is known of all items like these"
-
-    def evaluation(self) -> Section:
-        """Name items, systems, the scale, clusters, slices, and what is missing."""
-        evidence = self.evidence
-        lines = [f"{evidence.sizes['item']:,} items."]
-        if "classifier" in evidence.dims:
-            names = ", ".join(display_label(name) for name in evidence["classifier"].values)
-            lines.append(f"{evidence.sizes['classifier']} systems on the same items: {names}.")
-        if "lowest" in evidence.coords:
-            low, high = evidence["lowest"].item(), evidence["highest"].item()
-            lines.append(f"Scores are between {low:g} and {high:g}.")
-        if evidence["lower_is_better"]:
-            lines.append("Lower scores are better.")
-        if (cluster := clusters_of(evidence)) is not None:
-            lines.append(f"The items come in {len(np.unique(cluster)):,} clusters.")
-        for dim in slice_dims(evidence):
-            lines.append(f"Answers are by {dim}, of which there are {evidence.sizes[dim]}.")
-        missing = int(evidence["item_score"].isnull().sum())
-        if "judge_score" in evidence:
-            lines.append(f"A judge has scored all items, people have not scored {missing:,}.")
-        elif missing:
-            lines.append(
-                f"{missing:,} scores are missing: systems are compared on the items that all have."
-            )
-        return Section("What was evaluated", lines)
 
     def extras(self) -> list[Section]:
         """Say how far slices are apart in the mean, where there are three or more."""
@@ -825,33 +766,6 @@ class MultilabelRecipe(Recipe):
     """Several labels for each example: averages, every label by itself, and how common it is."""
 
     title = "What is known of all examples like these"
-
-    def evaluation(self) -> Section:
-        """Name examples, labels, systems, clusters and slices."""
-        evidence = self.evidence
-        positives = evidence["actual"].values.sum(axis=0)
-        rarest, number = evidence["label"].values[positives.argmin()], positives.min()
-        examples = "1 example" if number == 1 else f"{number:,} examples"
-        lines = [
-            f"{evidence.sizes['example']:,} examples and {evidence.sizes['label']:,} labels.",
-            f"An example has {positives.sum() / evidence.sizes['example']:.3g} labels on average. "
-            f"The rarest label is {rarest}, which {examples} have.",
-        ]
-        if "classifier" in evidence.dims:
-            names = ", ".join(str(name) for name in evidence["classifier"].values)
-            lines.append(f"{evidence.sizes['classifier']} systems on the same examples: {names}.")
-        if (cluster := clusters_of(evidence, "example")) is not None:
-            lines.append(f"The examples come in {len(np.unique(cluster)):,} clusters.")
-        if "weight" in evidence:
-            weight = evidence["weight"].values
-            words = f"stand for {weight.sum():,.6g} in all"
-            if evidence["weights_are"].item() == "importance":
-                number = weight.sum() ** 2 / (weight**2).sum()
-                words = f"count unequally, and are worth {number:,.0f} of equal weight"
-            lines.append(f"By their weights the examples {words}.")
-        for dim in slice_dims(evidence):
-            lines.append(f"Answers are by {dim}, of which there are {evidence.sizes[dim]}.")
-        return Section("What was evaluated", lines)
 
     def extras(self) -> list[Section]:
         """Give each label by itself, the most common ones where there are very many."""
@@ -927,16 +841,10 @@ class ResultsRecipe(Recipe):
 
     def evaluation(self) -> Section:
         """Name classifiers, data sets, runs, and what was measured."""
-        sizes, measured = self.evidence.sizes, self.evidence["result"].notnull().any("run")
-        names = ", ".join(display_label(name) for name in self.evidence["classifier"].values)
-        lines = [
-            f"{sizes['classifier']} classifiers on {sizes['data_set']} data sets, "
-            f"{sizes['run']} runs on each: {names}.",
-            f"The results are of {display_name(self.evidence['measured'].item())}.",
-        ]
-        if not measured.all():
-            lines.append(f"{int((~measured).sum())} classifiers lack results on a data set.")
-        return Section("What was evaluated", lines)
+        section = super().evaluation()
+        measured = display_name(self.evidence["measured"].item())
+        section.sentences.append(f"The results are values of {measured}.")
+        return section
 
     def summary(self) -> Section:
         """Give the ranks, and say who may be the best."""
@@ -1001,16 +909,6 @@ class RatingsRecipe(Recipe):
             )
         self.warnings = [*dict.fromkeys(str(warning.message) for warning in caught)]
 
-    def evaluation(self) -> Section:
-        """Name examples, raters, and how many truths are known."""
-        counts, has_truth = self.evidence["counts"], self.evidence["gold"] >= 0
-        names = ", ".join(display_label(name) for name in self.evidence["classifier"].values)
-        number = f"{int(counts.sum()):,} examples"
-        lines = [f"{number}; {self.evidence.sizes['classifier']} raters: {names}."]
-        if n_gold := counts.where(has_truth).sum():
-            lines.append(f"The truth of {int(n_gold):,} is known.")
-        return Section("What was evaluated", lines)
-
     def extras(self) -> list[Section]:
         """Say how far raters agree, and what it would mean if they erred together."""
         caption = f"Agreement beyond chance, {self.mass} intervals"
@@ -1060,11 +958,8 @@ class PartlyLabelledRecipe(Recipe):
 
     def evaluation(self) -> Section:
         """Say how many examples are labelled, and show the matrices of these."""
-        section = sections.evaluation(self.counts, paired="classifier" in self.counts.dims)
-        labelled = float(PARTLY_LABELLED.values(self.evidence).sum())
-        unlabelled = float(self.evidence["unlabelled"].sum())
-        line = f"{labelled:,.0f} of {labelled + unlabelled:,.0f} examples are labelled; "
-        section.sentences.insert(0, line + "the tables below are of these.")
+        section = sections.evaluation(self.description, self.counts)
+        section.sentences.append("The tables are of the labelled examples.")
         return section
 
     def extras(self) -> list[Section]:

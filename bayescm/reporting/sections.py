@@ -20,7 +20,7 @@ from bayescm.answers.gaps import gap_of
 from bayescm.answers.summary import sentences, summary
 from bayescm.answers.tables import decimals, in_text
 from bayescm.distributions.decision import chance
-from bayescm.evidence.counts import CELLS, abstains, classes, default_measures, positive
+from bayescm.evidence.counts import CELLS, classes, default_measures
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.display_names import display_label, display_name
 from bayescm.measures.labelled import kernels, several
@@ -92,92 +92,38 @@ class Section:
     facts: dict[str, Any] = field(default_factory=dict)  # what numbers were made by, where it says
 
 
-def evaluation(counts: xr.DataArray, *, paired: bool = False, pooled: bool = True) -> Section:
+def evaluation(lines: Sequence[str], counts: xr.DataArray) -> Section:
     """
-    Say what was evaluated: examples, classes, positive class, design.
+    Return the section that says what was evaluated, with the confusion matrices.
 
     Parameters
     ----------
+    lines : sequence of str
+        The description of the evidence, see `bayescm.evidence.type.EvidenceType.describe`.
     counts : DataArray, dims (..., actual, predicted)
-    paired : bool
-        Whether classifiers were tested on the same examples.
-    pooled : bool
-        Whether the model pools groups.
     """
-    labels = pd.Index(classes(counts))
-    one = counts.isel(classifier=0) if "classifier" in counts.dims else counts
-    one = one.isel(repeat=0) if "repeat" in one.dims else one
-    totals = one.sum([dim for dim in one.dims if dim != "actual"])
-    totals = totals.isel(actual=totals.indexes["actual"].isin(labels))
-    if "classifier" in counts.dims and not paired:
-        sizes = counts.sum([dim for dim in counts.dims if dim != "classifier"])
-        pairs = zip(counts["classifier"].values, sizes.values, strict=True)
-        lines = [
-            f"Examples: {', '.join(f'{_amount(n)} of {display_label(name)}' for name, n in pairs)}."
-        ]
-        lines.append(f"{len(labels)} classes.")
-    else:
-        examples = "1 example" if totals.sum() == 1 else f"{_amount(totals.sum())} examples"
-        lines = [f"{examples} of {len(labels)} classes{_class_sizes(totals)}."]
-    if len(labels) == 2:
-        label = positive(counts)
-        lines.append(
-            "No positive class was given." if label is None else f"The positive class is {label}."
-        )
-    if abstains(counts):
-        lines.append(f"{counts['abstain'].item()} is no answer: measures are of the answered.")
-    lines += _design(counts, paired, pooled)
-    absent = [str(label) for label in labels[(totals == 0).values]]
-    if absent:
-        lines.append(f"Classes without examples: {', '.join(absent)}.")
-    section = Section("What was evaluated", lines)
-    if len(labels) > _LARGEST_TABLE:
-        section.sentences.append(f"With {len(labels)} classes the matrix is not a table here.")
+    section = Section("What was evaluated", list(lines))
+    number = len(classes(counts))
+    if number > _LARGEST_TABLE:
+        section.sentences.append(f"With {number} classes the matrix is not a table here.")
         return section
-    section.tables = _matrices(counts if "classifier" in counts.dims else one)
+    section.tables = _matrices(counts)
     return section
 
 
-def _amount(n):
-    """Write a number of examples: all its digits, unless it is fractional."""
-    return f"{n:,.0f}" if n == round(float(n)) else f"{n:,.6g}"
-
-
-def _class_sizes(totals):
-    if totals.size > 6:
-        return ""
-    pairs = zip(totals.indexes["actual"], totals.values, strict=True)
-    return ": " + ", ".join(f"{label} ({int(count):,})" for label, count in pairs)
-
-
-def _design(counts, paired, pooled):
-    lines = []
-    if "classifier" in counts.dims:
-        names = ", ".join(display_label(name) for name in counts["classifier"].values)
-        on = "the same examples" if paired else "different examples"
-        lines.append(f"{counts.sizes['classifier']} classifiers on {on}: {names}.")
-    if "fold" in counts.dims:
-        repeats = counts.sizes.get("repeat", 1)
-        times = f", repeated {repeats} times" if repeats > 1 else ""
-        fixed = bool(counts.coords.get("fixed_totals", False))
-        kind = "stratified" if fixed else "not stratified"
-        lines.append(f"Cross-validation with {counts.sizes['fold']} folds, {kind}{times}.")
-    if "group" in counts.dims:
-        pooling = "partially pooled" if pooled else "each by itself"
-        lines.append(f"{counts.sizes['group']} groups, {pooling}.")
-    if "step" in counts.dims:
-        lines.append(f"{counts.sizes['step']} batches over time, taken together below.")
-    if "prevalence" in counts.coords:
-        share = float(counts.coords["prevalence"])
-        lines.append(f"All results are for a population in which {100 * share:.4g}% are positive.")
-    return lines
+_PLURALS = {"step": "batches", "half": "halves"}
 
 
 def _matrices(counts):
     """Return the confusion matrix of each classifier, summed over what it was split by."""
-    summed = [dim for dim in ("repeat", "fold", "group", "step") if dim in counts.dims]
-    names = ["batches" if dim == "step" else f"{dim}s" for dim in summed]
+    # Every repeat tests the same examples: its mean is a matrix of all of them.
+    repeated = "repeat" in counts.dims
+    summed = [dim for dim in ("half", "fold", "group", "step") if dim in counts.dims]
+    names = [_PLURALS.get(dim, f"{dim}s") for dim in summed]
     over = f", summed over {' and '.join(names)}" if names else ""
+    if repeated:
+        over += f"{' and' if names else ','} averaged over {counts.sizes['repeat']} repeats"
+        counts = counts.mean("repeat")
     pooled = counts.sum([dim for dim in counts.dims if dim not in (*CELLS, "classifier")])
     matrices = {"": pooled}
     if "classifier" in counts.dims:
@@ -245,7 +191,9 @@ def per_class(counts: xr.DataArray, measures: Sequence, interval: dict[str, Any]
     return [Section("Each class", tables=[Table(caption, frame.sort_values(first))])]
 
 
-def differences(comparison: pd.DataFrame, rope: float, prob: float) -> Section:
+def differences(
+    comparison: pd.DataFrame, rope: float, prob: float, units: str = "examples"
+) -> Section:
     """Say which classifier is better, by how much and how surely."""
     lines = shortened(list(comparison["sentence"]), "The table has the other pairs.")
     hidden = ["sentence", "sd", "paired", "expected_loss_second"]
@@ -254,9 +202,11 @@ def differences(comparison: pd.DataFrame, rope: float, prob: float) -> Section:
         if name in shown:
             shown[name] = [probability(value) for value in shown[name]]
     margin = f"; p_rope: they differ by less than {rope:.4g}" if rope else ""
-    paired = "the same examples" if comparison["paired"].all() else "different examples"
+    paired = f"on the same {units}" if comparison["paired"].all() else f"on different {units}"
+    if how := comparison.attrs.get("how"):
+        paired = f"paired fold by fold ({how})"
     caption = (
-        f"Differences, first minus second, on {paired}, with their {100 * prob:.4g}% interval"
+        f"Differences, first minus second, {paired}, with their {100 * prob:.4g}% interval"
         f"{margin}; expected_loss: the average cost of choosing the first. A verdict requires a "
         f"probability of {100 * prob:.4g}%"
     )

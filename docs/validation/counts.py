@@ -13,7 +13,7 @@ from bayescm.distributions import dirichlet
 from bayescm.evidence import from_matrix, from_predictions
 from bayescm.measures.catalogue import names, resolve
 from bayescm.posteriors import dirichlet_multinomial, importance_weighted
-from bayescm.simulation import Experiment, Method, Repeated
+from bayescm.simulation import Experiment, Method, Repeated, Replications
 
 # How much the prior should weigh: coverage of four rules for its concentration in each cell. A
 # classifier of C classes is drawn (a prevalence of the classes, a recall of each about a level, and
@@ -358,7 +358,56 @@ def tail_differs(
     return bool((beyond > tail + tolerance).any() or (reached < tail - tolerance).any())
 
 
+# Averages over classes, some of which have no examples. The classes are half as common as the one
+# before. The interval of the package is for the average over the classes in the evidence; the other
+# one averages the prior in for the classes without examples.
+ABSENT_CLASSES = {1: (8, 20), 2: (8, 50), 3: (8, 200)}
+_HIT_RATE = 0.8
+_MEASURES = ("recall", "f1")
+
+
+def absent_classes(replications: Replications, classes: int, n: int) -> list[dict]:
+    """Return coverage and length of intervals of macro averages, with 95% probability."""
+    share = 0.5 ** np.arange(classes)
+    other = (1 - _HIT_RATE) / (classes - 1)
+    rates = np.full((classes, classes), other) + (_HIT_RATE - other) * np.eye(classes)
+    theta = (share / share.sum())[:, None] * rates
+    tables = [
+        rng.multinomial(n, theta.ravel()).reshape(theta.shape) for rng in replications.generators()
+    ]
+    batch = from_matrix(np.stack(tables), labels=list(range(classes)), dims=("batch",))
+    rows = []
+    for name in _MEASURES:
+        of_each, mean = resolve(name), resolve(f"{name}_macro")
+        defined = ~np.isnan(of_each(batch.values))
+        truths = of_each(theta)
+        of_evidence = np.where(defined, truths, 0).sum(-1) / defined.sum(-1)
+
+        def over_all_classes(cells, mean=mean):
+            return mean(cells)
+
+        options = {"kind": "eti", "draws": 2000, "random_seed": replications.seed}
+        for average, measure in (("evidence", mean), ("all classes", over_all_classes)):
+            low, high = interval(batch, measure, **options).transpose("bound", ...).values
+            covered = {
+                "evidence": ((low <= of_evidence) & (of_evidence <= high)).mean(),
+                "all classes": ((low <= truths.mean()) & (truths.mean() <= high)).mean(),
+            }
+            rows.append(
+                {
+                    "measure": f"{name}_macro",
+                    "average": average,
+                    "absent": (~defined).sum(-1).mean(),
+                    "doc": covered["evidence"],
+                    "doc_of_all_classes": covered["all classes"],
+                    "length": (high - low).mean(),
+                }
+            )
+    return rows
+
+
 EXPERIMENTS = [
+    Repeated("absent_classes", ABSENT_CLASSES, absent_classes, columns=("classes", "n")),
     Experiment("priors", PRIORS, counts_of_classifier, CONCENTRATIONS),
     Experiment(
         "fixed_totals",

@@ -1,0 +1,188 @@
+"""
+Cautions: what makes the answers of a posterior doubtful, in sentences.
+
+`of_measures` has the cautions of the model and of averages that leave out classes without examples.
+`of_point` has the cautions of a point estimate: one that is 0/0, and one outside its own interval.
+Both apply to every type of evidence.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bayescm.distributions.base import Distribution
+from bayescm.measures.display_names import display_label, display_name, with_index
+from bayescm.posteriors.base import LabelTemplate, Posterior
+
+_MOST_NAMED = 6  # measures, classes or members in one sentence
+# Mass of the interval that a point estimate is compared with.
+_PROB = 0.99
+# Distance from the interval that is too small to matter, as a part of its length. Without it the
+# best value, such as a recall of 1, would be outside every equal-tailed interval.
+_NEAR = 0.01
+
+
+def of_measures(posterior: Posterior, kernels: Sequence[Callable], of: str) -> list[str]:
+    """
+    Return the cautions of a posterior and of measures of it, in sentences.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    kernels : sequence of Measure
+        As `bayescm.answers.interval.resolve_measures` returns them.
+    of : str
+        The estimand.
+    """
+    return [*posterior.caveats(of), *_classes_left_out(posterior, kernels)]
+
+
+# Classes without examples: which ones an average over the classes leaves out. The convention is in
+# docs/background/undefined.md.
+
+
+def _classes_left_out(posterior, kernels):
+    """Return which classes averages leave out, in one sentence for all measures."""
+    by_classes: dict[str, list[str]] = {}
+    differ = False
+    for kernel in kernels:
+        left_out = posterior.left_out(kernel)
+        if left_out is None:
+            continue
+        names = _names_left_out(left_out)
+        if len({*names}) == 1:
+            written = names[0]
+        else:
+            differ = True
+            members = ["/".join(map(display_label, at)) for at in _indices(posterior.template)]
+            of_members = zip(names, members, strict=True)
+            written = _listed([f"{name} ({member})" for name, member in of_members if name])
+        by_classes.setdefault(written, []).append(display_name(kernel.__name__))
+    if not by_classes:
+        return []
+    parts = [f"{', '.join(names)}: {written}" for written, names in by_classes.items()]
+    sentences = [
+        "Averages leave out classes for which the measure is 0/0 in the evidence. "
+        f"{'; '.join(parts)}."
+    ]
+    if differ:
+        sentences.append(
+            "A difference between averages over different classes is partly a difference between "
+            "classes."
+        )
+    return sentences
+
+
+def _names_left_out(left_out):
+    """Return the classes that every member leaves out, in words; left_out has dims (..., class)."""
+    labels = [display_label(label) for label in left_out["class"].values.tolist()]
+    rows = left_out.values.reshape(-1, len(labels))
+    return [
+        _listed([name for name, is_out in zip(labels, row, strict=True) if is_out]) for row in rows
+    ]
+
+
+# The point estimate.
+
+
+def undefined_points(names: Sequence[str]) -> list[str]:
+    """Say what is 0/0 in the evidence and has a distribution from the prior alone."""
+    if not names:
+        return []
+    return [f"Undefined (0/0) in the evidence, so that the prior decides: {_listed(names)}."]
+
+
+def of_point(
+    posterior: Posterior,
+    kernel: Callable,
+    answer: tuple[Distribution, LabelTemplate],
+    rows: Mapping[str, Any],
+    *,
+    prob: float,
+    kind: str,
+    of: str,
+) -> tuple[list[str], list[str]]:
+    """
+    Return what is to be said about the point estimates of a measure.
+
+    Parameters
+    ----------
+    posterior, kernel
+    answer : tuple of a Distribution and a LabelTemplate
+        The distribution of the measure, and the labels of its batch.
+    rows : mapping of str to ndarray
+        The columns ``point``, ``mean``, ``lower``, ``upper`` and ``error`` of a summary.
+    prob, kind, of
+        Of the interval.
+
+    Returns
+    -------
+    undefined : list of str
+        Names of points that are 0/0 in the evidence but have a distribution.
+    outside : list of str
+        Sentences about points outside their own 99% interval, with the reason.
+    """
+    distribution, template = answer
+    point, mean = (np.asarray(rows[name], float) for name in ("point", "mean"))
+    undefined = np.isnan(point) & np.isfinite(mean)
+    outside = _is_outside(point, rows["lower"], rows["upper"], rows["error"])
+    lower, upper = rows["lower"], rows["upper"]
+    if outside.any() and prob < _PROB:
+        ends, error = distribution.interval_with_error(_PROB, kind)
+        ends = np.broadcast_to(ends, (*template.shape, 2)).reshape(-1, 2)
+        lower, upper = ends[:, 0], ends[:, 1]
+        outside &= _is_outside(point, lower, upper, np.ravel(error.max(axis=-1)))
+    if not undefined.any() and not outside.any():
+        return [], []
+    names = [
+        with_index(display_name(kernel.__name__), [display_label(label) for label in where])
+        for where in _indices(template)
+    ]
+    shown = np.flatnonzero(outside)[:_MOST_NAMED]
+    sentences = [
+        f"The point estimate of {names[k]}, {point[k]:.3g}, is outside its own "
+        f"{100 * max(prob, _PROB):.4g}% interval, {lower[k]:.3g} to {upper[k]:.3g}: "
+        f"{_reason(posterior, kernel, point[k], of)}."
+        for k in shown
+    ]
+    if more := int(outside.sum()) - len(shown):
+        sentences.append(f"So are {more} other point estimates of {display_name(kernel.__name__)}.")
+    return [names[k] for k in np.flatnonzero(undefined)], sentences
+
+
+def _is_outside(point, lower, upper, error):
+    """Return which points are outside their interval, by more than its error and a hundredth."""
+    lower, upper = np.asarray(lower, float), np.asarray(upper, float)
+    with np.errstate(invalid="ignore"):
+        length = np.where(np.isfinite(upper - lower), upper - lower, 0.0)
+        near = np.maximum(error, _NEAR * length)
+        return (point < lower - near) | (point > upper + near)
+
+
+def _reason(posterior, kernel, point, of):
+    """Say why the posterior is elsewhere than a point estimate."""
+    low, high = getattr(kernel, "range", (-np.inf, np.inf))
+    if np.isinf(point):
+        return "its denominator is 0 in the evidence"
+    if point in (low, high):
+        return f"it is at the end of its range, and {posterior.shrinks_by(of)}"
+    return posterior.shrinks_by(of)
+
+
+def _indices(template):
+    """Return the labels of every member of a batch, in order."""
+    labels = [
+        template.coords[dim].values.tolist() if dim in template.coords else range(size)
+        for dim, size in template.sizes.items()
+    ]
+    grid = np.meshgrid(*[np.arange(len(each)) for each in labels], indexing="ij")
+    places = zip(*(axis.ravel().tolist() for axis in grid), strict=True) if labels else [()]
+    return [[each[k] for each, k in zip(labels, place, strict=True)] for place in places]
+
+
+def _listed(names, separator=", "):
+    """Return a few names, and how many more there are."""
+    shown = separator.join(names[:_MOST_NAMED])
+    more = len(names) - _MOST_NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
