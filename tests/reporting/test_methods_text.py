@@ -43,7 +43,7 @@ def test_design_measures_model_prior_and_software_are_named():
     assert "F1 (harmonic mean of precision and recall)" in text
     assert r"\mathrm{Dirichlet}" in text
     assert r"We report 90\% equal-tailed intervals" in text
-    assert "computed by closed form" in text
+    assert "computed in closed form" in text
     assert "concentration 0.5 per cell" in text
     assert r"\cite{bayescm}" in text
 
