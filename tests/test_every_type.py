@@ -117,8 +117,10 @@ def _multilabel(seed, several=False, **by):
 def _ratings(seed, predicted=False, **by):
     rng = _rng(seed)
     actual, answers = _labels(seed)
-    votes = {name: np.where(rng.random(80) < right, actual, 1 - actual)
-             for name, right in (("ann", 0.85), ("bob", 0.8), ("eve", 0.75))}  # fmt: skip
+    rights = {"ann": 0.85, "bob": 0.8, "dan": 0.8, "eve": 0.75}
+    votes = {
+        name: np.where(rng.random(80) < right, actual, 1 - actual) for name, right in rights.items()
+    }
     return bcm.from_raters(votes, predicted=answers if predicted else None, positive=1, **by)
 
 
@@ -571,6 +573,14 @@ FAILING: list[tuple[str, str, list[str]]] = [
     ("default_interval", "only some of the measures have one value per class", _OF_THREE),
     ("latex_table", "two rows of the summary share a cell", _OF_THREE),
     ("plot_ranks", "more than one ranking", ["outcomes in groups"]),
+    ("check", "the evidence has no such part: 'fold'", ["scores in folds"]),
+    ("methods_by_default", "KeyError: 'top_label'", ["probabilities of three classes"]),
+    ("monitor_add", "a batch is of two classes", ["probabilities of three classes"]),
+    (
+        "command_line",
+        "no command takes probabilities of three classes",
+        ["probabilities of three classes"],
+    ),
     ("combine", "these are scores, not counts", _kinds_of("scores", "probabilities")),
     (
         "combine",

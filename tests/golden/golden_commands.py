@@ -261,6 +261,7 @@ def write_files_of_other_types(folder: Path) -> None:
     truth = rng.random(80) < 0.4
     right = {"ann": 0.9, "bob": 0.85, "eve": 0.8, "model": 0.8}
     votes = {k: np.where(rng.random(80) < p, truth, ~truth).astype(int) for k, p in right.items()}
+    votes["g"] = np.arange(80) % 2
     pd.DataFrame(votes).to_csv(folder / "raters.csv", index=False)
     rows = [(f"set {i}", c, f, round(v + rng.normal(0, 0.03), 4)) for i in range(4)
             for c, v in {"a": 0.8, "b": 0.83}.items() for f in range(3)]  # fmt: skip
