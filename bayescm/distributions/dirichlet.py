@@ -204,7 +204,8 @@ def draw_class_totals(weights, size, rng):
     ClassTotals
         Of arrays (size, ..., C).
     """
-    return ClassTotals.from_cells(*large_gammas(weights, size, rng), (size, *weights.shape))
+    place, gammas = large_gammas(weights, size, rng)
+    return ClassTotals.from_cells(place, gammas, (size, *weights.shape))
 
 
 def draw_sparse(weights, size, rng):

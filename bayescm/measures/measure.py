@@ -421,13 +421,13 @@ class ClassTotals:
         tp, fn, fp = tp / total, fn / total, fp / total
         return cls(tp, fn, fp, 1 - tp - fn - fp)
 
-    def measured(self, measure: Measure) -> np.ndarray:
+    def measured(self, measure: Any) -> np.ndarray:
         """Return a measure, (...) or, per class, (..., C)."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return measure.computed(self)
 
 
-def from_class_totals(measure: Measure) -> bool:
+def from_class_totals(measure: Any) -> bool:
     """Return whether a measure can be computed from `ClassTotals`."""
     return getattr(measure.compute, "func", measure.compute) in _FROM_CLASS_TOTALS
 
