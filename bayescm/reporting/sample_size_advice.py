@@ -113,13 +113,13 @@ def _size_for_pair(evidence, row, prob, rope):
     size = _shared_examples(gap - rope, max(share, gap), prob)
     return disagreement + (
         f"If their accuracies do differ by {gap:.2g}, a new test set of about {size:,} shared "
-        f"examples would show it with 80% assurance."
+        f"examples would show it with 90% assurance."
     )
 
 
 def _shared_examples(gap, share, prob):
     """Return Connor's size of a paired test, with two significant digits."""
-    level, power = special.ndtri([prob, 0.8])
+    level, power = special.ndtri([prob, 0.9])
     size = share * (level + power * np.sqrt(max(0.0, 1 - gap**2 / share))) ** 2 / gap**2
     digits = 1 - int(np.floor(np.log10(size)))
     return max(1, int(round(size, digits)))

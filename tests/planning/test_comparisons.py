@@ -37,7 +37,8 @@ def test_plan_is_near_connors_size_of_a_mcnemar_test(difference, agreement):
     share = 1 - agreement
     level, power = special.ndtri([0.95, 0.8])
     published = share * (level + power * np.sqrt(1 - difference**2 / share)) ** 2 / difference**2
-    n = bcm.planning.plan_comparison(difference=difference, agreement=agreement)["n"].iloc[0]
+    options = {"difference": difference, "agreement": agreement, "assurance": 0.8}
+    n = bcm.planning.plan_comparison(**options)["n"].iloc[0]
     assert n == pytest.approx(published, rel=0.04)
 
 

@@ -32,7 +32,7 @@ def test_a_type_without_a_recipe_of_its_own_has_that_of_all():
     sections = Recipe(scores(), None, SETTINGS, {}).sections()
     titles = ["What was evaluated", "What is known", "How it was computed", "Cautions"]
     assert [section.title for section in sections] == titles
-    assert sections[0].sentences == ["60 examples."]
+    assert sections[0].sentences[0] == "60 examples with scores: 0 (30), 1 (30)."
     assert "AUC lies between" in sections[1].sentences[0]
 
 
@@ -56,6 +56,15 @@ def test_measures_of_every_class_are_not_compared():
     assert recipe.differences() == []
 
 
+def test_cautions_of_the_summary_are_in_the_report():
+    counts = bcm.from_cells(tp=0, fn=0, fp=35, tn=30)
+    sentences = CountsRecipe(counts, ["recall"], SETTINGS, {}).cautions().sentences
+    assert "Undefined (0/0) in the evidence, so that the prior decides: recall." in sentences
+    listed = bcm.from_predictions(["a", "b"] * 20, ["a", "b"] * 20, labels=["a", "b", "c"])
+    sentences = CountsRecipe(listed, ["f1_macro"], SETTINGS, {}).cautions().sentences
+    assert sum("F1 (macro): c." in sentence for sentence in sentences) == 1
+
+
 def test_batches_are_taken_together_before_a_posterior_is_made():
     evidence = []
 
@@ -66,7 +75,7 @@ def test_batches_are_taken_together_before_a_posterior_is_made():
     weeks = bcm.from_cells(tp=[18, 17, 19], fn=[2, 3, 1], fp=3, tn=17).rename(batch="step")
     recipe = CountsRecipe(weeks, ["recall"], SETTINGS, {"model": model})
     assert recipe.table["point"].item() == pytest.approx(54 / 60)
-    assert "3 batches over time, taken together below." in recipe.evaluation().sentences
+    assert "3 batches over time, taken together." in recipe.evaluation().sentences
     assert all(counts.dims == ("actual", "predicted") for counts in evidence)
 
 

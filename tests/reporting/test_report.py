@@ -9,8 +9,9 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.evidence.counts import TABULATED, default_measures
+from bayescm.evidence.counts import COUNTS, TABULATED, default_measures
 from bayescm.reporting import methods, render, sections
+from bayescm.reporting.recipe import recipe_of
 from bayescm.reporting.sections import Section
 
 SECTIONS = [
@@ -105,7 +106,7 @@ def test_too_many_classes_leave_the_matrix_out_and_say_so(tmp_path):
 )
 def test_numbers_of_examples_are_written_out(number, said):
     counts = bcm.from_cells(tp=1, fn=0, fp=0, tn=number)
-    assert sections.evaluation(counts).sentences[0].startswith(said)
+    assert COUNTS.describe(counts)[0].startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,7 @@ def test_a_failing_picture_leaves_the_old_report(tmp_path):
 def test_what_is_said_of_many_classes_holds_for_one_classifier_and_for_several():
     one = bcm.from_matrix(np.eye(13, dtype=int) + 1)
     for counts in (one, xr.concat([one, one], "classifier").assign_coords(classifier=["a", "b"])):
-        section = sections.evaluation(counts)
+        section = sections.evaluation(COUNTS.describe(counts), counts)
         assert section.sentences[-1] == "With 13 classes the matrix is not a table here."
         assert not section.tables
 
@@ -244,9 +245,11 @@ def test_a_fit_that_pools_nothing_says_so_and_has_the_prior_of_each_table(tmp_pa
 @pytest.mark.parametrize("pooled", [True, False])
 def test_groups_are_said_to_be_pooled_where_they_are(pooled):
     counts = bcm.from_cells(tp=[6, 5, 7], fn=4, fp=3, tn=7).rename(batch="group")
-    section = sections.evaluation(counts, pooled=pooled)
-    expected = "3 groups, partially pooled." if pooled else "3 groups, each by itself."
-    assert expected in section.sentences
+    settings = {"prob": 0.95, "kind": "hdi", "rope": 0.0, "random_seed": 0}
+    model = "hierarchical_groups" if pooled else "dirichlet_multinomial"
+    recipe = recipe_of(counts, ["recall"], settings, {"model": model})
+    words = "The groups are partially pooled." if pooled else "Each group is estimated by itself."
+    assert recipe.evaluation().sentences[-2:] == ["3 groups.", words]
 
 
 def test_priors_of_their_own_are_named_by_what_they_weigh():
