@@ -161,31 +161,27 @@ def draw(
     return Mixtures(*fields)
 
 
-def allocate(
-    weight: np.ndarray,
-    rate: np.ndarray,
-    items: Items,
-    rng: np.random.Generator,
-    way: np.ndarray | None = None,
+def probabilities(
+    weight: np.ndarray, rate: np.ndarray, items: Items, way: np.ndarray | None = None
 ) -> np.ndarray:
     """
-    Draw the component of each item, (S, D), given draws of one mixture.
+    Return the probability (S, M) of each component for one item of each draw.
 
     Parameters
     ----------
     weight, rate, way : ndarray, shape (S, M)
+        Draws of one mixture.
     items : Items
-        Of shape (D,), or (S, D) if each draw has its own items; ``frequency`` is not used.
-    rng : numpy.random.Generator
+        An item for each draw, with arrays (S,); ``frequency`` is not used.
     """
-    arrays: list[Any] = [None if array is None else array.T for array in (weight, rate, way)]
-    own = items.right.ndim == 2
-    if own:
-        arrays = [None if array is None else array[..., None] for array in arrays]
-    weights, rates, ways = arrays  # (M, S)
-    mass = _mass(weights, rates, items.right, items.number, ways, items.log_way)
-    component = _categorical(mass, rng)
-    return component[:, 0] if own else component
+    arrays: list[Any] = [
+        None if array is None else array.T[..., None] for array in (weight, rate, way)
+    ]
+    weights, rates, ways = arrays  # (M, S, 1): each draw is a set with one chain
+    right, number = items.right[:, None], items.number[:, None]
+    log_way = None if items.log_way is None else items.log_way[:, None]
+    mass = _mass(weights, rates, right, number, ways, log_way)[..., 0, 0].T
+    return mass / mass.sum(axis=1, keepdims=True)
 
 
 class _Sampler:

@@ -165,12 +165,8 @@ def _draw_rates(simulated, of, rng, *, votes):
         weight = drawn.share if of == "finite" else drawn.weight
         return Rates(drawn.rate, weight, WRONG if votes else (), drawn.way if votes else 0)
     parts = [one.rates(one.mixtures(_DRAWS, rng, votes=votes), of, rng) for one in simulated]
-    support, weight = (
-        np.concatenate([getattr(part, name) for part in parts], axis=1)
-        for name in ("support", "weight")
-    )
-    way: Any = np.concatenate([np.asarray(part.way) for part in parts], axis=1) if votes else 0
-    return Rates(support, weight, parts[0].wrong, way)
+    weight = np.concatenate([part.weight for part in parts], axis=1)
+    return Rates(parts[0].support, weight, parts[0].wrong, parts[0].way)  # on one grid
 
 
 def _simulate(

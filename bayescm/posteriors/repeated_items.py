@@ -33,8 +33,9 @@ others. The draws of the population are put into the order (Schefzik, Thorarinsd
 answers, with weights of the items, half a pseudo-item at each end and two pseudo-items of
 disagreement that all systems share. One new item is one of the n items, or a pseudo-item with the
 probability :math:`\alpha / (n + \alpha)`, for all systems; each system's rate at the item is drawn
-given its own answers. In a pseudo-item all systems have the rate 0, the rate 1, or the component of
-the same rank.
+given its own answers. In a share of the draws all systems have the same quantile of their rates, so
+that the covariance of the rates over the items is that of the observed rates. In a pseudo-item all
+systems have the rate 0, the rate 1, or the component of the same rank.
 
 References
 ----------
@@ -556,31 +557,56 @@ class RepeatedItems(Posterior):
 
     def _rates_of_new_item(self, mixtures, rng):
         """Return the rate of every system at one new item: an observed one, or a pseudo-item."""
-        votes, (size, _, components) = mixtures.way is not None, mixtures.weight.shape
+        votes, (size, systems, components) = mixtures.way is not None, mixtures.weight.shape
         number = self.n_right.shape[1]
         item = rng.integers(number, size=size)
         unseen = rng.random(size) < self.concentration / (number + self.concentration)
-        rank = rng.choice(components, size, p=prior_shares(components))
-        chosen = np.empty((size, len(self.n_right)), int)
+        pseudo_item = rng.choice(components, size, p=prior_shares(components))
+        shared, own = rng.random(size), rng.random((size, systems))
+        by_shared, by_own, at_pseudo_item = np.empty((3, size, systems), int)
         for system, items in enumerate(self.items(votes=votes)):
-            rate = mixtures.rate[:, system]
-            arrays: list[Any] = [None if array is None else array[item][:, None] for array in items]
-            at_item = Items(*arrays)
-            component = binomial_mixture.allocate(
-                mixtures.weight[:, system],
-                rate,
-                at_item,
-                rng,
-                mixtures.way[:, system] if votes else None,
-            )[:, 0]
+            weight, rate = mixtures.weight[:, system], mixtures.rate[:, system]
+            way = mixtures.way[:, system] if votes else None
+            arrays: list[Any] = [None if array is None else array[item] for array in items]
+            probability = binomial_mixture.probabilities(weight, rate, Items(*arrays), way)
+            order = rate.argsort(axis=1)
+            edges = np.take_along_axis(probability, order, axis=1).cumsum(axis=1)[:, :-1]
+            for chosen, uniform in ((by_shared, shared), (by_own, own[:, system])):
+                rank = (edges < uniform[:, None]).sum(axis=1, keepdims=True)
+                chosen[:, system] = np.take_along_axis(order, rank, axis=1)[:, 0]
             # The components 0 and 1 are the ends; the rank of all others is that of their rates.
             inner = 2 + rate[:, 2:].argsort(axis=1)
             ranked = np.column_stack([np.zeros(size, int), np.ones(size, int), inner])
-            chosen[:, system] = np.where(unseen, ranked[np.arange(size), rank], component)
-        chosen = chosen[..., None]
-        way = np.take_along_axis(mixtures.way, chosen, axis=-1) if votes else 0
-        rate = np.take_along_axis(mixtures.rate, chosen, axis=-1)
+            at_pseudo_item[:, system] = ranked[np.arange(size), pseudo_item]
+        share = self._share_alike(mixtures.rate, by_shared, by_own)
+        component = np.where(rng.random((size, 1)) < share, by_shared, by_own)
+        component = np.where(unseen[:, None], at_pseudo_item, component)[..., None]
+        way = np.take_along_axis(mixtures.way, component, axis=-1) if votes else 0
+        rate = np.take_along_axis(mixtures.rate, component, axis=-1)
         return Rates(rate, np.ones(rate.shape), WRONG if votes else (), way)
+
+    def _share_alike(self, rate, by_shared, by_own):
+        """
+        Return in which share of the draws all systems have rates of the same rank at an item.
+
+        The covariance of the systems' rates over the items is that of the observed rates, whose
+        errors are independent. Rates that are drawn independently have a smaller one.
+        """
+        if rate.shape[1] < 2:
+            return 0.0
+        with np.errstate(invalid="ignore"):
+            observed = self.n_right / self.n_attempts
+        observed = observed[:, ~np.isnan(observed).any(axis=0)].T
+        if len(observed) < 2:
+            return 0.0
+        drawn = [
+            np.take_along_axis(rate, each[..., None], -1)[..., 0] for each in (by_own, by_shared)
+        ]
+        # The variance of a sum is the sum of the variances and of twice the covariances.
+        target, least, most = (
+            np.var(rates.sum(axis=1)) - np.var(rates, axis=0).sum() for rates in (observed, *drawn)
+        )
+        return float(np.clip((target - least) / (most - least), 0, 1)) if most > least else 0.0
 
     def _joint_values(self, measures, size, rng, votes):
         """Draw measures (S, K) of all systems by the joint Bayesian bootstrap of observed rates."""

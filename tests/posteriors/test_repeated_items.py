@@ -650,6 +650,19 @@ def test_the_difference_at_one_new_item_is_paired():
     assert distance(draws[0][:, 0], draws[1][:, 0]) < 2.23 * (2 / 1600) ** 0.5
 
 
+@pytest.mark.long
+def test_systems_on_unrelated_items_are_not_paired_at_a_new_item():
+    rng, ratio = np.random.default_rng(4), []
+    for _ in range(8):
+        rates = rng.uniform(0, 0.9, (2, 60))
+        table = (rng.random((2, 60, 20)) < rates[..., None]).astype(float)
+        evidence = bcm.from_attempts(dict(zip("ab", table, strict=True)))
+        posterior = bcm.posteriors.repeated_items(evidence)
+        draws = posterior.draw([resolve("mean")], 800, np.random.default_rng(1), of="new")[0]
+        ratio.append((draws[:, 0] - draws[:, 1]).std() / np.hypot(*draws.std(axis=0)))
+    assert 0.9 < np.mean(ratio) < 1.1
+
+
 def distance(first, second):
     """Return the largest distance between two empirical distributions."""
     at = np.sort(np.concatenate([first, second]))
