@@ -1,5 +1,6 @@
 """Answering only when sure: the risk of the answers that are given, by how many are given."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import xarray as xr
 from bayescm.curves.roc import band
 from bayescm.evidence.scores import as_scores
 from bayescm.posteriors.roc.curve_posterior import DRAWS
+from bayescm.posteriors.shared_examples import SharedExamples
 from bayescm.validate import check_prob, check_seed, fail
 
 _PLACES = 200  # thresholds at most
@@ -103,7 +105,9 @@ def risk_coverage(
         "interval": band(risk, prob=prob, simultaneous=simultaneous),
         "p_kept": kept,
         **_promised(kept, total, assurance),
-        **_areas(share, risk, prob),
+        **_areas(
+            share, risk, prob, joint=partial(_joint_areas, confidence, wrong, weight, at, rng)
+        ),
     }
     table = xr.Dataset({name: values.rename(name) for name, values in answer.items()})
     table = table.assign_coords(prob=prob, promise=promise, assurance=assurance)
@@ -176,13 +180,13 @@ def _promised(kept, coverage, assurance):
     return {name: xr.DataArray(column, names) for name, column in columns.items()}
 
 
-def _areas(share, risk, prob):
+def _areas(share, risk, prob, joint):
     """Return the area under the risk by coverage, and the differences of pairs."""
-    steps = share - share.shift(threshold=-1, fill_value=0.0)
-    area = (steps * risk).sum("threshold")
-    difference = area - area.rename(classifier="other")
+    area = _area(share, risk)
+    compared = area.copy(data=joint(area.values))
+    difference = compared - compared.rename(classifier="other")
     ends = [(1 - prob) / 2, (1 + prob) / 2]
-    best = area == area.min("classifier")
+    best = compared == compared.min("classifier")
 
     def interval(values):
         bounds = values.quantile(ends, "draw").rename(quantile="bound")
@@ -194,3 +198,24 @@ def _areas(share, risk, prob):
         "p_best": (best / best.sum("classifier")).mean("draw"),
         "area_difference": interval(difference),
     }
+
+
+def _area(share, risk):
+    steps = share - share.shift(threshold=-1, fill_value=0.0)
+    return (steps * risk).sum("threshold")
+
+
+def _joint_areas(confidence, wrong, weight, at, rng, area):
+    """Return draws (S, K) of the areas in the joint order of classifiers on the same examples."""
+    answers = np.concatenate([confidence, wrong], axis=1)
+    _, first, same = np.unique(answers, axis=0, return_index=True, return_inverse=True)
+    if len(first) == 1:
+        return area
+    examples = SharedExamples([confidence, wrong.astype(float)], weight)
+    pseudo = examples.disagreement(len(first), len(area), rng)
+    places = np.searchsorted(at, confidence, side="right")
+    shares = _shares_above(places, wrong, examples.weights(), len(at))
+    dims = ("draw", "classifier", "threshold")
+    answered, errors = (xr.DataArray(each, dims=dims) for each in (shares.sum(1), shares[:, 1]))
+    values = _area(answered, errors / answered.where(answered > 0)).values
+    return examples.joint(area[:, first], values[:, first], pseudo)[:, same.ravel()]

@@ -824,6 +824,22 @@ def one_vs_rest(evidence: xr.Dataset, label: Hashable) -> xr.Dataset:
     return one_class.assign(actual=evidence["actual"] == label).assign_coords(positive=True)
 
 
+def top_labels_alike(evidence: xr.Dataset) -> dict[Hashable, bool]:
+    """
+    Return the classifiers whose most probable class is right in all examples (True), or in none.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of more than two classes. One classifier without a name is called None.
+    """
+    score = evidence["score"].transpose(..., "example", "class")
+    right = score["class"].values[score.values.argmax(axis=-1)] == evidence["actual"].values
+    names = score["classifier"].values.tolist() if "classifier" in score.dims else [None]
+    rows = dict(zip(names, np.atleast_2d(right), strict=True))
+    return {name: bool(row.all()) for name, row in rows.items() if row.all() or not row.any()}
+
+
 def top_label(evidence: xr.Dataset) -> xr.Dataset:
     """
     Return the highest probability of each example as that of being right, of one classifier.
@@ -923,7 +939,10 @@ _CURVES_OF_MANY = ("ece_macro", "ece_top_label", "ece_full")
 
 def _measures_of_probabilities(evidence):
     several = "class" in evidence.dims
-    measures, of_curves = (_OF_MANY, _CURVES_OF_MANY) if several else (_OF_TWO, _CURVE_OF_TWO)
+    measures: tuple[str, ...] = _OF_MANY if several else _OF_TWO
+    of_curves: tuple[str, ...] = _CURVES_OF_MANY if several else _CURVE_OF_TWO
+    if several and top_labels_alike(evidence):
+        of_curves = tuple(name for name in of_curves if not name.endswith("_top_label"))
     return [*measures, *(of_curves if slice_name(evidence) is None else ())]
 
 

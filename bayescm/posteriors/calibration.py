@@ -70,6 +70,7 @@ SCALES = np.geomspace(0.03, 6.0, 13)  # the grid of s
 # Knots of the walk, and how much they are evenly spread rather than at quantiles of the forecasts.
 KNOTS, _EVEN_SHARE = 20, 0.4
 
+_FEWEST_VALUES = 3  # different forecasts that a smooth curve needs
 _END_EXAMPLES = 0.5  # examples at each end of the forecasts, in each class
 _FEW_EXAMPLES = 20  # examples of a class from which on coverage was measured
 # Beyond so many examples of a class 1 - 4/n is taken for 1; of fewer than eight it would be less
@@ -196,7 +197,7 @@ class Calibration(OfForecasts):
     def smooth(self) -> list["SmoothCurve"]:
         """The posterior of the smooth curve of each classifier."""
         for row in self.probability:
-            if len(np.unique(row)) < 3:
+            if len(np.unique(row)) < _FEWEST_VALUES:
                 todo = "ask for brier, log_loss or calibration_in_the_large"
                 what = "a calibration curve needs forecasts that differ"
                 raise fail(what, np.unique(row), "three different ones", todo)
@@ -271,11 +272,13 @@ class Calibration(OfForecasts):
 
     def _curve(self, classifier, odds, size, rng):
         """Draw one curve, smooth, or of few values each by itself with Jeffreys' prior."""
-        smooth = self.smooth[classifier]
         if self.methods[classifier] != "binomial":
+            smooth = self.smooth[classifier]
             return expit(odds + smooth.departure(*smooth.draw(size, rng)[:2], odds))
         probability, hits, total = self.tally(classifier)
-        support = np.clip(logit(probability), smooth.odds.min(), smooth.odds.max())
+        of_examples = self.odds[classifier]
+        with np.errstate(divide="ignore"):
+            support = np.clip(logit(probability), of_examples.min(), of_examples.max())
         index = np.searchsorted((support[1:] + support[:-1]) / 2, odds)
         shares = rng.beta(hits + 0.5, total - hits + 0.5, (size, len(hits)))
         return self._at_prevalence(shares)[0][:, index]
@@ -815,10 +818,15 @@ def lower_limit_of_distance(posterior: Any, measure: Callable, prob: float) -> n
     Where the simultaneous band leaves the diagonal it is the lower limit of the distance that is
     beyond doubt: of curves that depart where the posterior does by twice its standard deviation,
     and there on its side only. It is never less than the distance of the curve in the band that is
-    nearest to the diagonal, and that is the limit (0) where the band holds the diagonal.
+    nearest to the diagonal, and that is the limit (0) where the band holds the diagonal. One or two
+    forecast values have no smooth curve: their band has the binomial limits of both.
     """
     limits = []
-    for smooth, row in zip(posterior.smooth, posterior.probability, strict=True):
+    for classifier, row in enumerate(posterior.probability):
+        if len(np.unique(row)) < _FEWEST_VALUES:
+            limits.append(_distance_of_few_values(posterior, classifier, measure, prob))
+            continue
+        smooth = posterior.smooth[classifier]
         grid = np.quantile(smooth.odds, np.linspace(0.01, 0.99, _GRID))
         departure = smooth.departure(*smooth.sample, grid)
         low, high = band_of_draws(departure, prob, True)
@@ -829,6 +837,17 @@ def lower_limit_of_distance(posterior: Any, measure: Callable, prob: float) -> n
             nearest = max(nearest, float(sure))
         limits.append(nearest)
     return np.array(limits)
+
+
+def _distance_of_few_values(posterior, classifier, measure, prob):
+    """Return the distance of the nearest curve in the binomial band of one or two values."""
+    values = posterior.tally(classifier)[0]
+    low, high = posterior.band(values, prob, method="binomial")[0][classifier].T
+    row = posterior.probability[classifier]
+    at = np.abs(row[:, None] - values).argmin(axis=1)
+    nearest = np.clip(row, low[at], high[at])[None, None]
+    sample = Forecasts(row[None], posterior.outcome, posterior.shares[None], lambda: nearest)
+    return float(measure(sample).item())
 
 
 def _certain_departures(departure):

@@ -35,7 +35,7 @@ import xarray as xr
 from scipy.special import softmax
 
 from bayescm.distributions.log_densities import log_half_normal
-from bayescm.evidence.scores import as_forecasts, one_vs_rest, top_label
+from bayescm.evidence.scores import as_forecasts, one_vs_rest, top_label, top_labels_alike
 from bayescm.inference import bayesian_bootstrap, laplace
 from bayescm.measures.probabilities import ClassForecasts, Forecasts, log_odds
 from bayescm.posteriors import heavy_weights
@@ -124,13 +124,22 @@ class DirichletCalibration(OfForecasts):
         self._class_weights = class_weights(evidence, self.weight, self.code, len(self.labels))
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say so where a class has few examples, or forecasts have no log odds."""
-        rarest, exact = self._totals.argmin(), exact_forecast_caveats(self.evidence["score"].values)
-        exact += heavy_weights.of_scores(self.evidence)
-        if self._totals[rarest] >= _FEW_EXAMPLES:
-            return exact
-        examples = f"{self._totals[rarest]:.3g} examples of class {self.labels[rarest]}"
-        return [f"{examples} are few: the intervals may be too short.", *exact]
+        """Report few examples of a class, forecasts without log odds, and certain top labels."""
+        sentences = []
+        rarest = self._totals.argmin()
+        if self._totals[rarest] < _FEW_EXAMPLES:
+            examples = f"{self._totals[rarest]:.3g} examples of class {self.labels[rarest]}"
+            sentences.append(f"{examples} are few: the intervals may be too short.")
+        sentences += exact_forecast_caveats(self.evidence["score"].values)
+        sentences += heavy_weights.of_scores(self.evidence)
+        for name, is_right in top_labels_alike(self.evidence).items():
+            of_classifier = "" if name is None else f" of {name}"
+            sentences.append(
+                f"The most probable class{of_classifier} is {'right' if is_right else 'wrong'} in "
+                "all examples. Measures of the highest probability (_top_label) need some of both "
+                "and are left out by default."
+            )
+        return sentences
 
     def classes_of(self, measure):
         """Return the labels of a measure of each class against the rest, or None."""

@@ -216,3 +216,18 @@ def test_log_loss_is_refused_where_no_mistake_shows_what_one_costs():
     actual = np.arange(50) % 2
     with pytest.raises(ValueError, match="log_loss is infinite if a forecast of exactly 0"):
         bcm.interval(bcm.from_probabilities(actual, actual.astype(float)), "log_loss")
+
+
+@pytest.mark.parametrize("classifiers", [1, 2])
+@pytest.mark.parametrize("right", [True, False])
+def test_top_labels_that_are_all_right_or_all_wrong_have_a_summary(classifiers, right):
+    rng = np.random.default_rng(21)
+    actual = np.arange(60) % 3
+    top = actual if right else (actual + 1) % 3
+    proba = 0.6 * np.eye(3)[top] + 0.4 * rng.dirichlet([1, 1, 1], 60)
+    other = rng.dirichlet([1, 1, 1], 60)
+    given = proba if classifiers == 1 else {"sure": proba, "other": other}
+    table = bcm.summary(bcm.from_probabilities(actual, given), draws=500)
+    assert "ece_top_label" not in set(table["measure"])
+    assert f"is {'right' if right else 'wrong'} in all examples" in table.attrs["caution"]
+    assert table["mean"].notna().all()

@@ -220,3 +220,22 @@ def test_sites_are_compared_with_disagreement_that_was_not_seen():
     row = bcm.compare(evidence, "brier", draws=500).iloc[0]
     assert row["lower"] < 0 < row["upper"]
     assert row["p_better"] < 0.95
+
+
+def test_an_area_of_risk_by_coverage_of_one_example_does_not_decide():
+    rng = np.random.default_rng(14)
+    actual = np.arange(90) % 2
+    p = expit(1.5 * actual - 0.75 + rng.normal(size=90))
+    worse = p.copy()
+    worse[np.flatnonzero(actual)[np.argmax(p[actual == 1])]] = 0.3
+    forecasts = {"a": p, "b": worse, "copy": p}
+    found = bcm.curves.risk_coverage(bcm.from_probabilities(actual, forecasts, positive=1))
+    low, high = found["area_difference"].sel(classifier="a", other="b").values
+    assert low < 0 < high
+    assert found["p_best"].sel(classifier="b").item() > 0.05
+    assert found["p_best"].sel(classifier="a") == found["p_best"].sel(classifier="copy")
+    assert (found["area_difference"].sel(classifier="a", other="copy") == 0).all()
+    alone = bcm.curves.risk_coverage(bcm.from_probabilities(actual, worse, positive=1))
+    np.testing.assert_allclose(
+        found["area_interval"].sel(classifier="b"), alone["area_interval"], rtol=0.06
+    )

@@ -94,7 +94,7 @@ def test_ties_keep_all_but_the_outer_halves():
 
 @pytest.mark.parametrize(
     ("threshold", "place"),
-    [(9, 0), (4, 1), (3.5, 1.5), (3, 2), (1.25, 3.75), (1, 4), (0.9, 5), (-np.inf, 5), (np.inf, 0)],
+    [(9, 1), (4, 1), (3.5, 1.5), (3, 2), (1.25, 3.75), (1, 4), (0.9, 4), (-np.inf, 5), (np.inf, 0)],
 )
 def test_thresholds_have_a_place_among_the_slots(threshold, place):
     found = slots_of(np.array([4.0, 3, 2, 1]), np.array([True, False, False, True]), np.ones(4))
