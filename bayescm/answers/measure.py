@@ -92,7 +92,11 @@ def measure(
         return _side_by_side(values, dim)
     if isinstance(evidence, xr.DataTree) and EVIDENCE_GROUP in evidence.children:
         return _draws_of_fit(evidence, measures, of, group, variable)
-    if isinstance(evidence, xr.DataTree) and "posterior" in evidence.children and variable is None:
+    if (
+        isinstance(evidence, xr.DataTree)
+        and {"posterior", group} <= {*evidence.children}
+        and variable is None
+    ):
         # Averages over classes leave out the same classes as in `bayescm.summary`.
         evidence = with_positive_class(evidence, positive)
         names = usual_measures(evidence) if measures is None else measures
