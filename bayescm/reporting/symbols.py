@@ -105,7 +105,7 @@ SYMBOLS = {
     "repeated_items": r"where $x_i$ of $n_i$ answers to item $i$ are right, $p_i$ is its rate of "
     r"right answers, $w_m$ is the share of items that have the rate $q_m$ ($m = 1, \dots, M$), "
     r"with the prior shares $b$, $\mu$ is the location of the rates and $\rho$ says how much they "
-    r"differ, and $\alpha$ is the number of items that the prior weighs",
+    r"differ ($\phi$ how little), and $\alpha$ is the number of items that the prior weighs",
     "robust_groups": r"where $x_g$ is the logit of a rate (prevalence, recall or specificity) in "
     r"group $g$, $m$ that of the typical group, $\tau$ the spread of most groups, and $\omega$ the "
     r"share of groups that deviate from the others, by about $d$",
