@@ -15,7 +15,7 @@ import xarray as xr
 from bayescm.evidence.attempts import from_attempts
 from bayescm.evidence.clusters_and_slices import slice_dims
 from bayescm.inference import binomial_mixture
-from bayescm.inference.binomial_mixture import Mixtures
+from bayescm.inference.binomial_mixture import Items, Mixtures
 from bayescm.measures.attempts import Rates
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import Repeated
@@ -182,7 +182,6 @@ def _simulate(
     simulated = []
     if posterior.group is not None:
         (observed,) = posterior.items(votes=way is not None)
-        components = binomial_mixture.allocate(weight, rate, observed, rng, way)
     for draw in range(len(weight)):
         group = None
         if posterior.group is None:
@@ -190,7 +189,14 @@ def _simulate(
             component = rng.choice(len(shares), n_items, p=shares)
         else:
             position, group = _resample_groups(posterior.group, n_items, rng)
-            component = components[draw, position]
+            draws = np.full(n_items, draw)
+            arrays: list[Any] = [None if array is None else array[position] for array in observed]
+            of_items = None if way is None else way[draws]
+            probability = binomial_mixture.probabilities(
+                weight[draws], rate[draws], Items(*arrays), of_items
+            )
+            edges = probability.cumsum(axis=1)[:, :-1]
+            component = (edges < rng.random((n_items, 1))).sum(axis=1)
         right = rng.random((n_items, n_attempts)) < rate[draw, component][:, None]
         if way is None:
             evidence = from_attempts(right.astype(float), group=group)
