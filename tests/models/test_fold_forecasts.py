@@ -42,7 +42,6 @@ def test_what_needs_one_sample_is_refused(folded):
     with pytest.raises(ValueError, match="one sample, not of folds"):
         bcm.models.calibration(one)
     for ask in (
-        bcm.fit,
         bcm.calibration.recalibrated,
         bcm.calibration.curve,
         bcm.curves.decision_curve,
