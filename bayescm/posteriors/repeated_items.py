@@ -837,7 +837,8 @@ def _grid_shares(grid, mu, rho):
     edges = np.sin((angle[1:] + angle[:-1]) / 2) ** 2
     first, second = binomial_mixture.base(mu, rho)
     below = betainc(first[:, None], second[:, None], edges)
-    shares = (1 - 2 * END) * np.diff(below, axis=1, prepend=0, append=1)
+    between = np.maximum(np.diff(below, axis=1, prepend=0, append=1), 0)  # rounding
+    shares = (1 - 2 * END) * between
     shares[:, [0, -1]] += END
     return shares
 

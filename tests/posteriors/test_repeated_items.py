@@ -362,6 +362,17 @@ def test_items_of_a_group_are_drawn_together():
         bcm.models.repeated_items(grouped)
 
 
+@pytest.mark.parametrize("attempts", [3, 300])
+def test_groups_of_items_that_are_never_or_always_solved_have_an_interval(attempts):
+    """Shares of the grid must not round below 0 if mu and rho are at the ends of their range."""
+    right = np.array([0, 0, 0, 0, 1, 1, 0, 1, 0, 0, 0, 0, 1, 1, 1, 0, 0, 1])
+    evidence = bcm.from_attempts(
+        table([(x * attempts, attempts) for x in right]), group=np.arange(18) // 3
+    )
+    lower, upper = bcm.interval(evidence, "mean", draws=400).values
+    assert 0 <= lower < 7 / 18 < upper <= 1
+
+
 @pytest.mark.long
 def test_a_majority_of_answers_is_their_plurality(evidence):
     # No two wrong answers are equal: two right ones of three are enough, and one in a third.
