@@ -192,7 +192,7 @@ BY_TYPE = [
     f"monitor add {TAGS} {M} --classifier tags --new --batch 1 --at 2026-01-01 --separator ;; "
     f"monitor status {M}",
     f"monitor challenge p.csv {M} --batch 1 --actual y --positive 1 --champion two "
-    f"--challenger one --measure f1; monitor challenge {M}",
+    f"--challenger one --measure f1 --at 2026-01-05; monitor challenge {M}",
     *(
         f"monitor {command}"
         for command in (
