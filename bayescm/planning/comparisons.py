@@ -76,14 +76,14 @@ def plan_comparison(
     --------
     >>> plan_comparison(difference=0.03, agreement=0.9)[["n", "unit"]]
          n      unit
-    0  673  examples
+    0  926  examples
 
     A new test that is as good as the old one, to be no more than .05 worse:
 
     >>> new = plan_comparison("recall", difference=0, agreement=0.9, margin=0.05)
     >>> new[["n", "unit"]]
          n       unit
-    0  249  positives
+    0  348  positives
     """
     kernel = resolve(measure)
     name, weight = kernel.__name__, _WEIGHTS.get(kernel.form)

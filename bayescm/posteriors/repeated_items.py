@@ -54,7 +54,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy import stats
 from scipy.special import betainc, logsumexp, xlog1py, xlogy
 
 from bayescm.distributions.base import Distribution
@@ -682,6 +681,8 @@ class RepeatedItems(Posterior):
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log density of the variables of one system, up to a constant."""
+        from scipy import stats  # slow to import, and only this density needs it
+
         mu, rho = np.squeeze(variables["mu"]), np.squeeze(variables["rho"])
         inner, share = np.squeeze(variables["rate"]), np.squeeze(variables["share"])
         density = stats.beta(0.5, 0.5).logpdf(mu) + stats.beta(0.25, 1).logpdf(rho)

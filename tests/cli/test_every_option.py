@@ -232,7 +232,7 @@ UNSEEN |= {("monitor notify", "--reference")}
 UNSEEN |= {("monitor status", "--kind"), ("monitor history", "--kind")}
 UNSEEN |= {"--planned", "--name", "--order", "--new", "--log", "--interactive", "--at"}
 # A model of other evidence says itself what it cannot take; a file may lack what is read first.
-NAMELESS = {"--model", ("report", "--probability")}
+NAMELESS = {"--model", ("report", "--probability"), ("monitor add", "--correct")}
 # So many are enough for an option to have an effect.
 FEW_DRAWS = {
     ("planning.areas", "_SCORES"): 2000,
