@@ -28,8 +28,9 @@ from bayescm.evidence.trees import (
     variable_of,
     with_positive_class,
 )
+from bayescm.evidence.type import number_of
 from bayescm.measures.catalogue import among, names, resolve
-from bayescm.measures.measure import Measure, bound, with_abstentions
+from bayescm.measures.measure import Measure, bound, of_each_class, with_abstentions
 from bayescm.measures.next_tables import of_joint_cells, of_the_same_size
 from bayescm.validate import fail, suggest
 
@@ -110,9 +111,8 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
         for kernel in resolved:
             if kernel.needs_positive or (kernel.symmetry_assumed and not _symmetric(kernel)):
                 raise _no_positive(kernel, cells)
-    means = [kernel for kernel in resolved if kernel.average in ("macro", "weighted")]
-    if means and not abstains(cells) and cells.sizes["actual"] > 2:
-        _warn_of_columns(means[0], cells)
+    if not abstains(cells) and cells.sizes["actual"] > 2:
+        _warn_of_columns([each for each in resolved if each.average == "macro"], cells)
     return resolved
 
 
@@ -134,19 +134,25 @@ def of_variable(
     return resolved
 
 
-def _warn_of_columns(kernel, cells):
-    """Warn where a label that may be an abstention enters an average over the classes."""
+def _warn_of_columns(means, cells):
+    """Warn if a label that may be an abstention enters an average over the classes."""
     table = cells.values.sum(axis=tuple(range(cells.ndim - 2)))
     strange = (table.sum(axis=1) == 0) & (table.sum(axis=0) > 0)
-    if strange.any():
-        label = cells.indexes["actual"][strange][0]
-        warnings.warn(
-            f"{kernel.__name__} averages over {label!r} too, which was answered "
-            f"{table[:, strange][:, 0].sum():g} times though no example is of this class. If it "
-            f"is no answer, make the counts with abstain={label!r}.",
-            UserWarning,
-            stacklevel=4,
-        )
+    if not strange.any():
+        return
+    (place, *_) = np.flatnonzero(strange)
+    # The recall of this class is 0/0, so that averages of recall leave the class out.
+    for kernel in means:
+        if not np.isnan(of_each_class(kernel, len(table))(table)[place]):
+            label = repr(cells.indexes["actual"].tolist()[place])
+            warnings.warn(
+                f"{kernel.__name__} includes the class {label}, which is predicted for "
+                f"{number_of(table[:, place].sum(), 'examples')} but has no examples. If {label} "
+                f"marks an abstention, make the counts with abstain={label}.",
+                UserWarning,
+                stacklevel=4,
+            )
+            return
 
 
 def several(measures: Any) -> list:

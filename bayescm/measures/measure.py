@@ -612,14 +612,19 @@ def over_defined_classes(
     """
     if measure.average not in ("macro", "weighted"):
         return measure
-    compute = partial(_of_each_class, compute=measure.compute, classes=classes)
-    defined = ~np.isnan(values_of(replace(measure, compute=compute, average="", included=None)))
+    defined = ~np.isnan(values_of(of_each_class(measure, classes)))
     chosen = np.ones(classes, bool) if measure.included is None else measure.included
     defined = (defined | ~(defined & chosen).any(axis=-1, keepdims=True)) & chosen
     if (defined == chosen).all():
         return measure
     patterns = np.unique(defined.reshape(-1, classes), axis=0)
     return including(measure, patterns[0] if len(patterns) == 1 else defined)
+
+
+def of_each_class(measure: Measure, classes: int) -> Measure:
+    """Return the measure of each class, (..., C), that an average over the classes averages."""
+    compute = partial(_of_each_class, compute=measure.compute, classes=classes)
+    return replace(measure, compute=compute, average="", included=None)
 
 
 def _of_each_class(cells, compute, classes):

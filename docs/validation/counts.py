@@ -1,5 +1,6 @@
 """Tables of counts: the weight of the prior, fixed class totals, weighted examples, hard tables."""
 
+import warnings
 from collections.abc import Mapping
 from functools import partial
 from itertools import product
@@ -388,7 +389,10 @@ def absent_classes(replications: Replications, classes: int, n: int) -> list[dic
 
         options = {"kind": "eti", "draws": 2000, "random_seed": replications.seed}
         for average, measure in (("evidence", mean), ("all classes", over_all_classes)):
-            low, high = interval(batch, measure, **options).transpose("bound", ...).values
+            with warnings.catch_warnings():
+                # Predicted classes without examples are the subject of this study.
+                warnings.filterwarnings("ignore", message=".* but has no examples")
+                low, high = interval(batch, measure, **options).transpose("bound", ...).values
             covered = {
                 "evidence": ((low <= of_evidence) & (of_evidence <= high)).mean(),
                 "all classes": ((low <= truths.mean()) & (truths.mean() <= high)).mean(),

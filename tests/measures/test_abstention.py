@@ -86,11 +86,24 @@ def test_classifiers_that_abstain_on_different_examples_are_compared_as_pairs():
 def test_a_refusal_without_the_word_is_said_where_it_would_enter_an_average():
     labels = ["cat", "dog", "owl", "refused"]
     hidden = bcm.from_predictions(TRUTH, ANSWERS, labels=labels)
-    with pytest.warns(UserWarning, match="abstain='refused'"):
-        bcm.summary(hidden, "recall_macro")
+    for measure in ("precision_macro", "f1_macro"):
+        with pytest.warns(UserWarning, match=f"{measure} includes .* abstain='refused'"):
+            bcm.summary(hidden, measure)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # The recall of a class without examples is 0/0, and its weight is 0.
+        bcm.summary(hidden, ["recall_macro", "f1_weighted"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bcm.summary(COUNTS, "recall_macro")
+
+
+def test_the_warning_shows_numbers_as_they_were_written():
+    hidden = bcm.from_predictions([0, 1, 0, 1], [0, 1, 9, 0], labels=[0, 1, 9])
+    with pytest.warns(
+        UserWarning, match=r"class 9, which is predicted for 1 example but .* abstain=9\."
+    ):
+        bcm.measure(hidden, "precision_macro")
 
 
 @pytest.mark.parametrize(
