@@ -134,7 +134,7 @@ def _partly_labelled(seed, several=False):
 
 def _results(seed):
     rng = _rng(seed)
-    rows = [(data, name, fold, level + rng.normal(gain, 0.02)) for data, level in
+    rows = [(f"{data}{seed}", name, fold, level + rng.normal(gain, 0.02)) for data, level in
             zip("uvwxyz", (0.7, 0.75, 0.8, 0.82, 0.85, 0.9), strict=True)
             for name, gain in (("one", 0.03), ("two", 0.0)) for fold in range(5)]  # fmt: skip
     names = ["data_set", "classifier", "fold", "accuracy"]
@@ -186,6 +186,11 @@ MEASURES = {
     "counts": "accuracy", "outcomes": "accuracy", "scores": "auc", "probabilities": "brier",
     "attempts": "mean", "item scores": "mean", "item counts": "f1", "multilabel": "f1_micro",
     "ratings": "recall", "partly labelled": "accuracy", "results": "accuracy",
+}  # fmt: skip
+# Types that are combined into one sample, and the dim of its units; others are combined by a name.
+UNITS = {
+    "scores": "example", "probabilities": "example", "ratings": "example", "item counts": "item",
+    "results": "data_set",
 }  # fmt: skip
 # Systems are compared within each group, and not in their mean.
 COMPARED_WITHIN = {"outcomes in groups": 5}
@@ -426,7 +431,11 @@ def netcdf(kind, folder):
 
 def combine(kind, folder):
     parts = [evidence(kind, seed) for seed in (0, 1)]
-    both = bcm.combine({"x": parts[0], "y": parts[1]}, dim="data_set")
+    dim = UNITS.get(type_name(kind), "data_set")
+    if kind == "scores in folds":  # other folds, with other models
+        parts[1] = parts[1].assign(fold=parts[1]["fold"] + 5)
+    named = dict(zip(("x", "y"), parts, strict=True))
+    both = bcm.combine(parts if dim in UNITS.values() else named, dim=dim)
     entry = type_of(both)
     assert entry is type_of(parts[0])
     size = sum(entry.size(entry.canonical(part)) for part in parts)
@@ -579,14 +588,6 @@ FAILING: list[tuple[str, str, list[str]]] = [
         "no command takes probabilities of three classes",
         ["probabilities of three classes"],
     ),
-    ("combine", "these are scores, not counts", _kinds_of("scores", "probabilities")),
-    (
-        "combine",
-        "not counts",
-        _kinds_of("attempts", "item scores", "item counts", "multilabel", "ratings", "results"),
-    ),
-    ("combine", "conflicting values for 'unlabelled'", ["partly labelled"]),
-    ("combine", "the unlabelled examples are lost", ["partly labelled of two"]),
     (
         "monitor_add",
         "not counts",

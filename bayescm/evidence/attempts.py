@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.clusters_and_slices import SLICE, with_slices
+from bayescm.evidence.clusters_and_slices import SLICE, combine_along, with_slices
 from bayescm.evidence.default_models import of_items
 from bayescm.evidence.descriptions import describe_attempts
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers, long_form
@@ -591,5 +591,6 @@ ATTEMPTS = EvidenceType(
     values=lambda attempts: attempts["correct"],
     has_cells=False,
     measured_variable="attempts",
+    combine=combine_along("item", as_attempts, "from_attempts", _RESERVED, ragged="attempt"),
     sentences=describe_attempts,
 )

@@ -8,13 +8,14 @@ slices, the variable ``slice_<dim>`` is the index of the slice of every unit, an
 ``weight`` of every unit stands beside the scalar coord ``weights_are``, "counts" or "importance".
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.concatenation import concatenate, parts_of_all
 from bayescm.evidence.labels import check_no_missing_text
 from bayescm.evidence.tabulate import axes_of, check_sizes, check_weights, column
 from bayescm.validate import fail, unmasked
@@ -99,3 +100,51 @@ def items_of_slices(evidence: xr.Dataset, dim: str = "item") -> list[np.ndarray]
     shape = tuple(evidence.sizes[dim] for dim in dims)
     codes = np.ravel_multi_index([evidence[SLICE + dim].values for dim in dims], shape)
     return [np.flatnonzero(codes == code) for code in np.arange(np.prod(shape))]
+
+
+def combine_along(
+    unit: str,
+    canonical: Callable[[xr.Dataset], xr.Dataset],
+    made_by: str,
+    reserved: Sequence[str] = (),
+    *,
+    ragged: str = "",
+) -> Callable[[Sequence[xr.Dataset], str, list | None], xr.Dataset]:
+    """
+    Return the `combine` of a type of evidence whose units may have slices.
+
+    Parameters
+    ----------
+    unit : str
+        The dim of the units.
+    canonical : callable
+        The check of the type.
+    made_by : str
+        The function that returns it.
+    reserved : sequence of str
+        Names that a dim of slices cannot have; empty if there are no slices.
+    ragged : str
+        See `concatenation.concatenate`.
+    """
+
+    def combine(members: Sequence[xr.Dataset], dim: str, names: list | None) -> xr.Dataset:
+        clusters = any(clusters_of(member, unit) is not None for member in members)
+        taken = (*reserved, "group") if clusters else reserved
+        units = f"{unit.replace('_', ' ')}s"
+        if dim != unit and (dim in taken or not reserved):
+            todo = f"pass dim={unit!r} for the {units} of all as one sample"
+            if reserved:
+                todo += ", or a name for slices, such as dim='site'"
+            if dim == "classifier":
+                todo += f"; for systems with the same {units} use {made_by}({{'a': ..., 'b': ...}})"
+            raise fail(f"{units} cannot be combined along {dim}", ..., "", todo)
+        columns = [
+            {name: member[name].values[member[SLICE + name].values] for name in slice_dims(member)}
+            for member in members
+        ]
+        slices = parts_of_all(members, columns, dim, names, unit)
+        bare = [without_slices(member) for member in members]
+        whole = concatenate(bare, unit, settled=[dim], ragged=ragged)
+        return canonical(with_slices(whole, slices, unit, taken))
+
+    return combine

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.concatenation import names_of, same_scalars
 from bayescm.evidence.default_models import model_of_counts
 from bayescm.evidence.descriptions import describe_counts
 from bayescm.evidence.labels import (
@@ -297,7 +298,7 @@ def with_design(counts: xr.DataArray) -> xr.DataArray:
 def combine_counts(members: Sequence[xr.DataArray], dim: str, names: list | None) -> xr.DataArray:
     """Return counts combined along a dim, with the labels of all; see `bayescm.combine`."""
     members = [as_counts(member) for member in members]
-    scalars = same_scalars(members, dim)
+    scalars = same_scalars(members, [dim, *(DESIGN if dim == "fold" else ())])
     labels = as_labels(
         list(dict.fromkeys(x for member in members for x in member.actual.values.tolist()))
     )
@@ -306,35 +307,18 @@ def combine_counts(members: Sequence[xr.DataArray], dim: str, names: list | None
     return with_design(as_counts(table.assign_coords(scalars).transpose(dim, ...)))
 
 
-def same_scalars(members: Sequence[xr.DataArray | xr.Dataset], dim: str) -> dict[Any, Any]:
-    """Return the scalar coords of all, but for those that the new dim settles."""
-    settled = {dim} | (set(DESIGN) if dim == "fold" else set())
-    scalars = [
-        {k: v.item() for k, v in member.coords.items() if v.ndim == 0 and k not in settled}
-        for member in members
-    ]
-    for name in dict.fromkeys(name for member in scalars for name in member):
-        values = [member.get(name) for member in scalars]
-        if any(value != values[0] for value in values):
-            todo = f"make it agree with assign_coords({name}=...) or drop_vars({name!r})"
-            raise fail(f"{name} differs", values, "the same value in all the evidence", todo)
-    return scalars[0]
-
-
 def concat_along(members: list[xr.DataArray], dim: str, names: list | None) -> xr.DataArray:
     """Return counts along a new dim, or appended along one that all have."""
     has = [dim in member.dims for member in members]
-    if any(has) and (names is not None or not all(has)):
+    if all(has) and names is not None:
+        todo = f"pass a list: combine([...], dim={dim!r}), or choose another dim to keep the names"
+        raise fail(f"all the evidence has the dim {dim} already, with names", ..., "", todo)
+    if any(has) and not all(has):
         todo = "give it to every member, or choose another dim"
         what = f"only some members have the dim {dim} already"
         raise fail(what, has, "it in all members or in none", todo)
     if not any(has):
-        if names is None:
-            numbered = enumerate(members)
-            names = [
-                member.coords[dim].item() if dim in member.coords else i for i, member in numbered
-            ]
-        named = zip(members, names, strict=True)
+        named = zip(members, names_of(members, dim, names), strict=True)
         members = [
             member.drop_vars(dim, errors="ignore").expand_dims({dim: [x]}) for member, x in named
         ]
@@ -755,6 +739,7 @@ COUNTS = EvidenceType(
     values=lambda counts: counts,
     is_whole=lambda counts: counts.dtype.kind != "f",
     sum_over=lambda counts, dims: counts.sum(dims, keep_attrs=True),
+    combine=combine_counts,
     to_dataset=lambda counts: counts.to_dataset(name="counts"),
     from_dataset=lambda dataset: dataset["counts"],
     sentences=describe_counts,

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.clusters_and_slices import with_clusters
+from bayescm.evidence.clusters_and_slices import combine_along, with_clusters
 from bayescm.evidence.descriptions import describe_item_counts
 from bayescm.evidence.identifiers import as_pandas, has_role
 from bayescm.evidence.tabulate import check_sizes, column
@@ -189,5 +189,6 @@ ITEM_COUNTS = EvidenceType(
     values=lambda evidence: evidence["tp"],
     has_cells=False,
     measured_variable="example_cells",
+    combine=combine_along("item", as_item_counts, "from_item_counts"),
     sentences=describe_item_counts,
 )

@@ -18,6 +18,7 @@ import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import (
     clusters_of,
+    combine_along,
     items_of_slices,
     with_clusters,
     with_slices,
@@ -497,5 +498,6 @@ ITEM_SCORES = EvidenceType(
     values=lambda evidence: evidence["item_score"],
     has_cells=False,
     measured_variable="item_scores",
+    combine=combine_along("item", as_item_scores, "from_item_scores", _RESERVED),
     sentences=describe_item_scores,
 )

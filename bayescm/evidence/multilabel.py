@@ -16,7 +16,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.clusters_and_slices import with_clusters, with_slices, with_weights
+from bayescm.evidence.clusters_and_slices import (
+    combine_along,
+    with_clusters,
+    with_slices,
+    with_weights,
+)
 from bayescm.evidence.default_models import of_items
 from bayescm.evidence.descriptions import describe_multilabel
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
@@ -386,5 +391,6 @@ MULTILABEL = EvidenceType(
     values=lambda evidence: evidence["predicted"],
     has_cells=False,
     measured_variable="example_cells",
+    combine=combine_along("example", as_multilabel, "from_multilabel", _RESERVED),
     sentences=describe_multilabel,
 )

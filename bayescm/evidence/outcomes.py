@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.concatenation import matched, same_scalars
 from bayescm.evidence.counts import (
     TABULATED,
     concat_along,
     default_measures,
     is_outcomes,
     make_counts,
-    same_scalars,
     with_design,
 )
 from bayescm.evidence.default_models import model_of_outcomes
@@ -285,39 +285,50 @@ def combine_outcomes(members: Sequence[xr.Dataset], dim: str, names: list | None
     """
     Return outcomes of the same classifiers on several sets of examples; see `bayescm.combine`.
 
-    The outcomes of each stand beside those of the others, which never occurred there.
+    An outcome of one member has the count 0 in all others. Examples without a label
+    (`bayescm.from_partly_labelled`) are combined in the same way.
     """
-    members = [as_outcomes(member) for member in members]
     if dim in ("classifier", "outcome", "label"):
         what = f"outcomes are not combined along {dim}: which answers belong together is not known"
         todo = "name what else the members are, such as dim='data_set', or give all classifiers of "
         todo += "one test set to from_classifiers at once"
         raise fail(what, ..., "", todo)
-    order = members[0]["classifier"].values.tolist()
     for member in members:
-        classifiers = member["classifier"].values.tolist()
-        if sorted(map(str, classifiers)) != sorted(map(str, order)):
-            todo = "give all members the same classifiers"
-            raise fail("the classifiers differ", classifiers, f"those of the first, {order}", todo)
         if more := sorted(map(str, {*member.data_vars} - {"counts"})):
             todo = f"leave it out with drop_vars({more[0]!r})"
             raise fail("only outcomes can be combined", more, "nothing beside the counts", todo)
-    members = [member.sel(classifier=order) for member in members]
-    scalars = same_scalars(members, dim)
+    members = matched(members, "classifier", "classifiers")
+    scalars = same_scalars(members, [dim])
     labels = as_labels(
         list(dict.fromkeys(x for member in members for x in member["label"].values.tolist()))
     )
-    ends = np.cumsum([0, *(member.sizes["outcome"] for member in members)])
-    blocks = [
-        member["counts"].drop_vars("actual").pad(outcome=(start, ends[-1] - end), constant_values=0)
-        for member, start, end in zip(members, ends, ends[1:], strict=False)
-    ]
-    table = concat_along(blocks, dim, names).transpose(dim, ..., "outcome")
+    table = _side_by_side([member["counts"] for member in members], "outcome", dim, names)
     actual = np.concatenate([member["actual"].values for member in members])
-    predicted = np.concatenate([member["predicted"].values for member in members], axis=-1)
-    coords = {"actual": ("outcome", actual), "predicted": (("classifier", "outcome"), predicted)}
-    coords |= {"classifier": order, "label": labels} | scalars
+    coords = {"actual": ("outcome", actual), "predicted": _answers_of_all(members, "predicted")}
+    coords |= {"classifier": members[0]["classifier"].values, "label": labels} | scalars
+    if "unlabelled" in members[0].coords:
+        rest = [member["unlabelled"].reset_coords(drop=True) for member in members]
+        coords["unlabelled"] = _side_by_side(rest, "answers", dim, names).variable
+        coords["answered"] = _answers_of_all(members, "answered")
     return as_outcomes(table.to_dataset(name="counts").assign_coords(coords))
+
+
+def _side_by_side(tables, along, dim, names):
+    """Return tables along a dim, each with columns of its own that are 0 in all other tables."""
+    ends = np.cumsum([0, *(table.sizes[along] for table in tables)])
+    padded = [
+        table.drop_vars([name for name in table.coords if along in table[name].dims]).pad(
+            {along: (start, ends[-1] - end)}, constant_values=0
+        )
+        for table, start, end in zip(tables, ends, ends[1:], strict=False)
+    ]
+    return concat_along(padded, dim, names).transpose(dim, ..., along)
+
+
+def _answers_of_all(members, name):
+    """Return the answers of all members, one member after another, as dims and values."""
+    dims = members[0][name].dims
+    return dims, np.concatenate([member[name].transpose(*dims).values for member in members], -1)
 
 
 # Each classifier's own confusion matrix
@@ -466,5 +477,6 @@ OUTCOMES = EvidenceType(
     values=lambda outcomes: outcomes["counts"],
     is_whole=lambda outcomes: outcomes["counts"].dtype.kind != "f",
     sum_over=_sum_over,
+    combine=combine_outcomes,
     sentences=describe_outcomes,
 )

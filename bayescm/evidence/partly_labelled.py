@@ -24,6 +24,8 @@ from bayescm.evidence.counts import (
     TABULATED,
     abstains,
     as_counts,
+    combine_counts,
+    concat_along,
     default_measures,
     make_counts,
 )
@@ -36,7 +38,13 @@ from bayescm.evidence.labels import (
     check_no_missing_text,
     default_labels,
 )
-from bayescm.evidence.outcomes import as_outcomes, from_classifiers, is_outcomes, matrices_of
+from bayescm.evidence.outcomes import (
+    as_outcomes,
+    combine_outcomes,
+    from_classifiers,
+    is_outcomes,
+    matrices_of,
+)
 from bayescm.evidence.tabulate import (
     Axis,
     as_sequence,
@@ -460,6 +468,29 @@ def slice_codes(
     return code * len(names) + stratum, (*lead, len(names)), coords
 
 
+def combine_partly_labelled(
+    members: Sequence[Any], dim: str, names: list | None
+) -> xr.DataArray | xr.Dataset:
+    """Return partly labelled evidence combined along a dim of slices; see `bayescm.combine`."""
+    if dim in TAKEN:
+        todo = "name slices of the examples, such as dim='site'"
+        raise fail(f"partly labelled evidence is not combined along {dim}", ..., "", todo)
+    if len({is_outcomes(member) for member in members}) > 1:
+        todo = "give all of them as {name: predictions}"
+        raise fail("one classifier is named in some of the evidence only", ..., "", todo)
+    # Slices stand by themselves: a stratum that one of them lacks has no examples there.
+    judges = list(dict.fromkeys(x for member in members for x in member["judge"].values.tolist()))
+    members = [member.reindex(judge=judges, fill_value=0) for member in members]
+    if is_outcomes(members[0]):
+        return combine_outcomes(members, dim, names)
+    counts = combine_counts([member.drop_vars("unlabelled") for member in members], dim, names)
+    labels = counts["actual"].values.tolist()
+    rest = [member["unlabelled"].reset_coords("unlabelled", drop=True) for member in members]
+    rest = [each.reindex(predicted=labels, fill_value=0) for each in rest]
+    unlabelled = concat_along(rest, dim, names).transpose(dim, ..., "judge", "predicted")
+    return counts.assign_coords(unlabelled=unlabelled.variable)
+
+
 # Strata: what the judge said, and what the examples to be labelled were chosen by
 
 
@@ -791,6 +822,7 @@ PARTLY_LABELLED = EvidenceType(
     size=lambda evidence: float(_labelled_counts(evidence).sum() + evidence["unlabelled"].sum()),
     values=_labelled_counts,
     is_whole=lambda evidence: _labelled_counts(evidence).dtype.kind != "f",
+    combine=combine_partly_labelled,
     to_dataset=_to_dataset,
     from_dataset=_from_dataset,
     sentences=describe_partly_labelled,

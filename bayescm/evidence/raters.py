@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.concatenation import matched, parts_of_all, same_scalars
 from bayescm.evidence.counts import TABULATED, default_measures
 from bayescm.evidence.descriptions import describe_ratings
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers, long_form
@@ -125,7 +126,15 @@ def count_patterns(
     classes = _labels(arrays, labels, positive)
     votes = np.stack([_votes(name, column, classes) for name, column in columns.items()])
     sure = _places("gold", truth, classes) if truth is not None else np.full(votes.shape[1], -1)
-    population, names = _groups(group, votes.shape[1])
+    populations = _groups(group, votes.shape[1])
+    ratings = _by_pattern(votes, sure, populations, list(columns), classes)
+    label = obvious_positive(classes.tolist()) if positive is None else positive
+    return ratings if label is None else ratings.assign_coords(positive=label)
+
+
+def _by_pattern(votes, sure, populations, raters, classes):
+    """Return votes (J, n, C), gold labels (n,) and populations (n,) with examples by pattern."""
+    population, names = populations
     flat = np.column_stack([votes.transpose(1, 0, 2).reshape(votes.shape[1], -1), population, sure])
     rows, which, counts = np.unique(flat, axis=0, return_inverse=True, return_counts=True)
     ratings = xr.Dataset(
@@ -137,13 +146,12 @@ def count_patterns(
             ),
             "gold": ("pattern", rows[:, -1]),
         },
-        coords={"classifier": list(columns), "actual": classes, "predicted": classes},
+        coords={"classifier": raters, "actual": classes, "predicted": classes},
     )
     ratings = ratings.assign_coords(pattern_of=("example", which.ravel()))
     if names is not None:
         ratings = ratings.assign(group=("pattern", rows[:, -2])).assign_coords(population=names)
-    label = obvious_positive(classes.tolist()) if positive is None else positive
-    return ratings if label is None else ratings.assign_coords(positive=label)
+    return ratings
 
 
 def _by_rater(frame, item, rater, label):
@@ -320,6 +328,46 @@ def as_ratings(evidence: xr.Dataset) -> xr.Dataset:
     return evidence
 
 
+def combine_ratings(members: Sequence[xr.Dataset], dim: str, names: list | None) -> xr.Dataset:
+    """Return ratings of the same raters on several sets of examples; see `bayescm.combine`."""
+    if dim not in ("example", "group"):
+        todo = "pass dim='example' for the examples of all as one population, or dim='group'; give "
+        todo += "all raters of the same examples to from_raters at once"
+        raise fail(f"ratings cannot be combined along {dim}", ..., "", todo)
+    order = members[0]["actual"].values.tolist()
+    members = [_gold_in_order(member, order) for member in members]
+    for side in ("classifier", "actual", "predicted"):
+        members = matched(members, side, "raters" if side == "classifier" else "classes")
+    scalars = same_scalars(members, [dim])
+    every = [member.isel(pattern=_pattern_of(member)) for member in members]
+    groups = [
+        {"group": of["population"].values[of["group"].values]} if "group" in of else {}
+        for of in every
+    ]
+    parts = parts_of_all(
+        [of.rename(pattern="example") for of in every], groups, dim, names, "example"
+    )
+    votes = np.concatenate([of["votes"].values for of in every], axis=1)
+    sure = np.concatenate([of["gold"].values for of in every])
+    populations = _groups(parts.get("group"), len(sure))
+    raters, classes = (members[0][side].values for side in ("classifier", "actual"))
+    ratings = _by_pattern(votes, sure, populations, raters, classes)
+    return as_ratings(ratings.assign_coords(scalars))
+
+
+def _gold_in_order(ratings, order):
+    """Return ratings whose gold labels are places among the classes in this order."""
+    places = [order.index(x) if x in order else -1 for x in ratings["actual"].values.tolist()]
+    return ratings.assign(gold=("pattern", np.array([*places, -1])[ratings["gold"].values]))
+
+
+def _pattern_of(ratings):
+    """Return the pattern of each example; in the order of the patterns if it was dropped."""
+    if "pattern_of" in ratings.coords:
+        return ratings["pattern_of"].values
+    return np.repeat(np.arange(ratings.sizes["pattern"]), ratings["counts"].values)
+
+
 RATINGS = EvidenceType(
     name="ratings",
     made_by="from_raters",
@@ -332,4 +380,5 @@ RATINGS = EvidenceType(
     values=lambda ratings: ratings["counts"],
     is_whole=lambda ratings: ratings["counts"].dtype.kind != "f",
     sentences=describe_ratings,
+    combine=combine_ratings,
 )

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.clusters_and_slices import combine_along
 from bayescm.evidence.descriptions import describe_results
 from bayescm.evidence.identifiers import check_no_identifiers
 from bayescm.evidence.type import EvidenceType, always
@@ -225,5 +226,6 @@ RESULTS = EvidenceType(
     size=lambda results: results.sizes["data_set"],
     values=lambda results: results["result"],
     has_cells=False,
+    combine=combine_along("data_set", as_results, "from_results", ragged="run"),
     sentences=describe_results,
 )

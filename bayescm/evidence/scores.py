@@ -32,7 +32,13 @@ from bayescm.evidence.labels import (
     obvious_positive,
 )
 from bayescm.evidence.predictions import column_of
-from bayescm.evidence.slices import check_classes, check_one_sample, slice_name, slices_of
+from bayescm.evidence.slices import (
+    check_classes,
+    check_one_sample,
+    combine_examples,
+    slice_name,
+    slices_of,
+)
 from bayescm.evidence.tabulate import check_weights
 from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
@@ -955,6 +961,10 @@ def _weights_are_whole(evidence):
     return "weight" not in evidence or not (evidence["weight"].values % 1).any()
 
 
+def _combine(members, dim, names):
+    return as_scores(combine_examples(members, dim, names))
+
+
 PROBABILITIES = EvidenceType(
     name="probabilities",
     made_by="from_probabilities",
@@ -965,6 +975,7 @@ PROBABILITIES = EvidenceType(
     canonical=as_scores,
     default_model=model_of_probabilities,
     sentences=describe_probabilities,
+    combine=_combine,
     default_measures=_measures_of_probabilities,
     size=_number_of_examples,
     values=lambda evidence: evidence["score"],
@@ -980,6 +991,7 @@ SCORES = EvidenceType(
     canonical=as_scores,
     default_model=always("scores"),
     sentences=describe_scores,
+    combine=_combine,
     default_measures=lambda scores: ["auc", "average_precision"],
     size=_number_of_examples,
     values=lambda scores: scores["score"],

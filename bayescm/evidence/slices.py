@@ -1,12 +1,13 @@
 """The fold or the group of every example, of evidence in which one of the two has a place."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.concatenation import concatenate, parts_of_all
 from bayescm.evidence.labels import check_no_missing_text
 from bayescm.validate import fail, unmasked
 
@@ -115,3 +116,29 @@ def check_one_sample(evidence: xr.Dataset, what: str) -> None:
         if dim in evidence:
             todo = f"select a {dim}, or drop_vars({dim!r}) to take them for one sample"
             raise fail(f"{what} of several {dim}s", ..., "a single sample", todo)
+
+
+def combine_examples(members: Sequence[xr.Dataset], dim: str, names: list | None) -> xr.Dataset:
+    """Return scores of examples combined along ``example``, or as the folds or groups of one."""
+    if dim not in ("example", *PLACES):
+        todo = "pass dim='example' for the examples of all as one sample, or dim='group' to keep "
+        todo += "them apart"
+        if dim == "classifier":
+            todo += "; for classifiers on the same examples use from_scores(actual, {'a': ...})"
+        raise fail(f"examples with scores cannot be combined along {dim}", ..., "", todo)
+    for member in members:
+        if "importance" in member or "area_error" in member.coords:
+            lost = "the scale of their importance weights is not stored"
+            lost = lost if "importance" in member else "the edges of their bins are not stored"
+            todo = "put the examples of all into one call of the function that returns scores"
+            raise fail(f"scores cannot be combined: {lost}", ..., "", todo)
+        got, first = (set(each["actual"].values.tolist()) for each in (member, members[0]))
+        if "class" not in member.dims and got != first:
+            both = f"{sorted(first)} and {sorted(got)}"
+            raise fail(f"the classes differ: {both}", ..., "", "give all the evidence the same")
+    columns = [{name: m[name].values for name in PLACES if name in m} for m in members]
+    parts = parts_of_all(members, columns, dim, names, "example")
+    bare = [member.drop_vars(PLACES, errors="ignore") for member in members]
+    whole = concatenate(bare, "example", settled=[dim])
+    slices = slices_of(whole.sizes["example"], by=parts)
+    return whole.assign({name: ("example", column) for name, column in slices.items()})

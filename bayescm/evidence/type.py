@@ -78,6 +78,9 @@ class EvidenceType:
     sentences : callable, optional
         From (evidence, written) to sentences that describe the evidence, as `describe` returns
         them; by default the number of units.
+    combine : callable, optional
+        From (members, dim, names) to their evidence along a dim: members in canonical form, and
+        their names or None.
     to_dataset, from_dataset : callable
         From the evidence to a Dataset that can be stored, and back. The default is for evidence
         that is a Dataset itself.
@@ -98,6 +101,7 @@ class EvidenceType:
     has_cells: bool = True
     measured_variable: str | None = None
     sentences: Callable[[Any, Callable], list[str]] | None = None
+    combine: Callable[[Sequence, str, list | None], Any] | None = None
     to_dataset: Callable[[Any], Any] = field(default=lambda evidence: evidence)
     from_dataset: Callable[[Any], Any] = field(default=lambda dataset: dataset)
 

@@ -1,0 +1,180 @@
+"""
+Several pieces of evidence of one type as one: systems and labels by name, units one after another.
+
+A unit is an example, an item or a data set. Parts are what units are divided into: slices, folds,
+groups or populations. Each type says in its own file what its units and its parts are called.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.validate import fail
+
+
+def same_scalars(
+    members: Sequence[xr.DataArray | xr.Dataset], settled: Sequence[str]
+) -> dict[Any, Any]:
+    """Return the scalar coords of all members, except those that the new dim determines."""
+    scalars = [
+        {k: v.item() for k, v in member.coords.items() if v.ndim == 0 and k not in settled}
+        for member in members
+    ]
+    for name in dict.fromkeys(name for member in scalars for name in member):
+        values = [member.get(name) for member in scalars]
+        if any(value != values[0] for value in values):
+            todo = f"make it agree with assign_coords({name}=...) or drop_vars({name!r})"
+            raise fail(f"{name} differs", values, "the same value in all the evidence", todo)
+    return scalars[0]
+
+
+def matched(members: Sequence[Any], dim: str, what: str) -> list[Any]:
+    """
+    Return members with the labels along a dim in the order of the first member.
+
+    Parameters
+    ----------
+    members : sequence of DataArray or Dataset
+    dim : str
+        A dim with labels that all members have, or none.
+    what : str
+        What the labels name, for the message: ``"classifiers"``.
+    """
+    labels = [member[dim].values.tolist() if dim in member.dims else None for member in members]
+    first = labels[0]
+    for other in labels[1:]:
+        if (first is None) != (other is None) or {*(first or ())} != {*(other or ())}:
+            got = " and ".join("no names" if each is None else str(each) for each in (first, other))
+            raise fail(
+                f"the {what} differ: {got}", ..., "", f"give all the evidence the same {what}"
+            )
+    if first is None:
+        return list(members)
+    # By their places: `sel` would treat booleans as a mask.
+    places = [[(each or []).index(label) for label in first] for each in labels]
+    return [member.isel({dim: place}) for member, place in zip(members, places, strict=True)]
+
+
+def names_of(members: Sequence[Any], dim: str, names: list | None) -> list:
+    """Return the names of members: those given, else their scalar coord ``dim``, else 0, 1, ...."""
+    if names is not None:
+        return names
+    return [
+        member.coords[dim].item() if dim in member.coords else i for i, member in enumerate(members)
+    ]
+
+
+def concatenate(
+    members: Sequence[xr.Dataset], unit: str, *, settled: Sequence[str] = (), ragged: str = ""
+) -> xr.Dataset:
+    """
+    Return the units of all members, one member after another.
+
+    Parameters
+    ----------
+    members : sequence of Dataset
+        Evidence of one type without its parts.
+    unit : str
+        The dim of the units. Labels 0, 1, ... of all members are numbered anew.
+    settled : sequence of str
+        Scalar coords that may differ, and are dropped.
+    ragged : str
+        A dim with other labels in other members, such as ``"attempt"``: numbers that a member lacks
+        are NaN.
+
+    Raises
+    ------
+    ValueError
+        If systems, labels, variables or scalar coords differ, or a label of a unit is there twice.
+    """
+    for dim, what in (("classifier", "classifiers"), ("label", "labels"), ("class", "classes")):
+        members = matched(members, dim, what)
+    _check_same_variables(members)
+    scalars = same_scalars(members, settled)
+    members = [
+        member.drop_vars([k for k, v in member.coords.items() if v.ndim == 0]) for member in members
+    ]
+    if ragged:
+        labels = list(
+            dict.fromkeys(x for member in members for x in member[ragged].values.tolist())
+        )
+        members = [member.reindex({ragged: labels}) for member in members]
+    whole = xr.concat(
+        members, unit, data_vars="minimal", coords="minimal", compat="equals", join="exact"
+    )
+    if unit in whole.coords:
+        whole = whole.assign_coords({unit: _unit_labels(members, unit)})
+    return whole.assign_coords(scalars)
+
+
+def _unit_labels(members, unit):
+    """Return the labels of all units, or raise if one is there twice."""
+    labels = pd.Index(np.concatenate([member[unit].values.astype(object) for member in members]))
+    numbered = [
+        np.array_equal(member[unit].values, np.arange(member.sizes[unit])) for member in members
+    ]
+    if unit == "item" and all(numbered):  # the labels of items that were given none
+        return np.arange(len(labels))
+    if (twice := labels.duplicated()).any():
+        got = labels[int(np.argmax(twice))]
+        words = unit.replace("_", " ")
+        todo = f"give each {words} one label, or leave out the {words}s that are there already"
+        raise fail(f"{words} {got!r} is in several pieces of evidence", ..., "", todo)
+    return labels.infer_objects().to_numpy()
+
+
+def _check_same_variables(members):
+    """Raise if only some members have a variable, such as weights or clusters."""
+    have = [{name for name, of in member.variables.items() if of.dims} for member in members]
+    for name in sorted(set.union(*have) - set.intersection(*have)):
+        todo = f"give it to all, or leave it out with drop_vars({name!r})"
+        raise fail(f"only some of the evidence has {name}", ..., "", todo)
+
+
+def parts_of_all(
+    members: Sequence[xr.Dataset],
+    columns: Sequence[Mapping[str, np.ndarray]],
+    dim: str,
+    names: list | None,
+    unit: str,
+) -> dict[str, np.ndarray]:
+    """
+    Return the part of every unit of all members.
+
+    Parameters
+    ----------
+    members : sequence of Dataset
+    columns : sequence of mapping of str to ndarray
+        The part of every unit of each member, by the dim of the parts.
+    dim : str
+        The dim of the units; or a dim of parts, whose labels are the names of the members, or
+        which all members have.
+    names : list, optional
+        The names of the members.
+    unit : str
+        The dim of the units.
+    """
+    for name in dict.fromkeys(name for column in columns for name in column):
+        if not all(name in column for column in columns):
+            todo = "give it to all the evidence, or choose another dim"
+            raise fail(f"only some of the evidence has {name}s", ..., "", todo)
+    if names is not None and (dim == unit or dim in columns[0]):
+        words = unit.replace("_", " ")
+        kept = f"their {words}s are concatenated" if dim == unit else f"they have {dim}s already"
+        what = f"names along {dim} have no effect, since {kept}"
+        todo = f"pass a list: combine([...], dim={dim!r}), or choose another dim to keep the names"
+        raise fail(what, names, "", todo)
+    # Folds of the same name have different models, and so have parts that are to be appended.
+    for name in {dim, "fold"} & columns[0].keys():
+        labels = [x for of in columns for x in pd.unique(of[name]).tolist()]
+        if (twice := pd.Index(labels).duplicated()).any():
+            what = f"{name} {labels[int(np.argmax(twice))]!r} is in several pieces of evidence"
+            raise fail(what, ..., "", f"rename the {name}s of one")
+    whole = {name: np.concatenate([column[name] for column in columns]) for name in columns[0]}
+    if dim != unit and dim not in whole:
+        sizes = [member.sizes[unit] for member in members]
+        whole = {dim: np.repeat(np.asarray(names_of(members, dim, names)), sizes)} | whole
+    return whole
