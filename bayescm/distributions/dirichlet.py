@@ -144,15 +144,15 @@ def large_gammas(weights, size, rng, smallest=_SMALLEST):
     gammas = rng.standard_gamma(flat[usual], (size, usual.size)).ravel()
     if not rare.size:
         return place, gammas
-    left_out = smallest ** flat[rare]
-    most = 1 - left_out.min()
+    probability = _probability_of_large(flat[rare], smallest)
+    most = probability.max()
     occurring = _bernoulli_process(most, size * rare.size, rng)
     cell = occurring % rare.size
-    if np.ptp(left_out):
-        kept = rng.random(occurring.size) < (1 - left_out[cell]) / most
+    if np.ptp(probability):
+        kept = rng.random(occurring.size) < probability[cell] / most
         occurring, cell = occurring[kept], cell[kept]
-    shape, least = flat[rare[cell]], left_out[cell]
-    uniform = least + (1 - least) * rng.random(cell.size)
+    shape = flat[rare[cell]]
+    uniform = 1 - probability[cell] * rng.random(cell.size)
     small = uniform ** (1 / shape) * rng.standard_gamma(shape + 1)
     place_of_small = occurring // rare.size * flat.size + rare[cell]
     return np.concatenate([place, place_of_small]), np.concatenate([gammas, small])
@@ -160,7 +160,12 @@ def large_gammas(weights, size, rng, smallest=_SMALLEST):
 
 def _share_not_small(shapes, smallest):
     """Return the expected share of gamma variates that `large_gammas` draws."""
-    return np.where(shapes < _TINY_SHAPE, 1 - smallest**shapes, 1.0).mean()
+    return np.where(shapes < _TINY_SHAPE, _probability_of_large(shapes, smallest), 1.0).mean()
+
+
+def _probability_of_large(shapes, smallest):
+    """Return 1 - s**a, which keeps its digits for the smallest shapes a."""
+    return -np.expm1(np.log(smallest) * shapes)
 
 
 def _bernoulli_process(probability, size, rng):
@@ -170,7 +175,8 @@ def _bernoulli_process(probability, size, rng):
     while not indices.size or indices[-1] < size:
         gaps = rng.geometric(probability, int(expected + 5 * np.sqrt(expected)) + 10)
         last = indices[-1] if indices.size else -1
-        indices = np.concatenate([indices, last + np.cumsum(gaps)])
+        # Longer gaps end beyond the last event as well, and their sum might overflow.
+        indices = np.concatenate([indices, last + np.cumsum(np.minimum(gaps, size + 1))])
     return indices[: np.searchsorted(indices, size)]
 
 

@@ -59,6 +59,15 @@ def test_draws_of_large_tables_are_those_of_a_dirichlet_distribution(concentrati
     assert found == pytest.approx(expected, abs=5 * np.sqrt(expected / 4000) + 0.02 * expected)
 
 
+@pytest.mark.parametrize("concentration", [1e-12, 1e-25, 1e-200])
+def test_cells_of_nearly_no_weight_stay_empty(concentration):
+    weights = table(40) + concentration
+    drawn = dirichlet.draw(weights, 200, np.random.default_rng(3), axes=2)
+    assert (drawn[:, weights < 0.1] < 1e-3).all()
+    totals = dirichlet.draw_class_totals(weights, 200, np.random.default_rng(4))
+    assert np.isfinite(totals.measured(resolve("f1_macro"))).all()
+
+
 def test_a_class_without_examples_has_the_recall_of_its_prior():
     weights = table(60) + 2 / 3600
     totals = dirichlet.draw_class_totals(weights, DRAWS, np.random.default_rng(2))
