@@ -219,13 +219,15 @@ class SiteForecasts(OfForecasts):
 
     def _with_disagreement(self, measures, resampled, rng, of):
         """Return measures (S, K) of resamples with pseudo-examples of disagreement in them."""
-        inside = self.code == of if isinstance(of, int) else np.ones(len(self.code), bool)
-        rows, outcome = self.probability[:, inside], self.outcome[inside]
-        examples = SharedExamples([rows, log_odds(rows)], self.weight[inside])
+        rows, weight = self.probability, self.weight
+        if isinstance(of, int):  # the other sites together are worth one example
+            elsewhere = self.code != of
+            weight = np.where(elsewhere, weight / max(weight[elsewhere].sum(), 1), weight)
+        examples = SharedExamples([rows, log_odds(rows)], weight)
         pseudo = examples.disagreement(len(rows), len(resampled[0]), rng)
         weights = examples.weights()
         shares = weights / weights.sum(axis=1, keepdims=True)
-        sample = Forecasts(rows, outcome, shares, lambda: rows[None])
+        sample = Forecasts(rows, self.outcome, shares, lambda: rows[None])
         with np.errstate(all="ignore"):
             values = [measure(sample) for measure in measures]
         return [

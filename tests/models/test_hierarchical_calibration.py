@@ -106,8 +106,10 @@ def test_classifiers_of_the_same_sites_are_paired(four):
     posterior = bcm.posteriors.hierarchical_calibration(evidence)
     for of in ("population", "finite", "new"):
         (drawn,) = posterior.draw([bcm.measures.resolve("brier")], 200, rng, of=of)
-        np.testing.assert_allclose(drawn[:, 0], drawn[:, 1])
-        assert 0 < np.std(drawn[:, 0] - drawn[:, 2]) < 0.4 * np.std(drawn[:, 0])
+        np.testing.assert_allclose(*np.sort(drawn[:, :2], axis=0).T)
+        # Classifiers that agreed so far might differ in other examples of these sites.
+        unseen = np.std(drawn[:, 0] - drawn[:, 1])
+        assert 0 < unseen < np.std(drawn[:, 0] - drawn[:, 2]) < 0.4 * np.std(drawn[:, 0])
         alone = bcm.posteriors.hierarchical_calibration(evidence.sel(classifier="near"))
         (one,) = alone.draw([bcm.measures.resolve("brier")], 200, rng, of=of)
         np.testing.assert_allclose(drawn[:, 2].mean(), one.mean(), atol=4 * one.std() / 10)
