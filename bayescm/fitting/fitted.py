@@ -224,7 +224,7 @@ class FittedPosterior(TreeDraws, CountsPosterior):
         if of == "predictive" and n is not None:
             # The predicted counts of the tree are of the same size.
             rng = np.random.default_rng(0)
-            return super().draw(measures, self.size, rng, of=of, n=n)
+            return CountsPosterior.draw(self, measures, self.size, rng, of=of, n=n)
         measured = measure_cells(self.tree, list(measures), of=of, variable=self.variable)
         arrays = [measured[kernel.__name__].transpose("chain", "draw", ...) for kernel in measures]
         return [array.values.reshape(self.size, *array.shape[2:]) for array in arrays]
