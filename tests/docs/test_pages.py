@@ -279,7 +279,6 @@ def test_every_page_with_python_is_executed():
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 @pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
 @pytest.mark.parametrize("name", SETUPS)
 def test_python_runs(name, tmp_path, monkeypatch):

@@ -198,7 +198,6 @@ def test_bad_input(flat):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 def test_a_model_of_the_counts_as_they_were_read_is_of_the_evidence_of_their_fit():
     counts = bcm.from_matrix([[30, 4], [5, 61]], labels=["sick", "well"], positive="sick")
     fit = bcm.fit(counts, draws=50, random_seed=1)
