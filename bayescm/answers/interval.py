@@ -81,8 +81,8 @@ def interval(
         Size of the next test set; by default the observed total.
     model : str or callable, optional
         Name of a model; or a function from the evidence and keywords to a
-        `bayescm.posteriors.base.Posterior` (annotated so), or to a ``pymc.Model`` with a variable
-        ``theta``, which is sampled by NUTS; by default the model that fits the evidence.
+        `bayescm.posteriors.base.Posterior`, or to a ``pymc.Model`` with a variable ``theta``, which
+        is sampled by NUTS; by default the model that fits the evidence.
     concentration : float, array_like, DataArray or callable, optional
         The prior, of a model that has this keyword: of counts pseudo-counts per cell, by default
         2 / C**2 of C classes. A function from a name to a PyMC variable is a prior of another

@@ -394,17 +394,17 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
 
 
 def not_counts(evidence: Any) -> Exception:
-    """Return the error of something that is no evidence, or evidence of another type."""
-    # Here, since the file of all types has that of counts, which is below.
-    from bayescm.evidence.types import TYPES
-
-    allowed = "counts as from_cells, from_matrix or from_predictions return them"
-    is_mapping = isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset)
-    member = next(iter(evidence.values()), None) if is_mapping else evidence
-    entry = next((entry for entry in TYPES if entry.matches(member)), None)
+    """Return the error of something that is not counts."""
     what, got = "not evidence", type(evidence).__name__
+    allowed = "counts as from_cells, from_matrix or from_predictions return them"
     todo = "pass a matrix through from_matrix, and answers through from_predictions"
-    if is_mapping:
+    if isinstance(evidence, xr.Dataset):
+        what, got = (
+            "not counts",
+            f"a Dataset of {', '.join(map(str, evidence.data_vars)) or 'no variables'}",
+        )
+        todo = "this function takes no others"
+    elif isinstance(evidence, Mapping):
         todo = "put counts together first: combine({'a': counts, 'b': counts})"
         if {"tp", "fn", "fp", "tn"} == {str(name).lower() for name in evidence}:
             todo = "pass the four cells through from_cells(tp=65, fn=15, fp=35, tn=30)"
@@ -413,15 +413,6 @@ def not_counts(evidence: Any) -> Exception:
     elif hasattr(evidence, "columns"):
         todo = "pass a table of answers through from_frame, and a confusion table through "
         todo += "from_matrix"
-    if entry is not None and entry.name != "counts":
-        got, todo = entry.name, "this function takes no others"
-        what = "not counts"
-        if is_mapping:
-            what, allowed = "a mapping of several pieces of evidence", "one"
-            todo = (
-                "ask each by itself, or, where all are of the same examples, make one of them: "
-                f"{entry.made_by}({{'a': ..., 'b': ...}})"
-            )
     return fail(what, got, allowed, todo, TypeError)
 
 

@@ -67,7 +67,7 @@ from bayescm.evidence.clusters_and_slices import slice_dims
 from bayescm.evidence.type import DefaultModel
 
 # Of evidence with such a dim; folds come before the groups they are of.
-_MODEL_OF_DIM = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
+MODEL_OF_DIM = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
 # Fewer groups are not pooled.
 ENOUGH_GROUPS = 3
 # Fewer groups do not show whether most are alike.
@@ -93,28 +93,28 @@ def model_of_counts(
     Return the default model of counts.
 
     Folds and groups are pooled. Groups that are compared, or each of which is asked for, have a
-    model by their number (`_model_of_groups`). Members tested on the same folds are compared by the
+    model by their number (`model_of_groups`). Members tested on the same folds are compared by the
     correlated t, and other members as they stand by themselves.
     """
-    if (model := _model_of_keyword(keywords)) is not None:
+    if (model := model_of_keyword(keywords)) is not None:
         return DefaultModel(model, counts)
     if "group" in (members, compared):
         two_classes = counts.sizes.get("actual") == 2
-        of_groups = _model_of_groups(counts, keywords, robust=two_classes)
+        of_groups = model_of_groups(counts, keywords, robust=two_classes)
         if of_groups is not None:
             return of_groups
-    if members in _MODEL_OF_DIM:
-        model = _MODEL_OF_DIM["fold"] if members == "fold" else _model_of_tables(counts)
+    if members in MODEL_OF_DIM:
+        model = MODEL_OF_DIM["fold"] if members == "fold" else _model_of_tables(counts)
         return DefaultModel(model, counts)
     if compared not in counts.dims:
-        pooled = next((model for dim, model in _MODEL_OF_DIM.items() if dim in counts.dims), None)
+        pooled = next((model for dim, model in MODEL_OF_DIM.items() if dim in counts.dims), None)
         return DefaultModel(pooled or _model_of_tables(counts), counts)
     if "fold" in counts.dims and compared != "fold":
         return DefaultModel("correlated_t", counts, {"dim": compared})
     return DefaultModel(_model_of_tables(counts), counts)
 
 
-def _model_of_groups(evidence, keywords, *, robust):
+def model_of_groups(evidence, keywords, *, robust):
     """Return the model of single groups by their number, or None if they are not pooled."""
     number, named = evidence.sizes.get("group", 0), _OF_POOLING & keywords.keys()
     if number < ENOUGH_GROUPS and not named:
@@ -132,44 +132,7 @@ def _model_of_tables(counts):
     return "fixed_totals" if "prevalence" in counts.coords else "dirichlet_multinomial"
 
 
-def model_of_outcomes(
-    outcomes: xr.Dataset,
-    keywords: Mapping[str, Any],
-    members: str | None = None,
-    compared: str | None = None,
-) -> DefaultModel:
-    """
-    Return the default model of outcomes.
-
-    Classifiers are paired, and those compared in a cross-validation fold by fold. Where nothing
-    is compared folds and groups are pooled, each classifier by its own tables, for pairs are pooled
-    by name only.
-    """
-    # Here, since that file has the entry of outcomes, which names this function.
-    from bayescm.evidence.outcomes import counts_of, halves_of
-
-    if (model := _model_of_keyword(keywords)) is not None:
-        return DefaultModel(model, outcomes)
-    if "group" in (members, compared):
-        of_groups = _model_of_groups(outcomes, keywords, robust=False)
-        if of_groups is not None:
-            return of_groups
-    if members in _MODEL_OF_DIM:
-        model = _MODEL_OF_DIM["fold"] if members == "fold" else "paired_outcomes"
-        return DefaultModel(model, outcomes)
-    is_compared = compared in outcomes.dims
-    if is_compared and "fold" in outcomes.dims and compared != "fold":
-        if "halves" in outcomes:
-            return DefaultModel("paired_folds", outcomes)
-        return DefaultModel("correlated_t", outcomes, {"dim": compared})
-    if is_compared or not set(_MODEL_OF_DIM) & set(outcomes.dims):
-        return DefaultModel("paired_outcomes", outcomes)
-    counts = counts_of(outcomes)
-    halves = {"halves": halves_of(outcomes)} if "halves" in outcomes else {}
-    return DefaultModel(model_of_counts(counts, keywords).model, counts, halves)
-
-
-def _model_of_keyword(keywords):
+def model_of_keyword(keywords):
     """Return the model that a keyword names, being of this model alone, or None."""
     return next((model for name, model in _MODEL_OF_KEYWORD.items() if name in keywords), None)
 
@@ -182,7 +145,7 @@ def model_of_partly_labelled(
 ) -> DefaultModel:
     """Return the default model; slices stand by themselves, whatever is asked of them."""
     usual = "transferred_errors" if "transfer" in evidence.coords else "partly_labelled"
-    return DefaultModel(_model_of_keyword(keywords) or usual, evidence)
+    return DefaultModel(model_of_keyword(keywords) or usual, evidence)
 
 
 def model_of_probabilities(

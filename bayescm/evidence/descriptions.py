@@ -70,33 +70,6 @@ def describe_counts(counts: xr.DataArray, written: Written = str, paired: bool =
     return lines
 
 
-def describe_outcomes(outcomes: xr.Dataset, written: Written = str) -> list[str]:
-    """Describe the joint answers of classifiers to the same examples."""
-    # Here, since that file has the entry of outcomes, which names this function.
-    from bayescm.evidence.outcomes import counts_of
-
-    return describe_counts(counts_of(outcomes), written, paired=True)
-
-
-def describe_partly_labelled(evidence: Any, written: Written = str) -> list[str]:
-    """Describe examples, a part of which people have labelled."""
-    from bayescm.evidence.outcomes import is_outcomes, matrices_of
-
-    counts = matrices_of(evidence)
-    over = [dim for dim in counts.dims if dim not in ("classifier", "actual", "predicted")]
-    unlabelled, counts = float(evidence["unlabelled"].sum()), counts.sum(over)
-    paired = is_outcomes(evidence)
-    labelled = counts.isel(classifier=0) if paired and "classifier" in counts.dims else counts
-    number = float(labelled.sum())
-    rest = [
-        line.replace(" of ", " of the labelled ones are of ", 1) if k == 0 else line
-        for k, line in enumerate(describe_counts(counts, written, paired))
-    ]
-    sizes = rest[0].partition(": ")[2]
-    first = f"{number_of(number + unlabelled, 'examples')}, {number:,.6g} of them labelled"
-    return [f"{first}: {sizes}" if sizes else f"{first}.", *rest[1:]]
-
-
 def describe_scores(scores: xr.Dataset, written: Written = str) -> list[str]:
     """Describe examples with scores of two or more classes."""
     labels, totals = _totals(scores)

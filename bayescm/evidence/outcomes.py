@@ -7,7 +7,7 @@ sparse over the dim ``outcome``: ``counts`` (..., outcome), and the coords ``act
 comes last. Only outcomes that occurred are stored, so any number of classifiers fits.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,17 @@ from bayescm.evidence.counts import (
     make_counts,
     with_design,
 )
-from bayescm.evidence.default_models import model_of_outcomes
-from bayescm.evidence.descriptions import describe_outcomes
+from bayescm.evidence.default_models import (
+    MODEL_OF_DIM,
+    model_of_counts,
+    model_of_groups,
+    model_of_keyword,
+)
+from bayescm.evidence.descriptions import describe_counts
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
 from bayescm.evidence.labels import as_labels, default_labels, obvious_positive
 from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
-from bayescm.evidence.type import EvidenceType
+from bayescm.evidence.type import DefaultModel, EvidenceType
 from bayescm.validate import check_counts, check_row_order, fail, suggest, unmasked
 
 
@@ -459,6 +464,48 @@ def masked_sums(weights: np.ndarray, masks: np.ndarray) -> np.ndarray:
     ]
     distinct = masks[np.unique(positions, return_index=True)[1]]
     return (weights @ distinct.T.astype(weights.dtype))[..., positions]
+
+
+# The entry
+
+
+def model_of_outcomes(
+    outcomes: xr.Dataset,
+    keywords: Mapping[str, Any],
+    members: str | None = None,
+    compared: str | None = None,
+) -> DefaultModel:
+    """
+    Return the default model of outcomes.
+
+    Classifiers are paired, and those compared in a cross-validation fold by fold. Where nothing
+    is compared folds and groups are pooled, each classifier by its own tables, for pairs are pooled
+    by name only.
+    """
+    if (model := model_of_keyword(keywords)) is not None:
+        return DefaultModel(model, outcomes)
+    if "group" in (members, compared):
+        of_groups = model_of_groups(outcomes, keywords, robust=False)
+        if of_groups is not None:
+            return of_groups
+    if members in MODEL_OF_DIM:
+        model = MODEL_OF_DIM["fold"] if members == "fold" else "paired_outcomes"
+        return DefaultModel(model, outcomes)
+    is_compared = compared in outcomes.dims
+    if is_compared and "fold" in outcomes.dims and compared != "fold":
+        if "halves" in outcomes:
+            return DefaultModel("paired_folds", outcomes)
+        return DefaultModel("correlated_t", outcomes, {"dim": compared})
+    if is_compared or not set(MODEL_OF_DIM) & set(outcomes.dims):
+        return DefaultModel("paired_outcomes", outcomes)
+    counts = counts_of(outcomes)
+    halves = {"halves": halves_of(outcomes)} if "halves" in outcomes else {}
+    return DefaultModel(model_of_counts(counts, keywords).model, counts, halves)
+
+
+def describe_outcomes(outcomes: xr.Dataset, written: Callable[[Any], str] = str) -> list[str]:
+    """Describe the joint answers of classifiers to the same examples."""
+    return describe_counts(counts_of(outcomes), written, paired=True)
 
 
 def _sum_over(outcomes, dims):

@@ -10,7 +10,7 @@ stratum, that is what the judge said and the examples were chosen by; the coord 
 
 import math
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal
@@ -30,7 +30,7 @@ from bayescm.evidence.counts import (
     make_counts,
 )
 from bayescm.evidence.default_models import model_of_partly_labelled
-from bayescm.evidence.descriptions import describe_partly_labelled
+from bayescm.evidence.descriptions import describe_counts
 from bayescm.evidence.labels import (
     as_labels,
     check_exact,
@@ -55,7 +55,7 @@ from bayescm.evidence.tabulate import (
     factorize,
     tabulate,
 )
-from bayescm.evidence.type import EvidenceType
+from bayescm.evidence.type import EvidenceType, number_of
 from bayescm.validate import check_choice, check_counts, check_row_order, fail
 
 
@@ -809,6 +809,23 @@ def _to_dataset(evidence):
 
 def _from_dataset(dataset):
     return dataset if is_outcomes(dataset) else dataset["counts"]
+
+
+def describe_partly_labelled(evidence: Any, written: Callable[[Any], str] = str) -> list[str]:
+    """Describe examples, a part of which people have labelled."""
+    counts = matrices_of(evidence)
+    over = [dim for dim in counts.dims if dim not in ("classifier", "actual", "predicted")]
+    unlabelled, counts = float(evidence["unlabelled"].sum()), counts.sum(over)
+    paired = is_outcomes(evidence)
+    labelled = counts.isel(classifier=0) if paired and "classifier" in counts.dims else counts
+    number = float(labelled.sum())
+    rest = [
+        line.replace(" of ", " of the labelled ones are of ", 1) if k == 0 else line
+        for k, line in enumerate(describe_counts(counts, written, paired))
+    ]
+    sizes = rest[0].partition(": ")[2]
+    first = f"{number_of(number + unlabelled, 'examples')}, {number:,.6g} of them labelled"
+    return [f"{first}: {sizes}" if sizes else f"{first}.", *rest[1:]]
 
 
 PARTLY_LABELLED = EvidenceType(

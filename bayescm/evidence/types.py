@@ -99,12 +99,28 @@ def type_of(evidence: Any) -> EvidenceType:
     entry = next((entry for entry in TYPES if entry.matches(evidence)), None)
     if entry is not None:
         return entry
+    if is_members(evidence):
+        raise _several(evidence)
     if not isinstance(evidence, xr.Dataset):
         raise not_counts(evidence)
     names = [f"{entry.name} ({entry.made_by})" for entry in TYPES]
     allowed = f"{', '.join(names[:-1])} or {names[-1]}"
     got = ", ".join(map(str, evidence.variables)) or "no variables"
     raise fail("not evidence: a Dataset of", got, allowed, "make it with one of these", TypeError)
+
+
+def _several(members):
+    """Return the error of several pieces of evidence where one is needed."""
+    first = next(iter(members.values()), None)
+    entry = next((entry for entry in TYPES if entry.matches(first)), COUNTS)
+    if entry is COUNTS:
+        return not_counts(members)
+    todo = (
+        "ask each by itself, or, if all are of the same examples, make one of them: "
+        f"{entry.made_by}({{'a': ..., 'b': ...}})"
+    )
+    what = "a mapping of several pieces of evidence"
+    return fail(what, entry.name, "one", todo, TypeError)
 
 
 def type_named(name: Any) -> EvidenceType:

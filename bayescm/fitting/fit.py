@@ -14,8 +14,8 @@ from bayescm.evidence.stored import to_dataset
 from bayescm.evidence.trees import estimands_by_name, with_positive_class
 from bayescm.evidence.type import EVIDENCE_GROUP
 from bayescm.evidence.types import FIT, type_of
+from bayescm.fitting import models_by_name, tree
 from bayescm.fitting import nuts as sampling
-from bayescm.fitting import posterior_for, tree
 from bayescm.measures.labelled import of_variable
 from bayescm.validate import check_choice, check_seed, check_whole, fail
 
@@ -137,23 +137,23 @@ def fit(
     if model is None:
         model, evidence, design = entry.default_model(evidence, keywords)
         entry, keywords = type_of(evidence), {**design, **keywords}
-    canonical, function, aligned = posterior_for.prepare(entry, evidence, model, keywords)
+    canonical, function, aligned = models_by_name.prepare(entry, evidence, model, keywords)
     values, whole_counts = entry.values(canonical), entry.is_whole(canonical)
     _check_sizes(values, draws=draws, chains=chains, tune=tune)
     # Models do not validate: the direct posterior checks the keywords, however it is sampled.
-    posterior = posterior_for.direct_posterior(function, evidence, keywords, direct)
+    posterior = models_by_name.direct_posterior(function, evidence, keywords, direct)
     seed = check_seed(random_seed)
     if posterior is not None and not posterior.has_model:
         if method == "nuts":
             todo = "leave method out: the direct posterior needs no PyMC model"
-            what = f"{posterior_for.name_of(function)} has no PyMC model of this evidence"
+            what = f"{models_by_name.name_of(function)} has no PyMC model of this evidence"
             raise fail(what, dict(canonical.sizes), "method='auto' or 'direct'", todo)
         attrs = _described(function, keywords) | {"random_seed": seed}
         return _tree_of_measures(posterior, entry, canonical, (chains, draws), attrs)
     if posterior is not None:
-        name = posterior_for.name_of(function)
-        posterior_for.warn_of_design(posterior, canonical, name, stacklevel=3)
-    obstacle = posterior_for.obstacle(function, keywords, direct)
+        name = models_by_name.name_of(function)
+        models_by_name.warn_of_design(posterior, canonical, name, stacklevel=3)
+    obstacle = models_by_name.obstacle(function, keywords, direct)
     directly, why = _choose(method, obstacle)
     with _untraced(model):
         built = function(canonical, **aligned)
@@ -343,7 +343,7 @@ def _sample(model, sizes, seed, progressbar, sampler):
 def _described(model, keywords):
     """Return the model and its keywords as attributes that any file format takes."""
     plain = {name: _plain(value) for name, value in keywords.items()}
-    return {"model": posterior_for.name_of(model), "model_keywords": json.dumps(plain)}
+    return {"model": models_by_name.name_of(model), "model_keywords": json.dumps(plain)}
 
 
 def _plain(value):

@@ -7,7 +7,7 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.evidence.counts import COUNTS as COUNTS_TYPE
-from bayescm.fitting import posterior_for
+from bayescm.fitting import models_by_name
 
 COUNTS = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"], positive="sick")
 THREE = bcm.from_matrix(np.arange(1, 10).reshape(3, 3), labels=list("abc"))
@@ -70,20 +70,20 @@ def test_pseudo_counts_of_outcomes_go_by_their_labels():
 
 def test_the_prevalence_the_evidence_carries():
     rare = bcm.at_prevalence(COUNTS, 0.01)
-    counts, function, keywords = posterior_for.prepare(COUNTS_TYPE, rare, "fixed_totals", {})
+    counts, function, keywords = models_by_name.prepare(COUNTS_TYPE, rare, "fixed_totals", {})
     assert function is bcm.models.fixed_totals
     assert keywords == {"prevalence": 0.01}
-    assert posterior_for.prepare(COUNTS_TYPE, rare, "fixed_totals", {"prevalence": 0.5})[2] == {
+    assert models_by_name.prepare(COUNTS_TYPE, rare, "fixed_totals", {"prevalence": 0.5})[2] == {
         "prevalence": 0.5
     }
-    assert posterior_for.prepare(COUNTS_TYPE, rare, "dirichlet_multinomial", {})[2] == {}
+    assert models_by_name.prepare(COUNTS_TYPE, rare, "dirichlet_multinomial", {})[2] == {}
     assert counts["actual"].values.tolist() == ["well", "sick"]
 
 
 def test_shares_of_other_classes():
     other = xr.DataArray([0.5, 0.2, 0.3], {"actual": list("abx")})
     with pytest.raises(ValueError, match="prevalence has different classes"):
-        posterior_for.prepare(COUNTS_TYPE, THREE, "fixed_totals", {"prevalence": other})
+        models_by_name.prepare(COUNTS_TYPE, THREE, "fixed_totals", {"prevalence": other})
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,12 @@ def test_shares_of_other_classes():
     ],
 )
 def test_what_stands_in_the_way_of_exact_draws(keywords, words):
-    assert posterior_for.obstacle(bcm.models.dirichlet_multinomial, keywords) == words
+    assert models_by_name.obstacle(bcm.models.dirichlet_multinomial, keywords) == words
 
 
 def test_a_function_of_the_same_name_is_not_ours():
     def dirichlet_multinomial(counts):
         return None
 
-    assert "no direct posterior" in posterior_for.obstacle(dirichlet_multinomial, {})
-    assert posterior_for.direct_posterior(dirichlet_multinomial, COUNTS, {}) is None
+    assert "no direct posterior" in models_by_name.obstacle(dirichlet_multinomial, {})
+    assert models_by_name.direct_posterior(dirichlet_multinomial, COUNTS, {}) is None

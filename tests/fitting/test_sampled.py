@@ -13,7 +13,8 @@ import xarray as xr
 import bayescm as bcm
 from bayescm.evidence.types import type_of
 from bayescm.fitting import sampled
-from bayescm.fitting.posterior_for import posterior_of, prepare
+from bayescm.fitting.models_by_name import prepare
+from bayescm.fitting.posterior_for import posterior_of
 from bayescm.posteriors import dirichlet_multinomial
 from bayescm.posteriors.base import Posterior
 
