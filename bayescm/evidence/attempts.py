@@ -21,6 +21,7 @@ from bayescm.evidence.default_models import of_items
 from bayescm.evidence.descriptions import describe_attempts
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers, long_form
 from bayescm.evidence.labels import MISSING_TEXTS, check_no_missing_text
+from bayescm.evidence.resampling import resample_rows
 from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, factorize
 from bayescm.evidence.type import EvidenceType
 from bayescm.validate import check_row_order, fail, no_numbers, suggest, unmasked
@@ -593,4 +594,5 @@ ATTEMPTS = EvidenceType(
     measured_variable="attempts",
     combine=combine_along("item", as_attempts, "from_attempts", _RESERVED, ragged="attempt"),
     sentences=describe_attempts,
+    resample=resample_rows("item"),
 )

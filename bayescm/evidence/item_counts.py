@@ -15,6 +15,7 @@ import xarray as xr
 from bayescm.evidence.clusters_and_slices import combine_along, with_clusters
 from bayescm.evidence.descriptions import describe_item_counts
 from bayescm.evidence.identifiers import as_pandas, has_role
+from bayescm.evidence.resampling import resample_rows
 from bayescm.evidence.tabulate import check_sizes, column
 from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import check_counts, check_row_order, fail, suggest
@@ -191,4 +192,5 @@ ITEM_COUNTS = EvidenceType(
     measured_variable="example_cells",
     combine=combine_along("item", as_item_counts, "from_item_counts"),
     sentences=describe_item_counts,
+    resample=resample_rows("item"),
 )

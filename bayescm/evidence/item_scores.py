@@ -28,6 +28,7 @@ from bayescm.evidence.default_models import of_items
 from bayescm.evidence.descriptions import describe_item_scores
 from bayescm.evidence.identifiers import check_no_identifiers, long_form
 from bayescm.evidence.labels import check_no_missing_text
+from bayescm.evidence.resampling import resample_rows
 from bayescm.evidence.tabulate import check_sizes, column, factorize
 from bayescm.evidence.type import EvidenceType
 from bayescm.validate import check_choice, check_reals, check_row_order, fail, suggest, unmasked
@@ -500,4 +501,5 @@ ITEM_SCORES = EvidenceType(
     measured_variable="item_scores",
     combine=combine_along("item", as_item_scores, "from_item_scores", _RESERVED),
     sentences=describe_item_scores,
+    resample=resample_rows("item"),
 )

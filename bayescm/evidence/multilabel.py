@@ -26,6 +26,7 @@ from bayescm.evidence.default_models import of_items
 from bayescm.evidence.descriptions import describe_multilabel
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
 from bayescm.evidence.labels import as_labels, check_plain_labels
+from bayescm.evidence.resampling import resample_rows
 from bayescm.evidence.tabulate import check_sizes
 from bayescm.evidence.type import EvidenceType
 from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
@@ -393,4 +394,5 @@ MULTILABEL = EvidenceType(
     measured_variable="example_cells",
     combine=combine_along("example", as_multilabel, "from_multilabel", _RESERVED),
     sentences=describe_multilabel,
+    resample=resample_rows("example"),
 )

@@ -32,6 +32,7 @@ from bayescm.evidence.default_models import (
 from bayescm.evidence.descriptions import describe_counts
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
 from bayescm.evidence.labels import as_labels, default_labels, obvious_positive
+from bayescm.evidence.resampling import resample_counts
 from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
 from bayescm.evidence.type import DefaultModel, EvidenceType
 from bayescm.validate import check_counts, check_row_order, fail, suggest, unmasked
@@ -526,4 +527,5 @@ OUTCOMES = EvidenceType(
     sum_over=_sum_over,
     combine=combine_outcomes,
     sentences=describe_outcomes,
+    resample=resample_counts("outcome"),
 )

@@ -45,6 +45,7 @@ from bayescm.evidence.outcomes import (
     is_outcomes,
     matrices_of,
 )
+from bayescm.evidence.resampling import check_no_parts, draw_numbers
 from bayescm.evidence.tabulate import (
     Axis,
     as_sequence,
@@ -802,6 +803,17 @@ def _labelled_counts(evidence):
     return evidence["counts"] if is_outcomes(evidence) else evidence
 
 
+def _resample(evidence, n, rng):
+    """Return the evidence of n examples like these; see `EvidenceType.resample`."""
+    labelled, others = _labelled_counts(evidence), evidence["unlabelled"]
+    check_no_parts([dim for dim in labelled.dims if dim not in ("judge", "outcome", *CELLS)])
+    numbers = draw_numbers(np.concatenate([labelled.values.ravel(), others.values.ravel()]), n, rng)
+    drawn = labelled.copy(data=numbers[: labelled.size].reshape(labelled.shape))
+    rest = others.dims, numbers[labelled.size :].reshape(others.shape)
+    drawn = evidence.assign(counts=drawn) if is_outcomes(evidence) else drawn
+    return drawn.assign_coords(unlabelled=rest)
+
+
 def _to_dataset(evidence):
     """Return outcomes as they are, and the counts of one classifier as a variable of a Dataset."""
     return evidence if is_outcomes(evidence) else evidence.to_dataset(name="counts")
@@ -843,4 +855,5 @@ PARTLY_LABELLED = EvidenceType(
     to_dataset=_to_dataset,
     from_dataset=_from_dataset,
     sentences=describe_partly_labelled,
+    resample=_resample,
 )

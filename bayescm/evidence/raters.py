@@ -19,6 +19,7 @@ from bayescm.evidence.labels import (
     check_plain_labels,
     obvious_positive,
 )
+from bayescm.evidence.resampling import resample_counts
 from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import check_row_order, fail, suggest
 
@@ -381,4 +382,5 @@ RATINGS = EvidenceType(
     is_whole=lambda ratings: ratings["counts"].dtype.kind != "f",
     sentences=describe_ratings,
     combine=combine_ratings,
+    resample=resample_counts("pattern"),
 )

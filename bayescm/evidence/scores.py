@@ -32,6 +32,7 @@ from bayescm.evidence.labels import (
     obvious_positive,
 )
 from bayescm.evidence.predictions import column_of
+from bayescm.evidence.resampling import resample_rows
 from bayescm.evidence.slices import (
     check_classes,
     check_one_sample,
@@ -976,6 +977,7 @@ PROBABILITIES = EvidenceType(
     default_model=model_of_probabilities,
     sentences=describe_probabilities,
     combine=_combine,
+    resample=resample_rows("example"),
     default_measures=_measures_of_probabilities,
     size=_number_of_examples,
     values=lambda evidence: evidence["score"],
@@ -992,6 +994,7 @@ SCORES = EvidenceType(
     default_model=always("scores"),
     sentences=describe_scores,
     combine=_combine,
+    resample=resample_rows("example"),
     default_measures=lambda scores: ["auc", "average_precision"],
     size=_number_of_examples,
     values=lambda scores: scores["score"],

@@ -81,6 +81,9 @@ class EvidenceType:
     combine : callable, optional
         From (members, dim, names) to their evidence along a dim: members in canonical form, and
         their names or None.
+    resample : callable, optional
+        From (evidence, n, rng) to the evidence of n units like these, from which sizes of test sets
+        are planned (`bayescm.evidence.resampling`). None if nobody chooses the number of units.
     to_dataset, from_dataset : callable
         From the evidence to a Dataset that can be stored, and back. The default is for evidence
         that is a Dataset itself.
@@ -102,6 +105,7 @@ class EvidenceType:
     measured_variable: str | None = None
     sentences: Callable[[Any, Callable], list[str]] | None = None
     combine: Callable[[Sequence, str, list | None], Any] | None = None
+    resample: Callable[..., Any] | None = None
     to_dataset: Callable[[Any], Any] = field(default=lambda evidence: evidence)
     from_dataset: Callable[[Any], Any] = field(default=lambda dataset: dataset)
 

@@ -106,6 +106,51 @@ def plan_attempts(
     check_choice("of", of, ["population", "finite"])
     check_prob(prob), check_kind(kind)
     check_whole("replications", replications, 2, "data sets", 20)
+    posterior, kernel = _of_one_system(evidence, measure, concentration)
+    rng = np.random.default_rng(check_seed(random_seed))
+    default_items = [posterior.n_right.shape[1] * factor for factor in (1, 2, 4)]
+    rows = []
+    for n_attempts in _numbers("attempts", attempts, _default_attempts(posterior, kernel)):
+        for n_items in _numbers("items", items, default_items):
+            numbers = n_items, n_attempts, replications
+            widths = _widths(posterior, kernel, numbers, rng, of=of, prob=prob, kind=kind)
+            row = {"measure": kernel.__name__, "items": n_items, "attempts": n_attempts}
+            row |= {"answers": n_items * n_attempts, "width": float(np.mean(widths))}
+            rows.append(row | {"width_se": float(np.std(widths, ddof=1) / replications**0.5)})
+    table = pd.DataFrame(rows)
+    if doubts := posterior.caveats(of):
+        table.attrs["caution"] = " ".join(doubts)
+    return table
+
+
+def simulated_widths(
+    evidence: xr.Dataset,
+    measure: str | Callable,
+    *,
+    prob: float,
+    kind: str,
+    replications: int,
+    random_seed: int,
+) -> tuple[int, Callable[[int], np.ndarray]]:
+    """
+    Return the attempts at each item, and the function from numbers of items to widths (R,).
+
+    The widths are those of the intervals of `plan_attempts`, with as many attempts at each item as
+    the pilot has in the median.
+    """
+    posterior, kernel = _of_one_system(evidence, measure, 1.0)
+    n_attempts = int(np.median(posterior.n_attempts))
+
+    def simulate(n: int) -> np.ndarray:
+        rng = np.random.default_rng(check_seed(random_seed))
+        numbers = n, n_attempts, replications
+        return _widths(posterior, kernel, numbers, rng, of="population", prob=prob, kind=kind)
+
+    return n_attempts, simulate
+
+
+def _of_one_system(evidence, measure, concentration):
+    """Return the posterior of one system, and the measure."""
     if dims := slice_dims(evidence):
         raise fail("a plan is of one slice", dims, "none", "make the attempts of one of them")
     posterior = cast(RepeatedItems, repeated_items(evidence, concentration=concentration))
@@ -117,25 +162,19 @@ def plan_attempts(
         todo = "select one: evidence.sel(classifier=...)"
         raise fail("a plan is of one system", posterior.names, "one", todo)
     (kernel,) = of_variable(measure, posterior.measured_variable)
-    rng = np.random.default_rng(check_seed(random_seed))
+    return posterior, kernel
+
+
+def _widths(posterior, kernel, numbers, rng, *, of, prob, kind):
+    """Return the widths (R,) of the intervals of R simulated sets of items and attempts."""
+    n_items, n_attempts, replications = numbers
     votes = posterior.counts_votes([kernel])
-    default_items = [posterior.n_right.shape[1] * factor for factor in (1, 2, 4)]
-    rows = []
-    for n_attempts in _numbers("attempts", attempts, _default_attempts(posterior, kernel)):
-        for n_items in _numbers("items", items, default_items):
-            truth = posterior.mixtures(replications, rng, votes=votes)
-            simulated = _simulate(posterior, truth, n_items, n_attempts, rng)
-            simulated[0].check_reach(kernel)
-            rates = _draw_rates(simulated, of, rng, votes=votes)
-            bounds, _ = posterior.empirical(kernel, kernel(rates)).interval_with_error(prob, kind)
-            widths = np.diff(bounds)
-            row = {"measure": kernel.__name__, "items": n_items, "attempts": n_attempts}
-            row |= {"answers": n_items * n_attempts, "width": float(np.mean(widths))}
-            rows.append(row | {"width_se": float(np.std(widths, ddof=1) / replications**0.5)})
-    table = pd.DataFrame(rows)
-    if doubts := posterior.caveats(of):
-        table.attrs["caution"] = " ".join(doubts)
-    return table
+    truth = posterior.mixtures(replications, rng, votes=votes)
+    simulated = _simulate(posterior, truth, n_items, n_attempts, rng)
+    simulated[0].check_reach(kernel)
+    rates = _draw_rates(simulated, of, rng, votes=votes)
+    bounds, _ = posterior.empirical(kernel, kernel(rates)).interval_with_error(prob, kind)
+    return np.diff(bounds)[..., 0]
 
 
 def _default_attempts(posterior, kernel):

@@ -1,8 +1,10 @@
 r"""
 How many items make the interval of a mean score narrow enough, or show a difference.
 
-The distribution of the scores is that of a pilot: it is drawn by the Bayesian bootstrap, test sets
-are drawn from it, and each gets the interval of the default model by its moments.
+The distribution of the scores is drawn from the posterior of a pilot. Test sets are drawn from
+this distribution, and each gets the interval of the default model by its moments. Two systems have
+the joint posterior of `bayescm.posteriors.item_scores`, in which pseudo-items represent the
+disagreement that was not seen.
 
 Of items in clusters whole clusters are drawn, the J of a set from those of the pilot. With
 :math:`S_c` the sum of the scores of the :math:`m_c` items of cluster c, the mean
@@ -27,6 +29,7 @@ from scipy.special import ndtri, stdtrit
 
 from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
 from bayescm.evidence.item_scores import as_item_scores
+from bayescm.inference.bayesian_bootstrap import draw_disagreement
 from bayescm.planning.proportions import (
     check_share,
     check_size,
@@ -34,8 +37,16 @@ from bayescm.planning.proportions import (
     size_error,
     size_for_width,
 )
-from bayescm.posteriors.item_scores import by_moments, dirichlet_mean
-from bayescm.validate import check_number, check_prob, check_seed, check_whole, fail, suggest
+from bayescm.posteriors.item_scores import by_moments, item_scores
+from bayescm.validate import (
+    check_kind,
+    check_number,
+    check_prob,
+    check_seed,
+    check_whole,
+    fail,
+    suggest,
+)
 
 _PSEUDO_ITEMS = 0.5  # at each end of the range, as `models.item_scores` has them by default
 _FEWEST_ITEMS = 10  # of a pilot
@@ -49,6 +60,7 @@ def plan_item_scores(
     assurance: float = 0.9,
     reference: Any = None,
     prob: float = 0.95,
+    kind: str = "eti",
     replications: int = 400,
     random_seed: int = 0,
 ) -> pd.DataFrame:
@@ -72,7 +84,9 @@ def plan_item_scores(
     reference : label, optional
         Of three systems or more the one that each other is compared with; by default all pairs.
     prob : float in (0, 1), default 0.95
-        Mass of the interval, which is equal-tailed.
+        Mass of the interval.
+    kind : {"eti", "hdi"}, default "eti"
+        Equal-tailed, or of highest density.
     replications : int >= 100, default 400
         Sets of items simulated at each number.
     random_seed : int, default 0
@@ -100,10 +114,15 @@ def plan_item_scores(
         todo = "pass width=0.05, or difference=0.02"
         raise fail("one goal", [width, difference], "width or difference", todo)
     check_share("assurance", assurance)
-    check_prob(prob), check_seed(random_seed)
+    check_prob(prob), check_kind(kind), check_seed(random_seed)
     check_whole("replications", replications, 100, "sets of items", 400)
-    asked = {"width": width, "difference": difference, "assurance": assurance, "prob": prob}
-    asked |= {"replications": replications, "random_seed": random_seed}
+    asked: dict[str, Any] = {
+        "width": width,
+        "difference": difference,
+        "assurance": assurance,
+        "prob": prob,
+    }
+    asked |= {"kind": kind, "replications": replications, "random_seed": random_seed}
     systems = as_item_scores(pilot)["item_score"]
     names = systems["classifier"].values.tolist() if "classifier" in systems.dims else []
     if len(names) > 2:
@@ -111,7 +130,8 @@ def plan_item_scores(
     if reference is not None:
         todo = "leave it out"
         raise fail("a reference is of three systems or more", reference, "none", todo)
-    score, ends, cluster = _pilot(pilot, difference is not None)
+    posterior, cluster = _pilot(pilot, difference is not None)
+    score = _values(posterior.score)
     units = len(score) if cluster is None else cluster.max() + 1
     if difference is not None:
         check_number("difference", difference, usual=0.02)
@@ -124,7 +144,7 @@ def plan_item_scores(
         if cluster is not None:
             totals = np.bincount(cluster, score), np.bincount(cluster)
             return _of_clusters(*totals, n, prob, replications, random_seed, difference)
-        return _intervals(score, ends, n, prob, replications, random_seed, difference)
+        return _intervals(posterior, n, prob, kind, replications, random_seed, difference)
 
     if width is not None:
 
@@ -180,7 +200,7 @@ def _error_of_power(n, reached, prob, replications):
 
 
 def _pilot(pilot, paired):
-    """Return scores, or differences of two systems, their ends, and the clusters of the items."""
+    """Return the posterior of the scores, and the clusters of the items or None."""
     pilot = as_item_scores(pilot)
     score = np.atleast_2d(pilot["item_score"].values)
     if dims := slice_dims(pilot):
@@ -194,51 +214,60 @@ def _pilot(pilot, paired):
     if paired and len(score) != 2:
         todo = "pass the scores of two systems, or a width"
         raise fail("a difference is of two systems", len(score), "two", todo)
-    ends = np.array([])
-    if "lowest" in pilot.coords:
-        ends = np.array([pilot["lowest"].item(), pilot["highest"].item()])
-    values = score[0] if len(score) == 1 else score[0] - score[1]
-    has_value, cluster = ~np.isnan(values), clusters_of(pilot)
-    values = values[has_value]
+    has_value = ~np.isnan(score).any(axis=0)
+    pilot, values = pilot.isel(item=has_value), _values(score[:, has_value])
+    cluster = clusters_of(pilot)
     if cluster is not None:
-        _, cluster = np.unique(cluster[has_value], return_inverse=True)
+        _, cluster = np.unique(cluster, return_inverse=True)
         if (clusters := cluster.max(initial=-1) + 1) < _FEWEST_ITEMS:
             allowed = f"{_FEWEST_ITEMS} clusters or more"
             what = "a small pilot for a width or a difference by clusters (group)"
             raise fail(what, clusters, allowed, "score items of more clusters")
-    if len(score) == 2 and values.size:
-        ends = np.array([-1.0, 1.0]) * np.abs(values).max()
     if len(values) < _FEWEST_ITEMS:
         raise fail("a small pilot", len(values), f"{_FEWEST_ITEMS} items or more", "score more")
     if not np.ptp(values):
         raise fail("all items of the pilot have the same score", values[0], "several", "score more")
-    return values, ends, cluster
+    return item_scores(pilot, concentration=_PSEUDO_ITEMS), cluster
 
 
-def _intervals(score, ends, n, prob, replications, seed, truth):
+def _values(score):
+    """Return the scores of one system, or the differences of two."""
+    return score[0] if len(score) == 1 else score[0] - score[1]
+
+
+def _intervals(posterior, n, prob, kind, replications, seed, truth):
     """
-    Return the equal-tailed intervals (R, 2) of simulated sets of n items.
+    Return the intervals (R, 2) of simulated sets of n items.
 
     They are moved by what makes the mean of the population of each the ``truth``, if that is not
     None.
     """
     rng = np.random.default_rng(seed)
-    population = np.concatenate([score, ends])
-    weight = np.concatenate([np.ones(len(score)), np.full(len(ends), _PSEUDO_ITEMS)])
+    score, concentration = posterior.score, posterior.concentration
+    systems, items = score.shape
+    ends = posterior.ends if posterior.bounded else np.array([])
+    seen = np.concatenate([score, np.broadcast_to(ends, (systems, len(ends)))], axis=1)
+    disagreement = np.zeros((replications, systems, 0))
+    if systems == 2:
+        pseudo = draw_disagreement(2, np.ones(items), concentration, replications, rng)
+        disagreement = pseudo.scores(score, *posterior.ends)
+    pseudo_items = len(ends) + disagreement.shape[2]
+    weight = np.concatenate([np.ones(items), np.full(pseudo_items, concentration)])
     shares = rng.dirichlet(weight, replications)
-    pseudo = np.concatenate([np.zeros(len(score)), np.full(len(ends), _PSEUDO_ITEMS)])
-    low, high = population.min(), population.max()
-    moments = [
-        [low, high, *dirichlet_mean(population, counts + pseudo)]
-        for counts in rng.multinomial(n, shares)
-    ]
-    means = np.array(moments).T
-    varied = means[3] > 0
-    intervals = np.repeat(means[2][:, None], 2, axis=1)
-    distribution = by_moments(means[:, varied]) if varied.any() else None
+    counts = rng.multinomial(n, shares)
+    means, moments = np.empty(replications), np.empty((6, replications))
+    for index in range(replications):
+        population = np.concatenate([seen, disagreement[index]], axis=1)
+        value = population[0] - population[1] if systems == 2 else population[0]
+        means[index] = shares[index] @ value
+        drawn = counts[index] > 0
+        moments[:, index] = posterior.moments(population[:, drawn], counts[index][drawn])
+    varied = moments[3] > 0
+    intervals = np.repeat(moments[2][:, None], 2, axis=1)
+    distribution = by_moments(moments[:, varied]) if varied.any() else None
     if distribution is not None:
-        intervals[varied] = distribution.eti(prob)
-    return intervals if truth is None else intervals + (truth - shares @ population)[:, None]
+        intervals[varied] = getattr(distribution, kind)(prob)
+    return intervals if truth is None else intervals + (truth - means)[:, None]
 
 
 def _of_clusters(sums, sizes, n, prob, replications, seed, truth):

@@ -22,6 +22,8 @@ from scipy import special
 
 from bayescm.distributions.log_densities import log_beta_binomial, log_binomial
 from bayescm.evidence import align, from_matrix
+from bayescm.evidence.counts import COUNTS
+from bayescm.evidence.types import type_of
 from bayescm.measures.catalogue import names, resolve
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.validate import check_kind, check_prob, check_seed, check_whole, fail
@@ -38,11 +40,11 @@ def plan(
     width: float,
     assurance: float = 0.9,
     expect: float | None = None,
-    pilot: xr.DataArray | None = None,
+    pilot: xr.DataArray | xr.Dataset | None = None,
     prevalence: float | None = None,
     prob: float = 0.95,
     kind: str = "hdi",
-    replications: int = 1000,
+    replications: int | None = None,
     random_seed: int = 0,
 ) -> pd.DataFrame:
     """
@@ -58,18 +60,21 @@ def plan(
         Probability of reaching it, over future test sets.
     expect : float in (0, 1), optional
         The plausible value of the measure, for measures that are one proportion.
-    pilot : DataArray, dims (actual, predicted), optional
-        Instead of `expect`, for any measure: the counts of a pilot, or a concentration as returned
-        by `bayescm.priors.elicit`. The unknown truth is drawn from that posterior; the future
-        test set is evaluated on its own, with the default prior.
+    pilot : DataArray or Dataset, optional
+        Instead of `expect`, for any measure: the counts of a pilot, a concentration as returned by
+        `bayescm.priors.elicit`, or any other evidence, such as outcomes, scores, attempts or
+        ratings. The unknown truth is drawn from its posterior; the future test set is evaluated on
+        its own, with the default prior. If the pilot has several systems, the interval is that of
+        their difference, for more than two of every difference.
     prevalence : float in (0, 1), optional
         Proportion of positives among the examples (patients) to be enrolled, for a measure of the
         positives (recall) or of the negatives (specificity). ``n`` then counts examples, of which
         a random number is positive.
     prob, kind : float, str
         Mass and kind of the interval.
-    replications : int >= 20, default 1000
-        Simulated test sets for a measure that is not one proportion.
+    replications : int >= 20, optional
+        Simulated test sets for a measure that is not one proportion. Default: 1000 for counts, 100
+        for other evidence, and 20 for attempts and ratings, whose intervals take a second each.
     random_seed : int, default 0
         Seed of the simulation.
 
@@ -87,11 +92,18 @@ def plan(
     ------
     ValueError
         If neither or both of `expect` and `pilot` are given, where `expect` is given for a
-        measure that is not one proportion, `prevalence` for one that is not of one class, or no
-        size up to ten million is enough.
+        measure that is not one proportion, `prevalence` for one that is not of one class, the pilot
+        has folds, groups or weights, or no size up to ten million is enough.
 
     Notes
     -----
+    For evidence other than counts, the examples or items of the pilot are drawn again in unknown
+    proportions (`bayescm.evidence.resampling`). Outcomes that the pilot lacks do not occur in the
+    simulated test sets. The size follows from the widths at a size less than 10% away, which shrink
+    as 1 / sqrt(n). Mean item scores are planned by `plan_item_scores`, attempts of one system as in
+    `plan_attempts`. The share of labelled examples of a partly labelled pilot stays as it is;
+    `plan_labels` chooses examples to label.
+
     The assurance is not monotone in n, since counts are whole. From the returned n onwards it does
     not fall below the requested one.
 
@@ -111,7 +123,6 @@ def plan(
             "required, both at once by planning.plan_above"
         )
         raise fail("a width is planned of one measure", list(measure), "one", todo)
-    kernel = resolve(measure)
     check_prob(prob), check_kind(kind)
     check_share("width", width)
     check_share("assurance", assurance)
@@ -121,6 +132,23 @@ def plan(
             what = "a plausible value, and a pilot beside it"
         todo = "pass a value, expect=0.85, or the counts of a pilot, pilot=from_cells(...)"
         raise fail(what, ..., "either expect or pilot", todo)
+    if pilot is not None and type_of(pilot) is not COUNTS:
+        from bayescm.planning.resampled_pilots import plan_like
+
+        if prevalence is not None:
+            todo = "leave it out: the test sets have as many positives as the pilot on average"
+            raise fail("a prevalence has no effect with this pilot", prevalence, "counts", todo)
+        return plan_like(
+            pilot,
+            measure,
+            width=width,
+            assurance=assurance,
+            prob=prob,
+            kind=kind,
+            replications=replications,
+            random_seed=random_seed,
+        )
+    kernel = resolve(measure)
     if _is_proportion(kernel, pilot):
         interval_width = partial(_interval_width, _prior(kernel), prob, kind)
         reach = _width_assurance(interval_width, width, _truth(kernel, expect, pilot))
@@ -132,6 +160,7 @@ def plan(
     else:
         if prevalence is not None:
             _check_one_class(kernel, prevalence)
+        replications = 1000 if replications is None else replications
         check_whole("replications", replications, 20, "test sets", 1000)
         simulate = _simulator(kernel, pilot, prob, kind, replications, random_seed)
         n = size_for_width(simulate, width, assurance, start=100, tolerance=0.005)

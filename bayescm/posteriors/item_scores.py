@@ -562,8 +562,18 @@ class ItemScores(SlicedItems):
         return Empirical(values.reshape(size, -1)[:, index], how=self.how)
 
     def moments(self, score: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return the same as `_moments_of` of the mean of one system alone."""
-        return self._moments_of(score[None], self.ends, weight, 0)
+        """
+        Return the ends of the support and the moments of the mean of other items on this scale.
+
+        Parameters
+        ----------
+        score : ndarray, shape (n,) or (2, n)
+            The scores of one system, or of two systems, whose difference is returned.
+        weight : ndarray, shape (n,)
+            How often each item is counted.
+        """
+        score = np.atleast_2d(score)
+        return self._moments_of(score, self.ends, weight, *range(len(score)))
 
     def _slice(self, at):
         """Return the number of the slice of a member."""

@@ -78,3 +78,29 @@ def test_three_systems_are_planned_pair_by_pair_with_an_error():
     two = pilot.sel(classifier=["a", "b"])
     numbers = [plan_item_scores(two, **asked, random_seed=seed)["n"][0] for seed in range(12)]
     assert np.std(numbers, ddof=1) == pytest.approx(alone.error, rel=0.6)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:.* differ in .* items:UserWarning")
+@pytest.mark.parametrize("kind", ["hdi", "eti"])
+def test_pairs_have_the_intervals_of_compare_also_with_few_items(kind):
+    rng = np.random.default_rng(4)
+    one = rng.beta(4, 2, 30)
+    two = np.clip(one + rng.normal(0, 0.1, 30) * (rng.random(30) < 0.4), 0, 1)
+    pilot = bcm.from_item_scores({"one": one, "two": two}, range=(0, 1))
+    asked = {"width": 0.05, "assurance": 0.5, "kind": kind}
+    (plan,) = plan_item_scores(pilot, **asked, replications=1000).itertuples()
+    assert plan.n < 40
+    # The posterior of the pilot, written down once more: items, ends, and two pseudo-items.
+    widths, largest = [], np.abs(one - two).max()
+    for _ in range(300):
+        center, side = rng.integers(30, size=2), rng.choice([-0.5, 0.5], 2) * largest
+        middle = np.clip(one[center], largest / 2, 1 - largest / 2)
+        middle_of_two = np.clip(two[center], largest / 2, 1 - largest / 2)
+        scores = np.array([[*one, 0, 1, *(middle + side)], [*two, 0, 1, *(middle_of_two - side)]])
+        share = np.concatenate([rng.exponential(size=30), rng.gamma(0.5, size=4)])
+        chosen = rng.choice(34, int(plan.n), p=share / share.sum())
+        drawn = bcm.from_item_scores(dict(zip("ab", scores[:, chosen], strict=True)), range=(0, 1))
+        table = bcm.compare(drawn, "mean", kind=kind)
+        widths.append(float(table["upper"][0] - table["lower"][0]))
+    assert np.median(widths) == pytest.approx(0.05, rel=0.04)

@@ -1,0 +1,148 @@
+"""
+Widths of intervals of test sets like a pilot, whatever its type of evidence.
+
+The examples or items of the pilot are drawn again in unknown proportions
+(`bayescm.evidence.resampling`), and each test set gets the interval of its default model. If the
+pilot has several systems, the widths are those of the differences between them.
+"""
+
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayescm.evidence.attempts import ATTEMPTS
+from bayescm.evidence.item_scores import ITEM_SCORES
+from bayescm.evidence.raters import RATINGS
+from bayescm.evidence.types import type_of
+from bayescm.measures.labelled import of_variable
+from bayescm.planning import attempts
+from bayescm.planning.item_scores import plan_item_scores
+from bayescm.planning.proportions import plan_table, size_error, size_for_width
+from bayescm.validate import check_seed, check_whole, fail
+
+# Test sets simulated at each size, for intervals of some 50 ms, and for those of a second or more.
+_SETS = 100
+_SLOW_SETS = {ATTEMPTS.name: 20, RATINGS.name: 20}
+_FEWEST = 10  # examples or items of a pilot
+# A size is near enough to scale its widths by 1 / sqrt(n).
+_NEAR = 0.1
+
+
+def plan_like(
+    pilot: Any,
+    measure: str | Callable,
+    *,
+    width: float,
+    assurance: float,
+    prob: float,
+    kind: str,
+    replications: int | None,
+    random_seed: int,
+) -> pd.DataFrame:
+    """
+    Return the size of a test set like a pilot, as `bayescm.plan` does.
+
+    The parameters are those of `bayescm.plan`.
+    """
+    entry = type_of(pilot)
+    if entry.resample is None:
+        what = f"nobody chooses the number of {entry.unit}"
+        raise fail(what, entry.name, "evidence of examples or items", "pass other evidence")
+    pilot = entry.canonical(pilot)
+    sets = _SLOW_SETS.get(entry.name, _SETS) if replications is None else replications
+    check_whole("replications", sets, 20, "test sets", _SETS)
+    asked: dict[str, Any] = {"prob": prob, "kind": kind, "random_seed": random_seed}
+    if entry is ITEM_SCORES and _is_mean(measure):
+        asked["replications"] = max(sets, 100)
+        return plan_item_scores(pilot, width=width, assurance=assurance, **asked)
+    number, unit = entry.size(pilot), entry.unit
+    if number < _FEWEST:
+        raise fail("a small pilot", number, f"{_FEWEST} {unit} or more", "collect more")
+    by_items = entry is ATTEMPTS and not _names(pilot)
+    if not by_items:
+        entry.resample(pilot, _FEWEST, np.random.default_rng(0))  # raises an error for parts
+    present = _differences if _names(pilot) else _of_one
+    name, widths = present(pilot, measure, prob=prob, kind=kind)
+    if by_items:
+        n_attempts, simulate = attempts.simulated_widths(pilot, measure, replications=sets, **asked)
+        unit = f"items, with {n_attempts} attempts at each"
+    else:
+        simulate = _simulator(pilot, measure, sets, **asked)
+        if "unlabelled" in pilot.coords:
+            labelled = 1 - float(pilot["unlabelled"].sum()) / number
+            unit = f"examples, {100 * labelled:.3g}% of them labelled"
+    simulate = cache(simulate)
+    start = int(np.clip(number * (widths.max() / width) ** 2, _FEWEST, 100 * number))
+    n = size_for_width(simulate, width, assurance, start=start, tolerance=_NEAR, least=_FEWEST)
+    widths = simulate(n)
+    quantile = np.quantile(widths, assurance, method="higher")
+    size = max(_FEWEST, int(np.ceil(n * (quantile / width) ** 2)))
+    reached = float(np.mean(widths <= quantile))
+    goal = f"{prob:.4g} {kind} at most {width:.4g} wide"
+    if len(_names(pilot)) > 2:
+        goal = f"{prob:.4g} {kind} of every difference at most {width:.4g} wide"
+    how = f"{sets} simulated test sets"
+    return plan_table(name, goal, reached, size, unit, size_error(size, widths, assurance), how)
+
+
+def _is_mean(measure):
+    """Return whether a measure of item scores is their mean."""
+    (kernel,) = of_variable(measure, ITEM_SCORES.measured_variable or "")
+    return getattr(kernel.form, "kind", None) == "mean"
+
+
+def _names(pilot):
+    """Return the names of the systems of a pilot, of which there may be several."""
+    return pilot["classifier"].values.tolist() if "classifier" in pilot.dims else []
+
+
+def _simulator(pilot, measure, sets, *, prob, kind, random_seed):
+    """Return the function from n to the widths (R,), the largest one if there are several."""
+    resample: Any = type_of(pilot).resample
+    present = _differences if _names(pilot) else _of_one
+
+    def simulate(n: int) -> np.ndarray:
+        rng = np.random.default_rng(check_seed(random_seed))
+        widths = np.full(sets, np.nan)
+        for index in range(sets):
+            drawn = resample(pilot, n, rng)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of small test sets
+                try:
+                    widths[index] = present(drawn, measure, prob=prob, kind=kind)[1].max()
+                except ValueError:
+                    continue  # the measure has no value, such as a recall without positives
+        if np.isnan(widths).all():
+            todo = "pass a larger pilot"
+            raise fail(f"no test set of {n} like the pilot has a value of", measure, "", todo)
+        # A test set without a value is not narrow enough.
+        return np.where(np.isnan(widths), 2 * np.nanmax(widths), widths)
+
+    return simulate
+
+
+def _of_one(evidence, measure, *, prob, kind):
+    """Return the name of a measure and the width of its interval."""
+    from bayescm.answers.interval import interval
+
+    bounds = interval(evidence, measure, prob=prob, kind=kind)
+    if "class" in bounds.dims:
+        todo = f"pass e.g. {bounds.name}_macro"
+        raise fail(f"{bounds.name} has a value for each class", ..., "one number", todo)
+    return bounds.name, np.ravel(bounds.sel(bound="upper") - bounds.sel(bound="lower"))
+
+
+def _differences(evidence, measure, *, prob, kind):
+    """Return the name of a difference and the widths of its intervals, one for each pair."""
+    from bayescm.answers.compare import compare
+
+    table = compare(evidence, measure, prob=prob, kind=kind)
+    name = table["measure"].iloc[0]
+    if "class" in table:
+        todo = f"pass e.g. {name}_macro"
+        raise fail(f"{name} has a value for each class", ..., "one number", todo)
+    return f"difference of {name}", (table["upper"] - table["lower"]).to_numpy(float)
