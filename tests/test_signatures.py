@@ -46,6 +46,7 @@ OTHER_DEFAULTS = {
     ("plots.plot_curve_numbers", "kind"): "areas beside equal-tailed bands of their curves",
     ("curves.risk_coverage", "assurance"): "the probability that a promise is kept",
     ("plots.plot_risk_coverage", "assurance"): "the probability that a promise is kept",
+    ("planning.plan_item_scores", "kind"): "equal tails, which a difference of 0 is outside of",
     ("online.forecast_table", "kind"): "of the forecasts: probabilities or scores",
     ("online.to_log", "level"): "of a message of `logging`",
 }
