@@ -114,12 +114,13 @@ def fold_t(
     values = filled.values
     if undefined == "nan":
         values = np.where(np.isnan(values).any(-1, keepdims=True), np.nan, values)
+    # The coord undefined_folds counts the folds that are left out, without a warning.
     if method == "plain":
-        bounds = plain_t(values, prob=prob)
+        bounds = _corrected(values, prob, rho=0.0)
     elif method == "corrected":
-        bounds = corrected_t(values, prob=prob, rho=rho)
+        bounds = _corrected(values, prob, rho)
     elif method == "resampled":
-        bounds = resampled_t(values, prob=prob, test_share=overlap(counts))
+        bounds = _resampled(values, prob, overlap(counts))
     else:
         halves = values.reshape(*values.shape[:-1], -1, 2)
         bounds = (five_by_two_t if method == "5x2" else blocked_t)(halves, prob=prob)
@@ -155,7 +156,7 @@ def plain_t(values: ArrayLike, *, prob: float = 0.95) -> np.ndarray:
     Parameters
     ----------
     values : array_like, shape (..., K)
-        The measure of every fold; NaN folds are left out.
+        The measure of every fold. NaN folds are left out, with a warning.
     prob : float, default 0.95
         Confidence level.
 
@@ -168,7 +169,7 @@ def plain_t(values: ArrayLike, *, prob: float = 0.95) -> np.ndarray:
     >>> plain_t([0.7, 0.6, 0.8]).round(4)
     array([0.4516, 0.9484])
     """
-    return corrected_t(values, prob=prob, rho=0.0)
+    return _corrected(_with_warning(values), prob, rho=0.0)
 
 
 def corrected_t(values: ArrayLike, *, prob: float = 0.95, rho: float = 0.7) -> np.ndarray:
@@ -178,7 +179,7 @@ def corrected_t(values: ArrayLike, *, prob: float = 0.95, rho: float = 0.7) -> n
     Parameters
     ----------
     values : array_like, shape (..., K)
-        The measure of every fold; NaN folds are left out.
+        The measure of every fold. NaN folds are left out, with a warning.
     prob : float, default 0.95
         Confidence level.
     rho : float, default 0.7
@@ -189,7 +190,10 @@ def corrected_t(values: ArrayLike, *, prob: float = 0.95, rho: float = 0.7) -> n
     ndarray, shape (..., 2)
         The plain interval stretched by ``1 / sqrt(1 - rho)``.
     """
-    values = np.asarray(values, float)
+    return _corrected(_with_warning(values), prob, rho)
+
+
+def _corrected(values, prob, rho):
     n, mean, variance = _moments(values)
     return _t_interval(mean, np.sqrt(variance / n / (1 - rho)), n - 1, prob)
 
@@ -203,7 +207,7 @@ def resampled_t(
     Parameters
     ----------
     values : array_like, shape (..., M)
-        The measure of every test set of all repeats; NaN ones are left out.
+        The measure of every test set of all repeats. NaN ones are left out, with a warning.
     prob : float, default 0.95
         Confidence level.
     test_share : float, optional
@@ -220,8 +224,11 @@ def resampled_t(
     >>> resampled_t([0.7, 0.6, 0.8]).round(4)
     array([0.3072, 1.0928])
     """
-    values = np.asarray(values, float)
-    share = 1 / values.shape[-1] if test_share is None else test_share
+    values = _with_warning(values)
+    return _resampled(values, prob, 1 / values.shape[-1] if test_share is None else test_share)
+
+
+def _resampled(values, prob, share):
     n, mean, variance = _moments(values)
     return _t_interval(mean, np.sqrt((1 / n + share / (1 - share)) * variance), n - 1, prob)
 
@@ -267,6 +274,19 @@ def blocked_t(values: ArrayLike, *, prob: float = 0.95) -> np.ndarray:
     """
     values = np.asarray(values, float)
     return _t_interval(values.mean(axis=(-2, -1)), values.std(axis=(-2, -1)), 5, prob)
+
+
+def _with_warning(values):
+    """Return the values of the folds (..., M) as an array; warn if some are NaN."""
+    values = np.asarray(values, float)
+    undefined = np.isnan(values).reshape(-1, values.shape[-1]).any(axis=0).sum()
+    if undefined:
+        warnings.warn(
+            f"The measure is NaN in {undefined} of {values.shape[-1]} folds. These folds are left "
+            "out, and with each of them a degree of freedom.",
+            stacklevel=3,
+        )
+    return values
 
 
 def _moments(values):

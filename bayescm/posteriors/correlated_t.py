@@ -111,13 +111,19 @@ class CorrelatedT(CountsPosterior):
         if np.isfinite(minuend - subtrahend).sum() < 2:  # 0/0 of a member in all folds but one
             return None
         _warn_of_certainty(np.stack([minuend, subtrahend]), tables)
-        return mean_difference(minuend - subtrahend, self.rho)
+        differences = minuend - subtrahend
+        _warn_of_undefined(measure, np.isnan(differences))
+        return mean_difference(differences[~np.isnan(differences)], self.rho)
 
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Return draws (size, ..., [C]) of the members' means, joint along the dim compared."""
-        return [self._draw_means(measure(self._rows), size, rng) for measure in measures]
+        values = [measure(self._rows) for measure in measures]
+        for measure, of_folds in zip(measures, values, strict=True):
+            axes = (self.batch.ndim - 1, *range(self.batch.ndim + 1, of_folds.ndim))
+            _warn_of_undefined(measure, np.isnan(of_folds).any(axis=axes))
+        return [self._draw_means(of_folds, size, rng) for of_folds in values]
 
     def _draw_means(self, values, size, rng):
         lead = self.batch.ndim - 1
@@ -140,6 +146,17 @@ def _warn_of_certainty(values, tables):
             "Two members differ by the same number in every fold, or in none, which the correlated "
             't takes for certainty. Pass model="paired_folds", or more folds.',
             stacklevel=2,
+        )
+
+
+def _warn_of_undefined(measure, undefined):
+    """Warn if a measure is 0/0 for a member in some folds (..., n), which are left out."""
+    number = undefined.reshape(-1, undefined.shape[-1]).any(axis=0).sum()
+    if 0 < number <= undefined.shape[-1] - 2:  # without two folds the result is NaN
+        warnings.warn(
+            f"{measure.__name__} is 0/0 in {number} of {undefined.shape[-1]} folds. These folds "
+            "are left out for all compared members.",
+            stacklevel=3,
         )
 
 
@@ -170,12 +187,20 @@ def mean_difference(differences: ArrayLike, rho: float) -> StudentT:
     ----------
     differences : array_like, shape (n,)
         Difference of every fold (of every repeat), two or more.
+        NaN folds are left out, with a warning.
     rho : float
         Correlation between folds through their common training data, in [0, 1): the test share.
         Where training is not all the rest, test over test and training examples.
     """
     values = np.ravel(np.asarray(differences, float))
-    values = values[~np.isnan(values)]
+    undefined = np.isnan(values)
+    if undefined.any():
+        warnings.warn(
+            f"The difference is NaN in {undefined.sum()} of {len(values)} folds. These folds are "
+            "left out.",
+            stacklevel=2,
+        )
+    values = values[~undefined]
     if len(values) < 2:
         raise fail("too few folds", len(values), "two or more", "use more folds")
     if not 0 <= rho < 1:

@@ -143,8 +143,40 @@ def test_undefined_folds_are_counted():
 
 
 def test_one_defined_fold_gives_no_interval():
-    assert np.isnan(plain_t([0.5, np.nan, np.nan])).all()
-    assert np.isnan(corrected_t([np.nan, np.nan])).all()
+    with pytest.warns(UserWarning, match="NaN in 2 of 3 folds"):
+        assert np.isnan(plain_t([0.5, np.nan, np.nan])).all()
+    with pytest.warns(UserWarning, match="NaN in 2 of 2 folds"):
+        assert np.isnan(corrected_t([np.nan, np.nan])).all()
+
+
+@pytest.mark.parametrize("function", [plain_t, corrected_t, resampled_t])
+def test_folds_that_are_left_out_are_reported(function):
+    values = [[0.7, np.nan, 0.8, 0.6], [0.7, 0.9, 0.8, np.nan], [0.5, 0.6, 0.8, 0.7]]
+    keywords = {"test_share": 0.25} if function is resampled_t else {}
+    with pytest.warns(UserWarning, match="NaN in 2 of 4 folds. These folds are left out"):
+        found = function(values, **keywords)
+    np.testing.assert_allclose(found[0], function([0.7, 0.8, 0.6], **keywords))
+    np.testing.assert_allclose(found[2], function(values[2], **keywords))  # without a warning
+
+
+def test_a_difference_of_folds_reports_those_that_are_left_out():
+    with pytest.warns(UserWarning, match="NaN in 2 of 5 folds"):
+        found = mean_difference([0.1, np.nan, 0.3, np.nan, 0.2], 0.2)
+    expected = mean_difference([0.1, 0.3, 0.2], 0.2)
+    assert found.freedom == expected.freedom == 2
+    np.testing.assert_allclose(found.eti(0.9), expected.eti(0.9))
+
+
+@pytest.mark.parametrize("ask", [bcm.compare, bcm.ranks])
+def test_comparisons_of_classifiers_report_folds_without_a_value(ask):
+    rng = np.random.default_rng(2)
+    actual, fold = np.tile([0, 1], 60), np.arange(120) // 20
+    first, second = (np.where(rng.random(120) < right, actual, 1 - actual) for right in (0.8, 0.7))
+    second[fold == 3] = 0  # precision is 0/0
+    both = bcm.from_classifiers(actual, {"a": first, "b": second}, positive=1, by={"fold": fold})
+    with pytest.warns(UserWarning, match="precision is 0/0 in 1 of 6 folds"):
+        ask(both, "precision")
+    ask(both, "recall")  # without a warning
 
 
 def test_folds_that_agree_give_a_point_as_printed():
