@@ -89,6 +89,8 @@ def gap(
       With more than two classes, or several classifiers: `models.hierarchical_groups`.
     - Slices of item scores, attempts or several labels, three or more:
       `models.item_score_slices`. Two slices are not pooled.
+    - Groups of examples with scores or probabilities, three or more: partially pooled in the same
+      way. A group that lacks a class is left out, with a caution.
 
     `interval` with ``of="group"`` always uses `models.hierarchical_groups` with ``spread=1``, so
     its groups differ from these. Pass ``model="hierarchical_groups"`` to use it here.
@@ -97,9 +99,9 @@ def gap(
     ----------
     evidence : DataArray, Dataset or DataTree
         Counts with a dim ``group``; a fit of them; outcomes of several classifiers on the same
-        examples (``from_classifiers(..., by={"group": ...})``), whose gaps are drawn jointly; or
-        item scores, attempts or several labels in slices (``by={"topic": ...}``, with
-        ``dim="topic"``). A group may lack a class, or have no examples.
+        examples (``from_classifiers(..., by={"group": ...})``), whose gaps are drawn jointly;
+        scores or probabilities with groups; or item scores, attempts or several labels in slices
+        (``by={"topic": ...}``, with ``dim="topic"``). A group may lack a class, or have no examples.
     measure : str or callable
         A measure, or a gap by the name that it has in fairlearn:
         ``"demographic_parity_difference"``, ``"equalized_odds_difference"`` (the larger one of the

@@ -47,8 +47,9 @@ def worst_slices(
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts with a dim ``group``, or with dims of several attributes; a fit of them; or item
-        scores, attempts or several labels in slices, with ``dim="topic"``.
+        Counts with a dim ``group``, or with dims of several attributes; a fit of them; scores or
+        probabilities with groups; or item scores, attempts or several labels in slices, with
+        ``dim="topic"``.
     measure : str or callable
         One measure.
     threshold : float, optional

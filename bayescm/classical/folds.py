@@ -224,8 +224,8 @@ def resampled_t(
     >>> resampled_t([0.7, 0.6, 0.8]).round(4)
     array([0.3072, 1.0928])
     """
-    values = _with_warning(values)
-    return _resampled(values, prob, 1 / values.shape[-1] if test_share is None else test_share)
+    of_folds = _with_warning(values)
+    return _resampled(of_folds, prob, 1 / of_folds.shape[-1] if test_share is None else test_share)
 
 
 def _resampled(values, prob, share):

@@ -20,9 +20,11 @@ outcomes            classifiers on the same examples                 ``paired_ou
 partly labelled     one sample                                       ``partly_labelled``
                     errors known from elsewhere                      ``transferred_errors``
 scores                                                               ``scores``
+                    each of the groups                               ``score_groups``
 probabilities       two classes                                      ``calibration``
                     more classes                                     ``dirichlet_calibration``
                     groups                                           ``hierarchical_calibration``
+                    each of the groups                               ``score_groups``
                     folds                                            ``fold_forecasts``
 item scores                                                          ``item_scores``
 attempts                                                             ``repeated_items``
@@ -46,9 +48,11 @@ six or more    ``robust_groups`` (two classes);       ``item_score_slices``
 =============  =====================================  ==============================================
 
 Two groups do not show how far groups differ, and the prior of the spread would decide how far they
-are shrunk towards each other. Three to five show it a little: their prior is wide and does not
+are shrunk towards each other. Groups of examples with scores or probabilities are pooled as slices
+are (``score_groups``). Three to five show it a little: their prior is wide and does not
 favour equal groups. Six or more show it well enough for a prior by which most groups are alike and
-a few are not. Coverage is in docs/results/few_groups.csv, few_slices.csv and gaps.csv. A keyword of
+a few are not. Coverage is in docs/results/few_groups.csv, few_slices.csv, score_groups.csv and
+gaps.csv. A keyword of
 a model that pools (``spread``, ``deviation``, ``covariates``) pools two groups as well.
 
 ``label_error=`` names ``mislabelled``, of counts, outcomes and partly labelled evidence. A type
@@ -157,10 +161,23 @@ def model_of_probabilities(
     """Return the default model of probabilities; folds are averaged, which is no model of them."""
     if "fold" in evidence:
         return DefaultModel("fold_forecasts", evidence)
+    if "group" in evidence and members == "group":
+        return DefaultModel("score_groups", evidence)
     if "group" in evidence:
         return DefaultModel("hierarchical_calibration", evidence)
     several = "class" in evidence.dims
     return DefaultModel("dirichlet_calibration" if several else "calibration", evidence)
+
+
+def model_of_scores(
+    evidence: xr.Dataset,
+    keywords: Mapping[str, Any],
+    members: str | None = None,
+    compared: str | None = None,
+) -> DefaultModel:
+    """Return the default model of scores: each of the groups is partially pooled."""
+    of_groups = "group" in evidence and members == "group"
+    return DefaultModel("score_groups" if of_groups else "scores", evidence)
 
 
 def of_items(model: str) -> Callable[..., DefaultModel]:

@@ -18,7 +18,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import abstains, as_counts, is_outcomes, positive
-from bayescm.evidence.default_models import model_of_probabilities
+from bayescm.evidence.default_models import model_of_probabilities, model_of_scores
 from bayescm.evidence.descriptions import describe_probabilities, describe_scores
 from bayescm.evidence.frames import columns_by_name, count_combinations
 from bayescm.evidence.labels import (
@@ -41,7 +41,7 @@ from bayescm.evidence.slices import (
     slices_of,
 )
 from bayescm.evidence.tabulate import check_weights
-from bayescm.evidence.type import EvidenceType, always
+from bayescm.evidence.type import EvidenceType
 from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
 
 # Scores
@@ -991,7 +991,7 @@ SCORES = EvidenceType(
     unit="examples",
     matches=lambda evidence: isinstance(evidence, xr.Dataset) and "score" in evidence,
     canonical=as_scores,
-    default_model=always("scores"),
+    default_model=model_of_scores,
     sentences=describe_scores,
     combine=_combine,
     resample=resample_rows("example"),

@@ -30,12 +30,14 @@ from bayescm.posteriors.base import CountsPosterior, LabelTemplate, Posterior
 from bayescm.posteriors.correlated_t import correlated_t
 from bayescm.posteriors.fold_forecasts import FoldForecasts
 from bayescm.posteriors.grouped_outcomes import grouped_outcomes
+from bayescm.posteriors.score_groups import score_groups
 
 # Posteriors without a PyMC model of the same name.
 WITHOUT_MODEL: dict[str, Callable] = {
     "correlated_t": correlated_t,
     "fold_forecasts": FoldForecasts,
     "grouped_outcomes": grouped_outcomes,
+    "score_groups": score_groups,
 }
 # Models of counts, whose plug-in estimate depends on the counts and on a known prevalence alone.
 _OF_COUNTS = (

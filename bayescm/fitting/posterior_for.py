@@ -120,7 +120,9 @@ def members_of(
     evidence: Any, dim: str, model: str | Callable | None = None, **keywords: Any
 ) -> Posterior:
     """Return the partially pooled posterior of every member of a dim, such as each group."""
-    if not isinstance(evidence, xr.DataTree) and dim not in getattr(evidence, "sizes", ()):
+    # Scores and probabilities have the group of every example in a variable, without a dim.
+    labels = {*getattr(evidence, "sizes", ()), *getattr(evidence, "data_vars", ())}
+    if not isinstance(evidence, xr.DataTree) and dim not in labels:
         todo = "name the column of groups: from_predictions(..., by={'group': site})"
         dims = [*getattr(evidence, "sizes", ())] or "a dim of groups"
         raise fail("no such dim", dim, dims, todo)

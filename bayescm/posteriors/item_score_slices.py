@@ -149,6 +149,11 @@ class ItemScoreSlices(Posterior):
         self.how = f"{apart.how}, slices partially pooled"
 
     @property
+    def dims(self) -> Sequence[str]:
+        """The dims of the slices, the first ones of the template."""
+        return slice_dims(self.evidence)
+
+    @property
     def observed(self) -> xr.DataArray:
         """The numbers that the evidence holds."""
         return self.apart.observed
@@ -208,7 +213,7 @@ class ItemScoreSlices(Posterior):
         """Draw several measures jointly, (size, slices, [K], [L])."""
         self.resolve_estimand(of)
         drawn = self.apart.draw_in_parts(measures, size, rng)
-        slices = int(np.prod([self.evidence.sizes[dim] for dim in slice_dims(self.evidence)]))
+        slices = int(np.prod([self.template.sizes[dim] for dim in self.dims]))
         pooled = []
         for measure, values in zip(measures, drawn, strict=True):
             # An axis of the slices, and one of all systems and labels.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.special import digamma, expit, log_expit, logit, ndtr
+from scipy.special import digamma, expit, log_expit, logit, ndtr, ndtri
 from scipy.stats import binom, false_discovery_control
 
 from bayescm import posteriors
@@ -22,6 +22,7 @@ from bayescm.evidence.attempts import from_attempts
 from bayescm.evidence.default_models import ENOUGH_GROUPS, WIDE_SPREAD
 from bayescm.evidence.item_scores import from_item_scores
 from bayescm.evidence.multilabel import from_multilabel
+from bayescm.evidence.scores import from_probabilities, from_scores
 from bayescm.fitting.posterior_for import members_of
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation import Experiment, Method, Repeated
@@ -493,6 +494,68 @@ SLICES_METHODS = {
     "gap, hdi": partial(gap_of_slices, kind="hdi"),
 }
 
+# The same of groups of examples with scores or probabilities: the area under the curve of normal
+# scores, and the Brier score of forecasts that are off by u, with u ~ Beta(a, 3 - a) such that
+# E(u^2) is the score. With the rates of `rates_with_gap`, the area is 0.5 plus half the rate, and
+# the Brier score 0.4 times the rate.
+
+
+class ScoreGroupsSetting(NamedTuple):
+    """What differs, number of groups, examples of each class in a group, gap, and its spread."""
+
+    what: str
+    groups: int
+    size: int
+    gap: float
+    spread: str
+
+
+SCORE_GROUPS = dict(
+    enumerate(
+        (
+            ScoreGroupsSetting(what, groups, 40, gap, spread)
+            for what in ("auc", "brier")
+            for groups in (2, 4, 12)
+            for gap in (0.0, 0.1, 0.3)
+            for spread in ("even", "one")
+            if spread == "even" or (gap and groups > 2)
+        ),
+        start=1,
+    )
+)
+
+
+def scores_with_gap(
+    rng: np.random.Generator, what: str, groups: int, size: int, gap: float, spread: str
+) -> tuple[xr.Dataset, Mapping[str, float]]:
+    """Return scores or probabilities of groups, and the true gap."""
+    rates = rates_with_gap(rng, groups, gap, spread)
+    group, actual = np.repeat(np.arange(groups), 2 * size), np.tile([0, 1], groups * size)
+    if what == "auc":
+        areas = 0.5 + rates / 2
+        score = rng.standard_normal(len(group)) + actual * np.sqrt(2) * ndtri(areas)[group]
+        evidence = from_scores(actual, score, positive=1, by={"group": group})
+        return evidence, {"range": float(np.ptp(areas))}
+    first = (np.sqrt(1 + 48 * 0.4 * rates) - 1) / 2
+    forecast = np.abs(actual - rng.beta(first, 3 - first, (2 * size, groups)).T.ravel())
+    evidence = from_probabilities(actual, forecast, positive=1, by={"group": group})
+    return evidence, {"range": 0.4 * float(np.ptp(rates))}
+
+
+def gap_of_scores(evidence: xr.Dataset, *, kind: str) -> Mapping[str, Any]:
+    """Return the 95% interval of the gap in the area or in the Brier score."""
+    posterior = members_of(evidence, "group")
+    measure = resolve("brier" if "probabilities" in evidence.coords else "auc")
+    (values,) = posterior.draw([measure], 1000, np.random.default_rng(0))
+    draws = np.ptp(values, axis=1)[:, None]
+    return {"range": interval_up_to(Empirical(draws), 0.95, kind, SCALE_ENDS["range"])[0][0]}
+
+
+SCORE_GROUPS_METHODS = {
+    "gap, eti": partial(gap_of_scores, kind="eti"),
+    "gap, hdi": partial(gap_of_scores, kind="hdi"),
+}
+
 # Many slices, a few of them bad: false discoveries that are expected, and those that there are. The
 # logits of recall are normal between slices; or a twentieth of the slices are bad and the others
 # alike; or they have heavy tails; or all slices are equal and good. A slice is bad if its recall is
@@ -716,6 +779,7 @@ EXPERIMENTS = [
     Experiment("gaps", GAPS, groups_with_gaps, GAP_METHODS),
     Repeated("few_groups", FEW_GROUPS, coverage_of_few),
     Experiment("few_slices", FEW_SLICES, slices_with_gap, SLICES_METHODS),
+    Experiment("score_groups", SCORE_GROUPS, scores_with_gap, SCORE_GROUPS_METHODS),
     Repeated("worst_slices", SLICES, discoveries),
     Repeated("crossed_groups", CELLS, errors_of_cells),
 ]

@@ -102,6 +102,8 @@ GROUPS, SIX = SICK.expand_dims(group=3), SICK.expand_dims(group=6)
 OF_FOLDS = OUTCOMES.assign(counts=OUTCOMES["counts"].expand_dims(fold=5))
 OF_GROUPS = OUTCOMES.assign(counts=OUTCOMES["counts"].expand_dims(group=3))
 IN_FOLDS = EVERY_TYPE["probabilities"].assign(fold=("example", [0, 1, 2] * 2))
+SCORES_OF_GROUPS = EVERY_TYPE["scores"].assign(group=("example", [0, 0, 1, 1, 2, 2]))
+CHANCES_OF_GROUPS = EVERY_TYPE["probabilities"].assign(group=("example", [0, 0, 1, 1, 2, 2]))
 DESIGNS = [
     (FOLDS, None, None, "hierarchical_folds"),
     (FOLDS.expand_dims(classifier=2), None, "classifier", "correlated_t"),
@@ -125,6 +127,10 @@ DESIGNS = [
     (OF_GROUPS.isel(group=[0, 1]), "group", None, "paired_outcomes"),
     (PARTLY, "group", None, "partly_labelled"),
     (IN_FOLDS, None, None, "fold_forecasts"),
+    (SCORES_OF_GROUPS, None, None, "scores"),
+    (SCORES_OF_GROUPS, "group", None, "score_groups"),
+    (CHANCES_OF_GROUPS, None, None, "hierarchical_calibration"),
+    (CHANCES_OF_GROUPS, "group", None, "score_groups"),
 ]
 
 

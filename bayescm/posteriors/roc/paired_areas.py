@@ -71,7 +71,9 @@ def couple(
     root = _symmetric_root(correlation(areas.var(axis=0), matrix, weights, codes))
     # Evenly spread points: the difference of two areas hangs on few of the draws.
     uniform = Halton(areas.shape[1], rng=rng).random(len(areas))
-    return iman_conover(areas, ndtri(uniform) @ root)
+    joint = iman_conover(areas, ndtri(uniform) @ root)
+    # The points are in the same order for other examples, such as those of another group.
+    return rng.permutation(joint)
 
 
 def correlation(
