@@ -101,7 +101,8 @@ def gap(
         Counts with a dim ``group``; a fit of them; outcomes of several classifiers on the same
         examples (``from_classifiers(..., by={"group": ...})``), whose gaps are drawn jointly;
         scores or probabilities with groups; or item scores, attempts or several labels in slices
-        (``by={"topic": ...}``, with ``dim="topic"``). A group may lack a class, or have no examples.
+        (``by={"topic": ...}``, with ``dim="topic"``). A group may lack a class, or have no
+        examples.
     measure : str or callable
         A measure, or a gap by the name that it has in fairlearn:
         ``"demographic_parity_difference"``, ``"equalized_odds_difference"`` (the larger one of the
