@@ -36,6 +36,7 @@ from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
+from bayescm.evidence.slices import slice_labels
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.fitting.sampled import is_sampled, several_fits
@@ -488,6 +489,8 @@ def _index_of_label(evidence, dim, where):
 
 
 def _labels(evidence, dim):
+    if isinstance(evidence, xr.Dataset) and dim in (parts := slice_labels(evidence)):
+        return parts[dim]
     if dim not in evidence.dims:
         hidden = (*CELLS, "outcome", "label", "draw")
         dims = [str(name) for name in evidence.dims if name not in hidden]

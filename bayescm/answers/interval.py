@@ -60,8 +60,9 @@ def interval(
         Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit. Of counts
         that are an array of Dask the answer is one too, computed block by block when asked for.
     measure : str, callable or sequence of these, optional
-        A name, or a function of cells (..., C, C); by default those of `bayescm.summary`. Those of
-        a sequence that have no direct distribution all come from the same draws.
+        A name, or a function of cells (..., C, C); by default those of `bayescm.summary` with one
+        value for all classes. Those of a sequence that have no direct distribution all come from
+        the same draws.
     prob : float in (0, 1), default 0.95
         Mass of the interval.
     kind : {"hdi", "eti"}
@@ -128,7 +129,6 @@ def interval(
     array([0.644 , 0.1356])
     """
     check_prob(prob), check_kind(kind)
-    measure = usual_measures(evidence) if measure is None else measure
     options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
     options |= {"accuracy": accuracy, "model": model, "concentration": concentration}
     options |= {"positive": positive, **keywords}
@@ -159,8 +159,8 @@ def distribution(
     evidence : DataArray, Dataset or DataTree
         Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
     measure : str, callable or sequence of these, optional
-        A name, or a function of cells (..., C, C); by default those of `bayescm.summary`. A
-        sequence has a dim ``measure`` in every answer.
+        A name, or a function of cells (..., C, C); by default those of `bayescm.summary` with one
+        value for all classes. A sequence has a dim ``measure`` in every answer.
     of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `interval`.
 
@@ -185,10 +185,10 @@ def distribution(
     >>> round(float(f1.mean()), 4)
     0.7187
     """
-    measure = usual_measures(evidence) if measure is None else measure
+    wanted = usual_measures(evidence) if measure is None else measure
     pairs = distributions_of(
         evidence,
-        measure,
+        wanted,
         of=of,
         n=n,
         model=model,
@@ -199,7 +199,9 @@ def distribution(
         accuracy=accuracy,
         **keywords,
     )
-    labels = common_template([frame for _, frame in pairs], measure)
+    if measure is None:
+        pairs = _of_the_same_dims(pairs)
+    labels = common_template([frame for _, frame in pairs], wanted)
     return MeasureDistribution(tuple(of_measure for of_measure, _ in pairs), labels)
 
 
@@ -675,8 +677,8 @@ def usual_measures(evidence: Any) -> list[str]:
     """Return the usual measures of evidence of its type, or raise where there are none."""
     measures = type_of(evidence).default_measures(evidence)
     if not measures:
-        what, todo = "no measures are usual here", "use compare(results) or ranks(results)"
-        raise fail(what, type(evidence).__name__, "evidence of a classifier's own measures", todo)
+        name, todo = type_of(evidence).name, "use compare(results) or ranks(results)"
+        raise fail(f"{name} have no measure of a single classifier", ..., "", todo)
     return measures
 
 
@@ -711,6 +713,12 @@ def _measured(available, measures):
         if name not in by_name:
             raise fail("the results are not of this measure", name, by_name, "name no measure")
     return [by_name[name] for name in names]
+
+
+def _of_the_same_dims(pairs):
+    """Leave out measures with a value for each class if others have one for all classes."""
+    whole = [pair for pair in pairs if "class" not in pair[1].dims]
+    return whole or pairs
 
 
 def common_template(templates: Sequence[LabelTemplate], measure: Any) -> LabelTemplate:

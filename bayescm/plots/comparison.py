@@ -182,6 +182,9 @@ def _labels(table, index, sign, display_names):
     return labels
 
 
+_MOST_RANKINGS, _RANKINGS_IN_A_LINE = 24, 3
+
+
 def plot_ranks(
     evidence: Any,
     measure: str | Callable,
@@ -201,6 +204,8 @@ def plot_ranks(
     """
     Draw the probability of every rank for every member.
 
+    Classifiers that are compared within each group, data set or class have a panel for each.
+
     Parameters
     ----------
     evidence, measure, dim
@@ -211,7 +216,7 @@ def plot_ranks(
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
         writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Where to draw, if there is one panel; by default a new figure.
 
     Returns
     -------
@@ -220,7 +225,7 @@ def plot_ranks(
     Raises
     ------
     ValueError
-        If the evidence holds more than one ranking.
+        If there are more than 24 rankings, or several measures.
 
     Examples
     --------
@@ -232,20 +237,43 @@ def plot_ranks(
     """
     asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
     asked |= {"model": model, "concentration": concentration, "positive": positive, **keywords}
-    table = _one_ranking(ranks(evidence, measure, dim=dim, **asked)).sort_values("expected_rank")
-    columns, number = [name for name in table if str(name).startswith("rank_")], len(table)
-    names = [style.wrapped(display_label(name, display_names), 24) for name in table[dim]]
-    width = max(4.5, 0.7 * number + 2.4 + 0.08 * style.longest_line(names))
+    table = ranks(evidence, measure, dim=dim, **asked)
+    if table["measure"].nunique() > 1:
+        todo = "pass one measure, and make a plot of each"
+        raise fail("several measures", list(table["measure"].unique()), "", todo)
+    index = list(table.columns[: table.columns.get_loc(dim)])
+    # The members of all panels have one order, so that each has its row.
+    mean_rank = table.groupby(dim, sort=False)["expected_rank"].mean().sort_values(kind="stable")
+    order = mean_rank.index.tolist()
+    panels = [
+        part.iloc[part[dim].map(order.index).argsort()]
+        for _, part in table.groupby(index, sort=False, dropna=False)
+    ]
+    if len(panels) > _MOST_RANKINGS:
+        todo = "select some of them, or use ranks()"
+        raise fail("too many rankings to read", len(panels), f"at most {_MOST_RANKINGS}", todo)
+    names = [style.wrapped(display_label(name, display_names), 24) for name in order]
+    number, columns = len(order), min(_RANKINGS_IN_A_LINE, len(panels))
+    width = max(
+        4.5 if len(panels) == 1 else 3.5, 0.7 * number + 2.4 + 0.08 * style.longest_line(names)
+    )
     height = max(2.6, max(_inches(names), 0.45) * number + 1.6)
-    with canvas((width, height), ax=ax) as page:
-        axes, probabilities = page.axes, table[columns].to_numpy()
-        image = axes.imshow(probabilities, cmap=style.colormap(), vmin=0, vmax=1, aspect="auto")
-        _write_probabilities(axes, probabilities)
-        axes.set_xticks(np.arange(number), np.arange(1, number + 1))
-        axes.set_yticks(np.arange(number), names)
-        axes.set_xlabel("rank (1 is best)")
-        axes.spines[:].set_visible(False)
-        page.figure.colorbar(image, ax=axes, label="probability").outline.set_visible(False)
+    size = (width * columns, height * -(-len(panels) // columns))
+    with canvas(size, ax=ax, number=len(panels), columns=columns) as page:
+        for axes, part in zip(page.panels, panels, strict=True):
+            probabilities = part[[f"rank_{rank}" for rank in range(1, len(part) + 1)]].to_numpy()
+            image = axes.imshow(probabilities, cmap=style.colormap(), vmin=0, vmax=1, aspect="auto")
+            _write_probabilities(axes, probabilities)
+            axes.set_xticks(np.arange(len(part)), np.arange(1, len(part) + 1))
+            axes.set_yticks(np.arange(len(part)), [names[order.index(name)] for name in part[dim]])
+            axes.set_xlabel("rank (1 is best)")
+            axes.spines[:].set_visible(False)
+            if len(panels) > 1:
+                where = {name: part[name].iloc[0] for name in index if name != "measure"}
+                words = style.index_words(where, display_names)
+                axes.set_title(style.wrapped(", ".join(words)), fontsize=9)
+        bar = page.figure.colorbar(image, ax=page.panels, label="probability")
+        bar.outline.set_visible(False)
         name = display_name(table["measure"].iloc[0], display_names)
         page.heading(f"probability of each rank in {name}")
     return page.figure

@@ -150,8 +150,11 @@ class HierarchicalDifferences(Posterior):
 
     def distributions(self, measures: Sequence[Callable], **keywords: Any) -> list:
         """Raise: the posterior is of how classifiers differ."""
-        name, todo = measures[0].__name__, "use compare(results) or ranks(results)"
-        raise fail("results are of differences between classifiers", name, "", todo)
+        raise _of_differences(measures[0])
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Raise: the posterior is of how classifiers differ."""
+        raise _of_differences(measure)
 
     def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
@@ -230,6 +233,13 @@ class HierarchicalDifferences(Posterior):
         location, spread, excess = (np.stack(values, axis=1) for values in by_variable[:3])
         difference = np.concatenate(by_variable[3], axis=1)
         return {"location": location, "spread": spread, "excess": excess, "difference": difference}
+
+
+def _of_differences(measure):
+    """Return the error of a measure of single classifiers."""
+    todo = "use compare(results) or ranks(results)"
+    name = getattr(measure, "__name__", str(measure))
+    return fail("results are of differences between classifiers", name, "", todo)
 
 
 def _pair(differences, rho, scale, first, second):

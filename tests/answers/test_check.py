@@ -240,3 +240,20 @@ def test_exact_outcomes_turn_at_the_level_itself():
 def test_one_more_example_is_one():
     counts = bcm.from_cells(tp=2, fn=0, fp=1, tn=1)
     assert bcm.check(counts, "recall > 0.5")["needed"].tolist() == ["1 more positive"]
+
+
+def test_scores_are_checked_in_each_fold_and_each_group():
+    rng = np.random.default_rng(5)
+    truth, part = np.arange(60) % 2, np.array(["b", "a", "c"])[np.arange(60) // 20]
+    score = truth * np.array([0.5, 2.0, 9.0])[np.arange(60) // 20] + rng.normal(size=60)
+    for by in ("fold", "group"):
+        evidence = bcm.from_scores(truth, score, by={by: part})
+        table = bcm.check(evidence, "auc > 0.9 @ 0.8", by=by, random_seed=1)
+        assert table[by].tolist() == ["a", "b", "c"]
+        assert table["outcome"].tolist()[1:] == ["failed", "met"]
+        lower = bcm.interval(evidence, "auc", random_seed=1).sel(bound="lower")
+        np.testing.assert_allclose(table["lower"], lower, atol=0.02)
+        one = bcm.check(evidence, f"auc[{by}=c] > 0.9 @ 0.8")
+        assert one["outcome"].tolist() == ["met"]
+        with pytest.raises(ValueError, match=f"no such {by}"):
+            bcm.check(evidence, f"auc[{by}=d] > 0.9")

@@ -143,6 +143,20 @@ def test_classes_have_columns():
     assert table[0] == ["Measure", "a", "b", "c", ""] or table[0] == ["Measure", "", "a", "b", "c"]
 
 
+def test_each_class_and_system_has_a_cell_whatever_measure_comes_first():
+    rng = np.random.default_rng(4)
+    truth = rng.integers(0, 3, 90)
+    answers = {name: np.where(rng.random(90) < 0.7, truth, 0) for name in ("new", "old")}
+    both = bcm.from_classifiers(truth, answers, labels=[0, 1, 2])
+    summary = bcm.summary(both, ["mcc", "recall", "accuracy"])
+    text = bcm.latex_table(summary, comparison=bcm.compare(both, ["mcc", "recall", "accuracy"]))
+    *_, new, old = cells(text)
+    for name, row in (("new", new), ("old", old)):
+        means = [float(re.sub(r"\\textbf\{|\}", "", cell).split()[0]) for cell in row[1:]]
+        expected = summary.loc[summary["classifier"] == name, "mean"]
+        np.testing.assert_allclose(means, expected, atol=0.006)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

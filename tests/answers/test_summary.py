@@ -109,10 +109,34 @@ def test_without_measures_counts_have_the_usual_ones():
     assert bcm.distribution(COUNTS).mean()["measure"].values.tolist() == usual
 
 
+def test_without_measures_an_interval_has_those_with_one_value_for_all_classes():
+    rng = np.random.default_rng(2)
+    truth, judge = rng.integers(0, 3, 60), rng.integers(0, 3, 60)
+    seen = [int(label) if place < 40 else None for place, label in enumerate(truth)]
+    votes = {name: np.where(rng.random(60) < 0.8, truth, judge) for name in "abcd"}
+    for evidence in (
+        bcm.from_partly_labelled(seen, votes["a"], judge),
+        bcm.from_raters(votes),
+        bcm.from_predictions(truth, votes["a"], by={"site": truth % 2}),
+    ):
+        table = bcm.summary(evidence)
+        columns = list(table)
+        assert columns.index("class") < columns.index("point")
+        whole = table[table["class"].isna()]
+        found = bcm.interval(evidence)
+        assert found["measure"].values.tolist() == whole["measure"].unique().tolist()
+        assert bcm.distribution(evidence).mean().shape == found.shape[:-1]
+        np.testing.assert_allclose(found.sel(bound="lower").values.ravel(), whole["lower"])
+    with pytest.raises(ValueError, match="only some of the measures"):
+        bcm.interval(evidence, ["f1", "mcc"])
+
+
 def test_results_have_no_usual_measures_and_are_compared():
     rows = [(d, c, f, 0.7 + 0.1 * f) for d in ("x", "y") for c in "ab" for f in (0, 1)]
     table = pd.DataFrame(rows, columns=["data_set", "classifier", "fold", "accuracy"])
-    with pytest.raises(ValueError, match=r"no measures are usual here.*use compare\(results\)"):
+    with pytest.raises(
+        ValueError, match=r"results have no measure.*compare\(results\)"
+    ):
         bcm.summary(bcm.from_results(table))
 
 

@@ -24,10 +24,36 @@ def test_the_best_comes_first_with_the_tables_numbers():
     np.testing.assert_allclose(shown, table[["rank_1", "rank_2", "rank_3"]])
 
 
-def test_one_ranking_at_a_time():
-    grouped = bcm.from_classifiers(ACTUAL, ANSWERS, by={"group": np.arange(200) % 2})
-    with pytest.raises(ValueError, match="more than one ranking"):
-        bcm.plot_ranks(grouped, "f1", draws=200, random_seed=0)
+def test_each_group_has_a_panel_with_its_ranking_in_the_same_order():
+    grouped = bcm.from_classifiers(ACTUAL, ANSWERS, by={"group": np.arange(200) % 4})
+    figure = bcm.plot_ranks(grouped, "f1", draws=200, random_seed=0)
+    *panels, _ = figure.axes  # the last is the colour bar
+    assert [axes.get_title() for axes in panels] == [f"group {group}" for group in range(4)]
+    table = bcm.ranks(grouped, "f1", draws=200, random_seed=0)
+    order = table.groupby("classifier")["expected_rank"].mean().sort_values().index.tolist()
+    for group, axes in enumerate(panels):
+        assert [tick.get_text() for tick in axes.get_yticklabels()] == order
+        expected = table[table["group"] == group].set_index("classifier").loc[order]
+        shown = axes.images[0].get_array()
+        np.testing.assert_allclose(shown, expected[["rank_1", "rank_2", "rank_3"]])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_data_sets_with_other_classifiers_have_their_own_rows():
+    two = {name: ANSWERS[name] for name in list(ANSWERS)[:2]}
+    sets = {"first": THREE, "second": bcm.from_classifiers(ACTUAL, two)}
+    first, second, _ = bcm.plot_ranks(sets, "f1", draws=200).axes
+    assert len(first.get_yticklabels()) == 3
+    assert {tick.get_text() for tick in second.get_yticklabels()} == {*two}
+    assert np.isfinite(second.images[0].get_array()).all()
+
+
+def test_one_measure_at_a_time_and_not_too_many_panels():
+    with pytest.raises(ValueError, match="several measures"):
+        bcm.plot_ranks(THREE, ["f1", "mcc"], draws=200)
+    many = bcm.from_classifiers(ACTUAL, ANSWERS, by={"week": np.arange(200) % 25})
+    with pytest.raises(ValueError, match="too many rankings to read: 25"):
+        bcm.plot_ranks(many, "accuracy", draws=200)
 
 
 def test_bars_are_sets_of_ranks_and_lines_are_tiers():

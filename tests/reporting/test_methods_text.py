@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import bayescm as bcm
+from bayescm.measures import catalogue, curves, probabilities
 from bayescm.posteriors.base import Posterior
 from bayescm.reporting import methods_text
 from bayescm.reporting.symbols import SYMBOLS
@@ -183,3 +184,9 @@ def test_software_has_a_year_and_accents_are_commands(monkeypatch):
     assert methods_text._bibtex("author", "Sköld, Bühlmann & Renée") == (
         r"Sk{\"o}ld, B{\"u}hlmann \& Ren{\'e}e"
     )
+
+
+def test_every_average_has_words():
+    families = (catalogue.AVERAGES, probabilities._AVERAGES, curves._AVERAGES)
+    averages = {"samples"}.union(*families)
+    assert averages <= {*methods_text._AVERAGES}
