@@ -678,7 +678,7 @@ def usual_measures(evidence: Any) -> list[str]:
     measures = type_of(evidence).default_measures(evidence)
     if not measures:
         name, todo = type_of(evidence).name, "use compare(results) or ranks(results)"
-        raise fail(f"{name} have no measure of a single classifier", ..., "", todo)
+        raise fail(f"only differences of classifiers are known from the {name}", ..., "", todo)
     return measures
 
 

@@ -135,7 +135,7 @@ def test_results_have_no_usual_measures_and_are_compared():
     rows = [(d, c, f, 0.7 + 0.1 * f) for d in ("x", "y") for c in "ab" for f in (0, 1)]
     table = pd.DataFrame(rows, columns=["data_set", "classifier", "fold", "accuracy"])
     with pytest.raises(
-        ValueError, match=r"results have no measure.*compare\(results\)"
+        ValueError, match=r"only differences.* the results.*compare\(results\)"
     ):
         bcm.summary(bcm.from_results(table))
 
