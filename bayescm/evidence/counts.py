@@ -27,7 +27,7 @@ from bayescm.evidence.labels import (
 )
 from bayescm.evidence.table_sides import described, sides_of, warn_of_names
 from bayescm.evidence.tabulate import RESERVED
-from bayescm.evidence.type import EvidenceType
+from bayescm.evidence.type import EvidenceType, name_of
 from bayescm.validate import check_counts, check_row_order, fail, suggest
 
 CELLS = ("actual", "predicted")
@@ -378,7 +378,8 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
         todo = (
             "ask for a measure of curves, interval(scores, 'auc'), or curves.at_threshold(scores)"
         )
-        raise fail("these are scores, not counts", dict(evidence.sizes), "counts", todo, TypeError)
+        what = f"this function does not support {name_of(evidence)}"
+        raise fail(what, ..., "counts", todo, TypeError)
     if not isinstance(evidence, xr.DataArray):
         raise not_counts(evidence)
     _check_dims(evidence)
@@ -395,14 +396,17 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
 
 def not_counts(evidence: Any) -> Exception:
     """Return the error of something that is not counts."""
-    what, got = "not evidence", type(evidence).__name__
+    what = "not evidence"
+    got: Any = type(evidence).__name__
     allowed = "counts as from_cells, from_matrix or from_predictions return them"
     todo = "pass a matrix through from_matrix, and answers through from_predictions"
-    if isinstance(evidence, xr.Dataset):
-        what, got = (
-            "not counts",
-            f"a Dataset of {', '.join(map(str, evidence.data_vars)) or 'no variables'}",
-        )
+    if (name := name_of(evidence)) is not None:
+        got = ...
+        what = f"this function does not support {'a fit' if name == 'fit' else name}"
+        todo = "summary() and compare() take every type of evidence"
+    elif isinstance(evidence, xr.Dataset):
+        what = "not counts"
+        got = f"a Dataset of {', '.join(map(str, evidence.data_vars)) or 'no variables'}"
         todo = "this function takes no others"
     elif isinstance(evidence, Mapping):
         todo = "put counts together first: combine({'a': counts, 'b': counts})"

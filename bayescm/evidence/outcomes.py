@@ -34,7 +34,7 @@ from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
 from bayescm.evidence.labels import as_labels, default_labels, obvious_positive
 from bayescm.evidence.resampling import resample_counts
 from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
-from bayescm.evidence.type import DefaultModel, EvidenceType
+from bayescm.evidence.type import DefaultModel, EvidenceType, name_of
 from bayescm.validate import check_counts, check_row_order, fail, suggest, unmasked
 
 
@@ -231,7 +231,7 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
     """
     allowed = "outcomes as from_classifiers returns them"
     if not is_outcomes(evidence):
-        got = dict(getattr(evidence, "sizes", {})) or type(evidence).__name__
+        got = name_of(evidence) or type(evidence).__name__
         scores = isinstance(evidence, xr.Dataset) and "score" in evidence
         todo = "ask compare(scores, 'auc')" if scores else "use from_classifiers"
         raise fail("not outcomes of classifiers", got, allowed, todo, TypeError)

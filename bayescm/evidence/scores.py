@@ -966,6 +966,23 @@ def _combine(members, dim, names):
     return as_scores(combine_examples(members, dim, names))
 
 
+SCORES = EvidenceType(
+    name="scores",
+    made_by="from_scores",
+    unit="examples",
+    matches=lambda evidence: isinstance(evidence, xr.Dataset) and "score" in evidence,
+    canonical=as_scores,
+    default_model=model_of_scores,
+    sentences=describe_scores,
+    combine=_combine,
+    resample=resample_rows("example"),
+    default_measures=lambda scores: ["auc", "average_precision"],
+    size=_number_of_examples,
+    values=lambda scores: scores["score"],
+    has_cells=False,
+    is_whole=_weights_are_whole,
+)
+
 PROBABILITIES = EvidenceType(
     name="probabilities",
     made_by="from_probabilities",
@@ -981,23 +998,6 @@ PROBABILITIES = EvidenceType(
     default_measures=_measures_of_probabilities,
     size=_number_of_examples,
     values=lambda evidence: evidence["score"],
-    has_cells=False,
-    is_whole=_weights_are_whole,
-)
-
-SCORES = EvidenceType(
-    name="scores",
-    made_by="from_scores",
-    unit="examples",
-    matches=lambda evidence: isinstance(evidence, xr.Dataset) and "score" in evidence,
-    canonical=as_scores,
-    default_model=model_of_scores,
-    sentences=describe_scores,
-    combine=_combine,
-    resample=resample_rows("example"),
-    default_measures=lambda scores: ["auc", "average_precision"],
-    size=_number_of_examples,
-    values=lambda scores: scores["score"],
     has_cells=False,
     is_whole=_weights_are_whole,
 )

@@ -109,6 +109,9 @@ class EvidenceType:
     to_dataset: Callable[[Any], Any] = field(default=lambda evidence: evidence)
     from_dataset: Callable[[Any], Any] = field(default=lambda dataset: dataset)
 
+    def __post_init__(self) -> None:
+        _MADE.insert(0, self)
+
     def describe(self, evidence: Any, written: Callable[[Any], str] = str) -> list[str]:
         """
         Return sentences about the evidence: numbers of units, classes, systems and the design.
@@ -126,6 +129,19 @@ class EvidenceType:
         if self.sentences is not None:
             return self.sentences(evidence, written)
         return [f"{number_of(self.size(evidence), self.unit)}."]
+
+
+# All entries, the last one first: a special case is made after the type that it is a case of.
+_MADE: list[EvidenceType] = []
+
+
+def name_of(evidence: Any) -> str | None:
+    """
+    Return the name of the type of evidence for a message, or None if it has none.
+
+    Files of single types use it. All other code uses `bayescm.evidence.types.type_of`.
+    """
+    return next((entry.name for entry in _MADE if entry.matches(evidence)), None)
 
 
 def number_of(number: float, units: str) -> str:

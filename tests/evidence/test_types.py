@@ -8,6 +8,7 @@ import xarray as xr
 import bayescm as bcm
 from bayescm.evidence import types
 from bayescm.evidence.counts import default_measures
+from bayescm.evidence.outcomes import as_outcomes
 from bayescm.evidence.type import EvidenceType, always
 from bayescm.evidence.types import TYPES, type_of
 from bayescm.posteriors import dirichlet_multinomial
@@ -254,3 +255,14 @@ def test_a_further_type_is_reported(tmp_path):
     assert titles[0] == "What was evaluated"
     assert titles[-2:] == ["How it was computed", "Cautions"]
     assert "Which is better" in titles
+
+
+# Checks of another type.
+UNFIT = {name: bcm.evidence.as_counts for name in EVERY_TYPE}
+UNFIT |= dict.fromkeys(("counts", "partly labelled"), as_outcomes)
+
+
+@pytest.mark.parametrize("name", EVERY_TYPE)
+def test_messages_name_the_type_of_evidence(name):
+    with pytest.raises(TypeError, match=f"(does not support|not outcomes.*:) '?{name}"):
+        UNFIT[name](EVERY_TYPE[name])
