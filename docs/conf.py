@@ -25,6 +25,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "unsupported",
 ]
 html_theme = "furo"
 html_math_renderer = "mathml"

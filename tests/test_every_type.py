@@ -1,7 +1,7 @@
 """Every type of evidence through every public function: each cell is a result that is checked.
 
 A cell is a kind of evidence and a call. `FAILING` lists the cells that should work and do not yet,
-`UNSUPPORTED` those that have no sensible result, with the statistical reason.
+`bayescm.evidence.unsupported` those without a sensible result, with the statistical reason.
 """
 
 import io
@@ -19,6 +19,7 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.evidence.types import TYPES, type_of
+from bayescm.evidence.unsupported import UNSUPPORTED
 
 # Kinds of evidence
 
@@ -535,43 +536,11 @@ LONG_CALLS = {
 
 
 _IN_PARTS = [kind for kind in KINDS if kind.endswith(("in folds", "in groups", "in clusters"))]
-_OF_ONE_CLASSIFIER = [
-    "measure", "interval", "default_interval", "distribution", "prob_above", "summary",
-    "joint_interval", "check", "plot_forest", "plot_posterior", "table", "latex_table",
-    "summary_of_fit",
-]  # fmt: skip
-# A plan of items in clusters is of as many items in each as the pilot has.
-_PLANNED_IN_CLUSTERS = ("attempts in clusters", "item scores in clusters")
-# Cells without a sensible result: calls, kinds, and the statistical reason.
-UNSUPPORTED: list[tuple[list[str], list[str], str]] = [
-    (
-        _OF_ONE_CLASSIFIER,
-        ["results"],
-        "The model of results is about the differences between classifiers. The level of a single "
-        "classifier depends on which data sets were taken, and has no posterior.",
-    ),
-    (
-        ["monitor_add"],
-        ["results"],
-        "Results of data sets are no sample of examples over time.",
-    ),
-    (
-        ["monitor_add"],
-        _IN_PARTS,
-        "A batch is one sample of independent examples or items. With groups in every batch the "
-        "groups, too, would have to be followed over time.",
-    ),
-    (
-        ["plan"],
-        [kind for kind in _IN_PARTS if kind not in _PLANNED_IN_CLUSTERS],
-        "The width depends on the number of groups and on their sizes, which are two questions.",
-    ),
-    (
-        ["plan"],
-        ["results"],
-        "The width depends on the number of data sets, on which nobody can decide.",
-    ),
-]
+# Calls of the same public function; all others are called as the function.
+FUNCTION_OF = {
+    "default_interval": "interval", "table": "summary", "latex_table": "summary",
+    "summary_of_fit": "summary", "monitor_add": "Monitor.add",
+}  # fmt: skip
 
 
 def _kinds_of(*types):
@@ -595,8 +564,18 @@ FAILING: list[tuple[str, str, list[str]]] = [
 ]
 
 
+def _is_unsupported(kind, call):
+    function, design = FUNCTION_OF.get(call, call), kind.rpartition(" in ")[2]
+    return any(
+        function in entry.functions
+        and type_name(kind) in (entry.types or MEASURES)
+        and (not entry.designs or design in entry.designs)
+        for entry in UNSUPPORTED
+    )
+
+
 def _unsupported():
-    return [(kind, call) for calls, kinds, _ in UNSUPPORTED for call in calls for kind in kinds]
+    return [(kind, call) for call in CALLS for kind in KINDS if _is_unsupported(kind, call)]
 
 
 def _supported():
@@ -631,6 +610,16 @@ def test_an_unsupported_call_is_refused(kind, name, tmp_path):
 def test_the_cells_that_fail_are_cells():
     failing = {(kind, call) for call, _, kinds in FAILING for kind in kinds}
     assert failing <= {*_supported(), *_unsupported()}
+
+
+def test_the_table_of_unsupported_combinations_is_of_functions_and_types():
+    functions = {FUNCTION_OF.get(name, name) for name in CALLS}
+    for entry in UNSUPPORTED:
+        assert {*entry.functions} <= functions
+        assert {*entry.types} <= {*MEASURES}
+        assert {*entry.designs} <= {"folds", "groups", "clusters"}
+        assert entry.reason.endswith(".")
+        assert any(_is_unsupported(kind, name) for kind in KINDS for name in CALLS)
 
 
 def test_every_type_has_kinds():

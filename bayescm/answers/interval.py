@@ -22,6 +22,7 @@ from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, precompute_intervals, together
 from bayescm.distributions.hdi import remark
 from bayescm.evidence.types import type_of
+from bayescm.evidence.unsupported import NO_LEVEL
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.labelled import kernels, of_variable, several
 from bayescm.posteriors.base import LabelTemplate, Posterior
@@ -677,8 +678,7 @@ def usual_measures(evidence: Any) -> list[str]:
     """Return the usual measures of evidence of its type, or raise where there are none."""
     measures = type_of(evidence).default_measures(evidence)
     if not measures:
-        name, todo = type_of(evidence).name, "use compare(results) or ranks(results)"
-        raise fail(f"only differences of classifiers are known from the {name}", ..., "", todo)
+        raise fail(NO_LEVEL, ..., "", "use compare(results) or ranks(results)")
     return measures
 
 

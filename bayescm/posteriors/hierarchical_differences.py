@@ -45,6 +45,7 @@ from scipy import special
 
 from bayescm.distributions.mixtures import Gridded, StudentMixture
 from bayescm.evidence.results import as_results
+from bayescm.evidence.unsupported import NO_LEVEL
 from bayescm.inference import exponential_tilting
 from bayescm.inference.importance import systematic
 from bayescm.measures.catalogue import is_loss, own
@@ -150,11 +151,11 @@ class HierarchicalDifferences(Posterior):
 
     def distributions(self, measures: Sequence[Callable], **keywords: Any) -> list:
         """Raise: the posterior is of how classifiers differ."""
-        raise _of_differences(measures[0])
+        raise _of_differences()
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Raise: the posterior is of how classifiers differ."""
-        raise _of_differences(measure)
+        raise _of_differences()
 
     def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
@@ -235,11 +236,10 @@ class HierarchicalDifferences(Posterior):
         return {"location": location, "spread": spread, "excess": excess, "difference": difference}
 
 
-def _of_differences(measure):
+def _of_differences():
     """Return the error of a measure of single classifiers."""
     todo = "use compare(results) or ranks(results)"
-    name = getattr(measure, "__name__", str(measure))
-    return fail("results are of differences between classifiers", name, "", todo)
+    return fail(NO_LEVEL, ..., "", todo)
 
 
 def _pair(differences, rho, scale, first, second):

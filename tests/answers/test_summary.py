@@ -134,7 +134,7 @@ def test_without_measures_an_interval_has_those_with_one_value_for_all_classes()
 def test_results_have_no_usual_measures_and_are_compared():
     rows = [(d, c, f, 0.7 + 0.1 * f) for d in ("x", "y") for c in "ab" for f in (0, 1)]
     table = pd.DataFrame(rows, columns=["data_set", "classifier", "fold", "accuracy"])
-    with pytest.raises(ValueError, match=r"only differences.* the results.*compare\(results\)"):
+    with pytest.raises(ValueError, match=r"no posterior.*[Uu]se compare\(results\)"):
         bcm.summary(bcm.from_results(table))
 
 
