@@ -44,7 +44,7 @@ def test_long_and_wide_tables_are_the_same_results():
     ],
 )
 def test_levels_of_differences_are_refused(ask):
-    with pytest.raises(ValueError, match="results are of differences between"):
+    with pytest.raises(ValueError, match="differences between classifiers"):
         ask()
 
 
@@ -117,7 +117,7 @@ def test_compare_tells_the_mean_from_a_new_data_set():
 def test_losses_are_better_where_lower_and_other_questions_are_refused():
     loss = bcm.from_results(TABLE.rename(columns={"accuracy": "error_rate"}))
     assert bcm.compare(loss, reference="c")["p_better"].max() < 0.01
-    with pytest.raises(ValueError, match="of differences between classifiers"):
+    with pytest.raises(ValueError, match="describe differences between classifiers"):
         bcm.interval(RESULTS, "accuracy")
     with pytest.raises(ValueError, match="not of this measure"):
         bcm.compare(RESULTS, "f1")
