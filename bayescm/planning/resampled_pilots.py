@@ -28,8 +28,8 @@ from bayescm.validate import check_seed, check_whole, fail
 _SETS = 100
 _SLOW_SETS = {ATTEMPTS.name: 20, RATINGS.name: 20}
 _FEWEST = 10  # examples or items of a pilot
-# A size is near enough to scale its widths by 1 / sqrt(n).
-_NEAR = 0.1
+# A size is near enough to scale its widths by 1 / sqrt(n): for most types, and for the slow ones.
+_NEAR, _SLOW_NEAR = 0.1, 0.3
 
 
 def plan_like(
@@ -77,7 +77,8 @@ def plan_like(
             unit = f"examples, {100 * labelled:.3g}% of them labelled"
     simulate = cache(simulate)
     start = int(np.clip(number * (widths.max() / width) ** 2, _FEWEST, 100 * number))
-    n = size_for_width(simulate, width, assurance, start=start, tolerance=_NEAR, least=_FEWEST)
+    near = _SLOW_NEAR if entry.name in _SLOW_SETS else _NEAR
+    n = size_for_width(simulate, width, assurance, start=start, tolerance=near, least=_FEWEST)
     widths = simulate(n)
     quantile = np.quantile(widths, assurance, method="higher")
     size = max(_FEWEST, int(np.ceil(n * (quantile / width) ** 2)))
