@@ -555,11 +555,6 @@ FAILING: list[tuple[str, str, list[str]]] = [
         "no command takes probabilities of three classes",
         ["probabilities of three classes"],
     ),
-    (
-        "monitor_add",
-        "not counts",
-        [kind for kind in _kinds_of("ratings", "partly labelled") if kind not in _IN_PARTS],
-    ),
     ("command_line", "no command takes item counts", _kinds_of("item counts")),
 ]
 

@@ -355,6 +355,21 @@ class Predictions(BatchClasses, Separators):
             "--correct", help="Column of right answers (1) and wrong ones (0): a row per attempt."
         ),
     ] = None
+    raters: Annotated[
+        str | None,
+        typer.Option("--raters", help="Columns of several raters' labels, ANN,BOB,LLM."),
+    ] = None
+    gold: Annotated[
+        str | None,
+        typer.Option("--gold", help="Column of the truth, empty where it is not known."),
+        BelongsWith("--raters"),
+    ] = None
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge", help="Column of a judge's answers; --actual is empty where nobody labelled."
+        ),
+    ] = None
     item: Annotated[
         str,
         typer.Option("--item", help="Column of the names of the items."),
@@ -414,7 +429,7 @@ class NamedBatch(Batch):
 
 @command
 def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: NewName) -> None:
-    """Record a batch: predictions, probabilities, scores, labels, attempts. Idempotent."""
+    """Record a batch: predictions, probabilities, scores, labels, attempts, ratings. Idempotent."""
     from bayescm.online.encoding import time_of_name
     from bayescm.online.ledger import Ledger
     from bayescm.online.monitor import Monitor
@@ -424,7 +439,7 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
     classifier = _name_to_add_to(source, ledger)
     columns = columns.with_defaults(tables(source.config).get(classifier, {}))
     types = {"probability": _forecasts, "score": _item_scores, "separator": _several_labels}
-    types["correct"] = _attempts
+    types |= {"correct": _attempts, "raters": _uncertain_truth, "judge": _uncertain_truth}
     columns_of_types = [option for option in types if getattr(columns, option) is not None]
     if len(columns_of_types) > 1:
         options = [f"--{option}" for option in columns_of_types]
@@ -453,6 +468,12 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
 
 def _content(batch):
     """Say what a batch holds, and of item scores what is better, which is said once for good."""
+    if "votes" in getattr(batch, "data_vars", ()):
+        raters = batch.sizes["classifier"]
+        return f"{int(batch['counts'].sum())} examples with labels of {raters} raters"
+    if "unlabelled" in batch.coords:
+        labelled, others = int(batch.sum()), int(batch["unlabelled"].sum())
+        return f"{labelled + others} examples, {labelled} of them labelled"
     if "example" in batch.dims:
         return f"{batch.sizes['example']} examples with {batch.sizes['label']} labels"
     if "item" not in batch.dims:
@@ -549,6 +570,47 @@ def _attempts(columns, template):
     from bayescm.cli import evidence
 
     return evidence.attempts(columns)
+
+
+class _UncertainTruth(Options):
+    """The columns of ratings or of partly labelled examples, as `bayescm.cli.evidence` has them."""
+
+    file: str
+    actual: str
+    predicted: list[str]
+    raters: str | None
+    gold: str | None
+    judge: list[str] | None
+    labels: list | None
+    positive: Any
+    numeric_labels: bool
+
+
+def _uncertain_truth(columns, template):
+    """Return the ratings or the partly labelled examples in a file."""
+    from bayescm.cli import evidence
+    from bayescm.evidence.files import File
+
+    known = [] if template is None else template.attrs.get("labels", [])
+    if template is not None and "pattern" in template.dims:  # else `add` refuses
+        columns.fill({"labels": known, "positive": template.attrs["positive"]})
+    is_judged = columns.raters is None
+    is_named = columns.predicted != "predicted" or "predicted" in columns.on_command_line()
+    is_there = is_judged and columns.predicted in File(columns.file).names
+    options = _UncertainTruth(
+        file=columns.file,
+        actual=columns.actual if is_judged else "",
+        predicted=[columns.predicted] if is_named or is_there else [],
+        raters=columns.raters,
+        gold=None if is_judged else columns.gold,
+        judge=[columns.judge] if is_judged else None,
+        labels=columns.labels,
+        positive=columns.positive,
+        numeric_labels=_are_numbers(known),
+    )
+    found = _as_truth_values(evidence.from_predictions_options(options), known)
+    _ask_for_positive(columns, found["actual"].values.tolist(), "positive" in found.coords)
+    return found
 
 
 def _several_labels(columns, template):
@@ -675,7 +737,8 @@ def history(
         ends = monitor.history(**asked, **limits)
     frame = ends.drop_vars(["positive", "recorded_at"], errors="ignore").to_dataframe()
     frame = frame.reset_index()
-    keys = [name for name in ("batch_id", "at", "since", "n", "class") if name in frame.columns]
+    names = ("batch_id", "at", "since", "n", "rater", "class")
+    keys = [name for name in names if name in frame.columns]
     long = frame.melt([*keys, "step", "bound"], list(ends.data_vars), var_name="measure")
     wide = long.pivot(index=["step", *keys, "measure"], columns="bound", values="value")
     table = wide.reset_index().rename_axis(columns=None)

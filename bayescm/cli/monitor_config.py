@@ -19,13 +19,15 @@ from bayescm.validate import fail, suggest
 
 NAME = "monitor.toml"
 _TEXTS = ("classifier", "order", "kind", "positive", "actual", "predicted", "probability")
-_SCORES = ("score", "item", "range", "lower_is_better", "separator")
+_SCORES = ("score", "item", "range", "lower_is_better", "separator", "correct")
+_RATED = ("raters", "gold", "judge")
 _NUMBERS = ("forgetting", "window", "rate", "reference", "prob")
 _LIMITS = ("floor", "tolerance")  # tables of measures and numbers
 _HOOKS = ("command", "url", "log")  # of the table [notify]
 _TABLES = "classifiers"  # of which each is of one classifier
 _KEYS = (
-    *("store", *_TEXTS, *_SCORES, *_NUMBERS, "measures", "concentration", *_LIMITS, "notify"),
+    *("store", *_TEXTS, *_SCORES, *_RATED, *_NUMBERS, "measures", "concentration", *_LIMITS),
+    "notify",
     _TABLES,
 )
 _OF_ALL = ("store", "classifier", "prob", "kind", "notify", _TABLES)

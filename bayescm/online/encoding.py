@@ -22,6 +22,10 @@ attempts           right answers and attempts of each item,    the names of the 
                    (item, answers)                             two lists of numbers
 item_counts        tp, fp and fn of each item, (item, cell)    the names of the items, or null, and
                                                                three lists of numbers
+ratings            the labels of several raters, (pattern)     the patterns of labels that occur,
+                                                               and how often each does
+partly_labelled    answers of a judge and a classifier, and    the same
+                   some labels, (pattern)
 ================== =========================================== ==================================
 
 An encoding is of a table, and not of a type of evidence: probabilities and scores become a table
@@ -50,6 +54,7 @@ from bayescm.validate import fail
 COUNTS, FORECASTS, PAIRED_OUTCOMES = "counts", "forecasts", "paired_outcomes"
 ITEM_SCORES, MULTILABEL = "item_scores", "multilabel"
 ATTEMPTS, ITEM_COUNTS = "attempts", "item_counts"
+RATINGS, PARTLY_LABELLED = "ratings", "partly_labelled"
 OF_FORECASTS = ("probabilities", "curve")  # the variables of measures of binned forecasts
 # What a change is one of: of counts, of item scores, and of forecasts.
 CHANGING = ("answers", "scores", "outcomes")
@@ -63,6 +68,8 @@ _SHARED: dict[str, tuple[str, ...]] = {
     MULTILABEL: (),
     ATTEMPTS: ("lowest", "highest", "lower_is_better", "unit_of_scores"),
     ITEM_COUNTS: (),
+    RATINGS: ("labels", "positive", "raters"),
+    PARTLY_LABELLED: ("labels", "positive", "classified"),
 }
 # The columns of a batch of items, beside their names.
 ANSWERS = ("right", "attempts")
@@ -161,6 +168,22 @@ class CountedItems(NamedTuple):
     fn: np.ndarray
 
 
+class PatternCounts(NamedTuple):
+    """
+    A batch of patterns of labels; see `bayescm.online.uncertain_truth`.
+
+    Attributes
+    ----------
+    pattern : list of str
+        JSON of each pattern.
+    counts : ndarray of int, shape (n,)
+        How often each occurs.
+    """
+
+    pattern: list[str]
+    counts: np.ndarray
+
+
 class LabelledExamples(NamedTuple):
     """
     A batch of several labels.
@@ -176,6 +199,8 @@ class LabelledExamples(NamedTuple):
 
 def encoding_of(table: xr.DataArray) -> str:
     """Return the type of a table of evidence."""
+    if has_patterns(table):
+        return table.attrs["patterns"]
     if "answers" in table.dims:
         return ATTEMPTS
     if "cell" in table.dims:
@@ -211,6 +236,16 @@ def has_labels(tables: xr.DataArray) -> bool:
     return of_examples or (is_summed(tables) and "labels" in tables.attrs)
 
 
+def has_patterns(tables: xr.DataArray) -> bool:
+    """Return whether these are counts of patterns: ratings, or partly labelled examples."""
+    return "pattern" in tables.dims
+
+
+def has_ratings(tables: xr.DataArray) -> bool:
+    """Return whether these are labels of raters."""
+    return has_patterns(tables) and tables.attrs["patterns"] == RATINGS
+
+
 def labels_of(tables: xr.DataArray) -> list:
     """Return the labels of the examples, or the sole unnamed label of item counts."""
     if is_summed(tables):
@@ -229,6 +264,8 @@ def sizes_of(tables: xr.DataArray) -> xr.DataArray:
         sizes = tables.sel(statistic="items", drop=True)
         is_whole = (sizes.values == np.floor(sizes.values)).all()  # where nothing is forgotten
         return sizes.astype(np.int64) if is_whole else sizes
+    if has_patterns(tables):
+        return tables.sum("pattern")
     return tables.sum(tables.dims[-2:])
 
 
@@ -259,7 +296,7 @@ def describe(classifier: str, evidence: xr.DataArray) -> Description:
     encoding, facts = encoding_of(evidence), {}
     if encoding == MULTILABEL:
         facts = {"labels": evidence.indexes["label"].tolist()}
-    elif encoding not in _OF_ITEMS:
+    elif encoding not in (*_OF_ITEMS, RATINGS, PARTLY_LABELLED):
         facts = {"labels": evidence.indexes["actual"].tolist(), "positive": positive(evidence)}
     facts |= {name: evidence.attrs[name] for name in _SHARED[encoding]}
     return Description(classifier, encoding, VERSION, json.dumps(facts))
@@ -279,6 +316,9 @@ def zeros(description: Description) -> xr.DataArray:
     if description.encoding == MULTILABEL:
         none, coords = np.zeros((0, 2, len(facts["labels"])), bool), {"label": facts["labels"]}
         return xr.DataArray(none, coords, ["example", "truth", "label"], "labels")
+    if description.encoding in (RATINGS, PARTLY_LABELLED):
+        attrs = facts | {"patterns": description.encoding}
+        return xr.DataArray(np.zeros(0, np.int64), {"pattern": []}, ["pattern"], "counts", attrs)
     if description.encoding == PAIRED_OUTCOMES:
         todo = "ask for it as a challenge (online.Challenge, monitor challenge --name), or take "
         todo += "another name"
@@ -345,6 +385,12 @@ def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
         payload = json.dumps({"item": _names(evidence), **columns})
         encoding = description.encoding
         return {"encoding": encoding, "encoding_version": VERSION, "payload": payload}
+    if has_patterns(evidence):
+        _check_patterns(evidence, description.classifier, facts)
+        columns = {"pattern": evidence["pattern"].values, "counts": evidence.values}
+        payload = json.dumps({name: values.tolist() for name, values in columns.items()})
+        encoding = description.encoding
+        return {"encoding": encoding, "encoding_version": VERSION, "payload": payload}
     labels = _check_labels(evidence, description.classifier, facts)
     if labels != facts["labels"]:
         dims = [dim for dim in evidence.dims if dim != "bin"]
@@ -365,6 +411,8 @@ _NOUNS = {
     MULTILABEL: "several labels of each example",
     ATTEMPTS: "attempts at each item",
     ITEM_COUNTS: "counts of each item",
+    RATINGS: "labels of raters",
+    PARTLY_LABELLED: "partly labelled examples",
 }
 
 
@@ -440,6 +488,24 @@ def _check_labels(evidence, classifier, facts):
     return labels
 
 
+def _check_patterns(batch, classifier, facts):
+    """Raise an error if a batch has labels, raters or a positive class that the first one lacks."""
+    for name, noun in (("labels", "classes"), ("raters", "raters")):
+        known = facts.get(name, [])
+        if unknown := [label for label in batch.attrs.get(name, []) if label not in known]:
+            todo = "begin with a batch that has all of them, under a new name"
+            raise fail(f"{noun} unknown to the batches of {classifier!r}", unknown, known, todo)
+    label = batch.attrs["positive"]
+    if label not in (None, facts["positive"]):
+        todo = f"pass positive={facts['positive']!r}"
+        what = f"not the positive class of {classifier!r}"
+        raise fail(what, label, repr(facts["positive"]), todo)
+    if batch.attrs.get("classified") != facts.get("classified"):
+        todo = "name the same columns as in the first batch"
+        what = f"other predictions than in the batches of {classifier!r}"
+        raise fail(what, batch.attrs["classified"], facts["classified"], todo)
+
+
 def decode(payloads: Sequence[str], encoding: str) -> np.ndarray:
     """
     Return the cells of batches of one shape, without a Python object for each number.
@@ -466,6 +532,12 @@ def decode(payloads: Sequence[str], encoding: str) -> np.ndarray:
             columns = [np.array(payload[name], float) for name in names]
             batches[index] = make(payload["item"], *columns)
         return batches
+    if encoding in (RATINGS, PARTLY_LABELLED):
+        batches = np.empty(len(payloads), dtype=object)
+        for index, payload in enumerate(map(json.loads, payloads)):
+            counts = np.array(payload["counts"], np.int64)
+            batches[index] = PatternCounts(payload["pattern"], counts)
+        return batches
     joined = ",".join(payloads)
     dtype = np.int64 if set(joined) <= set("0123456789, []") else float
     shape = np.shape(json.loads(payloads[0]))
@@ -485,6 +557,13 @@ def sum_of_payloads(payloads: Sequence[str], encoding: str) -> str:
     batches = [json.loads(payload) for payload in payloads]
     if encoding == MULTILABEL:
         return json.dumps({name: [row for b in batches for row in b[name]] for name in _ANSWERS})
+    if encoding in (RATINGS, PARTLY_LABELLED):
+        total: Counter = Counter()
+        for batch in batches:
+            total.update(dict(zip(batch["pattern"], batch["counts"], strict=True)))
+        patterns = sorted(total)
+        counts = [total[pattern] for pattern in patterns]
+        return json.dumps({"pattern": patterns, "counts": counts})
     if encoding not in _OF_ITEMS:
         return json.dumps(np.sum([np.array(cells) for cells in batches], axis=0).tolist())
     columns = {
@@ -517,7 +596,9 @@ def chance_of_same(payload: str) -> float:
     largest. Of item scores and of several labels it is that of the values that occur.
     """
     batch = json.loads(payload)
-    if isinstance(batch, dict):
+    if isinstance(batch, dict) and "pattern" in batch:
+        counts = np.array(batch["counts"], float)
+    elif isinstance(batch, dict):
         columns = [column for name, column in batch.items() if name != "item"]
         values = zip(*columns, strict=True)
         counts = np.array(list(Counter(values).values()), float)

@@ -27,6 +27,8 @@ from bayescm.evidence.item_counts import ITEM_COUNTS
 from bayescm.evidence.item_scores import ITEM_SCORES
 from bayescm.evidence.multilabel import MULTILABEL
 from bayescm.evidence.outcomes import OUTCOMES, counts_of
+from bayescm.evidence.partly_labelled import PARTLY_LABELLED, select_classifier
+from bayescm.evidence.raters import RATINGS
 from bayescm.evidence.scores import SCORES
 from bayescm.measures.catalogue import resolve
 from bayescm.online.discounting import check_forgetting, check_window
@@ -42,6 +44,8 @@ from bayescm.online.encoding import (
     has_attempts,
     has_item_scores,
     has_labels,
+    has_patterns,
+    has_ratings,
     is_binned,
     is_of_items,
     is_summed,
@@ -52,6 +56,8 @@ from bayescm.online.encoding import (
 from bayescm.online.encoding import ITEM_COUNTS as ITEM_COUNT_BATCHES
 from bayescm.online.encoding import ITEM_SCORES as ITEM_SCORE_BATCHES
 from bayescm.online.encoding import MULTILABEL as MULTILABEL_BATCHES
+from bayescm.online.encoding import PARTLY_LABELLED as PARTLY_LABELLED_BATCHES
+from bayescm.online.encoding import RATINGS as RATING_BATCHES
 from bayescm.online.ledger import ORDERS, Entries, Ledger, LedgerClient
 from bayescm.validate import check_choice, check_kind, check_prob, check_whole, fail
 
@@ -93,6 +99,12 @@ class Monitor(LedgerClient):
     for other measures. For item counts (`from_item_counts`) it stores tp, fp and fn of every item.
     Monitored measures are ratios of sums over the items, such as ``precision``, ``recall`` and
     ``f1``, and means such as ``f1_samples``; `item_counts` returns the items.
+
+    For ratings (`from_raters`) and partly labelled examples (`from_partly_labelled`) the ledger
+    stores how often each combination of labels occurs. Measures of ratings have a dim ``rater``.
+    Their posterior takes about a second for each batch, so that no change is looked for, and a
+    floor is compared with the evidence in force. `ratings` and `partly_labelled` return the
+    evidence.
 
     Parameters
     ----------
@@ -239,7 +251,7 @@ class Monitor(LedgerClient):
         if isinstance(evidence, (str, int)) and not isinstance(batch_id, (str, int)):
             what, allowed = "the name of a batch in place of its evidence", "the name first"
             raise fail(what, evidence, allowed, f"pass add({evidence!r}, evidence)", TypeError)
-        if "classifier" in getattr(evidence, "dims", ()):
+        if "classifier" in getattr(evidence, "dims", ()) and not RATINGS.matches(evidence):
             return self._add_every_classifier(batch_id, evidence, at, corrects)
         table = self._as_table(evidence, may_be_empty=corrects is not None)
         is_new, entry = self.ledger.append(
@@ -261,12 +273,15 @@ class Monitor(LedgerClient):
 
     def _add_every_classifier(self, batch_id, evidence, at, corrects):
         """Record the batch of every classifier in evidence, each in its own history."""
-        each = counts_of(evidence) if OUTCOMES.matches(evidence) else evidence
-        names = [str(name) for name in each["classifier"].values]
+        names = [str(name) for name in evidence["classifier"].values]
         if self.classifier not in names:
             todo = f"open a Monitor of one of these, such as {names[0]!r}, or select one classifier"
             raise fail("the batch lacks the classifier", self.classifier, names, todo)
-        parts = {name: each.isel(classifier=i, drop=True) for i, name in enumerate(names)}
+        if PARTLY_LABELLED.matches(evidence):
+            parts = {name: select_classifier(evidence, i) for i, name in enumerate(names)}
+        else:
+            each = counts_of(evidence) if OUTCOMES.matches(evidence) else evidence
+            parts = {name: each.isel(classifier=i, drop=True) for i, name in enumerate(names)}
         settings = {"concentration": self._concentration, "edges": self.edges}
         monitors = {name: Monitor(self.ledger, name, **settings) for name in names}
         # First all parts are checked, so that an invalid batch records nothing.
@@ -323,6 +338,14 @@ class Monitor(LedgerClient):
             from bayescm.online.multilabel import as_counted
 
             return as_counted(evidence, self._concentration)
+        elif RATINGS.matches(evidence):
+            from bayescm.online.uncertain_truth import as_ratings_batch
+
+            return as_ratings_batch(evidence, self._concentration)
+        elif PARTLY_LABELLED.matches(evidence):
+            from bayescm.online.uncertain_truth import as_partly_labelled_batch
+
+            return as_partly_labelled_batch(evidence, self._concentration)
         else:
             table = _as_single_table(evidence, may_be_empty)
         if not self._is_prior_checked:
@@ -407,6 +430,10 @@ class Monitor(LedgerClient):
 
             monitored = self._measures(zeros)
             batches = multilabel.sums_of_batches(cells.tolist(), labels_of(zeros), monitored)
+        elif has_patterns(zeros):
+            from bayescm.online.uncertain_truth import tables_of_batches
+
+            batches = tables_of_batches(cells.tolist(), zeros)
         else:
             dims = ["step", *zeros.dims]
             batches = xr.DataArray(cells, zeros.coords, dims, "counts", zeros.attrs)
@@ -526,6 +553,47 @@ class Monitor(LedgerClient):
 
         return item_counts_of(*self._items_in_force(ITEM_COUNT_BATCHES))
 
+    def ratings(self) -> xr.Dataset:
+        """
+        Return the ratings of all batches in force, of a monitor of ratings.
+
+        Returns
+        -------
+        Dataset
+            As `from_raters` returns it.
+
+        Raises
+        ------
+        ValueError
+            If there are no batches yet, or they are of another type.
+        """
+        return self._evidence_of_patterns(RATING_BATCHES)
+
+    def partly_labelled(self) -> xr.DataArray:
+        """
+        Return the examples of all batches in force, of a monitor of partly labelled examples.
+
+        Returns
+        -------
+        DataArray, dims (judge, actual, predicted)
+            As `from_partly_labelled` returns it.
+
+        Raises
+        ------
+        ValueError
+            If there are no batches yet, or they are of another type.
+        """
+        return self._evidence_of_patterns(PARTLY_LABELLED_BATCHES)
+
+    def _evidence_of_patterns(self, encoding, **rules):
+        from bayescm.online.uncertain_truth import evidence_of
+
+        if self.encoding != encoding:
+            what = f"the batches are {self.encoding}"
+            raise fail(what, ..., f"a monitor of {encoding}", "ask for its batches()")
+        batches = self.since_change(**rules) if rules else self.batches()
+        return evidence_of(batches.sum("step", keep_attrs=True))
+
     def _items_in_force(self, encoding):
         """Return the batches in force of an encoding, and the step, name and time of each."""
         zeros, batches, coords = self._in_force()
@@ -588,11 +656,13 @@ class Monitor(LedgerClient):
 
     def _starts(self, batches, rules):
         """Return at which batches a change begins that was noticed, after 0 for the first batch."""
-        from bayescm.online.rules import check_rules, segments, share_of_change
+        from bayescm.online.rules import segments, share_of_change
         from bayescm.online.updating import prior_cells
 
-        check_rules(rules)
-        of_counts = not (is_binned(batches) or is_summed(batches))
+        _check_rules_of(batches, rules)
+        if has_ratings(batches):
+            return [0]  # a change is not looked for
+        of_counts = not (is_binned(batches) or is_summed(batches) or has_patterns(batches))
         if of_counts and not (prior_cells(self._concentration, batches) > 0).all():
             return [0]  # a Bayes factor needs a proper prior
         share = share_of_change(batches, self._measures(batches), rules)
@@ -636,6 +706,9 @@ class Monitor(LedgerClient):
         """
         from bayescm.online.updating import as_prior
 
+        if self.encoding in (RATING_BATCHES, PARTLY_LABELLED_BATCHES):
+            todo = f"use summary, or any function of bayescm on {self.encoding}()"
+            raise fail(f"{self.encoding} have no table of counts", ..., "counts", todo, TypeError)
         if is_of_items(self.encoding):
             todo = f"use summary, or any function of bayescm on {self.encoding}()"
             what = f"{self.encoding} of items have no table of counts"
@@ -679,6 +752,10 @@ class Monitor(LedgerClient):
             from bayescm.online import forecasts
 
             return forecasts.monitored_measures(self.measures, tables)
+        if has_patterns(tables) and self.measures is None:
+            from bayescm.online.uncertain_truth import default_measures_of
+
+            return default_measures_of(tables)
         return default_measures(tables, WATCHED) if self.measures is None else self.measures
 
     # What is concluded
@@ -800,9 +877,9 @@ class Monitor(LedgerClient):
     def _alarms(self, batches, since, rules):
         """Return the alarms of batches with their incidents, and how far these reach."""
         from bayescm.online.incidents import with_incidents
-        from bayescm.online.rules import MonitoredSeries, check_rules, evaluate_rules
+        from bayescm.online.rules import MonitoredSeries, evaluate_rules
 
-        check_rules(rules)
+        _check_rules_of(batches, rules)
         times = batches[self._order].values
         first, earliest = 0, None
         if since is not None:
@@ -930,8 +1007,22 @@ class Monitor(LedgerClient):
     @property
     def rules(self) -> tuple[str, ...]:
         """The keywords of the rules that `alarms` takes, of batches of this type."""
+        if self.encoding in (RATING_BATCHES, PARTLY_LABELLED_BATCHES):
+            return ("rate", "floor", "horizon")
         further = "tolerance" if self.encoding == FORECASTS else "reference"
         return ("rate", "floor", further, "horizon")
+
+
+def _check_rules_of(batches, rules):
+    """Raise an error if a keyword of the rules is unknown, or is not available for ratings."""
+    from bayescm.online.rules import check_rules
+
+    unfit = [name for name in ("change", "reference") if rules.get(name) is not None]
+    if unfit and has_ratings(batches):
+        what = f"a monitor of ratings has no rule {unfit[0]}: it would need a Gibbs run per batch"
+        todo = "set a floor, or compare the ratings of two periods by bcm.summary"
+        raise fail(what, rules[unfit[0]], "rate, floor and horizon", todo)
+    check_rules(rules)
 
 
 def _digits(name):

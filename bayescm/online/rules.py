@@ -47,6 +47,7 @@ How often a healthy series raises any, and how soon a real drop is noticed, is s
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,7 @@ import pandas as pd
 import xarray as xr
 from scipy import special
 
+from bayescm.answers.interval import resolve_measures
 from bayescm.distributions.base import Distribution
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.measures.catalogue import among
@@ -61,7 +63,13 @@ from bayescm.measures.display_names import display_name
 from bayescm.measures.labelled import apply, kernels, one_kernel
 from bayescm.online.bayes_factor import check_proper, geometric_prior, mixture, score_of
 from bayescm.online.discounting import check_single_series, discounted
-from bayescm.online.encoding import is_binned, is_summed, what_changes
+from bayescm.online.encoding import (
+    has_patterns,
+    has_ratings,
+    is_binned,
+    is_summed,
+    what_changes,
+)
 from bayescm.online.forecasts import (
     events_of,
     is_change_sought,
@@ -71,6 +79,7 @@ from bayescm.online.forecasts import (
 from bayescm.online.item_scores import PSEUDO_ITEMS_OF_A_PART, MeanOfItems, parts_of
 from bayescm.online.multilabel import RatioOfMeans
 from bayescm.online.predictive_check import unlikely, unlikely_sums
+from bayescm.online.uncertain_truth import labelled_by_stratum
 from bayescm.online.updating import bound_measures, posterior_of, prior_cells
 from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_number, fail, suggest
@@ -217,6 +226,11 @@ def evaluate_rules(
     if tolerance is not None:
         what, todo = "a tolerance is of probabilities", "leave tolerance out, or set a floor"
         raise fail(what, tolerance, "no tolerance", todo)
+    if has_patterns(series.tables):
+        if reference is not None:
+            what = "partly labelled examples have no reference period"
+            raise fail(what, reference, "a floor", "leave reference out")
+        return _of_patterns(series, measures, rate, horizon, floor)
     return _of_counts(series, measures, rate, horizon, floor, reference)
 
 
@@ -237,6 +251,25 @@ def _of_counts(series, measures, rate, horizon, floor, reference):
             columns.append(_floor(series, measure, floors[name], level / series.n_spans))
         if period is not None:
             columns.append(_reference(series, measure, level / series.n_spans, *period))
+    return _table(columns)
+
+
+def _of_patterns(series, measures, rate, horizon, floor):
+    """Return the alarms of partly labelled batches, or of ratings, whose rule is the floor."""
+    resolved = resolve_measures(series.posterior(series.cells[-1:]), measures)
+    floors, columns = _floors(floor, resolved), []
+    share = rate
+    if not has_ratings(series.tables):
+        # Of the rules of counts there are two here, change and floor, and no rule batch.
+        share = rate / (1 + bool(floors))
+        series = replace(series, segments=segments(series.tables, series.concentration, share))
+        columns.append(_change(series, resolved, share))
+    level = share / (horizon * sum(_n_values(measure, series) for measure in resolved))
+    columns += [
+        _floor(series, measure, floors[measure.__name__], level / series.n_spans)
+        for measure in resolved
+        if measure.__name__ in floors
+    ]
     return _table(columns)
 
 
@@ -352,7 +385,9 @@ class MonitoredSeries:
 
     @property
     def counts_all(self) -> bool:
-        """Whether nothing is forgotten."""
+        """Whether nothing is forgotten, and spans of recent evidence are looked at."""
+        if has_ratings(self.tables):
+            return False  # for each span a posterior would be sampled
         return self.memory.get("forgetting", 1.0) == 1 and self.memory.get("window") is None
 
     @property
@@ -437,6 +472,8 @@ def share_of_change(tables: xr.DataArray, measures: Any, rules: Mapping[str, Any
         The keywords of `evaluate_rules`.
     """
     rate, floor = rules.get("rate", RATE), rules.get("floor")
+    if has_patterns(tables):
+        return rate / (1 + (floor is not None and floor != {}))
     if not is_binned(tables):
         return change_share(rate, floor, rules.get("reference"))
     return rate / (1 + sum(map(len, _limits_of_forecasts(measures, floor, rules.get("tolerance")))))
@@ -474,6 +511,10 @@ def _cells_and_score(tables, concentration):
     """Return the numbers in which a change is looked for, and their log marginal likelihood."""
     if is_binned(tables):
         return events_of(tables), log_evidence_of_events
+    if has_patterns(tables):
+        cells = labelled_by_stratum(tables)
+        prior = np.full(cells.shape[1:], 1 / cells.shape[-1])
+        return cells, score_of(prior, "answers")
     if is_summed(tables):
         cells = parts_of(tables).astype(np.int64)
         return cells, score_of(np.full(cells.shape[1:], PSEUDO_ITEMS_OF_A_PART), "answers")
@@ -670,9 +711,7 @@ def _by_recent(series, rule, measure, is_beyond, probability, level, limit, firs
     first : int
         Evidence from before this batch is not recent.
     """
-    classes = series.posterior(series.cells[:1]).classes_of(measure)
-    n_classes = () if classes is None else (len(classes),)
-    highest = np.zeros((len(series.judged), *n_classes))
+    highest = np.zeros((len(series.judged), *_shape_of_value(series, measure)))
     since = np.zeros(highest.shape, int)
     for cells, start in series.recent(first):
         posterior = series.posterior(cells)
@@ -765,8 +804,20 @@ def _columns(series, rule, measures, names, batch, start, value, threshold, dura
     return columns | {"sentence": np.array(sentences, dtype=object)}
 
 
+def _shape_of_value(series, measure):
+    """Return the shape of a measure of one batch: of raters, of classes or neither."""
+    template = series.posterior(series.cells[-1:]).measure_template(measure)
+    return template.shape[1:]
+
+
 def _names(series, measure):
-    """Return the names of the values of a measure: its own, or one for each class."""
+    """Return the names of the values of a measure: its own, or one for each rater and class."""
+    if has_patterns(series.tables):
+        template = series.posterior(series.cells[-1:]).measure_template(measure)
+        labels = [template.coords[dim].values.tolist() for dim in template.dims[1:]]
+        return [
+            measure.__name__ + "".join(f"[{label}]" for label in each) for each in product(*labels)
+        ]
     if series.posterior(series.cells[:1]).classes_of(measure) is None:
         return [measure.__name__]
     return [f"{measure.__name__}[{label}]" for label in series.tables.indexes["actual"]]
@@ -891,6 +942,8 @@ def _n_values(measure, series):
     """Return how many numbers a measure gives: one, or one for each class."""
     if is_summed(series.tables):
         return 1
+    if has_patterns(series.tables):
+        return int(np.size(series.posterior(series.cells[-1:]).point(measure)))
     return int(np.size(measure(np.ones(series.cells.shape[1:]))))
 
 

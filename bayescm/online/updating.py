@@ -20,9 +20,15 @@ from bayescm.answers.interval import check_size, resolve_measures
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, align, as_counts, by_labels, in_order, positive
 from bayescm.measures.measure import Measure
-from bayescm.online import item_scores, multilabel
+from bayescm.online import item_scores, multilabel, uncertain_truth
 from bayescm.online.discounting import accumulate, check_forgetting
-from bayescm.online.encoding import has_item_scores, has_labels, is_binned, sizes_of
+from bayescm.online.encoding import (
+    has_item_scores,
+    has_labels,
+    has_patterns,
+    is_binned,
+    sizes_of,
+)
 from bayescm.online.forecasts import BinnedForecasts, prior_of_forecasts
 from bayescm.online.item_scores import SummedItemScores
 from bayescm.online.multilabel import SummedLabels
@@ -330,8 +336,9 @@ def posterior_of(tables: xr.DataArray, concentration: Any = None) -> Posterior:
 
     Parameters
     ----------
-    tables : DataArray, dims (..., actual, predicted), (..., actual, bin) or (..., statistic)
-        Counts, binned forecasts, or sums of item scores or of several labels.
+    tables : DataArray
+        Dims (..., actual, predicted), (..., actual, bin), (..., statistic) or (..., pattern):
+        counts, binned forecasts, sums of item scores or of several labels, or patterns of labels.
     concentration : optional
         Prior pseudo-counts of counts, pseudo-items at each end of the scale of item scores, or
         pseudo-examples in each cell of several labels.
@@ -341,6 +348,8 @@ def posterior_of(tables: xr.DataArray, concentration: Any = None) -> Posterior:
         return SummedItemScores(tables, concentration)
     if has_labels(tables):
         return SummedLabels(tables, concentration)
+    if has_patterns(tables):
+        return uncertain_truth.posterior_of(tables, concentration)
     prior = prior_cells(concentration, tables)
     return BinnedForecasts(tables) if is_binned(tables) else _dirichlet(tables, prior)
 

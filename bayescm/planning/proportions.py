@@ -100,9 +100,9 @@ def plan(
     For evidence other than counts, the examples or items of the pilot are drawn again in unknown
     proportions (`bayescm.evidence.resampling`). Outcomes that the pilot lacks do not occur in the
     simulated test sets. The size follows from the widths at a size less than 10% away (30% for
-    attempts and ratings), which shrink as 1 / sqrt(n). Mean item scores are planned by `plan_item_scores`, attempts of one system as in
-    `plan_attempts`. The share of labelled examples of a partly labelled pilot stays as it is;
-    `plan_labels` chooses examples to label.
+    attempts and ratings), which shrink as 1 / sqrt(n). Mean item scores are planned by
+    `plan_item_scores`, attempts of one system as in `plan_attempts`. The share of labelled examples
+    of a partly labelled pilot stays as it is; `plan_labels` chooses examples to label.
 
     The assurance is not monotone in n, since counts are whole. From the returned n onwards it does
     not fall below the requested one.

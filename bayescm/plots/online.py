@@ -173,7 +173,7 @@ def _changed_classes(batches, alarms):
 
 def _of_panel(alarms, name, where, changed, batches):
     """Return the alarms of a panel: of its measure, and changes of what the measure depends on."""
-    label = f"{name}[{where['class']}]" if where else str(name)
+    label = str(name) + "".join(f"[{value}]" for value in where.values())
     index = ", ".join(f"{dim} {value}" for dim, value in where.items())
     shown = alarms["measure"].isin({label, str(name), f"{name} ({index})"})
     of_answers = alarms["measure"].isin(CHANGING)

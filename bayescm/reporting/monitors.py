@@ -22,11 +22,15 @@ from bayescm.online.encoding import (
     ITEM_COUNTS,
     ITEM_SCORES,
     MULTILABEL,
+    PARTLY_LABELLED,
+    RATINGS,
     what_changes,
 )
 from bayescm.online.incidents import standing
+from bayescm.online.uncertain_truth import evidence_of
 from bayescm.reporting import cautions, methods, render, sections
 from bayescm.reporting.recipe import (
+    RECIPES,
     AttemptsRecipe,
     ItemScoresRecipe,
     MultilabelRecipe,
@@ -331,6 +335,39 @@ class ItemCountsMonitorRecipe(MultilabelMonitorRecipe):
         return Section("What was evaluated", [line, *self._spans()])
 
 
+class UncertainTruthMonitorRecipe(MultilabelMonitorRecipe):
+    """Batches of ratings or of partly labelled examples, now and over time."""
+
+    def __init__(
+        self,
+        monitor: Monitor,
+        prob: float,
+        kind: str,
+        rules: dict[str, Any],
+        concentration: Any = None,
+    ):
+        self.monitor, self.batches, self.rules = monitor, monitor.batches(), rules
+        self.latest = monitor.since_change(**rules)
+        evidence = evidence_of(self.latest.sum("step", keep_attrs=True))
+        settings = {"prob": prob, "kind": kind, "rope": 0.0, "random_seed": 0}
+        Recipe.__init__(self, evidence, None, settings, {})
+        self.concentration = concentration
+
+    def evaluation(self) -> Section:
+        """Name the examples and their labels, and how many batches there are."""
+        section = RECIPES[self.type.name](self.evidence, None, self.settings, {}).evaluation()
+        section.sentences += self._spans()
+        return section
+
+    def facts(self) -> dict[str, Any]:
+        """Name the model and its prior in words."""
+        models = {RATINGS: "noisy_labels", PARTLY_LABELLED: "partly_labelled"}
+        prior = "the default of the model"
+        if self.concentration is not None:
+            prior = f"a pseudo-count of {float(self.concentration):g}"
+        return {"Model": models[self.monitor.encoding], "Prior": prior} | methods.versions()
+
+
 # The recipe of each type of batches.
 _RECIPES: dict[str, type[CountsMonitorRecipe]] = {
     COUNTS: CountsMonitorRecipe,
@@ -339,6 +376,8 @@ _RECIPES: dict[str, type[CountsMonitorRecipe]] = {
     MULTILABEL: MultilabelMonitorRecipe,
     ATTEMPTS: AttemptsMonitorRecipe,
     ITEM_COUNTS: ItemCountsMonitorRecipe,
+    RATINGS: UncertainTruthMonitorRecipe,
+    PARTLY_LABELLED: UncertainTruthMonitorRecipe,
 }
 
 
