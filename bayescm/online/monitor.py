@@ -217,7 +217,8 @@ class Monitor(LedgerClient):
             classifier's probabilities or scores, or a `forecast_table` of them; one system's item
             scores, several labels, attempts or item counts. If there are several classifiers or
             systems, such as outcomes (`from_classifiers`), one of them must be that of the
-            monitor: the batch of each is recorded under its name.
+            monitor: the batch of each is recorded under its name. Ratings are
+            recorded together.
         at : datetime, datetime64 or str, optional
             When it was evaluated; without a time zone it is taken as UTC. By default the time that
             the name is (``"2026-01-31"``, ``"2026-01-31T12:00"``), or else now. The history is in
@@ -382,8 +383,8 @@ class Monitor(LedgerClient):
         """
         Of which type the batches are.
 
-        It is ``"counts"``, ``"forecasts"``, ``"item_scores"``, ``"multilabel"``, ``"attempts"`` or
-        ``"item_counts"``.
+        It is ``"counts"``, ``"forecasts"``, ``"item_scores"``, ``"multilabel"``, ``"attempts"``,
+        ``"item_counts"``, ``"ratings"`` or ``"partly_labelled"``.
 
         Raises
         ------
