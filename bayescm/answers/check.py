@@ -10,6 +10,7 @@ evidence would bring is found by asking the same of the counts multiplied.
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,16 +21,14 @@ from scipy.special import ndtri
 from bayescm.answers.compare import (
     difference_of,
     draw_labelled,
+    draws_of,
     is_paired,
     joint_posterior,
+    rng_of,
 )
 from bayescm.answers.interval import (
-    check_draws,
-    check_size,
-    distribution,
-    prob_above,
+    distribution_for,
     resolve_measures,
-    select_estimand,
 )
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.empirical import Empirical
@@ -38,7 +37,8 @@ from bayescm.evidence.counts import CELLS
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
 from bayescm.evidence.slices import slice_labels
 from bayescm.evidence.types import type_of
-from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.posterior_for import posterior_of, select_estimand
+from bayescm.fitting.question import Question
 from bayescm.fitting.sampled import is_sampled, several_fits
 from bayescm.measures.catalogue import resolve
 from bayescm.validate import check_prob, check_seed, fail, suggest
@@ -147,24 +147,26 @@ def check(
     members: list[dict] = [{}] if by is None else [{by: label} for label in _labels(evidence, by)]
     named = None if classifier is None else "classifier"
     classifiers: list[dict] = [{}] if classifier is None else [{"classifier": classifier}]
-    questions = [
+    asked = [
         (requirement, of_classifier | member)
         for requirement in parsed
         for of_classifier in requirement.members(named) or classifiers
         for member in requirement.members(by) or requirement.differing(members)
     ]
-    keywords |= {"of": of, "n": n, "model": model, "concentration": concentration}
-    keywords |= {"positive": positive, "draws": draws, "random_seed": random_seed}
+    accuracy = keywords.pop("accuracy", None)
+    question = Question(
+        of, n, model, concentration, positive, draws, random_seed, accuracy, keywords
+    )
     # Part by part, so that a model that is sampled is sampled once for each.
-    parts = [requirement.of(member).parts() for requirement, member in questions]
-    order = sorted(range(len(questions)), key=lambda i: str(parts[i]))
+    parts = [requirement.of(member).parts() for requirement, member in asked]
+    order = sorted(range(len(asked)), key=lambda i: str(parts[i]))
     number = len({part for parts_of_question in parts for part in parts_of_question})
-    rows: list[dict[str, Any]] = [{}] * len(questions)
+    rows: list[dict[str, Any]] = [{}] * len(asked)
     with several_fits(number if _adds_up(evidence) else 1):
         for i in order:
-            requirement, member = questions[i]
+            requirement, member = asked[i]
             rows[i] = {"requirement": requirement.text, **member}
-            rows[i] |= _decide(evidence, requirement.of(member), keywords)
+            rows[i] |= _decide(evidence, requirement.of(member), question)
     return pd.DataFrame(rows)
 
 
@@ -194,18 +196,18 @@ def _range_of(evidence, measure):
     return entry.range
 
 
-def _decide(evidence, requirement, keywords):
+def _decide(evidence, requirement, question):
     """Return what is judged, the probability, the level, the outcome and what would decide it."""
-    judged, above, error, chains = _judged(evidence, requirement, keywords)
+    judged, above, error, chains = _judged(evidence, requirement, question)
     close = _is_close(above, requirement.level, error)
-    if close and keywords["draws"] is None and chains == 1:  # no fit, and no sampled model
+    if close and question.draws is None and chains == 1:  # no fit, and no sampled model
         effective = max(above * (1 - above), error) / error**2
         draws = min(_TIMES_DRAWS * round(effective), _MOST_DRAWS)
-        judged, above, error, _ = _judged(evidence, requirement, keywords | {"draws": draws})
+        judged, above, error, _ = _judged(evidence, requirement, replace(question, draws=draws))
         close = _is_close(above, requirement.level, error)
     probability = above if requirement.above else 1 - above
     outcome = UNKNOWN if close else _outcome(probability, requirement.level)
-    needed = _needed(evidence, requirement, probability, keywords) if outcome == UNKNOWN else ""
+    needed = _needed(evidence, requirement, probability, question) if outcome == UNKNOWN else ""
     level = requirement.level
     return judged | {
         "probability": probability,
@@ -351,7 +353,7 @@ def _named_part(text, whole):
 
 
 def _judged(
-    evidence, requirement: Requirement, keywords
+    evidence, requirement: Requirement, question
 ) -> tuple[dict[str, float], float, float, int]:
     """
     Return what the requirement is about: mean and interval, and P(above its threshold).
@@ -360,14 +362,14 @@ def _judged(
     """
     threshold = requirement.threshold
     if requirement.second is not None:
-        difference = _difference(evidence, requirement, keywords)
+        difference = _difference(evidence, requirement, question)
         lower, upper = difference.hdi(0.95)
         judged = {"mean": float(difference.mean()), "lower": float(lower), "upper": float(upper)}
         above, error = difference.prob_above(threshold), difference.probability_error(threshold)
         return judged, float(above), float(error), getattr(difference, "chains", 1)
     term, part = requirement.first, _part(evidence, requirement.first.where)
     counts = matrices_of(part) if _adds_up(part) else part
-    of_measure = distribution(counts, term.measure, **keywords)
+    of_measure = distribution_for(counts, term.measure, question)
     ends = of_measure.interval()
     (posterior_of_measure,), template = of_measure.distributions, of_measure.template
     error = posterior_of_measure.probability_error(threshold)
@@ -379,57 +381,52 @@ def _judged(
     return judged, values["above"], values["error"], getattr(posterior_of_measure, "chains", 1)
 
 
-def _single(part, requirement, keywords):
+def _single(part, requirement, question):
     counts = matrices_of(part) if _adds_up(part) else part
-    probability = prob_above(counts, requirement.first.measure, requirement.threshold, **keywords)
+    probability = distribution_for(counts, requirement.first.measure, question).prob_above(
+        requirement.threshold
+    )
     return _value_of_term(probability, requirement.first, part).item()
 
 
-def _difference(evidence, requirement, keywords) -> Distribution:
+def _difference(evidence, requirement, question) -> Distribution:
     """Return the distribution of the difference: joint where both are of the same examples."""
     term, other = terms = requirement.first, requirement.second
-    rng = np.random.default_rng(keywords["random_seed"])
+    rng = np.random.default_rng(question.random_seed)
     if _adds_up(evidence) and _part_labels(term) != _part_labels(other):
-        (first,) = _draws_of_terms(_part(evidence, term.where), (term,), rng, keywords)
-        (second,) = _draws_of_terms(_part(evidence, other.where), (other,), rng, keywords)
+        (first,) = _draws_of_terms(_part(evidence, term.where), (term,), rng, question)
+        (second,) = _draws_of_terms(_part(evidence, other.where), (other,), rng, question)
         return Empirical.difference(first, second)
     part = _part(evidence, term.where)
     differing = {dim for dim, _ in term.where.items() ^ other.where.items()}
     if term.measure == other.measure and differing == {"classifier"}:
-        return _difference_of_classifiers(part, terms, keywords)
-    return Empirical.difference(*_draws_of_terms(part, terms, rng, keywords))
+        return _difference_of_classifiers(part, terms, question)
+    return Empirical.difference(*_draws_of_terms(part, terms, rng, question))
 
 
-def _difference_of_classifiers(part, terms, keywords):
+def _difference_of_classifiers(part, terms, question):
     """Return the difference that `compare` has of two classifiers."""
-    arguments = _of_posterior(keywords) | {"of": keywords["of"], "n": keywords["n"]}
-    posterior, (kernel,), of = joint_posterior(part, [terms[0].measure], **arguments)
+    posterior, (kernel,), of = joint_posterior(part, [terms[0].measure], question)
     template = posterior.measure_template(kernel).to_dataarray()
     first, second = (_indices_of_term(template, term, part) for term in terms)
-    paired, n = is_paired(posterior, "classifier"), check_size(keywords["n"], of)
+    paired, n = is_paired(posterior, "classifier"), question.n
     exact = None if paired else posterior.exact_members(kernel, of=of, n=n)
 
     def draws():
-        size = check_draws(keywords["draws"]) or posterior.draws_by_default(of, joint=True)
-        rng = np.random.default_rng(keywords["random_seed"])
+        size, rng = draws_of(question, posterior, of), rng_of(question)
         return draw_labelled(posterior, [kernel], size, rng, of=of, n=n)[kernel.__name__].values
 
     return difference_of(posterior, kernel, first, second, of=of, exact=exact, draws=draws)
 
 
-def _draws_of_terms(part, terms, rng, keywords):
+def _draws_of_terms(part, terms, rng, question):
     """Return joint draws of the measures of one part."""
-    posterior, of = select_estimand(posterior_of(part, **_of_posterior(keywords)), keywords["of"])
+    posterior, of = select_estimand(posterior_of(part, question), question.of)
     names = list(dict.fromkeys(term.measure for term in terms))
     kernels = resolve_measures(posterior, names)
-    drawn = draw_labelled(posterior, kernels, _DRAWS, rng, of=of, n=check_size(keywords["n"], of))
+    drawn = draw_labelled(posterior, kernels, _DRAWS, rng, of=of, n=question.n)
     values = dict(zip(names, (drawn[kernel.__name__] for kernel in kernels), strict=True))
     return [_value_of_term(values[term.measure], term, part).values for term in terms]
-
-
-def _of_posterior(keywords):
-    """Return what the posterior depends on, without what is asked of it."""
-    return {k: v for k, v in keywords.items() if k not in ("of", "n", "accuracy")}
 
 
 def _value_of_term(values, term, part):
@@ -502,35 +499,35 @@ def _labels(evidence, dim):
 # How much more evidence would decide.
 
 
-def _needed(evidence, requirement, probability, keywords):
+def _needed(evidence, requirement, probability, question):
     """Say how much more evidence would decide, if it went on in the same proportions."""
     if not _adds_up(evidence):
-        return _needed_of_items(evidence, requirement, probability, keywords)
+        return _needed_of_items(evidence, requirement, probability, question)
     if requirement.second is not None:
-        return _needed_of_difference(evidence, requirement, keywords)
+        return _needed_of_difference(evidence, requirement, question)
     counts = _table(evidence, requirement.first)
     where = {k: v for k, v in requirement.first.where.items() if k != "classifier"}
     requirement = requirement._replace(first=Term(requirement.first.measure, where))
     total, unit = _unit(counts, requirement.first.measure)
-    if is_sampled(posterior_of(counts, **_of_posterior(keywords))):
+    if is_sampled(posterior_of(counts, question)):
         if any(dim in counts.dims for dim in _EFFECTS):
             return ""  # what examples cannot take away is in it
         # To sample once more for every factor would take minutes.
-        away = abs(float(ndtri(_single(counts, requirement, keywords))))
+        away = abs(float(ndtri(_single(counts, requirement, question))))
         return _more(total, unit, _factor_by_variance(away, requirement.level))
 
     def spare(times):
         more = (counts * times).round().astype(np.int64)
-        above = _single(more, requirement, keywords)
+        above = _single(more, requirement, question)
         # Beyond eight deviations probabilities are not told apart.
         return float(abs(np.clip(ndtri(above), -8, 8)) - ndtri(requirement.level))
 
     return _more(total, unit, _deciding_factor(spare, float(ndtri(requirement.level))))
 
 
-def _needed_of_items(evidence, requirement, probability, keywords):
+def _needed_of_items(evidence, requirement, probability, question):
     """Say the same of items like these: the variance of what is known of all goes with one over."""
-    if not isinstance(evidence, xr.Dataset) or keywords["of"] not in ("parameter", "population"):
+    if not isinstance(evidence, xr.Dataset) or question.of not in ("parameter", "population"):
         return ""  # of these items alone more of others tell nothing
     entry = type_of(evidence)
     if entry.measured_variable not in _OF_ITEMS or slice_dims(evidence):
@@ -543,7 +540,7 @@ def _needed_of_items(evidence, requirement, probability, keywords):
     return _more(entry.size(evidence), entry.unit, times)
 
 
-def _needed_of_difference(evidence, requirement, keywords):
+def _needed_of_difference(evidence, requirement, question):
     """Say the same of a difference, whose variance falls as examples come."""
     parts = {}
     for term in (requirement.first, requirement.second):
@@ -552,7 +549,7 @@ def _needed_of_difference(evidence, requirement, keywords):
             return ""  # what examples cannot take away is in it
         classifier = "" if type_of(evidence) is OUTCOMES else term.where.get("classifier")
         parts[classifier, *sorted(_part_labels(term).items())] = float(counts.sum())
-    difference = _difference(evidence, requirement, keywords)
+    difference = _difference(evidence, requirement, question)
     away = abs(float(difference.mean()) - requirement.threshold) / float(difference.sd())
     return _more(sum(parts.values()), "examples", _factor_by_variance(away, requirement.level))
 

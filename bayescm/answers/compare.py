@@ -21,10 +21,7 @@ from bayescm.answers import cautions
 from bayescm.answers.dask import in_blocks, is_lazy
 from bayescm.answers.interval import (
     Wanted,
-    check_draws,
-    check_size,
     resolve_measures,
-    select_estimand,
 )
 from bayescm.answers.tables import Intervals
 from bayescm.distributions.base import Distribution, concatenate
@@ -35,7 +32,8 @@ from bayescm.distributions.preintegration import FunctionOfDirichlet
 from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.counts import as_counts, positive
 from bayescm.evidence.types import is_members, type_of
-from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.posterior_for import posterior_of, select_estimand
+from bayescm.fitting.question import USUAL, Question
 from bayescm.fitting.sampled import several_fits
 from bayescm.measures.display_names import (
     DisplayNames,
@@ -166,18 +164,41 @@ def compare(
     prob, region = check_prob(prob), check_rope(rope)
     check_kind(kind)
     check_choice("contrast", contrast, ["difference", "ratio"])
-    of_model: dict[str, Any] = {"model": model, "concentration": concentration}
-    of_model |= {"positive": positive, **keywords}
-    arguments: dict[str, Any] = {"dim": dim, "of": of, "n": n, "draws": draws}
-    arguments |= {"random_seed": random_seed, **of_model}
+    question = Question(of, n, model, concentration, positive, draws, random_seed, None, keywords)
+    return _comparison(
+        evidence,
+        measures,
+        question,
+        dim=dim,
+        prob=prob,
+        kind=kind,
+        region=region,
+        reference=reference,
+        contrast=contrast,
+        display_names=display_names,
+    )
+
+
+def _comparison(
+    evidence, measures, question, *, dim, prob, kind, region, reference, contrast, display_names
+):
+    """Return the table of a comparison; a mapping of evidence with the dim has one of each."""
+    again = partial(
+        _comparison,
+        measures=measures,
+        question=question,
+        dim=dim,
+        prob=prob,
+        kind=kind,
+        region=region,
+        reference=reference,
+        contrast=contrast,
+        display_names=display_names,
+    )
     if is_lazy(evidence):
-        arguments |= {"prob": prob, "kind": kind, "rope": rope, "contrast": contrast}
-        arguments |= {"reference": reference, "display_names": display_names}
-        return in_blocks(partial(compare, measures=measures, **arguments), evidence)
+        return in_blocks(again, evidence)
     if is_members(evidence) and hold_dim(evidence, dim):
-        arguments |= {"prob": prob, "kind": kind, "rope": rope, "contrast": contrast}
-        arguments |= {"reference": reference, "display_names": display_names}
-        tables = within_each(partial(compare, measures=measures, **arguments), evidence)
+        tables = within_each(again, evidence)
         table = Intervals(tables)
         table.attrs = tables.attrs
         table["sentence"] = [
@@ -185,9 +206,8 @@ def compare(
             for name, words in zip(table["data_set"], table["sentence"], strict=True)
         ]
         return table
-    posterior, kernels, of = joint_posterior(evidence, measures, **arguments)
-    size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
-    rng = np.random.default_rng(check_seed(random_seed))
+    posterior, kernels, of = joint_posterior(evidence, measures, question, dim=dim)
+    n, size, rng = question.n, draws_of(question, posterior, of), rng_of(question)
     joint_draws = cache(partial(draw_labelled, posterior, kernels, size, rng, of=of, n=n))
     if contrast == "ratio":
         check_levels(posterior)
@@ -211,7 +231,7 @@ def compare(
                 of=of,
                 exact=exact,
                 draws=values,
-                by_draws=draws is not None,
+                by_draws=question.draws is not None,
             )
 
         less = kernel.lower_is_better
@@ -241,7 +261,8 @@ def compare(
             words = _sentence_with_labels(row, words, display_names)
             row["sentence"] = words + _ASSUMED * kernel.direction_assumed
             rows.append(row)
-            if concentration is None and contrast == "difference" and of == "parameter":
+            usual_prior = question.concentration is None
+            if usual_prior and contrast == "difference" and of == "parameter":
                 at = member[::-1] if less else member
                 rope_of_better = turned(region) if less else region
                 displayed = row | _displayed(row, kernel, display_names)
@@ -331,15 +352,10 @@ def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFra
 def joint_posterior(
     evidence: Evidence,
     measures: Wanted | None,
+    question: Question = USUAL,
     *,
     dim: str = "classifier",
-    model: str | Callable | None = None,
-    of: str = "parameter",
-    n: int | None = None,
-    draws: int | None = None,
-    random_seed: Any = 0,
     compared: bool = True,
-    **keywords: Any,
 ) -> tuple[Posterior, list, str]:
     """
     Return the posterior of all members of the evidence, the measures resolved, and the estimand.
@@ -350,24 +366,17 @@ def joint_posterior(
         Counts, outcomes or a fit. The members of a mapping are independent, even if their fits
         were given the same seed.
     measures : name, function, or sequence of these, optional
+    question : Question
+        By default its model is that of the type of evidence for a comparison.
     dim : str, default "classifier"
         The dim that will be compared; the name of the dim that the members of a mapping get.
-    model : str or callable, optional
-        See `bayescm.interval`; by default that of the type of evidence for a comparison.
-    of, n, draws, random_seed
-        See `bayescm.interval`; the last two are of the sampler, where a model has no direct
-        posterior.
     compared : bool, default True
-        Whether members are compared, and a warning is due where they seem to be paired unsaid.
-    **keywords
-        Of the model, such as ``concentration=0.5``.
+        Whether members are compared, and a warning is due if they seem to be paired unsaid.
     """
-    check_size(n, of), check_draws(draws)
     if measures is None:
         measures = _default_measures(evidence)
-    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
     if not is_members(evidence):
-        whole = posterior_of(evidence, model, compared=dim, **sampler, **keywords)
+        whole, of = posterior_of(evidence, question, compared=dim), question.of
         of = "parameter" if of == dim and dim in whole.pooled_dims else of  # each member, as asked
         posterior, of = select_estimand(whole.by(dim), of)
         kernels = resolve_measures(posterior, measures)
@@ -381,11 +390,9 @@ def joint_posterior(
     _check_positive(matrices)
     if compared:
         _warn_if_paired(matrices)
-    arguments: dict[str, Any] = {"model": model, "compared": compared}
-    arguments |= {"of": of, "n": n, **sampler, **keywords}
     with several_fits(len(evidence)):
         parts = {
-            name: joint_posterior(member, measures, dim="", **arguments)
+            name: joint_posterior(member, measures, question, dim="", compared=compared)
             for name, member in evidence.items()
         }
     _, kernels, of = next(iter(parts.values()))
@@ -499,34 +506,40 @@ def draw_labelled(
 def draw_measures(
     evidence: Evidence,
     measures: Wanted | None,
+    question: Question = USUAL,
     *,
-    draws: int | None = None,
-    n: int | None = None,
-    random_seed: Any = 0,
-    **options: Any,
+    dim: str = "classifier",
+    compared: bool = True,
 ) -> xr.Dataset:
     """
     Draw measures from the joint posterior of whatever the evidence holds.
 
     Parameters
     ----------
-    evidence, measures, n, **options
+    evidence, measures, question, dim, compared
         As of `joint_posterior`.
-    draws : int, optional
-        Default 50,000 for up to 64 cells (16 classifiers of two classes), 10,000 for more.
-    random_seed : int, default 0
 
     Returns
     -------
     Dataset, dims (draw, ..., [class])
         A variable per measure; NaN where undefined.
     """
-    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
-    posterior, kernels, of = joint_posterior(evidence, measures, n=n, **sampler, **options)
+    posterior, kernels, of = joint_posterior(
+        evidence, measures, question, dim=dim, compared=compared
+    )
     check_levels(posterior)
-    size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
-    rng = np.random.default_rng(check_seed(random_seed))
-    return draw_labelled(posterior, kernels, size, rng, of=of, n=n)
+    size, rng = draws_of(question, posterior, of), rng_of(question)
+    return draw_labelled(posterior, kernels, size, rng, of=of, n=question.n)
+
+
+def draws_of(question: Question, posterior: Posterior, of: str) -> int:
+    """Return the number of joint draws: as asked, or as usual for the posterior."""
+    return question.draws or posterior.draws_by_default(of, joint=True)
+
+
+def rng_of(question: Question) -> np.random.Generator:
+    """Return the generator of the joint draws."""
+    return np.random.default_rng(check_seed(question.random_seed))
 
 
 def count_values(posterior: Posterior, kernels: Sequence[Callable], *apart: str) -> int:

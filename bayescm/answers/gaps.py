@@ -17,13 +17,14 @@ import xarray as xr
 
 from bayescm.answers import cautions
 from bayescm.answers.compare import draw_labelled
-from bayescm.answers.interval import check_draws, resolve_measures
+from bayescm.answers.interval import resolve_measures
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.default_models import ENOUGH_GROUPS, MANY_GROUPS
 from bayescm.evidence.partly_labelled import is_partly_labelled
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import members_of
+from bayescm.fitting.question import USUAL, Question
 from bayescm.fitting.sampled import is_sampled
 from bayescm.measures.labelled import apply
 from bayescm.measures.measure import Measure
@@ -168,9 +169,10 @@ def gap(
     True
     """
     check_choice("of", of, ["finite"])
-    sampler = {"draws": check_draws(draws), "random_seed": check_seed(random_seed)}
-    prior = {"concentration": concentration, "positive": positive, **keywords}
-    posterior, dims, names = pooled(evidence, dim, model, **sampler, **prior)
+    question = Question(
+        "parameter", None, model, concentration, positive, draws, random_seed, None, keywords
+    )
+    posterior, dims, names = pooled(evidence, dim, question)
     gaps = gap_of(
         posterior,
         measure,
@@ -180,7 +182,8 @@ def gap(
         kind=kind,
         delta=delta,
         reference=reference,
-        **sampler,
+        draws=draws,
+        random_seed=random_seed,
     )
     return gaps.rename({old: new for old, new in names.items() if old in gaps.dims})
 
@@ -443,13 +446,7 @@ _NOT_GROUPS = ("fold", "classifier", "half", "repeat", "step", "batch", "item", 
 
 
 def pooled(
-    evidence: Any,
-    dim: str | Sequence[str],
-    model: str | Callable | None = None,
-    *,
-    draws: int | None = None,
-    random_seed: int = 0,
-    **keywords: Any,
+    evidence: Any, dim: str | Sequence[str], question: Question = USUAL
 ) -> tuple[Posterior, list[str], dict[Hashable, Hashable]]:
     """
     Return the posterior of groups, the dims it knows them by, and how to name these again.
@@ -462,12 +459,8 @@ def pooled(
     ----------
     evidence : DataArray, Dataset or DataTree
     dim : str or sequence of str
-    model : str or callable, optional
-        By default a model that pools the groups.
-    draws, random_seed
-        Of the sampler, where there is no direct posterior.
-    **keywords
-        ``concentration``, ``positive``, and the model's further ones.
+    question : Question
+        By default its model is one that pools the groups.
 
     Raises
     ------
@@ -477,19 +470,18 @@ def pooled(
     dims = [dim] if isinstance(dim, str) else list(dim)
     if not dims:
         raise fail("no dim of groups", dims, "one or more", 'pass dim="group"')
-    fitted, named = isinstance(evidence, xr.DataTree), model is not None
+    fitted, named = isinstance(evidence, xr.DataTree), question.model is not None
     if not named and is_partly_labelled(evidence):
         todo = f"ask interval(evidence, ...) or compare(evidence, ..., dim={dims[0]!r})"
         raise fail("slices of partly labelled examples are not pooled", dims, "counts", todo)
     names: dict[Hashable, Hashable] = {}
     of_cells = type_of(evidence).has_cells
     if len(dims) > 1 and not fitted and of_cells:
-        model = "crossed_groups" if model is None else model
+        question = question if named else replace(question, model="crossed_groups")
     elif not fitted and not named and of_cells and _stands_for_groups(evidence, dims[0]):
         evidence, names, dims = evidence.rename({dims[0]: GROUP}), {GROUP: dims[0]}, [GROUP]
-    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
-    posterior = members_of(evidence, dims[0], model, **sampler, **keywords)
-    if not fitted and model is None:
+    posterior = members_of(evidence, dims[0], question)
+    if not fitted and question.model is None:
         _check_pooled(posterior, dims[0])
     missing = [name for name in dims if name not in posterior.template.dims]
     if missing:

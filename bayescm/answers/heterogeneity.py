@@ -13,6 +13,7 @@ from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import as_counts, positive
 from bayescm.evidence.covariates import study_covariates
 from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.question import Question
 from bayescm.posteriors.hierarchical_groups import (
     FEW_GROUPS,
     HierarchicalGroups,
@@ -116,8 +117,13 @@ def heterogeneity(
     check_keywords(hierarchical_groups, keywords)
     if isinstance(keywords.get("covariates"), Mapping):
         keywords["covariates"] = study_covariates(counts, keywords["covariates"])
-    prior = {"concentration": concentration, "random_seed": random_seed, **keywords}
-    posterior = posterior_of(counts, "hierarchical_groups", **prior)
+    question = Question(
+        model="hierarchical_groups",
+        concentration=concentration,
+        random_seed=random_seed,
+        keywords=keywords,
+    )
+    posterior = posterior_of(counts, question)
     rng = np.random.default_rng(check_seed(random_seed))
     if isinstance(posterior, HierarchicalGroups):
         (studies,) = posterior.collections

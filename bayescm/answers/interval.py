@@ -23,10 +23,11 @@ from bayescm.distributions.batches import LazyDraws, precompute_intervals, toget
 from bayescm.distributions.hdi import remark
 from bayescm.evidence.types import type_of
 from bayescm.evidence.unsupported import NO_LEVEL
-from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.posterior_for import posterior_of, select_estimand
+from bayescm.fitting.question import USUAL, Question
 from bayescm.measures.labelled import kernels, of_variable, several
 from bayescm.posteriors.base import LabelTemplate, Posterior
-from bayescm.validate import check_choice, check_kind, check_prob, check_whole, fail
+from bayescm.validate import check_choice, check_kind, check_prob, fail
 
 # What is asked of a posterior; other keywords are the model's own.
 ASKED = ("of", "n", "draws", "random_seed", "accuracy")
@@ -130,12 +131,14 @@ def interval(
     array([0.644 , 0.1356])
     """
     check_prob(prob), check_kind(kind)
-    options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    options |= {"accuracy": accuracy, "model": model, "concentration": concentration}
-    options |= {"positive": positive, **keywords}
-    if is_lazy(evidence):
-        return lazily(partial(interval, measure=measure, prob=prob, kind=kind, **options), evidence)
-    return distribution(evidence, measure, **options).interval(prob, kind)
+    question = Question(
+        of, n, model, concentration, positive, draws, random_seed, accuracy, keywords
+    )
+
+    def answer(counts):
+        return distribution_for(counts, measure, question).interval(prob, kind)
+
+    return lazily(answer, evidence) if is_lazy(evidence) else answer(evidence)
 
 
 def distribution(
@@ -186,20 +189,18 @@ def distribution(
     >>> round(float(f1.mean()), 4)
     0.7187
     """
-    wanted = usual_measures(evidence) if measure is None else measure
-    pairs = distributions_of(
-        evidence,
-        wanted,
-        of=of,
-        n=n,
-        model=model,
-        concentration=concentration,
-        positive=positive,
-        draws=draws,
-        random_seed=random_seed,
-        accuracy=accuracy,
-        **keywords,
+    question = Question(
+        of, n, model, concentration, positive, draws, random_seed, accuracy, keywords
     )
+    return distribution_for(evidence, measure, question)
+
+
+def distribution_for(
+    evidence: Any, measure: str | Callable | Sequence[str | Callable] | None, question: Question
+) -> "MeasureDistribution":
+    """Return the distribution of a measure, or of several, by a question; see `distribution`."""
+    wanted = usual_measures(evidence) if measure is None else measure
+    pairs = distributions_of(evidence, wanted, question)
     if measure is None:
         pairs = _of_the_same_dims(pairs)
     labels = common_template([frame for _, frame in pairs], wanted)
@@ -252,10 +253,10 @@ def prob_above(
     >>> prob_above(counts, ["recall", "f1"], 0.7).values.round(4)
     array([0.9886, 0.6992])
     """
-    options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    options |= {"accuracy": accuracy, "model": model, "concentration": concentration}
-    options |= {"positive": positive, **keywords}
-    return distribution(evidence, measure, **options).prob_above(threshold)
+    question = Question(
+        of, n, model, concentration, positive, draws, random_seed, accuracy, keywords
+    )
+    return distribution_for(evidence, measure, question).prob_above(threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -595,15 +596,7 @@ def _floats(name, values):
 def distributions_of(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
     measures: Wanted,
-    /,
-    *,
-    model: str | Callable | None = None,
-    of: str = "parameter",
-    n: int | None = None,
-    draws: int | None = None,
-    random_seed: int = 0,
-    accuracy: float | None = None,
-    **keywords: Any,
+    question: Question = USUAL,
 ) -> list[tuple[Distribution, LabelTemplate]]:
     """
     Return the distributions of measures, and the dims and coords of their batch.
@@ -613,10 +606,7 @@ def distributions_of(
     evidence : DataArray, Dataset or DataTree
         Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
     measures : name, function, or sequence of these
-    model, of, n, draws, random_seed, accuracy
-        See `interval`.
-    **keywords
-        ``concentration``, ``positive`` and the model's further keywords, see `interval`.
+    question : Question
 
     Returns
     -------
@@ -628,18 +618,16 @@ def distributions_of(
     ValueError, TypeError
         If the evidence, the model, a measure or a keyword of the model is invalid.
     """
-    sampler: dict[str, Any] = {"draws": check_draws(draws), "random_seed": random_seed}
-    posterior, of = select_estimand(posterior_of(evidence, model, **sampler, **keywords), of)
-    kernels = resolve_measures(posterior, measures)
-    options: dict[str, Any] = {"n": n, "draws": draws, "random_seed": random_seed}
-    return labelled_distributions(posterior, kernels, of=of, accuracy=accuracy, **options)
+    posterior, of = select_estimand(posterior_of(evidence, question), question.of)
+    measures = resolve_measures(posterior, measures)
+    return labelled_distributions(posterior, measures, replace(question, of=of))
 
 
 def distribution_of(
-    evidence: Any, measure: str | Callable, **keywords: Any
+    evidence: Any, measure: str | Callable, question: Question = USUAL
 ) -> tuple[Distribution, LabelTemplate]:
     """Return the distribution of one measure and its labels; see `distributions_of`."""
-    answers = distributions_of(evidence, measure, **keywords)
+    answers = distributions_of(evidence, measure, question)
     if len(answers) > 1:
         names = [template.name for _, template in answers]
         raise fail("only one measure at a time", names, "a name or a function", "ask for each")
@@ -647,27 +635,21 @@ def distribution_of(
 
 
 def labelled_distributions(
-    posterior: Posterior,
-    kernels: Sequence[Callable],
-    *,
-    of: str = "parameter",
-    n: int | None = None,
-    draws: int | None = None,
-    random_seed: int = 0,
-    accuracy: float | None = None,
+    posterior: Posterior, measures: Sequence[Callable], question: Question = USUAL
 ) -> list[tuple[Distribution, LabelTemplate]]:
     """Return the distributions of resolved measures of a posterior; see `distributions_of`."""
-    _check_accuracy(accuracy)
-    options: dict[str, Any] = {"n": check_size(n, of), "draws": draws, "random_seed": random_seed}
-    distributions = posterior.distributions(kernels, of=of, **options)
+    of, n, accuracy = question.of, question.n, question.accuracy
+    distributions = posterior.distributions(
+        measures, of=of, n=n, draws=question.draws, random_seed=question.random_seed
+    )
     if accuracy is not None:
         distributions = [distribution.with_tolerance(accuracy) for distribution in distributions]
     attrs = {"of": posterior.estimand_name(of)}
     if posterior.reference and of != "finite":  # which is of the groups as they are
         attrs |= {"covariates": posterior.reference}
-    if caveats := cautions.of_measures(posterior, kernels, of):
+    if caveats := cautions.of_measures(posterior, measures, of):
         attrs |= {"caution": " ".join(caveats)}
-    templates = [posterior.measure_template(kernel, attrs) for kernel in kernels]
+    templates = [posterior.measure_template(measure, attrs) for measure in measures]
     return list(zip(distributions, templates, strict=True))
 
 
@@ -680,17 +662,6 @@ def usual_measures(evidence: Any) -> list[str]:
     if not measures:
         raise fail(NO_LEVEL, ..., "", "use compare(results) or ranks(results)")
     return measures
-
-
-def select_estimand(posterior: Posterior, of: str) -> tuple[Posterior, str]:
-    """
-    Return the posterior that an estimand is of, and the estimand as that has it.
-
-    An estimand named after a dim that is pooled over is the parameter of each of its members.
-    """
-    if of in posterior.pooled_dims:
-        return posterior.by(of), "parameter"
-    return posterior, posterior.resolve_estimand(of)
 
 
 def resolve_measures(posterior: Posterior, measures: Wanted | None) -> list:
@@ -731,27 +702,3 @@ def common_template(templates: Sequence[LabelTemplate], measure: Any) -> LabelTe
         raise fail("only some of the measures have one value per class", names, "all or none", todo)
     names = [template.name for template in templates]
     return replace(templates[0], name="interval").prepend_dim("measure", names)
-
-
-# Checks of what is asked.
-
-
-def check_draws(draws: Any) -> int | None:
-    """Return a number of draws, or raise where it is not one."""
-    return None if draws is None else check_whole("draws", draws, 2, "draws", 20000)
-
-
-def _check_accuracy(accuracy):
-    number = isinstance(accuracy, (float, np.floating))
-    if accuracy is not None and not (number and 1e-12 <= accuracy <= 0.1):
-        todo = "pass accuracy=1e-6, or draws= for Monte Carlo"
-        raise fail("not a numerical accuracy", accuracy, "1e-12 to 0.1", todo)
-
-
-def check_size(n: Any, of: str) -> Any:
-    """Return the size of the next test set, or raise where it is not one or none is asked for."""
-    if n is not None and of != "predictive":
-        raise fail("n is of the next test set", of, ["predictive"], "pass of='predictive' with n")
-    if n is None or (isinstance(n, (int, np.integer)) and n >= 1):
-        return n
-    raise fail("n must be the size of a test set", n, "1 or more", "pass n=100")

@@ -12,12 +12,14 @@ from bayescm.answers.compare import (
     check_levels,
     count_values,
     draw_labelled,
+    draws_of,
     joint_posterior,
+    rng_of,
 )
-from bayescm.answers.interval import check_draws
+from bayescm.fitting.question import Question
 from bayescm.measures.display_names import display_name
 from bayescm.measures.labelled import check_pairs
-from bayescm.validate import check_is, check_memory, check_prob, check_seed, fail
+from bayescm.validate import check_is, check_memory, check_prob, fail
 
 _COPIES = 5  # of the draws, while they are ranked
 
@@ -84,18 +86,15 @@ def joint_interval(
     (array([0.54, 0.75]), 0.95)
     """
     prob = check_prob(prob)
-    of_model: dict[str, Any] = {"model": model, "concentration": concentration}
-    of_model |= {"positive": positive, **keywords}
-    arguments: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    posterior, kernels, of = joint_posterior(evidence, measures, **arguments, **of_model)
+    question = Question(of, n, model, concentration, positive, draws, random_seed, None, keywords)
+    posterior, kernels, of = joint_posterior(evidence, measures, question)
     check_levels(posterior)
-    size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
+    size = draws_of(question, posterior, of)
     todo = "ask for fewer classifiers or measures at a time, or pass draws=1000"
     n_values = count_values(posterior, kernels)
     n_per_member = count_values(posterior, kernels, "batch")
     check_memory("draws that are ranked need", size * (2 * n_values + _COPIES * n_per_member), todo)
-    rng = np.random.default_rng(check_seed(random_seed))
-    values = draw_labelled(posterior, kernels, size, rng, of=of, n=n)
+    values = draw_labelled(posterior, kernels, size, rng_of(question), of=of, n=n)
     values = values if pairs is None else _select_pairs(values, kernels, pairs)
     batches = values.sizes["batch"] if "batch" in values.dims else None
     parts = [values] if batches is None else [values.isel(batch=index) for index in range(batches)]

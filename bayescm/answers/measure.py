@@ -8,14 +8,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.interval import resolve_measures, select_estimand, usual_measures
+from bayescm.answers.interval import resolve_measures, usual_measures
 from bayescm.evidence.counts import COUNTS
 from bayescm.evidence.outcomes import OUTCOMES
 from bayescm.evidence.trees import with_positive_class
 from bayescm.evidence.type import EVIDENCE_GROUP
 from bayescm.evidence.types import FIT, is_members, type_of
 from bayescm.fitting.fitted import FittedMeasures, FittedPosterior
-from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.posterior_for import posterior_of, select_estimand
+from bayescm.fitting.question import Question
 from bayescm.measures.labelled import measure_cells
 from bayescm.validate import fail
 
@@ -105,7 +106,7 @@ def measure(
         options: dict[str, Any] = {"of": of, "group": group, "variable": variable}
         return measure_cells(evidence, measures, **options, positive=positive)  # type: ignore[arg-type]
     measures = usual_measures(evidence) if measures is None else measures
-    posterior, of = select_estimand(posterior_of(evidence, positive=positive), of)
+    posterior, of = select_estimand(posterior_of(evidence, Question(positive=positive)), of)
     kernels = resolve_measures(posterior, measures)
     templates = [posterior.measure_template(kernel) for kernel in kernels]
     points = [posterior.point(kernel, of) for kernel in kernels]

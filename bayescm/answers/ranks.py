@@ -25,15 +25,17 @@ from bayescm.answers import cautions
 from bayescm.answers.compare import (
     Evidence,
     draw_labelled,
+    draws_of,
     hold_dim,
     joint_posterior,
     labels,
     positions,
+    rng_of,
     within_each,
 )
-from bayescm.answers.interval import check_draws
 from bayescm.evidence.types import is_members
-from bayescm.validate import check_prob, check_seed
+from bayescm.fitting.question import Question
+from bayescm.validate import check_prob
 
 _PAIRS_AT_ONCE = 2e7  # numbers of the differences of all pairs in memory
 _MOST_DRAWS, _FEWEST_DRAWS = 10_000, 400  # that the bound of the pairs is made of
@@ -121,16 +123,18 @@ def ranks(
     [['a', 0.97, 1, 2], ['b', 0.03, 1, 2]]
     """
     prob = check_prob(prob)
-    of_model: dict[str, Any] = {"model": model, "concentration": concentration}
-    of_model |= {"positive": positive, **keywords}
-    arguments: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+    question = Question(of, n, model, concentration, positive, draws, random_seed, None, keywords)
+    return _ranking(evidence, measures, question, dim=dim, prob=prob)
+
+
+def _ranking(evidence, measures, question, *, dim, prob):
+    """Return the table of ranks; a mapping of evidence with the dim has one of each."""
     if is_members(evidence) and hold_dim(evidence, dim):
-        options = {"measures": measures, "dim": dim, "prob": prob, **arguments, **of_model}
-        return within_each(partial(ranks, **options), evidence)
-    posterior, kernels, of = joint_posterior(evidence, measures, dim=dim, **arguments, **of_model)
-    rng = np.random.default_rng(check_seed(random_seed))
-    size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
-    joint_draws = draw_labelled(posterior, kernels, size, rng, of=of, n=n)
+        again = partial(_ranking, measures=measures, question=question, dim=dim, prob=prob)
+        return within_each(again, evidence)
+    posterior, kernels, of = joint_posterior(evidence, measures, question, dim=dim)
+    size, rng = draws_of(question, posterior, of), rng_of(question)
+    joint_draws = draw_labelled(posterior, kernels, size, rng, of=of, n=question.n)
     tables, doubts = [], cautions.of_measures(posterior, kernels, of)
     for kernel, position, names in positions(posterior, kernels, dim):
         values = joint_draws[kernel.__name__].isel(position).transpose("draw", dim).values

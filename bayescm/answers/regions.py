@@ -13,12 +13,14 @@ from bayescm.answers.compare import (
     count_values,
     draw_labelled,
     draw_measures,
+    draws_of,
     joint_posterior,
+    rng_of,
 )
-from bayescm.answers.interval import check_draws
+from bayescm.fitting.question import Question
 from bayescm.fitting.sampled import is_sampled
 from bayescm.measures.labelled import several
-from bayescm.validate import check_memory, check_prob, check_seed, fail
+from bayescm.validate import check_memory, check_prob, fail
 
 _GRID = 160
 _COPIES, _GRIDS = 4, 2  # of the draws and of the grid, while the regions are found
@@ -78,17 +80,14 @@ def region(
     prob = check_prob(prob)
     is_small = isinstance(evidence, xr.DataArray) and evidence.size <= _SMALL
     many = _MANY_DRAWS if is_small and model is None else None
-    of_model: dict[str, Any] = {"model": model, "concentration": concentration}
-    of_model |= {"positive": positive, **keywords}
-    arguments: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    posterior, kernels, of = _posterior_of_two(evidence, measures, **arguments, **of_model)
+    question = Question(of, n, model, concentration, positive, draws, random_seed, None, keywords)
+    posterior, kernels, of = _posterior_of_two(evidence, measures, question)
     many = None if is_sampled(posterior) else many
-    size = check_draws(draws) or many or posterior.draws_by_default(of, joint=True)
+    size = draws or many or draws_of(question, posterior, of)
     matrices = posterior.measure_template(kernels[0]).size
     numbers = _COPIES * size * count_values(posterior, kernels) + _GRIDS * _GRID**2 * matrices
     check_memory("these regions need", numbers, "ask for fewer members at a time, or fewer draws")
-    rng = np.random.default_rng(check_seed(random_seed))
-    values = draw_labelled(posterior, kernels, size, rng, of=of, n=n)
+    values = draw_labelled(posterior, kernels, size, rng_of(question), of=of, n=n)
     names = [kernel.__name__ for kernel in kernels]
     grids = [_grid(values[kernel.__name__].values, kernel.range) for kernel in kernels]
     stacked = xr.concat([values[name] for name in names], "measure", coords="minimal")
@@ -112,12 +111,12 @@ def region(
     )
 
 
-def _posterior_of_two(evidence, measures, **options):
+def _posterior_of_two(evidence, measures, question):
     """Return the posterior, two measures with the same dims, and the estimand."""
     allowed = "two measures, both of one class or of the whole matrix"
     if len(several(measures)) != 2:
         raise fail("a region needs two measures", measures, allowed, 'pass ("recall", "precision")')
-    posterior, kernels, of = joint_posterior(evidence, measures, **options, compared=False)
+    posterior, kernels, of = joint_posterior(evidence, measures, question, compared=False)
     check_levels(posterior)
     if len({posterior.measure_template(kernel).dims for kernel in kernels}) > 1:
         names = [kernel.__name__ for kernel in kernels]
@@ -219,10 +218,8 @@ def correlation(
     0.26
     """
     prob = check_prob(prob)
-    of_model: dict[str, Any] = {"model": model, "concentration": concentration}
-    of_model |= {"positive": positive, **keywords}
-    arguments: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    values = draw_measures(evidence, measures, compared=False, **arguments, **of_model)
+    question = Question(of, n, model, concentration, positive, draws, random_seed, None, keywords)
+    values = draw_measures(evidence, measures, question, compared=False)
     names = [str(name) for name in values.data_vars]
     if len(names) < 2:
         raise fail(

@@ -10,7 +10,8 @@ import xarray as xr
 from bayescm.answers import cautions
 from bayescm.answers.compare import draw_labelled
 from bayescm.answers.gaps import number_of_draws, number_of_examples, observed_values, pooled
-from bayescm.answers.interval import check_draws, resolve_measures
+from bayescm.answers.interval import resolve_measures
+from bayescm.fitting.question import Question
 from bayescm.validate import check_kind, check_prob, check_seed, fail
 
 _LARGEST = 4e7  # numbers of all draws of a measure that are in memory at once
@@ -109,9 +110,11 @@ def worst_slices(
     [6]
     """
     check_prob(prob), check_kind(kind), _check_fdr(fdr)
-    draws, seed = check_draws(draws), check_seed(random_seed)
-    prior = {"concentration": concentration, "positive": positive, **keywords}
-    posterior, dims, names = pooled(evidence, dim, model, draws=draws, random_seed=seed, **prior)
+    seed = check_seed(random_seed)
+    question = Question(
+        "parameter", None, model, concentration, positive, draws, seed, None, keywords
+    )
+    posterior, dims, names = pooled(evidence, dim, question)
     kernel = _single_measure(posterior, measure)
     level = _number("threshold", threshold)
     values = _draw_slices(posterior, kernel, dims, draws, seed)

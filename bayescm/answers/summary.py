@@ -7,6 +7,7 @@ Beside `summary` itself: the same in sentences, as flat numbers for trackers of 
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,17 +18,16 @@ import xarray as xr
 from bayescm.answers.cautions import of_point, undefined_points
 from bayescm.answers.dask import in_blocks, is_lazy
 from bayescm.answers.interval import (
-    check_draws,
     labelled_distributions,
     resolve_measures,
-    select_estimand,
     usual_measures,
 )
 from bayescm.answers.tables import Intervals, decimals, is_mean_unusable
 from bayescm.distributions.batches import precompute_intervals
 from bayescm.distributions.hdi import remark
 from bayescm.evidence.types import is_members
-from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.posterior_for import posterior_of, select_estimand
+from bayescm.fitting.question import USUAL, Question
 from bayescm.fitting.sampled import several_fits
 from bayescm.measures.display_names import (
     DisplayNames,
@@ -114,55 +114,49 @@ def summary(
     0  precision  0.650  0.555  0.740
     1         f1  0.722  0.644  0.791
     """
-    options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    options |= {"accuracy": accuracy, "model": model, "concentration": concentration}
-    options |= {"positive": positive, **keywords}
-    return nested_summary(evidence, measures, dim=dim, prob=prob, kind=kind, **options)
+    estimands = of if isinstance(of, str) else tuple(of)
+    question = Question(
+        estimands, n, model, concentration, positive, draws, random_seed, accuracy, keywords
+    )
+    return nested_summary(evidence, measures, question, dim=dim, prob=prob, kind=kind)
 
 
 def nested_summary(
     evidence: Evidence | Mapping[Any, Evidence],
-    measures: str | Callable | Sequence[str | Callable] | None = None,
+    measures: str | Callable | Sequence[str | Callable] | None,
+    question: Question,
     *,
     dim: str = "classifier",
     prob: float,
     kind: str,
     inner: float | None = None,
-    of: str | Sequence[str] = "parameter",
-    n: int | None = None,
-    draws: int | None = None,
-    random_seed: int = 0,
-    accuracy: float | None = None,
-    **keywords: Any,
 ) -> pd.DataFrame:
     """
     Return a summary, and beside it the ends of an inner interval of the same distributions.
 
     Parameters
     ----------
-    evidence, measures, dim, prob, kind, of, n, draws, random_seed, accuracy, **keywords
+    evidence, measures, dim, prob, kind
         See `summary`.
+    question : Question
+        Its estimand may be a tuple of several.
     inner : float, optional
         The mass of the inner interval, in the columns ``inner_lower`` and ``inner_upper``.
     """
     check_prob(prob), check_kind(kind)
+    again = partial(nested_summary, dim=dim, prob=prob, kind=kind, inner=inner)
     if is_members(evidence):
-        of_member = {"prob": prob, "kind": kind, "inner": inner, "of": of, "n": n, **keywords}
-        of_member |= {"draws": draws, "random_seed": random_seed, "accuracy": accuracy}
-        return _of_members(evidence, dim, partial(nested_summary, measures=measures, **of_member))
+        return _of_members(evidence, dim, lambda member: again(member, measures, question))
     if measures is None:
         measures = usual_measures(evidence)
-    if not isinstance(of, str):
-        asked = {"prob": prob, "kind": kind, "inner": inner, "n": n, "draws": draws, **keywords}
-        asked |= {"random_seed": random_seed, "accuracy": accuracy}
-        return _of_estimands(of, partial(nested_summary, evidence, measures, **asked))
-    sampler: dict[str, Any] = {"draws": check_draws(draws), "random_seed": random_seed}
-    options: dict[str, Any] = {"inner": inner, "n": n, "accuracy": accuracy, **sampler}
+    if not isinstance(question.of, str):
+        return _of_estimands(
+            question.of, lambda of: again(evidence, measures, replace(question, of=of))
+        )
     if is_lazy(evidence):
-        options |= {"prob": prob, "kind": kind, "of": of, **keywords}
-        return in_blocks(partial(nested_summary, measures=measures, **options), evidence)
-    posterior, of = select_estimand(posterior_of(evidence, **sampler, **keywords), of)
-    return table_of(posterior, measures, prob, kind, of=of, **options)
+        return in_blocks(partial(again, measures=measures, question=question), evidence)
+    posterior, of = select_estimand(posterior_of(evidence, question), question.of)
+    return table_of(posterior, measures, prob, kind, replace(question, of=of), inner=inner)
 
 
 def _of_estimands(estimands, ask):
@@ -170,7 +164,7 @@ def _of_estimands(estimands, ask):
     if not len(estimands):
         raise fail("no estimand", estimands, "one or more", 'pass of=["population", "new"]')
     with several_fits(len(estimands)):
-        tables = [ask(of=of) for of in estimands]
+        tables = [ask(of) for of in estimands]
     for of, part in zip(estimands, tables, strict=True):
         if "of" not in part:
             part.insert(list(part).index("point"), "of", of)
@@ -220,14 +214,13 @@ def table_of(
     measures: str | Callable | Sequence[str | Callable],
     prob: float,
     kind: str,
+    question: Question = USUAL,
     *,
-    of: str = "parameter",
     inner: float | None = None,
-    **options: Any,
 ) -> pd.DataFrame:
     """Return the summary of a posterior; for the other options see `summary`."""
-    kernels = resolve_measures(posterior, measures)
-    answers = labelled_distributions(posterior, kernels, of=of, **options)
+    of, kernels = question.of, resolve_measures(posterior, measures)
+    answers = labelled_distributions(posterior, kernels, question)
     scalars = [distribution for distribution, template in answers if not template.dims]
     precompute_intervals(scalars, prob, kind, moments=True)
     if inner is not None:
@@ -248,7 +241,7 @@ def table_of(
     if (estimand := posterior.estimand_name(of)) != "parameter":
         table.insert(list(table).index("point"), "of", estimand)
     table.attrs |= {"prob": prob, "kind": kind}
-    _warn_of_accuracy(table, options.get("accuracy"))
+    _warn_of_accuracy(table, question.accuracy)
     template_attrs = answers[0][1].attrs
     table.attrs |= {k: template_attrs[k] for k in ("covariates",) if k in template_attrs}
     cautions = [answers[0][1].attrs.get("caution", "")]

@@ -18,6 +18,7 @@ from bayescm.answers.compare import draw_labelled
 from bayescm.answers.interval import interval, resolve_measures
 from bayescm.curves.roc import interval_of
 from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.question import Question
 from bayescm.measures import curves as measures
 from bayescm.measures.catalogue import resolve
 from bayescm.posteriors.roc.curve_posterior import DRAWS
@@ -430,7 +431,7 @@ def estimate(
 
 
 def _posterior_and_measure(evidence, measure, average, model):
-    posterior = posterior_of(evidence, _checked(model))
+    posterior = posterior_of(evidence, Question(model=_checked(model)))
     (kernel,) = resolve_measures(posterior, _of_classes(measure, average))
     return posterior, kernel
 

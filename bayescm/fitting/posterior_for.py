@@ -1,6 +1,5 @@
 """The posterior of evidence: of its default model, or of the model that is named."""
 
-from collections.abc import Callable
 from typing import Any
 
 import xarray as xr
@@ -14,6 +13,7 @@ from bayescm.fitting.models_by_name import (
     name_of,
     warn_of_design,
 )
+from bayescm.fitting.question import USUAL, Question
 from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_keywords, fail, suggest
 
@@ -22,48 +22,35 @@ _PYMC_MODEL = ("pymc.model.core", "Model")
 
 def posterior_of(
     evidence: Any,
-    model: str | Callable | None = None,
+    question: Question = USUAL,
     *,
     members: str | None = None,
     compared: str | None = None,
-    concentration: Any = None,
-    positive: Any = None,
-    draws: int | None = None,
-    random_seed: Any = 0,
-    **keywords: Any,
 ) -> Posterior:
     """
-    Return the posterior that answers for the evidence: direct, or else sampled.
+    Return the posterior that answers a question: direct, or else sampled.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
         Evidence of any type, or a fit.
-    model : str or callable, optional
-        Name of a model, a function from the evidence to a `Posterior`, or one from canonical
-        evidence to a ``pymc.Model`` with a variable ``theta``, which is sampled by NUTS. By default
-        the model of `EvidenceType.default_model`.
+    question : Question
+        Its ``model`` is a name, a function from canonical evidence to a `Posterior`, or one to a
+        ``pymc.Model`` with a variable ``theta``, which is sampled by NUTS. By default it is the
+        model of `EvidenceType.default_model`. A keyword that is a function from a name to a PyMC
+        variable is a prior of another family, with which the model is sampled. The keywords
+        ``tune`` and ``chains`` are the sampler's.
     members, compared : str, optional
         The dim whose members are asked for, partially pooled, and the dim whose members are
         compared: a default model may depend on them.
-    concentration : float, array_like, DataArray or callable, optional
-        The prior, of a model that has this keyword; None stands for the model's own default.
-    positive : label, optional
-        The positive class, where the evidence does not know it or another one is meant.
-    draws, random_seed
-        Of the sampler, where there is no direct posterior.
-    **keywords
-        The model's; a function from a name to a PyMC variable is a prior of another family, with
-        which the model is sampled. ``tune`` and ``chains`` are the sampler's.
 
     Raises
     ------
     ValueError, TypeError
         If there is no such model, or it does not take a keyword.
     """
-    evidence = with_positive_class(evidence, positive)
-    if concentration is not None:
-        keywords = {"concentration": concentration, **keywords}
+    evidence = with_positive_class(evidence, question.positive)
+    model, keywords = question.model, question.of_model
     if isinstance(evidence, xr.DataTree) and (model is not None or keywords):
         got = ", ".join([*(["model"] if model is not None else []), *keywords])
         todo = "pass them to fit, or ask the counts"
@@ -83,7 +70,8 @@ def posterior_of(
         raise fail("not a model", model, "a name, or a function of the evidence", todo, TypeError)
     sampler: dict[str, Any] = {k: keywords[k] for k in ("tune", "chains") if k in keywords}
     of_model = {name: value for name, value in keywords.items() if name not in sampler}
-    sampler |= {"random_seed": random_seed} | ({} if draws is None else {"draws": draws})
+    sampler |= {"random_seed": question.random_seed}
+    sampler |= {} if question.draws is None else {"draws": question.draws}
     if is_for_pymc_alone(form, of_model):
         return _sampled(evidence, model, of_model, sampler)
     is_own = form is model  # a function of the user's, which may return a posterior or a PyMC model
@@ -100,7 +88,7 @@ def posterior_of(
         todo = "return a pymc.Model with a variable theta, or a Posterior"
         raise fail("not a model", name_of(form), "a function that returns one", todo)
     warn_of_design(answer, evidence, getattr(form, "__name__", repr(form)), stacklevel=4)
-    return answer if draws is None else answer.with_draws(draws)
+    return answer if question.draws is None else answer.with_draws(question.draws)
 
 
 def _sampled(evidence, model, keywords, sampler):
@@ -116,9 +104,7 @@ def _is_pymc_model(answer) -> bool:
     return any((base.__module__, base.__name__) == _PYMC_MODEL for base in type(answer).__mro__)
 
 
-def members_of(
-    evidence: Any, dim: str, model: str | Callable | None = None, **keywords: Any
-) -> Posterior:
+def members_of(evidence: Any, dim: str, question: Question = USUAL) -> Posterior:
     """Return the partially pooled posterior of every member of a dim, such as each group."""
     # Scores and probabilities have the group of every example in a variable, without a dim.
     labels = {*getattr(evidence, "sizes", ()), *getattr(evidence, "data_vars", ())}
@@ -126,4 +112,15 @@ def members_of(
         todo = "name the column of groups: from_predictions(..., by={'group': site})"
         dims = [*getattr(evidence, "sizes", ())] or "a dim of groups"
         raise fail("no such dim", dim, dims, todo)
-    return posterior_of(evidence, model, members=dim, **keywords).by(dim)
+    return posterior_of(evidence, question, members=dim).by(dim)
+
+
+def select_estimand(posterior: Posterior, of: str) -> tuple[Posterior, str]:
+    """
+    Return the posterior that an estimand is of, and the estimand as that has it.
+
+    An estimand named after a dim that is pooled over is the parameter of each of its members.
+    """
+    if of in posterior.pooled_dims:
+        return posterior.by(of), "parameter"
+    return posterior, posterior.resolve_estimand(of)

@@ -25,6 +25,7 @@ from bayescm.evidence.partly_labelled import PARTLY_LABELLED as EVIDENCE_PARTLY_
 from bayescm.evidence.partly_labelled import select_classifier
 from bayescm.evidence.raters import as_ratings
 from bayescm.fitting.posterior_for import posterior_of as posterior_for
+from bayescm.fitting.question import Question
 from bayescm.online.encoding import PARTLY_LABELLED, RATINGS, PatternCounts, zero_counts
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import fail
@@ -101,7 +102,7 @@ def as_partly_labelled_batch(evidence: xr.DataArray, concentration: Any = None) 
 def _check_prior(evidence, concentration):
     """Raise an error if a concentration is invalid for the default model of a batch."""
     if concentration is not None:
-        posterior_for(evidence, concentration=concentration)
+        posterior_for(evidence, Question(concentration=concentration))
 
 
 def _table(patterns, counts, encoding, facts):
@@ -205,7 +206,8 @@ def posterior_of(tables: xr.DataArray, concentration: Any = None) -> Posterior:
     """Return the posterior of counts of patterns (..., pattern), each leading index by itself."""
     if tables.attrs["patterns"] == RATINGS:
         return RatingsOfSteps(tables, concentration)
-    return posterior_for(evidence_of(tables), "partly_labelled", concentration=concentration)
+    question = Question(model="partly_labelled", concentration=concentration)
+    return posterior_for(evidence_of(tables), question)
 
 
 class RatingsOfSteps(Posterior):
@@ -228,7 +230,7 @@ class RatingsOfSteps(Posterior):
         self.members: list[Any] = [
             posterior_for(
                 evidence_of(xr.DataArray(row, pattern, ["pattern"], attrs=tables.attrs)),
-                concentration=concentration,
+                Question(concentration=concentration),
             )
             for row in flat
         ]

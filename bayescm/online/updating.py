@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.interval import check_size, resolve_measures
+from bayescm.answers.interval import resolve_measures
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, align, as_counts, by_labels, in_order, positive
+from bayescm.fitting.question import check_size
 from bayescm.measures.measure import Measure
 from bayescm.online import item_scores, multilabel, uncertain_truth
 from bayescm.online.discounting import accumulate, check_forgetting

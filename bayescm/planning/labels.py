@@ -22,6 +22,7 @@ import xarray as xr
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.partly_labelled import has_strata, is_partly_labelled, judgements
 from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.question import Question
 from bayescm.measures.labelled import kernels as as_kernels
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.posteriors.partly_labelled import PartlyLabelled, partly_labelled
@@ -315,9 +316,10 @@ def labels_worth(
     if not is_partly_labelled(evidence):
         todo = "make it with from_partly_labelled(actual, predicted, judge)"
         raise fail("this evidence has no unlabelled examples", ..., "partly labelled", todo)
-    of_model: dict[str, Any] = {"concentration": concentration, "positive": positive, **keywords}
-    sampler: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
-    posterior: Any = posterior_of(evidence, model, **sampler, **of_model)
+    question = Question(
+        "parameter", None, model, concentration, positive, draws, random_seed, None, keywords
+    )
+    posterior: Any = posterior_of(evidence, question)
     from bayescm.answers.interval import usual_measures
 
     names = usual_measures(evidence) if measures is None else measures

@@ -1,7 +1,7 @@
 """Densities: the posterior of measures, two measures at once, and priors beside the posterior."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.decision import chance
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.types import type_of
+from bayescm.fitting.question import Question
 from bayescm.fitting.sampled import several_fits
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.display_names import (
@@ -128,10 +129,10 @@ def plot_posterior(
     measures = usual_measures(evidence) if measures is None else measures
     variable = type_of(evidence).measured_variable
     resolved = [resolve(name, variable) for name in several(measures)]
-    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
-    asked |= {"positive": positive, **keywords}
-    answers = distributions_of(evidence, several(measures), **asked)
+    question = Question(
+        of, n, model, concentration, positive, draws, random_seed, accuracy, keywords
+    )
+    answers = distributions_of(evidence, several(measures), question)
     for distribution, template in answers:
         _check_defined(distribution, template.name)
         _check_rope(_of_measure(rope, template.name))
@@ -432,13 +433,11 @@ def plot_priors(
     2
     """
     priors = named_priors(priors)
-    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    asked |= {"model": model, "positive": positive, **keywords}
+    question = Question(of, n, model, None, positive, draws, random_seed, None, keywords)
     with canvas((6, 3.6), ax=ax) as page, several_fits(len(priors)):
         for i, (name, prior) in enumerate(priors.items()):
-            distribution, template = distribution_of(
-                evidence, measure, concentration=prior, **asked
-            )
+            of_prior = replace(question, concentration=prior)
+            distribution, template = distribution_of(evidence, measure, of_prior)
             if template.ndim:
                 todo = "select one matrix, and average over classes (e.g. f1_macro)"
                 raise fail("more than one density per prior", template.dims, "no other dims", todo)

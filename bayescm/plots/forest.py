@@ -1,6 +1,7 @@
 """Intervals one below the other: of measures, classes, classifiers and groups; of many slices."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from bayescm.answers.slices import worst_slices
 from bayescm.answers.summary import COLUMNS, Evidence, nested_summary
 from bayescm.answers.tables import is_mean_unusable, value_and_interval
 from bayescm.fitting.fitted import FittedPosterior
+from bayescm.fitting.question import Question
 from bayescm.measures.display_names import (
     DisplayNames,
     display_label,
@@ -104,10 +106,12 @@ def plot_forest(
     >>> [tick.get_text() for tick in axes.get_yticklabels()]
     ['precision', 'recall']
     """
-    asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
-    asked |= {"accuracy": accuracy, "model": model, "concentration": concentration}
-    asked |= {"positive": positive, **keywords}
-    table = nested_summary(evidence, measures, dim=dim, prob=prob, inner=_INNER, kind=kind, **asked)
+    estimands = of if isinstance(of, str) else tuple(of)
+    question = Question(
+        estimands, n, model, concentration, positive, draws, random_seed, accuracy, keywords
+    )
+    summarize = partial(nested_summary, dim=dim, prob=prob, inner=_INNER, kind=kind)
+    table = summarize(evidence, measures, question)
     table = _arranged(table, display_names)
     if len(table) > _MOST:
         todo = "select some measures or members, or read summary()"
@@ -136,14 +140,10 @@ def plot_forest(
         if isinstance(of, str) and of in table.columns and _knows_what_was_observed(evidence):
             # Each member of a pooled dim, beside what was seen of it alone.
             observed = "cross: as observed, without pooling"
-            if any(map(callable, asked.values())):
+            if callable(question.model) or any(map(callable, question.of_model.values())):
                 # Of what is sampled `point` is of the posterior; what was seen is asked without.
-                of_sampler = ("draws", "tune", "chains")
-                plain = {k: v for k, v in asked.items() if not callable(v) and k not in of_sampler}
-                plain |= {"dim": dim, "prob": prob, "inner": _INNER, "kind": kind}
-                table["point"] = _arranged(
-                    nested_summary(evidence, measures, **plain), display_names
-                )["point"]
+                plain = summarize(evidence, measures, _without_functions(question))
+                table["point"] = _arranged(plain, display_names)["point"]
             axes.plot(table["point"], table["y"], "x", color=style.foreground(), zorder=3)
         dot = "mean"
         if "median" in table:
@@ -365,3 +365,15 @@ def _draw_slices(axes, table, few):
         )
     cross = {"markersize": 4 if few else 2, "alpha": 1 if few else 0.5, "linestyle": "none"}
     axes.plot(table["observed"], table.index, "x", color=style.muted(0.8), zorder=2, **cross)
+
+
+def _without_functions(question):
+    """Return a question without functions for the model and priors, and without NUTS's options."""
+    plain = {
+        name: value
+        for name, value in question.keywords.items()
+        if not callable(value) and name not in ("tune", "chains")
+    }
+    model = None if callable(question.model) else question.model
+    prior = None if callable(question.concentration) else question.concentration
+    return replace(question, model=model, concentration=prior, draws=None, keywords=plain)

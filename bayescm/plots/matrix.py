@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import xarray as xr
 
+from bayescm.answers.compare import draws_of, rng_of
 from bayescm.answers.interval import (
     ASKED,
-    check_draws,
-    check_size,
-    select_estimand,
 )
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.empirical import Empirical
@@ -25,12 +23,13 @@ from bayescm.evidence.trees import (
     variables_of,
     with_positive_class,
 )
-from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.posterior_for import posterior_of, select_estimand
+from bayescm.fitting.question import Question
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.display_names import DisplayNames, display_label, display_name
 from bayescm.plots import interactive, style
 from bayescm.plots.canvas import bare, canvas, rows
-from bayescm.validate import check_choice, check_kind, check_number, check_prob, check_seed, fail
+from bayescm.validate import check_choice, check_kind, check_number, check_prob, fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,7 +142,7 @@ def plot_matrix(
     if isinstance(evidence, xr.DataTree):
         counts, shares, distribution = _of_tree(evidence, per, **keywords)
     elif of_model:
-        counts, shares, distribution = _of_model(evidence, per, **keywords)
+        counts, shares, distribution = _of_model(evidence, per, Question.of_keywords(**keywords))
     else:
         counts, shares, distribution = _of_counts(evidence, per, **keywords)
     classes = len(counts["actual"])
@@ -266,25 +265,21 @@ def _of_counts(evidence, per, *, of="parameter", concentration=0.5, **unused):
     return counts, shares, Beta(cells + concentration, totals - cells + concentration)
 
 
-def _of_model(
-    evidence, per, *, model=None, of="parameter", n=None, draws=None, random_seed=0, **keywords
-):
+def _of_model(evidence, per, question):
     """
     Return counts, and the means and distributions of the shares by a model.
 
     Each share is a measure of the cells, so that the diagonal of the rows is the recall that
     `bayescm.interval` gives by the same model.
     """
-    sampler: dict[str, Any] = {"draws": check_draws(draws), "random_seed": random_seed}
-    posterior, of = select_estimand(posterior_of(evidence, model, **sampler, **keywords), of)
+    posterior, of = select_estimand(posterior_of(evidence, question), question.of)
     if posterior.template.dims:
         dim = posterior.template.dims[0]
         todo = f"select one of {dim}, or sum over it"
         raise fail("more than one matrix", dict(posterior.batch.sizes), "one matrix", todo)
     columns = [resolve(_share_of(i, _AXES[per])) for i in range(evidence.sizes["predicted"])]
-    size = draws or posterior.draws_by_default(of, joint=True)
-    rng = np.random.default_rng(check_seed(random_seed))
-    shares = posterior.draw_in_parts(columns, size, rng, of=of, n=check_size(n, of))
+    size, rng = draws_of(question, posterior, of), rng_of(question)
+    shares = posterior.draw_in_parts(columns, size, rng, of=of, n=question.n)
     distribution, counts = Empirical(np.stack(shares, axis=-1)), in_order(as_counts(evidence))
     summed = counts.sum([dim for dim in counts.dims if dim not in CELLS])
     return summed, distribution.mean(), distribution

@@ -11,6 +11,7 @@ from bayescm.answers.heterogeneity import check_both_outcomes, rising_together
 from bayescm.answers.interval import distribution, resolve_measures
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.question import Question
 from bayescm.measures.display_names import (
     DisplayNames,
     check_display_names,
@@ -303,8 +304,13 @@ def _single(counts, prob, kind):
 
 def _posterior(counts, concentration, random_seed, keywords):
     """Return the posterior of the groups, which a prior of another family makes a sampled one."""
-    prior = {"concentration": concentration, "random_seed": random_seed, **keywords}
-    return posterior_of(counts, "hierarchical_groups", **prior)
+    question = Question(
+        model="hierarchical_groups",
+        concentration=concentration,
+        random_seed=random_seed,
+        keywords=keywords,
+    )
+    return posterior_of(counts, question)
 
 
 def _pooled(posterior, prob, kind, random_seed):

@@ -3,10 +3,11 @@
 import warnings
 
 import bayescm as bcm
-from bayescm.answers.interval import ASKED, select_estimand
+from bayescm.answers.interval import ASKED
 from bayescm.evidence.counts import CELLS, classes, positive
 from bayescm.evidence.default_models import model_of_counts
 from bayescm.evidence.trees import with_positive_class
+from bayescm.fitting.posterior_for import select_estimand
 from bayescm.measures.display_names import check_display_names, display_label, display_name
 from bayescm.plots.matrix import has_model
 from bayescm.plots.style import MOST_COLORS

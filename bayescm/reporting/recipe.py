@@ -50,6 +50,7 @@ from bayescm.evidence.scores import SCORES
 from bayescm.evidence.slices import slice_name
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import members_of, posterior_of
+from bayescm.fitting.question import Question
 from bayescm.fitting.sampled import several_fits
 from bayescm.measures.display_names import display_label, display_name
 from bayescm.measures.labelled import several
@@ -267,11 +268,11 @@ class CountsRecipe(Recipe):
         # With what the posterior of the numbers is made, and how it is sampled where it has to be.
         self.of_model = {k: value for k, value in self.keywords.items() if k not in ASKED}
         sampler = {"draws": self.keywords.get("draws"), "random_seed": self.random_seed}
-        self.of_posterior = sampler | self.of_model
+        self.question = Question.of_keywords(**sampler, **self.of_model)
         # Where they are sampled: one of all, one of a comparison, and one of each for its matrix.
         number = self.counts.sizes.get("classifier", 1)
         with several_fits(number + 2 if number > 1 else 1):
-            self.posterior = posterior_of(self.counts, **self.of_posterior)
+            self.posterior = posterior_of(self.counts, self.question)
         _check_dims(self.batches, self.posterior)
         self.measures = sections.check_measures(self.measures or None, self.counts)
         if self.counts.sizes["actual"] ** 2 > _MANY_CELLS:
@@ -342,7 +343,7 @@ class CountsRecipe(Recipe):
         if self.of_model.get("model"):
             members = posterior.by("group")
         else:
-            members = members_of(counts, "group", **self.of_posterior)
+            members = members_of(counts, "group", self.question)
         parts = [sections.gaps(members, measures, self.settings)]
         if counts.sizes["group"] >= MANY_GROUPS and not self.of_model:
             parts.append(sections.worst_groups(counts, measures, self.settings))

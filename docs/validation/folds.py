@@ -27,6 +27,7 @@ from bayescm.classical import fold_t
 from bayescm.evidence import from_matrix
 from bayescm.evidence.cross_validation import cross_confusion, cross_outcomes
 from bayescm.evidence.outcomes import tables_of
+from bayescm.fitting.question import Question
 from bayescm.measures.catalogue import resolve
 from bayescm.papers import wang_li
 from bayescm.papers.learners import CrossValidation, cross_validate, expected_measures
@@ -500,10 +501,12 @@ def unpaired(outcomes: xr.Dataset) -> Mapping[str, Any]:
         draw_measures(
             counts.isel(classifier=place, drop=True),
             list(PAIRS_MEASURES),
-            model="hierarchical_folds",
-            halves=halves.isel(classifier=place, drop=True),
-            draws=DRAWS,
-            random_seed=place,
+            Question(
+                model="hierarchical_folds",
+                draws=DRAWS,
+                random_seed=place,
+                keywords={"halves": halves.isel(classifier=place, drop=True)},
+            ),
         )
         for place in (0, 1)
     )

@@ -21,9 +21,10 @@ import pandas as pd
 from scipy.special import expit, logit, ndtr, xlogy
 
 import bayescm as bcm
-from bayescm.answers.interval import labelled_distributions, resolve_measures, select_estimand
+from bayescm.answers.interval import labelled_distributions, resolve_measures
 from bayescm.evidence.counts import from_matrix
-from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.posterior_for import posterior_of, select_estimand
+from bayescm.fitting.question import Question
 from bayescm.simulation import Experiment
 from validation.item_scores import MEANS, POPULATIONS
 
@@ -236,7 +237,7 @@ def intervals(
     for of in estimands:
         asked, estimand = select_estimand(posterior, of)
         kernels = resolve_measures(asked, names)
-        distributions = labelled_distributions(asked, kernels, of=estimand, draws=draws)
+        distributions = labelled_distributions(asked, kernels, Question(estimand, draws=draws))
         for name, (distribution, _) in zip(names, distributions, strict=True):
             value = name if len(estimands) == 1 else f"{name} {of}"
             for kind in KINDS:

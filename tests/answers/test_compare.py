@@ -11,6 +11,7 @@ import bayescm as bcm
 from bayescm.answers.compare import draw_measures
 from bayescm.distributions.decision import check_rope, sentence
 from bayescm.evidence.outcomes import counts_of
+from bayescm.fitting.question import Question
 
 A = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 B = bcm.from_cells(tp=60, fn=30, fp=30, tn=35)
@@ -53,7 +54,7 @@ def test_without_measures_they_are_the_usual_ones_of_the_evidence(both):
 @pytest.mark.parametrize("measure", ["accuracy", "recall", "specificity", "fpr", "error_rate"])
 def test_exact_distributions_agree_with_draws(both, measure):
     exact = bcm.compare(both, measure).iloc[0]
-    values = draw_measures(both, measure, random_seed=1)[measure].values
+    values = draw_measures(both, measure, Question(random_seed=1))[measure].values
     difference = values[:, 0] - values[:, 1]
     sd = difference.std()
     assert exact["mean"] == pytest.approx(difference.mean(), abs=0.03 * sd)
@@ -256,7 +257,7 @@ def test_a_reference_is_compared_with_all_others():
 
 def test_ratios(both):
     ratio = bcm.compare(both, "f1", contrast="ratio", random_seed=0).iloc[0]
-    values = draw_measures(both, "f1", random_seed=0).f1
+    values = draw_measures(both, "f1").f1
     expected = float((values[:, 0] / values[:, 1]).mean())
     assert ratio["mean"] == pytest.approx(expected)
     assert ratio["lower"] < ratio["mean"] < ratio["upper"]

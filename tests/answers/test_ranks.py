@@ -9,6 +9,7 @@ import pytest
 import bayescm as bcm
 from bayescm.answers.compare import draw_measures
 from bayescm.answers.ranks import rank_sets, tiers, told_apart
+from bayescm.fitting.question import Question
 from bayescm.measures import resolve
 
 TRUTH = np.arange(240) % 5 < 2
@@ -132,7 +133,7 @@ def test_members_that_are_equal_or_certain():
 @pytest.mark.parametrize("measure", ["error_rate", "positive_likelihood_ratio", "f1"])
 def test_those_who_tie_share_their_ranks_evenly(measure):
     asked = {"of": "predictive", "n": 12, "draws": 400, "random_seed": 2}
-    drawn = draw_measures(OUTCOMES, measure, **asked)
+    drawn = draw_measures(OUTCOMES, measure, Question.of_keywords(**asked))
     values = resolve(measure).oriented(drawn[measure].transpose("draw", ...).values)
     values = values[~np.isnan(values).any(axis=1)]
     above = (values[:, :, None] > values[:, None]).sum(axis=1)  # how many are better than each

@@ -7,6 +7,7 @@ from reference_cases import cases
 import bayescm as bcm
 from bayescm.answers import regions
 from bayescm.answers.compare import draw_measures
+from bayescm.fitting.question import Question
 
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 PAIR = ("recall", "precision")
@@ -15,7 +16,7 @@ PAIR = ("recall", "precision")
 @pytest.mark.parametrize("cells", [(65, 15, 35, 30), (9, 0, 1, 30), (650, 150, 3, 9000)])
 def test_regions_hold_their_share_of_fresh_draws(cells):
     counts = bcm.from_cells(**dict(zip(("tp", "fn", "fp", "tn"), cells, strict=True)))
-    fresh = draw_measures(counts, list(PAIR), draws=20_000, random_seed=1)
+    fresh = draw_measures(counts, list(PAIR), Question(draws=20_000, random_seed=1))
     for prob in (0.5, 0.9):
         where = bcm.answers.region(counts, PAIR, prob=prob, draws=50_000, random_seed=0)
         inside = where.inside.sel(recall=fresh.recall, precision=fresh.precision, method="nearest")
@@ -24,7 +25,7 @@ def test_regions_hold_their_share_of_fresh_draws(cells):
 
 def test_the_region_is_the_smallest():
     where = bcm.answers.region(COUNTS, PAIR, random_seed=0)
-    draws = draw_measures(COUNTS, list(PAIR), random_seed=1)
+    draws = draw_measures(COUNTS, list(PAIR), Question(random_seed=1))
     both = np.stack([draws.recall, draws.precision])
     # An ellipse of the same mass, which a nearly normal distribution makes nearly the best.
     area = np.pi * 5.991 * np.sqrt(np.linalg.det(np.cov(both)))

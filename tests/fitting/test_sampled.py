@@ -15,6 +15,7 @@ from bayescm.evidence.types import type_of
 from bayescm.fitting import sampled
 from bayescm.fitting.models_by_name import prepare
 from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.question import Question
 from bayescm.posteriors import dirichlet_multinomial
 from bayescm.posteriors.base import Posterior
 
@@ -172,10 +173,10 @@ def test_a_keyword_of_the_model_alone_has_it_sampled(monkeypatch):
     calls: list = []
     monkeypatch.setattr(bcm.models, "dirichlet_multinomial", further)
     monkeypatch.setattr(sampled, "sampled_posterior", lambda *call, **_: calls.append(call))
-    posterior_of(COUNTS, weight=0.5)
+    posterior_of(COUNTS, Question.of_keywords(weight=0.5))
     assert calls[0][1:] == ("dirichlet_multinomial", {"weight": 0.5})
     with pytest.raises(TypeError, match="no such keyword: 'heft'"):
-        posterior_of(COUNTS, heft=0.5)
+        posterior_of(COUNTS, Question.of_keywords(heft=0.5))
 
 
 def test_a_prior_of_another_family_where_the_model_takes_none_is_refused():

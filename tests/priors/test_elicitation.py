@@ -8,6 +8,7 @@ import bayescm as bcm
 from bayescm import priors
 from bayescm.answers.interval import distribution_of
 from bayescm.distributions.beta import Beta
+from bayescm.fitting.question import Question
 from bayescm.measures import resolve
 
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
@@ -30,7 +31,7 @@ def test_elicitation_as_in_caelen(case):
     np.testing.assert_allclose(prior, order(expected["alpha_tp_tn_fp_fn"]), rtol=1e-9)
     np.testing.assert_allclose(prior + counts, order(expected["omega"]), rtol=1e-9)
     assert prior.attrs["examples"] == pytest.approx(inputs["m"])
-    distribution, _ = distribution_of(counts, "mcc", concentration=prior)
+    distribution, _ = distribution_of(counts, "mcc", Question(concentration=prior))
     ends = distribution.eti(0.95)
     error = max(1e-5, 4 * float(np.max(distribution.error_at(ends))))
     np.testing.assert_allclose(ends, expected["mcc_posterior_et95"], atol=error)

@@ -8,6 +8,7 @@ import bayescm as bcm
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.question import Question
 from bayescm.measures.display_names import displaying
 from bayescm.reporting.figures import add_matrices
 from bayescm.reporting.recipe import _observed
@@ -53,7 +54,9 @@ CASES = {
 
 def drawn(evidence, **keywords):
     section = Section("Pictures")
-    posterior = posterior_of(evidence, **{k: v for k, v in keywords.items() if k != "of"})
+    posterior = posterior_of(
+        evidence, Question.of_keywords(**{k: v for k, v in keywords.items() if k != "of"})
+    )
     add_matrices(section, evidence, evidence, posterior, {**SETTINGS, **keywords})
     return {each.name: each.figure for each in section.pictures}, section.sentences
 

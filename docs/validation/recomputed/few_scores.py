@@ -18,6 +18,7 @@ import numpy as np
 
 from bayescm.answers.interval import distributions_of
 from bayescm.evidence.scores import from_scores
+from bayescm.fitting.question import Question
 from bayescm.simulation import Repeated, Replications
 from validation.recomputed import figures_of_draws, rows
 
@@ -124,9 +125,8 @@ def figures(
     actual, score, weight = sample_of(rng, weights, n)
     options: dict[str, Any] = {"weights": weight, "weights_are": weights}
     evidence = from_scores(actual.astype(int), score, **({} if weights == "none" else options))
-    answers = distributions_of(
-        evidence, list(MEASURES), prevalence=prevalence, draws=PACKAGE_DRAWS, random_seed=1
-    )
+    asked = Question(draws=PACKAGE_DRAWS, random_seed=1, keywords={"prevalence": prevalence})
+    answers = distributions_of(evidence, list(MEASURES), asked)
     classes = np.stack([~actual, actual])
     if weights == "importance":
         mass = [weight[side] for side in classes]

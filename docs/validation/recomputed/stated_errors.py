@@ -31,6 +31,7 @@ from bayescm.answers.interval import distributions_of
 from bayescm.evidence.counts import from_matrix
 from bayescm.evidence.partly_labelled import from_partly_labelled_counts
 from bayescm.fitting.posterior_for import posterior_of
+from bayescm.fitting.question import Question
 from bayescm.measures.labelled import kernels
 from bayescm.simulation import Repeated, Replications
 
@@ -300,7 +301,8 @@ def by_scipy(evidence: xr.DataArray, measure: str, kind: str) -> np.ndarray:
 def distributions(evidence: Any, design: Design, options: Mapping[str, Any]) -> list[Any]:
     """Return the distribution of each measure, or of its difference between two classifiers."""
     if not design.differences:
-        return [answer for answer, _ in distributions_of(evidence, design.measures, **options)]
+        question = Question.of_keywords(**options)
+        return [answer for answer, _ in distributions_of(evidence, design.measures, question)]
     posterior = posterior_of(evidence)
     differences = [
         posterior.difference(measure, {"classifier": 0}, {"classifier": 1})

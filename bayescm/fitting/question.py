@@ -1,0 +1,98 @@
+"""What is asked of evidence besides the measures: made once, in the public function."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from bayescm.validate import check_whole, fail
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """
+    The estimand, the model with its keywords, and the precision of an answer.
+
+    Its fields have the names, the order and the defaults that they have in every public function,
+    where they are described (`bayescm.interval`). Private functions take a question, and pass it
+    on as it is.
+
+    Attributes
+    ----------
+    of : str or tuple of str
+        The estimand, or those of the rows of a summary.
+    n : int, optional
+        Size of the next test set.
+    model : str or callable, optional
+    concentration : float, array_like, DataArray or callable, optional
+    positive : label, optional
+    draws : int, optional
+    random_seed : int
+    accuracy : float, optional
+    keywords : mapping of str to object
+        The model's further keywords.
+
+    Raises
+    ------
+    ValueError
+        If a number of draws, the size of a test set or an accuracy is invalid.
+
+    Examples
+    --------
+    >>> Question("predictive", 100).n
+    100
+    """
+
+    of: Any = "parameter"
+    n: int | None = None
+    model: str | Callable | None = None
+    concentration: Any = None
+    positive: Any = None
+    draws: int | None = None
+    random_seed: Any = 0
+    accuracy: float | None = None
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self):
+        check_draws(self.draws)
+        check_size(self.n, self.of)
+        _check_accuracy(self.accuracy)
+
+    @classmethod
+    def of_keywords(cls, **keywords: Any) -> "Question":
+        """Return a question of keywords as a public function takes them, the model's among them."""
+        names = {each.name for each in fields(cls)}
+        own = {name: value for name, value in keywords.items() if name in names}
+        return cls(**own, keywords={k: v for k, v in keywords.items() if k not in names})
+
+    @property
+    def of_model(self) -> dict[str, Any]:
+        """The keywords of the model, among them the prior if one is named."""
+        prior = {} if self.concentration is None else {"concentration": self.concentration}
+        return {**prior, **self.keywords}
+
+
+def check_draws(draws: Any) -> int | None:
+    """Return a number of draws, or raise if it is not one."""
+    return None if draws is None else check_whole("draws", draws, 2, "draws", 20000)
+
+
+def check_size(n: Any, of: str) -> Any:
+    """Return the size of the next test set, or raise if it is not one or none is asked for."""
+    if n is not None and of != "predictive":
+        raise fail("n is of the next test set", of, ["predictive"], "pass of='predictive' with n")
+    if n is None or (isinstance(n, (int, np.integer)) and n >= 1):
+        return n
+    raise fail("n must be the size of a test set", n, "1 or more", "pass n=100")
+
+
+def _check_accuracy(accuracy):
+    number = isinstance(accuracy, (float, np.floating))
+    if accuracy is not None and not (number and 1e-12 <= accuracy <= 0.1):
+        todo = "pass accuracy=1e-6, or draws= for Monte Carlo"
+        raise fail("not a numerical accuracy", accuracy, "1e-12 to 0.1", todo)
+
+
+# The parameter, by the default model.
+USUAL = Question()
