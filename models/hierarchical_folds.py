@@ -109,11 +109,11 @@ SEPARATION = 1.0
 HALF_RATE = 0.6
 HALF_NOISE = 3.0
 
-# Tuned on coverage, as one compromise over the 27 cases of Wang and Li and 19 others
-# (docs/background/hierarchical-folds.md, "The model"; docs/results/folds.csv). Scale of the spread
-# of the thresholds, in units of u**(2/3), and the share of their variance that all the folds have
-# in common. The two degrees of freedom of its half-Student-t were chosen on the same cases, against
-# four of a larger scale.
+# Tuned on coverage, as one compromise over the 27 cases of Wang and Li (docs/results/folds.csv) and
+# 19 others that are not on file (docs/background/hierarchical-folds.md, "The model"). Scale of the
+# spread of the thresholds, in units of u**(2/3), and the share of their variance that all the folds
+# have in common. The two degrees of freedom of its half-Student-t were chosen on these and further
+# cases, against four of a larger scale.
 SPREAD = 0.3
 THRESHOLD_RHO = 0.4
 # Tuned with a look at further cases set aside for it (same page, "The model"). Variance of the

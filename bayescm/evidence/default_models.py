@@ -36,7 +36,8 @@ a fit                                                                its own dra
 ==================  ===============================================  ==============================
 
 **Groups compared, or each of them.** How far groups are apart (`gap`), which ones are bad
-(`worst_slices`) and comparisons of groups use the same model, by the number of groups:
+(`worst_slices`) and comparisons of groups use the same model, by the number of groups.
+``interval(..., of="group")`` uses the model that pools the groups (``hierarchical_groups``).
 
 =============  =====================================  ==============================================
 groups         counts and outcomes                    slices of items, attempts or several labels
@@ -48,16 +49,16 @@ six or more    ``robust_groups`` (two classes);       ``item_score_slices``
 =============  =====================================  ==============================================
 
 Two groups do not show how far groups differ, and the prior of the spread would decide how far they
-are shrunk towards each other. Groups of examples with scores or probabilities are pooled as slices
-are (``score_groups``). Three to five show it a little: their prior is wide and does not
+are shrunk towards each other. Three to five show it a little: their prior is wide and does not
 favour equal groups. Six or more show it well enough for a prior by which most groups are alike and
-a few are not. Coverage is in docs/results/few_groups.csv, few_slices.csv, score_groups.csv and
-gaps.csv. A keyword of
-a model that pools (``spread``, ``deviation``, ``covariates``) pools two groups as well.
+a few are not. Groups of examples with scores or probabilities are pooled as slices are
+(``score_groups``). Coverage is in docs/results/few_groups.csv, few_slices.csv, score_groups.csv and
+gaps.csv. A keyword of a model that pools (``spread``, ``deviation``, ``covariates``) pools two
+groups as well.
 
 ``label_error=`` names ``mislabelled``, of counts, outcomes and partly labelled evidence. A type
-with one model says so in its own file by `always`; one with several designs has a function here,
-of (evidence, keywords, members, compared), which are described at
+with one model says so in its own file by `always`. A type with several designs has a function here,
+or in its own file (`outcomes.model_of_outcomes`); its arguments are described at
 `EvidenceType.default_model`.
 """
 

@@ -37,8 +37,9 @@ class EvidenceType:
 
     Designs of one type, such as the folds and groups of counts, are not separate types:
     `default_model` distinguishes them, and no other code needs to. If a type has several designs,
-    its `default_model` is a function in `evidence/default_models.py`; a type with one model has
-    `always` of this model in its entry. The table in that file lists all of them.
+    its `default_model` is a function in `evidence/default_models.py`, or in the file of the type if
+    it needs that file (`outcomes.model_of_outcomes`). A type with one model has `always` of this
+    model in its entry. The table in `evidence/default_models.py` lists all of them.
 
     Attributes
     ----------
@@ -54,8 +55,9 @@ class EvidenceType:
         Checks the evidence, and returns it with its dims and labels in order.
     default_model : callable
         From (evidence, keywords, members, compared) to a `DefaultModel`. ``members`` is the dim
-        whose partially pooled members are the estimand, and ``compared`` is the dim whose members
-        are compared. Each is None if there is no such dim.
+        whose members `gap`, `worst_slices` and reports ask for, and ``compared`` is the dim whose
+        members are compared. Each is None if there is no such dim. ``of="group"`` is an estimand of
+        the model that pools the groups, and does not set ``members``.
     default_measures : callable
         From the evidence to the names of the measures worth a row where none is asked for; empty
         where none is usual.

@@ -5,6 +5,7 @@ from typing import Any
 import xarray as xr
 
 from bayescm import posteriors
+from bayescm.evidence.counts import CELLS
 from bayescm.evidence.trees import with_positive_class
 from bayescm.evidence.types import type_of
 from bayescm.fitting.models_by_name import (
@@ -18,6 +19,8 @@ from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_keywords, fail, suggest
 
 _PYMC_MODEL = ("pymc.model.core", "Model")
+# Dims that are not parts of the evidence.
+_UNITS = (*CELLS, "outcome", "label", "item", "example", "attempt", "class", "run")
 
 
 def posterior_of(
@@ -109,9 +112,10 @@ def members_of(evidence: Any, dim: str, question: Question = USUAL) -> Posterior
     # Scores and probabilities have the group of every example in a variable, without a dim.
     labels = {*getattr(evidence, "sizes", ()), *getattr(evidence, "data_vars", ())}
     if not isinstance(evidence, xr.DataTree) and dim not in labels:
-        todo = "name the column of groups: from_predictions(..., by={'group': site})"
-        dims = [*getattr(evidence, "sizes", ())] or "a dim of groups"
-        raise fail("no such dim", dim, dims, todo)
+        parts = [name for name in getattr(evidence, "sizes", ()) if name not in _UNITS]
+        todo = "name the column of groups when you make the evidence: by={'group': site}"
+        todo = f"pass dim={parts[0]!r}" if parts else todo
+        raise fail("no such dim", dim, parts or "a dim of groups", todo)
     return posterior_of(evidence, question, members=dim).by(dim)
 
 

@@ -5,8 +5,9 @@ A posterior is asked for the distribution of a measure, and where it has none fo
 the name of its model.
 
 The estimands: what ``of`` means, and where it is computed.
-`Posterior.estimands` maps every ``of`` that a posterior answers to the variable of
-`Posterior.variables` that it is read off; the table of all models is in ``docs/which-model.md``.
+`Posterior.estimands` maps every ``of`` that a posterior answers to the name of what it is read off.
+In models of counts this is a variable of `Posterior.variables`; `repeated_items`, `item_scores` and
+`partly_labelled` use the name as a label. The table of all models is in ``docs/which-model.md``.
 `CountsPosterior.mean_over_members` turns draws of a variable into draws of a measure: an axis that
 the variable has beyond those of the batch (folds, groups, training sets) is averaged over, with
 equal weights, after the measure has been taken of each.
@@ -24,8 +25,9 @@ equal weights, after the measure has been taken of each.
     the matrices of the groups given their counts: `BivariateLogitNormal.draw` and
     `DirichletHierarchy.draw` in ``hierarchical_groups.py``, `NormalMixtureRates.draw` in
     ``robust_groups.py``. Of items ``share_item``: how many of the observed items have each rate,
-    `RepeatedItems.rates`. Of sites `hierarchical_calibration.resample_sites`. Of examples
-    partly labelled ``theta_finite``: the labels that are missing are drawn.
+    `RepeatedItems.rates`. Of item scores in clusters ``share_group``: the observed clusters. Of
+    sites `hierarchical_calibration.resample_sites`. Of examples partly labelled
+    ``theta_finite``: the labels that are missing are drawn.
 ``"population"``
     All groups, items, sites or data sets that there may be. Of groups ``theta``, the *average
     matrix* of which the measure is taken; of items and sites the mean of the measure.
