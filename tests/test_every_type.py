@@ -510,6 +510,13 @@ COMMANDS = {
     "item scores": "items one.csv --item item --score mark --range 1,5 -m mean",
     "item scores of two": "items marks.csv --item item --score mark --system s -m mean",
     "item scores in clusters": "items one.csv --item item --score mark --group text -m mean",
+    "probabilities of three classes": (
+        "calibration chances.csv --actual y -m log_loss "
+        "--probability a=p_a --probability b=p_b --probability c=p_c"
+    ),
+    "item counts": "item-counts found_by_one.csv --item image",
+    "item counts of two": "item-counts found.csv --item image --system s",
+    "item counts in clusters": "item-counts found.csv --item image --system s --group video",
     "multilabel": "multilabel tags.csv --actual tags --predicted one",
     "multilabel of two": "multilabel tags.csv --actual tags --predicted one --predicted two",
     "multilabel in clusters": "multilabel tags.csv --actual tags --predicted one --group text",
@@ -550,12 +557,6 @@ def _kinds_of(*types):
 # Cells that should work: the call, what goes wrong today, and the kinds.
 FAILING: list[tuple[str, str, list[str]]] = [
     ("monitor_add", "a batch is of two classes", ["probabilities of three classes"]),
-    (
-        "command_line",
-        "no command takes probabilities of three classes",
-        ["probabilities of three classes"],
-    ),
-    ("command_line", "no command takes item counts", _kinds_of("item counts")),
 ]
 
 

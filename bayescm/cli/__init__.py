@@ -28,6 +28,7 @@ COMMANDS = {  # and the file of each, in the order of the help
     "heterogeneity": "groups",
     "attempts": "items",
     "items": "items",
+    "item-counts": "items",
     "multilabel": "items",
     "check": "check",
     "curve": "scores",

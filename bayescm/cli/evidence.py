@@ -347,6 +347,37 @@ def item_scores(options: Any) -> Any:
     )
 
 
+def item_counts(options: Any) -> Any:
+    """Return the counts in a file with one row per item, or per item and system."""
+    from bayescm.evidence.files import read_columns
+    from bayescm.evidence.item_counts import from_item_counts
+
+    columns = {name: getattr(options, name) for name in ("tp", "fp", "fn")}
+    names = options.keywords("item", "system", "group")
+    if "system" in names and "item" not in names:
+        todo = "name the column of the items by --item"
+        raise fail("--system needs --item: systems are compared item by item", ..., "", todo)
+    keywords = {"numbers": [*columns.values()], **_separators(options)}
+    frame = read_columns(options.file, [], by=[*names.values()], **keywords)
+    frame = frame.rename(columns={column: name for name, column in columns.items()})
+    frame = _in_order(frame, [names["item"]] if "item" in names else [], options)
+    if "system" not in names:
+        further = {name: frame[names[name]] for name in ("item", "group") if name in names}
+        return from_item_counts(frame[["tp", "fp", "fn"]], **further)
+    systems = dict([*frame.groupby(names["system"], sort=False)])
+    first = next(iter(systems.values()))
+    items = first[names["item"]]
+    tables = {}
+    for name, rows in systems.items():
+        of_item = rows.set_index(names["item"])
+        if of_item.index.has_duplicates or {*of_item.index} != {*items}:
+            what = f"system {name!r} has other items than {next(iter(systems))!r}, or one twice"
+            raise fail(what, ..., "one row for each item and system", "complete the file")
+        tables[name] = of_item.loc[items, ["tp", "fp", "fn"]].reset_index(drop=True)
+    group = {"group": first[names["group"]]} if "group" in names else {}
+    return from_item_counts(tables, item=items, **group)
+
+
 def _in_order(frame, names, options):
     """Return labels of items and of the system as text, in the order in which they appear."""
     names = [*names, *options.keywords("system").values()]

@@ -1,4 +1,4 @@
-"""``bayescm items``, ``multilabel`` and ``attempts``: scores, labels or answers of many items."""
+"""``bayescm items``, ``item-counts``, ``multilabel`` and ``attempts``: evidence of many items."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -76,6 +76,26 @@ class ScoreColumns(Weights):
             "--missing",
             help="Where a system lacks an item: 'drop pairs' or 'worst'. By default refused.",
         ),
+    ] = None
+
+
+class CountColumns(Separators):
+    """The columns of a file with one row per item, or per item and system."""
+
+    file: Annotated[Path, file_with("one row per item, or per item and system.")]
+    tp: Annotated[str, typer.Option("--tp", help="Column of the objects that were found.")] = "tp"
+    fp: Annotated[str, typer.Option("--fp", help="Column of the objects made up.")] = "fp"
+    fn: Annotated[str, typer.Option("--fn", help="Column of the objects missed.")] = "fn"
+    item: Annotated[
+        str | None,
+        typer.Option("--item", help="Column of the items; needed with --system."),
+    ] = None
+    system: Annotated[
+        str | None, typer.Option("--system", help="Column of the system that was evaluated.")
+    ] = None
+    group: Annotated[
+        str | None,
+        typer.Option("--group", help="Column of the cluster of an item, such as its video."),
     ] = None
 
 
@@ -158,6 +178,17 @@ class LabelMeasures(Measures):
             "-m",
             help="f1_micro, f1_macro, f1 (of each label), 'f1[cat]', f1_samples, hamming_loss ... "
             "May be repeated.",
+        ),
+    ] = None
+
+
+class CountMeasures(Measures):
+    """The measures of item counts."""
+
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure", "-m", help="precision, recall, f1, jaccard, f1_samples. May be repeated."
         ),
     ] = None
 
@@ -302,6 +333,25 @@ def multilabel(
 
 
 @command
+def item_counts(
+    columns: CountColumns,
+    measures: CountMeasures,
+    question: Question,
+    interval: Interval,
+    output: TableAndPlot,
+) -> int | None:
+    """Objects found, made up and missed in each item: precision, recall, f1 ..."""
+    from bayescm.cli import evidence
+
+    _read_requirements(question, columns)
+    _check_single(question, [])
+    data = evidence.item_counts(columns)
+    facts = {"items": data.sizes["item"], "model": "multilabel"}
+    count = _count(data, "item")
+    return _answer(data, count, facts, columns, measures, question, interval, output)
+
+
+@command
 def attempts(
     columns: AnswerColumns,
     measures: AnswerMeasures,
@@ -374,7 +424,7 @@ def _answer(
     data: Any,
     count: str,
     facts: Mapping[str, Any],
-    columns: Parts,
+    columns: Separators,
     measures: Measures,
     question: Question,
     interval: Interval,
@@ -453,7 +503,7 @@ def _check(data, count, facts, columns, question, output):
     from bayescm.answers.check import check
     from bayescm.cli.output import show
 
-    slices: Sequence[str] = columns.by or []
+    slices: Sequence[str] = columns.get("by") or []
     by = "classifier" if data.sizes.get("classifier", 1) > 1 else next(iter(slices), None)
     keywords = {**question.keywords("of"), "level": question.level or 0.95}
     table = check(data, question.require, by=by, **keywords)

@@ -54,6 +54,11 @@ COMMANDS = {
         f"{SCORED} --require mean>.3",
         "marks.csv --item item --score mark --system s --width .3",
     ],
+    "item-counts": [
+        "found.csv --item item --system s -m f1",
+        "found.csv --item item --system s -m recall --compare",
+        "found.csv --item item --system s --require recall>.4",
+    ],
     "multilabel": [
         f"{TAGGED} -m f1_micro",
         f"{TAGGED} --predicted tb -m f1_micro --compare",
@@ -182,6 +187,14 @@ OF_COMMANDS = {
     ("items", "--of"): "finite",
     ("items", "--group"): "k",
     ("items", "--score"): "score",
+    ("item-counts", "--tp"): "other",
+    ("item-counts", "--fp"): "other",
+    ("item-counts", "--fn"): "other",
+    ("item-counts", "--measure"): "jaccard",
+    ("item-counts", "--group"): "k",
+    ("item-counts", "--of"): "finite",
+    ("item-counts", "--require"): "recall<.4",
+    ("item-counts", "--reference"): "u",
     ("multilabel", "--measure"): "f1_macro",
     ("multilabel", "--actual"): "tb",
     ("multilabel", "--predicted"): "tb",
@@ -320,6 +333,10 @@ def files(tmp_path_factory):
     pd.DataFrame(fields | {"g": place % 2, "k": place // 6, "w": 1 + place % 3}).to_csv(
         folder / "tags.csv"
     )
+    found = {"item": np.tile(np.arange(20), 2), "s": np.repeat(["u", "v"], 20)}
+    found |= {name: rng.poisson(mean, 40) for name, mean in (("tp", 4), ("fp", 1), ("fn", 2))}
+    found |= {"k": found["item"] // 2, "other": found["tp"] + 1}
+    pd.DataFrame(found).to_csv(folder / "found.csv", index=False)
     write_ledgers(folder, y, numbers["r"])
     return folder
 

@@ -282,6 +282,16 @@ def write_files_of_other_types(folder: Path) -> None:
     parts = [pd.DataFrame(attempts).assign(s=name, c=rng.permutation(attempts["c"]))
              for name in "uv"]  # fmt: skip
     pd.concat(parts).to_csv(folder / "a2.csv", index=False)
+    found = {"image": np.arange(40) % 20, "s": np.repeat(["u", "v"], 20)}
+    found |= {name: rng.poisson(mean, 40) for name, mean in (("tp", 4), ("fp", 1), ("fn", 1))}
+    found["video"] = found["image"] // 2
+    pd.DataFrame(found).to_csv(folder / "found.csv", index=False)
+    pd.DataFrame(found).head(20).to_csv(folder / "found_by_one.csv", index=False)
+    logits = rng.normal(0, 1, (60, 3)) + 1.5 * np.eye(3)[np.arange(60) % 3]
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    chances = {"y": np.array(list("abc"))[np.arange(60) % 3]}
+    chances |= {f"p_{name}": column for name, column in zip("abc", shares.T, strict=True)}
+    pd.DataFrame(chances).to_csv(folder / "chances.csv", index=False)
     with closing(sqlite3.connect(folder / "saved.db")) as connection:
         connection.executescript(LEDGER.read_text(encoding="utf-8"))
 
