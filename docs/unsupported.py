@@ -4,21 +4,25 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
-from bayescm.evidence.unsupported import UNSUPPORTED
+from bayescm.evidence.unsupported import UNSUPPORTED, UNSUPPORTED_BY_NUTS
 
 
 def rows() -> list[tuple[str, str, str]]:
     """Return functions, evidence and reason of each row as reStructuredText."""
+    by_nuts = [(entry, " of a fit by NUTS") for entry in UNSUPPORTED_BY_NUTS]
     return [
-        (
-            ", ".join(f"``{function}``" for function in entry.functions),
-            " in ".join(
-                [_listed(entry.types) or "evidence", *filter(None, [_listed(entry.designs)])]
-            ),
-            entry.reason,
-        )
-        for entry in UNSUPPORTED
+        (f"{_code(entry.functions)}{fit}", _evidence(entry), entry.reason)
+        for entry, fit in [*((entry, "") for entry in UNSUPPORTED), *by_nuts]
     ]
+
+
+def _code(names):
+    return ", ".join(f"``{name}``" for name in names)
+
+
+def _evidence(entry):
+    """Return the types and the designs of a row in words."""
+    return " in ".join(filter(None, [_listed(entry.types) or "evidence", _listed(entry.designs)]))
 
 
 def _listed(names):

@@ -36,6 +36,12 @@ NO_LEVEL = (
     "Results describe differences between classifiers. The level of a single classifier depends on "
     "the choice of the data sets and has no posterior distribution"
 )
+# Measures of fits by NUTS that do not follow from the variables of the PyMC model.
+OF_SLICES = (
+    "The PyMC model of slices describes the mean score of each slice, and not how scores are "
+    "distributed"
+)
+OF_VOTES = "The PyMC model describes right and wrong answers, and not which answers are equal"
 _OF_LEVELS = (
     "measure", "interval", "distribution", "prob_above", "summary", "joint_interval", "check",
     "plot_forest", "plot_posterior",
@@ -70,4 +76,10 @@ UNSUPPORTED = (
         (),
         "The width depends on the number of data sets, which is not a decision.",
     ),
+)
+
+# The same for fits with method="nuts". The functions are measures.
+UNSUPPORTED_BY_NUTS = (
+    Unsupported(("sd", "median", "quantile"), ("item scores",), ("slices",), f"{OF_SLICES}."),
+    Unsupported(("majority_at",), ("attempts with a truth",), (), f"{OF_VOTES}."),
 )

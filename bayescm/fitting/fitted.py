@@ -339,8 +339,8 @@ class FittedMeasures(TreeDraws):
     def values(self, measures: Sequence[Callable], of: str, n: Any) -> list[np.ndarray]:
         """Return the draws (size, ..., [C]) of measures."""
         rng = np.random.default_rng(self.tree.attrs.get("random_seed", 0))
-        follows = type(self.direct).draw_given is not Posterior.draw_given
-        if self._directly and not (self.direct.has_model and follows and not self.direct.measured):
+        follows = self.direct.follows_variables and self.direct.has_model
+        if self._directly and not follows:
             return self.direct.draw_in_parts(measures, self.size, rng, of=of, n=n)
         return self.direct.draw_given(self.variables(self.size, rng), measures, rng, of=of, n=n)
 

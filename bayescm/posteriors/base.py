@@ -349,6 +349,10 @@ class Posterior:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         raise NotImplementedError
 
+    # Whether the variables of the PyMC model alone determine the measures of `draw_given`. Then
+    # measures of a tree are functions of its draws, also if these are direct.
+    follows_variables = False
+
     def draw_given(
         self,
         variables: Mapping[str, np.ndarray],

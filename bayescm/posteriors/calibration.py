@@ -43,6 +43,7 @@ Kass, R. E. & Raftery, A. E. (1995). Bayes factors. Journal of the American Stat
 90, 773-795. doi:10.1080/01621459.1995.10476572
 """
 
+import copy
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -123,6 +124,9 @@ def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> "Calibr
     if not spread > 0:
         raise fail("spread must be positive", spread, "a number > 0", "pass spread=2")
     return Calibration(evidence, float(spread))
+
+
+_TINY = 1e-12  # chances nearer to 0 or 1 are put here, where they have log odds
 
 
 class Calibration(OfForecasts):
@@ -282,6 +286,26 @@ class Calibration(OfForecasts):
         index = np.searchsorted((support[1:] + support[:-1]) / 2, odds)
         shares = rng.beta(hits + 0.5, total - hits + 0.5, (size, len(hits)))
         return self._at_prevalence(shares)[0][:, index]
+
+    def given(self, variables: Mapping[str, np.ndarray]) -> "Calibration":
+        """Return the posterior with draws of the curve of the PyMC model at the examples."""
+        rows = log_odds(self._examples[0])
+        if len(rows) > 1:
+            todo = "select one: evidence.sel(classifier=...)"
+            raise fail("the model takes one classifier", self.names, "one", todo)
+        at, first = np.unique(rows[0], return_index=True)
+        curve = logit(np.clip(variables["curve"], _TINY, 1 - _TINY))[:, first]
+
+        def curves(odds: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+            # Between two examples the log odds of the curve are a straight line.
+            place = np.clip(np.searchsorted(at, odds[0]) - 1, 0, len(at) - 2)
+            share = np.clip((odds[0] - at[place]) / (at[place + 1] - at[place]), 0, 1)
+            drawn = curve[:, place] * (1 - share) + curve[:, place + 1] * share
+            return expit(drawn)[:, None]
+
+        given = copy.copy(self)
+        given.curves = curves  # type: ignore[method-assign]
+        return given
 
     def _ends(self, rows):
         return np.stack([rows.min(axis=1), rows.max(axis=1)], axis=1)

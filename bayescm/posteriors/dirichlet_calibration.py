@@ -25,6 +25,7 @@ scale of what the forecast of each class says of each other one, is learned: Lap
 at each of a grid of scales, then importance weights (`bayescm.inference.laplace`).
 """
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -263,6 +264,24 @@ class DirichletCalibration(OfForecasts):
             draws = rng.choice(len(linear.sample), size, replace=size > len(linear.sample))
             chances.append(linear.chances(linear.sample[draws], linear.logs[units]))
         return np.stack(chances, axis=1)
+
+    def given(self, variables: Mapping[str, np.ndarray]) -> "DirichletCalibration":
+        """Return the posterior with draws of the coefficients of the PyMC model."""
+        if len(self.probability) > 1:
+            todo = "select one: evidence.sel(classifier=...)"
+            raise fail("the model takes one classifier", self.names, "one", todo)
+        (linear,), (units,) = self.linear, self._unit_examples
+        size, number = len(variables["slope"]), len(self.labels)
+        step = variables["step"].reshape(size, number**2)
+        coefficients = [variables["level"], variables["slope"][:, None], step]
+        matrices = linear.matrices(np.concatenate(coefficients, axis=1), variables["spread"])
+
+        def chances(size: int, rng: np.random.Generator) -> np.ndarray:
+            return linear.chances(matrices, linear.logs[units])[:, None]
+
+        given = copy.copy(self)
+        given._chances = chances  # type: ignore[method-assign]
+        return given
 
     def lower_limit(self, measure: Any, prob: float) -> np.ndarray:
         """Return a distance from calibration of the nearest of the probable curves, (K, [C])."""

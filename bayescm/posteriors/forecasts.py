@@ -4,7 +4,7 @@ What the posteriors of probabilities share: draws of a population, and measures 
 The population is drawn by the Bayesian bootstrap (`bayescm.inference.bayesian_bootstrap`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -166,6 +166,34 @@ class OfForecasts(Posterior):
                 values = self._shaped(measure, samples, 1 + len(examples.index))
             joint[measure] = examples.joint(drawn[measure], values, pseudo)
         return joint
+
+    def given(self, variables: Mapping[str, np.ndarray]) -> "OfForecasts":
+        """Return the posterior whose calibration curves are draws of the PyMC model, in turn."""
+        raise NotImplementedError
+
+    def draw_given(
+        self,
+        variables: Mapping[str, np.ndarray],
+        measures: Sequence[Callable],
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """
+        Return draws of measures, given draws of the calibration curve; see `Posterior.draw_given`.
+
+        The model is conditional on the forecasts. Which forecasts and outcomes the population has
+        is drawn by the Bayesian bootstrap, as in `draw`.
+        """
+        size = len(next(iter(variables.values())))
+        step = max(1, int(_AT_ONCE / self.values_per_draw))
+        parts = []
+        for start in range(0, size, step):
+            part = {name: values[start : start + step] for name, values in variables.items()}
+            number = min(step, size - start)
+            parts.append(self.given(part).draw(measures, number, rng, of=of, n=n))
+        return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
     def _draw_forecasts(self, measures, size, rng):
         if not measures:

@@ -20,6 +20,7 @@ one by one, and then put in the joint order of a bootstrap of the examples that 
 Gaussian copula's rank correlation without the Gaussian (`bayescm.inference.iman_conover`).
 """
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -290,6 +291,20 @@ class SiteForecasts(OfForecasts):
             "calibration_slope": 1 + effect[..., 1] / unit,
             "calibration_slope_new": 1 + (center + spread * new)[:, 1] / unit,
         }
+
+    def given(self, variables: Mapping[str, np.ndarray]) -> "SiteForecasts":
+        """Return the posterior with draws of level and slope of the PyMC model."""
+        if len(self.recalibrations) > 1:
+            todo = "select one: evidence.sel(classifier=...)"
+            raise fail("the model takes one classifier", self.names, "one", todo)
+        center, spread = variables["center"], variables["spread"]
+        effect = center[:, None] + spread[:, None] * variables["site"]
+        recalibration = copy.copy(self.recalibrations[0])
+        object.__setattr__(recalibration, "draw", lambda size, rng: (center, spread, effect, None))
+        given = copy.copy(self)
+        given.recalibrations = [recalibration]
+        vars(given).pop("_classifiers", None)
+        return given
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log of prior times likelihood of the variables of the PyMC model."""

@@ -42,6 +42,7 @@ import xarray as xr
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.clusters_and_slices import slice_dims
 from bayescm.evidence.types import type_of
+from bayescm.evidence.unsupported import OF_SLICES
 from bayescm.measures.item_scores import mean as MEAN
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.posteriors.item_scores import ItemScores, item_scores
@@ -260,6 +261,22 @@ class ItemScoreSlices(Posterior):
             y, sd**2, tau, rng.standard_normal(size), rng.standard_normal((size, len(y)))
         )
         return {"mean": mu, "spread_between": tau, "theta": theta}
+
+    def draw_given(
+        self,
+        variables: Mapping[str, np.ndarray],
+        measures: Sequence[Callable],
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Return the mean score of each slice; the model does not describe other measures."""
+        if others := [measure for measure in measures if measure.__name__ != MEAN.__name__]:
+            todo = "ask for the mean, or leave method out"
+            names = ", ".join(measure.__name__ for measure in others)
+            raise fail(f"{OF_SLICES}: {names}", ..., "", todo)
+        return [variables["theta"].reshape(-1, *self.template.shape) for _ in measures]
 
     def normal_approximation(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and standard deviation of the mean score of each slice by itself."""

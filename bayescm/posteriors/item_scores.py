@@ -610,6 +610,8 @@ class ItemScores(SlicedItems):
         share = dirichlet.draw(weight, size, rng)
         return {"share": share, "mean": share @ score}
 
+    follows_variables = True
+
     def draw_given(
         self,
         variables: Mapping[str, np.ndarray],

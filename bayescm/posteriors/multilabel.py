@@ -36,7 +36,7 @@ Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9, 130-134
 doi:10.1214/aos/1176345338
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -236,6 +236,34 @@ class Multilabel(SlicedItems):
 
     # Draws
 
+    def draw_given(
+        self,
+        variables: Mapping[str, np.ndarray],
+        measures: Sequence[Callable],
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """
+        Return draws of measures, given the weights; see `Posterior.draw_given`.
+
+        The weight of a pattern is divided among its examples by a uniform Dirichlet distribution:
+        their weights are then exponential, as in `draw`.
+        """
+        pattern, _ = self._pattern_of_examples
+        size, examples = len(variables["weight"]), np.arange(len(pattern))
+        weight = rng.standard_exponential((size, len(pattern)))
+        totals = weight @ np.eye(pattern.max() + 1)[pattern]
+        weight *= (variables["weight"] / totals)[:, pattern]
+        prior_cells = variables["pseudo"].swapaxes(1, 2)[:, None]
+        concentration = self.concentration
+        if self.estimands[self.resolve_estimand(of)] != "share":
+            prior_cells, concentration = np.zeros_like(prior_cells), 0.0
+        end_weight = rng.standard_gamma(concentration, (size, 2))
+        cells = self._cells_of(examples, weight, examples, prior_cells, end_weight, concentration)
+        return [self._by_labels([self.value(one, cells, examples)], 1) for one in measures]
+
     def population(
         self, items: np.ndarray, size: int, rng: np.random.Generator, of: str
     ) -> ExampleCells:
@@ -387,11 +415,17 @@ class Multilabel(SlicedItems):
             if is_so:
                 todo = "ask interval, summary or compare, which draw from them directly"
                 raise fail(f"the PyMC model takes no {what}", ..., "one system", todo)
+        pattern, first = self._pattern_of_examples
+        table = np.stack([self.cells[name][0, first] for name in CELL_NAMES], axis=-1)
+        return table.astype(float), np.bincount(pattern).astype(float)
+
+    @property
+    def _pattern_of_examples(self) -> tuple[np.ndarray, np.ndarray]:
+        """The pattern (n,) of each example, and the first example of each pattern."""
         pairs = [self.evidence[name].values for name in ("actual", "predicted")]
         together = np.concatenate(pairs, axis=1)
-        _, first, count = np.unique(together, axis=0, return_index=True, return_counts=True)
-        table = np.stack([self.cells[name][0, first] for name in CELL_NAMES], axis=-1)
-        return table.astype(float), count.astype(float)
+        found = np.unique(together, axis=0, return_index=True, return_inverse=True)
+        return found[2].ravel(), found[1]
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""

@@ -62,6 +62,7 @@ from bayescm.distributions.differences import discordant
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.attempts import as_attempts, reach
 from bayescm.evidence.clusters_and_slices import items_of_slices, slice_dims, without_slices
+from bayescm.evidence.unsupported import OF_VOTES
 from bayescm.inference import bayesian_bootstrap, binomial_mixture, em
 from bayescm.inference.binomial_mixture import Items, Mixtures
 from bayescm.measures.attempts import ItemAnswers, Rates, Wrong
@@ -678,6 +679,48 @@ class RepeatedItems(Posterior):
             "mu": drawn.mu.reshape(shape),
             "rho": drawn.rho.reshape(shape),
         }
+
+    def draw_given(
+        self,
+        variables: Mapping[str, np.ndarray],
+        measures: Sequence[Callable],
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """
+        Return draws of measures, given the mixture of one system; see `Posterior.draw_given`.
+
+        The component of each observed item is drawn given its answers.
+        """
+        for measure in measures:
+            self.check_reach(measure, of)
+        if self.counts_votes(measures):
+            todo = "ask the evidence itself, which has direct draws of the wrong answers"
+            raise fail(OF_VOTES, ..., "", todo)
+        if not self.has_model:
+            raise fail(
+                "the PyMC model takes one system, without groups", ..., "", "ask the evidence"
+            )
+        inner = variables["rate"]
+        ends = np.broadcast_to([0.0, 1.0], (len(inner), 2))
+        rate, weight = np.concatenate([ends, inner], axis=1)[:, None], variables["share"][:, None]
+        share = self._share_of_items(weight[:, 0], rate[:, 0], rng)[:, None]
+        mu, rho = (variables[name][:, None] for name in ("mu", "rho"))
+        rates = self.rates(Mixtures(weight, rate, share, mu, rho), of, rng)
+        return [measure(rates).reshape(len(inner)) for measure in measures]
+
+    def _share_of_items(self, weight, rate, rng):
+        """Draw the share (S, M) of the items in each component, given weights and rates (S, M)."""
+        number = np.zeros(weight.shape)
+        for right, made in zip(self.n_right[0], self.n_attempts[0], strict=True):
+            with np.errstate(divide="ignore"):
+                logs = np.log(weight) + xlogy(right, rate) + xlog1py(made - right, -rate)
+            chance = np.exp(logs - logs.max(axis=1, keepdims=True)).cumsum(axis=1)
+            drawn = (chance < rng.random((len(chance), 1)) * chance[:, -1:]).sum(axis=1)
+            number[np.arange(len(chance)), drawn] += 1
+        return number / self.n_right.shape[1]
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log density of the variables of one system, up to a constant."""

@@ -120,3 +120,100 @@ def test_a_tree_of_nuts_has_the_summary_of_its_evidence(name, measure):
     assert tree.attrs["sampling_method"] == "nuts"
     assert abs(fitted["mean"] - expected["mean"]) < 0.2 * expected["sd"]
     assert fitted["sd"] == pytest.approx(expected["sd"], rel=0.15)
+
+
+# Evidence of one system whose model has other measures than its variables, by estimand.
+GIVEN = [
+    ("probabilities", "brier", "parameter"),
+    ("probabilities", "ece", "parameter"),
+    ("probabilities of three", "ece_full", "parameter"),
+    ("probabilities of three", "auc_macro", "parameter"),
+    ("probabilities of sites", "calibration_slope", "new"),
+    ("probabilities of sites", "calibration_in_the_large", "finite"),
+    ("attempts", "pass_at(2)", "parameter"),
+    ("attempts", "majority_at(3)", "finite"),
+    ("attempts", "mean", "new"),
+    ("several labels", "f1_micro", "parameter"),
+    ("several labels", "f1_macro", "parameter"),
+    ("several labels", "hamming_loss", "parameter"),
+    ("item scores in slices", "mean", "parameter"),
+]
+
+
+def given(name):
+    rng = np.random.default_rng(6)
+    if name == "probabilities of three":
+        rows = rng.dirichlet([2, 2, 2], 60)
+        return bcm.from_probabilities([rng.choice(3, p=row) for row in rows], rows)
+    if name == "probabilities of sites":
+        chance = rng.beta(2, 2, 150)
+        truth = (rng.random(150) < chance).astype(int)
+        return bcm.from_probabilities(truth, chance, group=np.arange(150) // 30)
+    if name == "item scores in slices":
+        return bcm.from_item_scores(
+            rng.beta(2, 3, 60), range=(0, 1), by={"topic": np.arange(60) % 5}
+        )
+    return EVIDENCE[name]
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("name", "measure", "of"), GIVEN)
+def test_measures_given_the_variables_are_those_of_the_evidence(name, measure, of):
+    """Draws of the variables by any sampler have the measures of the posterior."""
+    evidence = given(name)
+    model = "item_score_slices" if "slices" in name else None
+    tree = bcm.fit(evidence, model, **QUICK)
+    tree.attrs["sampling_method"] = "nuts"
+    found = bcm.summary(tree, measure, of=of)
+    expected = bcm.summary(evidence, measure, of=of, model=model)
+    assert (np.abs(found["mean"] - expected["mean"]) < 0.15 * expected["sd"]).all()
+    np.testing.assert_allclose(found["sd"], expected["sd"], rtol=0.15)
+
+
+def test_the_curve_of_the_variables_decides_the_calibration_error():
+    """Not the direct posterior's own curve."""
+    evidence = EVIDENCE["probabilities"]
+    tree = bcm.fit(evidence, **QUICK)
+    tree.attrs["sampling_method"] = "nuts"
+    before = bcm.summary(tree, ["ece", "brier"])
+    tree["posterior"]["curve"] = tree["posterior"]["curve"] * 0 + 0.999
+    after = bcm.summary(tree, ["ece", "brier"])
+    assert after["mean"][0] > before["mean"][0] + 0.3
+    assert after["mean"][1] == pytest.approx(before["mean"][1])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_what_a_model_does_not_describe_is_an_error_with_the_reason():
+    slices = given("item scores in slices")
+    tree = bcm.fit(slices, "item_score_slices", **QUICK)
+    tree.attrs["sampling_method"] = "nuts"
+    with pytest.raises(ValueError, match=r"describes the mean score of each slice.*: sd"):
+        bcm.summary(tree, "sd")
+    answers = bcm.from_attempts([["4", "5", "5"], ["7", "7", "9"]] * 4, truth=["4", "7"] * 4)
+    tree = bcm.fit(answers, **QUICK)
+    tree.attrs["sampling_method"] = "nuts"
+    with pytest.raises(ValueError, match="not which answers are equal"):
+        bcm.summary(tree, "majority_at(3)")
+    assert len(bcm.summary(tree, "pass_at(2)")) == 1
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "probabilities",
+        "probabilities of three",
+        "probabilities of sites",
+        "attempts",
+        "several labels",
+    ],
+)
+def test_fits_by_nuts_have_the_default_measures_of_their_evidence(name):
+    evidence = given(name)
+    tree = bcm.fit(evidence, method="nuts", **QUICK)
+    found, expected = bcm.summary(tree), bcm.summary(evidence)
+    assert found["measure"].tolist() == expected["measure"].tolist()
+    # Means of skill have heavy tails at new sites, and means of ECE differ by its curves.
+    assert (np.abs(found["mean"] - expected["mean"]) < 0.5 * expected["sd"]).all()

@@ -249,6 +249,8 @@ class CurvePosterior(Posterior):
         (sample,) = self.samples
         return sample.variables(size, rng)
 
+    follows_variables = True
+
     def draw_given(
         self,
         variables: Mapping[str, np.ndarray],
