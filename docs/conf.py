@@ -16,6 +16,7 @@ copyright = "2026, the bayescm developers"
 version = release = bayescm.__version__
 
 extensions = [
+    "call_trace",
     "coverage_table",
     "mathml",
     "myst_nb",

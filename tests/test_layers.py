@@ -19,6 +19,9 @@ RANKS = [
     ["fitting"],
     ["answers"],
     ["curves", "classical", "priors", "planning", "online"],
+    ["simulation", "papers", "plots"],
+    ["reporting"],
+    ["integrations", "cli"],
 ]
 
 
