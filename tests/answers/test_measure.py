@@ -1,12 +1,12 @@
 """Point estimates of every type of evidence are those of `summary`."""
 
-import every_call
+import evidence_of_types
 import numpy as np
 import pytest
 
 import bayescm as bcm
 
-EVIDENCE = every_call.evidence()
+EVIDENCE = evidence_of_types.evidence()
 OTHER_TYPES = [
     "scores",
     "scores of several",

@@ -1,6 +1,6 @@
 """Evidence of every type is the same after it was saved and loaded."""
 
-import every_call
+import evidence_of_types
 import numpy as np
 import pytest
 import xarray as xr
@@ -11,7 +11,7 @@ from bayescm.evidence.stored import from_dataset, to_dataset
 LABELS = [{"x"}, {"x", "y"}, set()]
 EVIDENCE = {
     name: evidence
-    for name, evidence in every_call.evidence().items()
+    for name, evidence in evidence_of_types.evidence().items()
     if isinstance(evidence, xr.DataArray | xr.Dataset)
 } | {
     "labels of bool": bcm.from_predictions(

@@ -1,7 +1,7 @@
 """Fits whose measures are not functions of cell probabilities."""
 
 import arviz as az
-import every_call
+import evidence_of_types
 import numpy as np
 import pytest
 
@@ -10,7 +10,7 @@ import bayescm as bcm
 LABELS = [{"x"}, {"x", "y"}, {"y"}, set()] * 3
 OTHER = [{"x"}, {"y"}, {"y"}, {"x"}] * 3
 RNG = np.random.default_rng(4)
-EVIDENCE = every_call.evidence() | {
+EVIDENCE = evidence_of_types.evidence() | {
     "item scores": bcm.from_item_scores(RNG.random(12), range=(0, 1)),
     "item scores of two": bcm.from_item_scores(
         {"a": RNG.random(12), "b": RNG.random(12)}, range=(0, 1)
