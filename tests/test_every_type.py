@@ -555,9 +555,7 @@ def _kinds_of(*types):
 
 
 # Cells that should work: the call, what goes wrong today, and the kinds.
-FAILING: list[tuple[str, str, list[str]]] = [
-    ("monitor_add", "a batch is of two classes", ["probabilities of three classes"]),
-]
+FAILING: list[tuple[str, str, list[str]]] = []
 
 
 def _is_unsupported(kind, call):

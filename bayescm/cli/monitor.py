@@ -328,7 +328,8 @@ class Predictions(BatchClasses, Separators):
     probability: Annotated[
         str | None,
         typer.Option(
-            "--probability", help="Column of probabilities, in place of predictions: of these."
+            "--probability",
+            help="Column of probabilities, or A=P_A,B=P_B,C=P_C of three classes or more.",
         ),
     ] = None
     edges: Annotated[
@@ -471,6 +472,8 @@ def _content(batch):
     if "votes" in getattr(batch, "data_vars", ()):
         raters = batch.sizes["classifier"]
         return f"{int(batch['counts'].sum())} examples with labels of {raters} raters"
+    if "probabilities" in batch.coords:
+        return f"{batch.sizes['example']} examples"
     if "unlabelled" in batch.coords:
         labelled, others = int(batch.sum()), int(batch["unlabelled"].sum())
         return f"{labelled + others} examples, {labelled} of them labelled"
@@ -526,6 +529,8 @@ def _forecasts(columns, template):
     from bayescm.online import forecast_table
 
     actual, probability = columns.actual, columns.probability
+    if "=" in probability:
+        return _forecasts_of_classes(columns, template)
     labels = [] if template is None else template["actual"].values.tolist()
     frame = read_columns(
         columns.file, [actual], numbers=[probability], numeric_labels=_are_numbers(labels)
@@ -536,6 +541,24 @@ def _forecasts(columns, template):
     positive = as_label(columns.positive, kind_of(frame[actual]))
     values = frame[actual].to_numpy(), frame[probability].to_numpy()
     return _as_truth_values(forecast_table(*values, positive=positive, edges=columns.edges), labels)
+
+
+def _forecasts_of_classes(columns, template):
+    """Return the probabilities of three classes or more, of --probability A=P_A,B=P_B,C=P_C."""
+    from bayescm.evidence.files import read_columns
+    from bayescm.evidence.scores import from_probabilities
+
+    pairs = [text.partition("=") for text in columns.probability.split(",")]
+    names = [column for _, _, column in pairs]
+    if len(pairs) < 3 or not all(names):
+        todo = "write --probability cat=p_cat,dog=p_dog,fox=p_fox"
+        raise fail("classes by column", columns.probability, "CLASS=COLUMN of three or more", todo)
+    known = [] if template is None else template.attrs.get("labels", [])
+    numeric = _are_numbers(known)
+    frame = read_columns(columns.file, [columns.actual], numbers=names, numeric_labels=numeric)
+    labels = [int(name) if numeric else name for name, _, _ in pairs]
+    values = frame[names].to_numpy(float)
+    return from_probabilities(frame[columns.actual].to_numpy(), values, labels=labels)
 
 
 def _are_numbers(labels):

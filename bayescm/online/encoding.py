@@ -26,6 +26,8 @@ ratings            the labels of several raters, (pattern)     the patterns of l
                                                                and how often each does
 partly_labelled    answers of a judge and a classifier, and    the same
                    some labels, (pattern)
+class_forecasts    probabilities of three classes or more,     the same, of probabilities on a grid
+                   (pattern)
 ================== =========================================== ==================================
 
 An encoding is of a table, and not of a type of evidence: probabilities and scores become a table
@@ -54,7 +56,8 @@ from bayescm.validate import fail
 COUNTS, FORECASTS, PAIRED_OUTCOMES = "counts", "forecasts", "paired_outcomes"
 ITEM_SCORES, MULTILABEL = "item_scores", "multilabel"
 ATTEMPTS, ITEM_COUNTS = "attempts", "item_counts"
-RATINGS, PARTLY_LABELLED = "ratings", "partly_labelled"
+RATINGS, PARTLY_LABELLED, CLASS_FORECASTS = "ratings", "partly_labelled", "class_forecasts"
+_OF_PATTERNS = (RATINGS, PARTLY_LABELLED, CLASS_FORECASTS)
 OF_FORECASTS = ("probabilities", "curve")  # the variables of measures of binned forecasts
 # What a change is one of: of counts, of item scores, and of forecasts.
 CHANGING = ("answers", "scores", "outcomes")
@@ -70,6 +73,7 @@ _SHARED: dict[str, tuple[str, ...]] = {
     ITEM_COUNTS: (),
     RATINGS: ("labels", "positive", "raters"),
     PARTLY_LABELLED: ("labels", "positive", "classified"),
+    CLASS_FORECASTS: ("labels", "positive"),
 }
 # The columns of a batch of items, beside their names.
 ANSWERS = ("right", "attempts")
@@ -241,9 +245,9 @@ def has_patterns(tables: xr.DataArray) -> bool:
     return "pattern" in tables.dims
 
 
-def has_ratings(tables: xr.DataArray) -> bool:
-    """Return whether these are labels of raters."""
-    return has_patterns(tables) and tables.attrs["patterns"] == RATINGS
+def is_sampled(tables: xr.DataArray) -> bool:
+    """Return whether the posterior after each batch is sampled: no change is then looked for."""
+    return has_patterns(tables) and tables.attrs["patterns"] != PARTLY_LABELLED
 
 
 def labels_of(tables: xr.DataArray) -> list:
@@ -296,7 +300,7 @@ def describe(classifier: str, evidence: xr.DataArray) -> Description:
     encoding, facts = encoding_of(evidence), {}
     if encoding == MULTILABEL:
         facts = {"labels": evidence.indexes["label"].tolist()}
-    elif encoding not in (*_OF_ITEMS, RATINGS, PARTLY_LABELLED):
+    elif encoding not in (*_OF_ITEMS, *_OF_PATTERNS):
         facts = {"labels": evidence.indexes["actual"].tolist(), "positive": positive(evidence)}
     facts |= {name: evidence.attrs[name] for name in _SHARED[encoding]}
     return Description(classifier, encoding, VERSION, json.dumps(facts))
@@ -316,7 +320,7 @@ def zeros(description: Description) -> xr.DataArray:
     if description.encoding == MULTILABEL:
         none, coords = np.zeros((0, 2, len(facts["labels"])), bool), {"label": facts["labels"]}
         return xr.DataArray(none, coords, ["example", "truth", "label"], "labels")
-    if description.encoding in (RATINGS, PARTLY_LABELLED):
+    if description.encoding in _OF_PATTERNS:
         attrs = facts | {"patterns": description.encoding}
         return xr.DataArray(np.zeros(0, np.int64), {"pattern": []}, ["pattern"], "counts", attrs)
     if description.encoding == PAIRED_OUTCOMES:
@@ -413,6 +417,7 @@ _NOUNS = {
     ITEM_COUNTS: "counts of each item",
     RATINGS: "labels of raters",
     PARTLY_LABELLED: "partly labelled examples",
+    CLASS_FORECASTS: "probabilities of three classes or more",
 }
 
 
@@ -532,7 +537,7 @@ def decode(payloads: Sequence[str], encoding: str) -> np.ndarray:
             columns = [np.array(payload[name], float) for name in names]
             batches[index] = make(payload["item"], *columns)
         return batches
-    if encoding in (RATINGS, PARTLY_LABELLED):
+    if encoding in _OF_PATTERNS:
         batches = np.empty(len(payloads), dtype=object)
         for index, payload in enumerate(map(json.loads, payloads)):
             counts = np.array(payload["counts"], np.int64)
@@ -557,7 +562,7 @@ def sum_of_payloads(payloads: Sequence[str], encoding: str) -> str:
     batches = [json.loads(payload) for payload in payloads]
     if encoding == MULTILABEL:
         return json.dumps({name: [row for b in batches for row in b[name]] for name in _ANSWERS})
-    if encoding in (RATINGS, PARTLY_LABELLED):
+    if encoding in _OF_PATTERNS:
         total: Counter = Counter()
         for batch in batches:
             total.update(dict(zip(batch["pattern"], batch["counts"], strict=True)))

@@ -29,11 +29,12 @@ from bayescm.evidence.multilabel import MULTILABEL
 from bayescm.evidence.outcomes import OUTCOMES, counts_of
 from bayescm.evidence.partly_labelled import PARTLY_LABELLED, select_classifier
 from bayescm.evidence.raters import RATINGS
-from bayescm.evidence.scores import SCORES
+from bayescm.evidence.scores import PROBABILITIES, SCORES
 from bayescm.measures.catalogue import resolve
 from bayescm.online.discounting import check_forgetting, check_window
 from bayescm.online.encoding import (
     ATTEMPTS,
+    CLASS_FORECASTS,
     COUNTS,
     FORECASTS,
     as_datetime64,
@@ -45,9 +46,9 @@ from bayescm.online.encoding import (
     has_item_scores,
     has_labels,
     has_patterns,
-    has_ratings,
     is_binned,
     is_of_items,
+    is_sampled,
     is_summed,
     labels_of,
     sizes_of,
@@ -103,8 +104,9 @@ class Monitor(LedgerClient):
     For ratings (`from_raters`) and partly labelled examples (`from_partly_labelled`) the ledger
     stores how often each combination of labels occurs. Measures of ratings have a dim ``rater``.
     Their posterior takes about a second for each batch, so that no change is looked for, and a
-    floor is compared with the evidence in force. `ratings` and `partly_labelled` return the
-    evidence.
+    floor is compared with the evidence in force. The same holds for probabilities of three classes
+    or more, which are stored on a grid of 0.01. `ratings`, `partly_labelled` and `class_forecasts`
+    return the evidence.
 
     Parameters
     ----------
@@ -315,6 +317,13 @@ class Monitor(LedgerClient):
 
     def _as_table(self, evidence, *, may_be_empty):
         """Return a batch as the ledger keeps it, or raise where it is none."""
+        if PROBABILITIES.matches(evidence) and "class" in evidence.dims:
+            from bayescm.online.uncertain_truth import as_class_forecasts_batch
+
+            if self.edges is not None:
+                todo = "leave edges out: the grid of three classes or more is fixed"
+                raise fail("edges are of two classes", list(self.edges), "", todo)
+            return as_class_forecasts_batch(evidence)
         if SCORES.matches(evidence) or (isinstance(evidence, xr.DataArray) and is_binned(evidence)):
             table = self._as_forecasts(evidence)
         elif self.edges is not None:
@@ -586,6 +595,22 @@ class Monitor(LedgerClient):
         """
         return self._evidence_of_patterns(PARTLY_LABELLED_BATCHES)
 
+    def class_forecasts(self) -> xr.Dataset:
+        """
+        Return the probabilities of all batches in force, of a monitor of three classes or more.
+
+        Returns
+        -------
+        Dataset
+            As `from_probabilities` returns it. The probabilities are on a grid of 0.01.
+
+        Raises
+        ------
+        ValueError
+            If there are no batches yet, or they are of another type.
+        """
+        return self._evidence_of_patterns(CLASS_FORECASTS)
+
     def _evidence_of_patterns(self, encoding, **rules):
         from bayescm.online.uncertain_truth import evidence_of
 
@@ -661,7 +686,7 @@ class Monitor(LedgerClient):
         from bayescm.online.updating import prior_cells
 
         _check_rules_of(batches, rules)
-        if has_ratings(batches):
+        if is_sampled(batches):
             return [0]  # a change is not looked for
         of_counts = not (is_binned(batches) or is_summed(batches) or has_patterns(batches))
         if of_counts and not (prior_cells(self._concentration, batches) > 0).all():
@@ -707,7 +732,7 @@ class Monitor(LedgerClient):
         """
         from bayescm.online.updating import as_prior
 
-        if self.encoding in (RATING_BATCHES, PARTLY_LABELLED_BATCHES):
+        if has_patterns(self.ledger.empty(self.classifier)):
             todo = f"use summary, or any function of bayescm on {self.encoding}()"
             raise fail(f"{self.encoding} have no table of counts", ..., "counts", todo, TypeError)
         if is_of_items(self.encoding):
@@ -1008,7 +1033,7 @@ class Monitor(LedgerClient):
     @property
     def rules(self) -> tuple[str, ...]:
         """The keywords of the rules that `alarms` takes, of batches of this type."""
-        if self.encoding in (RATING_BATCHES, PARTLY_LABELLED_BATCHES):
+        if has_patterns(self.ledger.empty(self.classifier)):
             return ("rate", "floor", "horizon")
         further = "tolerance" if self.encoding == FORECASTS else "reference"
         return ("rate", "floor", further, "horizon")
@@ -1019,9 +1044,12 @@ def _check_rules_of(batches, rules):
     from bayescm.online.rules import check_rules
 
     unfit = [name for name in ("change", "reference") if rules.get(name) is not None]
-    if unfit and has_ratings(batches):
-        what = f"a monitor of ratings has no rule {unfit[0]}: it would need a Gibbs run per batch"
-        todo = "set a floor, or compare the ratings of two periods by bcm.summary"
+    if unfit and is_sampled(batches):
+        noun, run = "probabilities of three classes", "a sampled posterior"
+        if batches.attrs["patterns"] == RATING_BATCHES:
+            noun, run = "ratings", "a Gibbs run"
+        what = f"a monitor of {noun} has no rule {unfit[0]}: it would need {run} per batch"
+        todo = "set a floor, or compare the evidence of two periods by bcm.summary"
         raise fail(what, rules[unfit[0]], "rate, floor and horizon", todo)
     check_rules(rules)
 

@@ -67,8 +67,8 @@ from bayescm.online.bayes_factor import check_proper, geometric_prior, mixture, 
 from bayescm.online.discounting import check_single_series, discounted
 from bayescm.online.encoding import (
     has_patterns,
-    has_ratings,
     is_binned,
+    is_sampled,
     is_summed,
     what_changes,
 )
@@ -261,7 +261,7 @@ def _of_patterns(series, measures, rate, horizon, floor):
     resolved = resolve_measures(series.posterior(series.cells[-1:]), measures)
     floors, columns = _floors(floor, resolved), []
     share = rate
-    if not has_ratings(series.tables):
+    if not is_sampled(series.tables):
         # Of the rules of counts there are two here, change and floor, and no rule batch.
         share = rate / (1 + bool(floors))
         series = replace(series, segments=segments(series.tables, series.concentration, share))
@@ -388,7 +388,7 @@ class MonitoredSeries:
     @property
     def counts_all(self) -> bool:
         """Whether nothing is forgotten, and spans of recent evidence are looked at."""
-        if has_ratings(self.tables):
+        if is_sampled(self.tables):
             return False  # for each span a posterior would be sampled
         return self.memory.get("forgetting", 1.0) == 1 and self.memory.get("window") is None
 

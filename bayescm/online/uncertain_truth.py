@@ -1,18 +1,22 @@
 """
-Batches whose true classes are not all known: labels of raters, and partly labelled examples.
+Batches of patterns: labels of raters, partly labelled examples, probabilities of several classes.
 
 The ledger stores patterns: how often each combination of labels occurred. A pattern of ratings is
-the labels of every rater and the gold label; one of partly labelled examples is the answer of the
-judge, the prediction and the label. Counts of patterns add up over batches, as tables do.
+the labels of every rater and the gold label. One of partly labelled examples is the answer of the
+judge, the prediction and the label. One of probabilities of three classes or more is the label and
+the probabilities, on a grid of 0.01 and not below 0.0025. Counts of patterns add up over batches,
+as tables do.
 
 Partly labelled batches have the posterior of `bayescm.posteriors.partly_labelled`. A change is
 looked for in the true classes of the labelled examples, given what judge and classifier said.
 
 Ratings have the posterior of `bayescm.posteriors.noisy_labels` for the batches in force after each
-step. It takes about a second, so that no change is looked for.
+step. It takes about a second, so that no change is looked for. So it is with probabilities, whose
+posterior is that of `bayescm.evidence.scores.PROBABILITIES`.
 """
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -24,9 +28,17 @@ from bayescm.evidence.counts import WATCHED, abstains, default_measures, positiv
 from bayescm.evidence.partly_labelled import PARTLY_LABELLED as EVIDENCE_PARTLY_LABELLED
 from bayescm.evidence.partly_labelled import select_classifier
 from bayescm.evidence.raters import as_ratings
+from bayescm.evidence.scores import as_scores, from_probabilities
 from bayescm.fitting.posterior_for import posterior_of as posterior_for
 from bayescm.fitting.question import Question
-from bayescm.online.encoding import PARTLY_LABELLED, RATINGS, PatternCounts, zero_counts
+from bayescm.online.encoding import (
+    CLASS_FORECASTS,
+    PARTLY_LABELLED,
+    RATINGS,
+    PatternCounts,
+    is_sampled,
+    zero_counts,
+)
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import fail
 
@@ -99,6 +111,51 @@ def as_partly_labelled_batch(evidence: xr.DataArray, concentration: Any = None) 
     return _table(patterns, np.array(numbers, np.int64), PARTLY_LABELLED, facts)
 
 
+# The grid of probabilities, and the least one: the middle of the first bin of two classes.
+_GRID, _LEAST = 0.01, 0.0025
+
+
+def as_class_forecasts_batch(evidence: xr.Dataset) -> xr.DataArray:
+    """
+    Return a batch of probabilities of three classes or more as the ledger stores it, (pattern).
+
+    Raises
+    ------
+    ValueError
+        If there are folds, groups, weights or a set prevalence.
+    """
+    evidence = as_scores(evidence)
+    further = sorted({"weight", "fold", "group", "prevalence"} & {*evidence.variables})
+    if further:
+        todo = "leave weights, folds, groups and a set prevalence out"
+        raise fail("a batch is one sample of single examples", further, "", todo)
+    labels = evidence["class"].values.tolist()
+    values = evidence["score"].transpose("example", "class").values
+    steps = np.maximum(np.round(values / _GRID), _LEAST / _GRID)
+    rows = [*zip(evidence["actual"].values.tolist(), steps.tolist(), strict=True)]
+    counts = Counter(json.dumps([truth, row]) for truth, row in rows)
+    patterns = [json.loads(text) for text in counts]
+    facts = {"labels": labels, "positive": None}
+    return _table(patterns, np.array([*counts.values()]), CLASS_FORECASTS, facts)
+
+
+def _class_forecasts_of(table):
+    """Return the probabilities of counts of patterns (pattern), the counts as weights."""
+    table = table[table.values > 0]
+    if table.dtype.kind == "f" and (table.values != np.round(table.values)).any():
+        todo = "use window=, the number of latest batches that count"
+        raise fail("forgetting leaves fractions of examples", ..., "whole examples", todo)
+    patterns = [json.loads(text) for text in table["pattern"].values.tolist()]
+    steps = np.array([row for _, row in patterns], float)
+    return from_probabilities(
+        [truth for truth, _ in patterns],
+        steps / steps.sum(axis=1, keepdims=True),
+        labels=table.attrs["labels"],
+        weights=table.values.astype(int),
+        weights_are="counts",
+    )
+
+
 def _check_prior(evidence, concentration):
     """Raise an error if a concentration is invalid for the default model of a batch."""
     if concentration is not None:
@@ -133,8 +190,12 @@ def evidence_of(table: xr.DataArray) -> xr.DataArray | xr.Dataset:
     Parameters
     ----------
     table : DataArray, dims (..., pattern)
-        Of ratings a single table, dims (pattern).
+        Of ratings and probabilities a single table, dims (pattern).
     """
+    if table.attrs["patterns"] == CLASS_FORECASTS:
+        counted = _class_forecasts_of(table)
+        rows = np.repeat(np.arange(counted.sizes["example"]), counted["weight"].values.astype(int))
+        return counted.isel(example=rows).drop_vars("weight")
     of_type = _ratings_of if table.attrs["patterns"] == RATINGS else _partly_labelled_of
     return of_type(table)
 
@@ -197,6 +258,8 @@ def _partly_labelled_of(table):
 
 def default_measures_of(table: xr.DataArray) -> list[str]:
     """Return the measures that are monitored by default."""
+    if table.attrs["patterns"] == CLASS_FORECASTS:
+        return ["log_loss", "brier"]
     if table.attrs.get("classified") == "nothing":
         return ["prevalence"]
     return default_measures(zero_counts(table.attrs["labels"], table.attrs["positive"]), WATCHED)
@@ -204,15 +267,15 @@ def default_measures_of(table: xr.DataArray) -> list[str]:
 
 def posterior_of(tables: xr.DataArray, concentration: Any = None) -> Posterior:
     """Return the posterior of counts of patterns (..., pattern), each leading index by itself."""
-    if tables.attrs["patterns"] == RATINGS:
-        return RatingsOfSteps(tables, concentration)
+    if is_sampled(tables):
+        return SampledSteps(tables, concentration)
     question = Question(model="partly_labelled", concentration=concentration)
     return posterior_for(evidence_of(tables), question)
 
 
-class RatingsOfSteps(Posterior):
+class SampledSteps(Posterior):
     """
-    The posterior of the rates of raters, for each leading index of counts of patterns.
+    The posterior of ratings or probabilities, for each leading index of counts of patterns.
 
     Parameters
     ----------
@@ -227,14 +290,19 @@ class RatingsOfSteps(Posterior):
         self.tables = tables
         flat = tables.values.reshape(-1, tables.shape[-1])
         pattern = {"pattern": tables["pattern"].values}
+        is_of_raters = tables.attrs["patterns"] == RATINGS
+        of_type = _ratings_of if is_of_raters else _class_forecasts_of
         self.members: list[Any] = [
             posterior_for(
-                evidence_of(xr.DataArray(row, pattern, ["pattern"], attrs=tables.attrs)),
+                of_type(xr.DataArray(row, pattern, ["pattern"], attrs=tables.attrs)),
                 Question(concentration=concentration),
             )
             for row in flat
         ]
-        self.counts = self.members[-1].counts.rename(classifier="rater")
+        latest = self.members[-1]
+        self.measured_variable = latest.measured_variable
+        if is_of_raters:
+            self.counts = latest.counts.rename(classifier="rater")
 
     @property
     def how(self) -> str:  # type: ignore[override]
@@ -247,18 +315,20 @@ class RatingsOfSteps(Posterior):
         dims, coords = self.tables.dims[:-1], self.tables.coords.variables
         remaining = {name: coord for name, coord in coords.items() if {*coord.dims} <= {*dims}}
         leading = LabelTemplate(remaining, dims, self.tables.shape[:-1])
-        return leading.append_dim("rater", self.tables.attrs["raters"])
+        raters = self.tables.attrs.get("raters")
+        return leading if raters is None else leading.append_dim("rater", raters)
 
     @property
     def batch(self) -> xr.DataArray:
         """The number of examples of every step, of every rater the same."""
-        sizes = self.tables.values.sum(axis=-1)[..., None]
+        sizes = self.tables.values.sum(axis=-1)
+        sizes = sizes[..., None] if "raters" in self.tables.attrs else sizes
         return self.template.to_dataarray(np.broadcast_to(sizes, self.template.shape))
 
     @property
     def values_per_draw(self) -> int:
         """The cells of all steps."""
-        return self.counts.size * len(self.members)
+        return 1 + self.template.size  # the steps are drawn one by one
 
     def classes_of(self, measure: Any) -> np.ndarray | None:
         """Return the labels of the classes that a measure has a value for each of, or None."""
@@ -286,7 +356,7 @@ class RatingsOfSteps(Posterior):
         n: Any = None,
     ) -> list[np.ndarray]:
         """Draw several measures jointly, (size, ..., raters, [C])."""
-        drawn = [member.draw(measures, size, rng, of=of, n=n) for member in self.members]
+        drawn = [member.draw_in_parts(measures, size, rng, of=of, n=n) for member in self.members]
         return [self._shaped(np.stack(each, axis=1), 1) for each in zip(*drawn, strict=True)]
 
     def point(self, measure: Any, of: str = "parameter") -> np.ndarray:
@@ -295,7 +365,7 @@ class RatingsOfSteps(Posterior):
 
     def _shaped(self, values, axis):
         shape = values.shape
-        return values.reshape(*shape[:axis], *self.tables.shape[:-1], *shape[axis + 1 :])
+        return values.reshape((*shape[:axis], *self.tables.shape[:-1], *shape[axis + 1 :]))
 
 
 # A change

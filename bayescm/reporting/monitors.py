@@ -17,6 +17,7 @@ from bayescm.evidence.counts import positive
 from bayescm.online import Ledger, Monitor
 from bayescm.online.encoding import (
     ATTEMPTS,
+    CLASS_FORECASTS,
     COUNTS,
     FORECASTS,
     ITEM_COUNTS,
@@ -362,6 +363,7 @@ class UncertainTruthMonitorRecipe(MultilabelMonitorRecipe):
     def facts(self) -> dict[str, Any]:
         """Name the model and its prior in words."""
         models = {RATINGS: "noisy_labels", PARTLY_LABELLED: "partly_labelled"}
+        models[CLASS_FORECASTS] = "the Bayesian bootstrap of the examples"
         prior = "the default of the model"
         if self.concentration is not None:
             prior = f"a pseudo-count of {float(self.concentration):g}"
@@ -378,6 +380,7 @@ _RECIPES: dict[str, type[CountsMonitorRecipe]] = {
     ITEM_COUNTS: ItemCountsMonitorRecipe,
     RATINGS: UncertainTruthMonitorRecipe,
     PARTLY_LABELLED: UncertainTruthMonitorRecipe,
+    CLASS_FORECASTS: UncertainTruthMonitorRecipe,
 }
 
 

@@ -56,8 +56,8 @@ COMMANDS = {
     ],
     "item-counts": [
         "found.csv --item item --system s -m f1",
-        "found.csv --item item --system s -m recall --compare",
-        "found.csv --item item --system s --require recall>.4",
+        "found.csv --item item --system s -m f1 --compare",
+        "found.csv --item item --system s --require f1>.3",
     ],
     "multilabel": [
         f"{TAGGED} -m f1_micro",
@@ -193,7 +193,7 @@ OF_COMMANDS = {
     ("item-counts", "--measure"): "jaccard",
     ("item-counts", "--group"): "k",
     ("item-counts", "--of"): "finite",
-    ("item-counts", "--require"): "recall<.4",
+    ("item-counts", "--require"): "f1<.4",
     ("item-counts", "--reference"): "u",
     ("multilabel", "--measure"): "f1_macro",
     ("multilabel", "--actual"): "tb",

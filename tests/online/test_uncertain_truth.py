@@ -269,3 +269,83 @@ def test_the_command_line_does_the_same(kind, by_config, tmp_path, monkeypatch, 
     )
     assert history.count("\n") > 2
     assert "entry" in run(f"monitor export {at}", capsys)
+
+
+def probabilities(seed, gain=1.5, size=150):
+    rng = np.random.default_rng([9, seed])
+    actual = rng.integers(0, 3, size)
+    logits = gain * np.eye(3)[actual] + rng.normal(0, 1, (size, 3))
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return np.array(list("abc"))[actual], shares
+
+
+def test_probabilities_of_three_classes_are_followed(tmp_path):
+    store, parts = f"sqlite:///{tmp_path}/eval.db", [probabilities(seed) for seed in range(3)]
+    batches = [bcm.from_probabilities(*part, labels=list("abc")) for part in parts]
+    with Monitor(store, "system") as monitor:
+        for day, batch in enumerate(batches[:2]):
+            assert monitor.add(f"2026-01-0{day + 1}", batch)
+        backwards = batches[1].isel(example=slice(None, None, -1))
+        assert not monitor.add("2026-01-02", backwards)
+        with pytest.raises(ValueError, match="in the ledger with other counts"):
+            monitor.add("2026-01-02", batches[2])
+        assert monitor.add("again", batches[2], corrects="2026-01-02")
+        actual, shares = (np.concatenate(each) for each in zip(parts[0], parts[2], strict=True))
+        every = bcm.from_probabilities(actual, shares, labels=list("abc"))
+        expected = bcm.summary(every, ["log_loss", "brier"])
+        found = monitor.summary()
+        np.testing.assert_allclose(found["mean"], expected["mean"], rtol=0.02)
+        length, wanted = (each["upper"] - each["lower"] for each in (found, expected))
+        np.testing.assert_allclose(length, wanted, rtol=0.06)
+        assert monitor.history()["brier"].sizes["step"] == 2
+        kept = monitor.class_forecasts()
+        assert kept.sizes["example"] == 300
+        assert float(bcm.measure(kept, "brier")["brier"]) == pytest.approx(
+            float(bcm.measure(every, "brier")["brier"]), abs=0.003
+        )
+        floor = monitor.alarms(floor={"brier": 0.2})
+        assert set(floor["rule"]) == {"floor"}
+        assert monitor.alarms(floor={"brier": 0.9}).empty
+        with pytest.raises(ValueError, match="no rule reference"):
+            monitor.alarms(reference=1)
+    forgetful = Monitor(store, "system", forgetting=0.9)
+    with forgetful, pytest.raises(ValueError, match="use window="):
+        forgetful.summary()
+    assert verify(store)["whole"].all()
+    assert roll_up(store, tmp_path / "new.db", before="2027-01-01")["rolled_up"].tolist() == [2]
+
+
+def test_probabilities_of_three_classes_on_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    columns = "a=p_a,b=p_b,c=p_c"
+    for day in (1, 2):
+        actual, shares = probabilities(day)
+        table = pd.DataFrame(
+            {"actual": actual} | dict(zip(["p_a", "p_b", "p_c"], shares.T, strict=True))
+        )
+        table.to_csv("batch.csv", index=False)
+        text = run(
+            f"monitor add batch.csv --batch day{day} --store e.db --probability {columns}", capsys
+        )
+        assert "150 examples" in text
+    (tmp_path / "monitor.toml").write_text(f'store = "e.db"\nprobability = "{columns}"\n')
+    assert "was there already" in run("monitor add batch.csv --batch day2", capsys)
+    status = json.loads(run("monitor status --format json", capsys))
+    assert [row["measure"] for row in status] == ["log_loss", "brier"]
+    assert status[0]["examples"] == 300
+    monitor_report(f"sqlite:///{tmp_path}/e.db", tmp_path / "r.md")
+    assert "300 examples" in (tmp_path / "r.md").read_text()
+
+
+def test_probabilities_of_two_and_of_three_classes_do_not_mix():
+    actual, shares = probabilities(1)
+    with Monitor("sqlite://", "system") as monitor:
+        monitor.add("a", bcm.from_probabilities(actual, shares, labels=list("abc")))
+        two = bcm.from_probabilities(np.arange(40) % 2, np.linspace(0.1, 0.9, 40))
+        with pytest.raises(ValueError, match="holds other batches"):
+            monitor.add("b", two)
+        weighted = bcm.from_probabilities(
+            actual, shares, labels=list("abc"), weights=np.arange(150) % 3 + 1, weights_are="counts"
+        )
+        with pytest.raises(ValueError, match="single examples"):
+            monitor.add("c", weighted)
