@@ -38,6 +38,7 @@ exclude_patterns = [
     "_build",
     "gallery",
     "results",
+    "validation",
     "**sg_execution_times.rst",
     "auto_gallery/**/*.ipynb",
     "auto_gallery/**/*.json",

@@ -18,7 +18,7 @@ _WEIGHTS = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
 _DIFFERENCES = np.array([-3, -2, -1, 1, 2, 3])
 _SIXTH_ORDER = np.array([-1, 9, -45, 45, -9, 1]) / 60
 # Distributions from which on bounds are right to 1e-3 by default: a thousand tables to 1e-6 take
-# some five seconds, and who asks for more looks at a picture (docs/background/speed.md).
+# some five seconds, and who asks for more looks at a picture (docs/validation/speed.md).
 MANY = 1_000
 
 

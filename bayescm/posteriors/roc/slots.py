@@ -39,7 +39,7 @@ from dataclasses import dataclass
 import numpy as np
 
 # More scores than this are counted in about so many blocks, and so many at a time: see
-# `block_weights` for what that costs in precision, and docs/background/speed.md for what it buys.
+# `block_weights` for what that costs in precision, and docs/validation/speed.md for what it buys.
 _MANY, _BLOCKS, _CHUNK = 1_000_000, 1 << 16, 1 << 18
 
 
