@@ -207,7 +207,9 @@ def gap_of(
     asked: dict[str, Any] = {"statistic": statistic, "prob": prob, "kind": kind, "delta": delta}
     asked |= {"reference": reference, "draws": draws, "random_seed": check_seed(random_seed)}
     answer = _gap_of_measures(posterior, measures, dim, **asked)
-    doubts = cautions.of_measures(posterior, resolve_measures(posterior, measures), "parameter")
+    kernels = resolve_measures(posterior, measures)
+    doubts = cautions.of_measures(posterior, kernels, "parameter")
+    doubts += [sentence for kernel in kernels for sentence in posterior.misfit(kernel)]
     doubts += _prior_decides(posterior, answer, measures, dim, **asked)
     # Other types of evidence have a spread for each classifier.
     of_cells = posterior.measured_variable == "cells" and posterior.partially_pooled

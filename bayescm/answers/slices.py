@@ -146,7 +146,8 @@ def worst_slices(
         "expected_false": float((1 - flagged["p_bad"]).sum()),
         "expected_bad": float(table["p_bad"].sum()),
     }
-    if doubts := cautions.of_measures(posterior, [kernel], "parameter"):
+    doubts = cautions.of_measures(posterior, [kernel], "parameter") + posterior.misfit(kernel)
+    if doubts:
         table.attrs["caution"] = " ".join(doubts)
     return table
 

@@ -449,6 +449,10 @@ class Posterior:
         """Return what the evidence makes doubtful of an estimand, in whole sentences."""
         return []
 
+    def misfit(self, measure: Callable) -> list[str]:
+        """Return how the model does not fit the values of a measure, in whole sentences."""
+        return []
+
     # What follows.
 
     def resolve_estimand(self, of: str) -> str:

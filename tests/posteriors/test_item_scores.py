@@ -8,6 +8,7 @@ import bayescm as bcm
 from bayescm.measures import resolve
 from bayescm.posteriors import item_score_slices, item_scores
 from bayescm.posteriors.item_score_slices import (
+    extreme_slice,
     partially_pooled,
     partially_pooled_shares,
     spread_posterior,
@@ -536,3 +537,49 @@ def test_a_pair_among_ten_is_compared_as_well_as_alone():
         for posterior in (ten, two)
     ]
     assert 0.7 < spreads[0] / spreads[1] < 1.3
+
+
+def _slices_with_one_apart(kind, slices, distance, seed=0):
+    """Return items of slices, 40 each, one of which is lower than all others."""
+    rng = np.random.default_rng(seed)
+    level = np.full(slices, 0.8)
+    level[slices // 2] -= distance
+    topic = np.repeat([f"t{index}" for index in range(slices)], 40)
+    by, rate = {"topic": topic}, np.repeat(level, 40)
+    if kind == "item scores":
+        return bcm.from_item_scores(rng.beta(5 * rate, 5 * (1 - rate)), range=(0, 1), by=by)
+    right = rng.random(len(rate)) < rate
+    return bcm.from_attempts(right[:, None].astype(int), by=by)
+
+
+@pytest.mark.parametrize("kind", ["item scores", "attempts"])
+@pytest.mark.parametrize("ask", [bcm.gap, bcm.worst_slices])
+def test_a_slice_unlike_all_others_comes_with_a_caution(kind, ask):
+    keywords = {"dim": "topic", "draws": 500}
+    apart = ask(_slices_with_one_apart(kind, 12, 0.5), "mean", **keywords)
+    assert "further from the others than normal effects explain: t6" in apart.attrs["caution"]
+    alike = ask(_slices_with_one_apart(kind, 12, 0), "mean", **keywords)
+    assert "normal effects" not in alike.attrs.get("caution", "")
+
+
+def test_the_extremes_of_many_slices_come_with_a_caution():
+    found = bcm.gap(_slices_with_one_apart("item scores", 24, 0), "mean", dim="topic", draws=500)
+    assert "extremes among 24 members of topic" in found.caution
+
+
+def test_the_p_value_of_the_extreme_slice_is_rarely_small_by_chance():
+    """The p-value is conservative: it is multiplied by the number of slices."""
+    rng = np.random.default_rng(6)
+    values = []
+    for _ in range(200):
+        effects = rng.normal(0, 0.1, 10)
+        y = effects + rng.normal(0, 0.1, 10)
+        draws = y + 0.1 * rng.standard_normal((400, 10))
+        values.append(extreme_slice(draws, 0.5)[1])
+    assert 0.005 < np.mean(np.array(values) < 0.05) < 0.1
+
+
+@pytest.mark.parametrize("sizes", [2, 3])
+def test_two_or_three_slices_have_no_extreme_one(sizes):
+    draws = np.random.default_rng(7).normal([0, 5, 0][:sizes], 0.1, (400, sizes))
+    assert extreme_slice(draws, 0.5) == (0, 1.0)
