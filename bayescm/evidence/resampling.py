@@ -34,7 +34,7 @@ def draw_numbers(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.nd
     Examples
     --------
     >>> draw_numbers(np.array([3.0, 0.0, 5.0]), 100, np.random.default_rng(1)).tolist()
-    [24, 0, 76]
+    [41, 0, 59]
     """
     gamma = rng.standard_gamma(weights.astype(float)).ravel()
     return rng.multinomial(n, gamma / gamma.sum()).reshape(weights.shape)
