@@ -4,6 +4,7 @@ import copy
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -111,10 +112,12 @@ class TreeDraws(Posterior):
             options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
             return super().distributions(measures, **options)
         # The error depends on the effective number of draws, and so on the chains.
-        return [
-            Empirical(values, chains=self.chains, how=self.how)
-            for values in self.values(measures, of, n)
-        ]
+        drawn = zip(measures, self.values(measures, of, n), strict=True)
+        return [self.empirical(measure, values) for measure, values in drawn]
+
+    def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
+        """Return the distribution of draws (size, ..., [C]) of a measure."""
+        return Empirical(draws, chains=self.chains, how=self.how)
 
     def draw(
         self,
@@ -354,6 +357,13 @@ class FittedMeasures(TreeDraws):
         if self.direct.measured:
             return self.direct.distributions(measures, **options)
         return super().distributions(measures, **options)
+
+    def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
+        """Return the distribution of draws, whose limits may be those of the measure."""
+        of_direct = self.direct.empirical(measure, draws)
+        if type(of_direct) is Empirical:
+            return super().empirical(measure, draws)
+        return replace(of_direct, chains=self.chains)
 
     def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"

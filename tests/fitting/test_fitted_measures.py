@@ -217,3 +217,15 @@ def test_fits_by_nuts_have_the_default_measures_of_their_evidence(name):
     assert found["measure"].tolist() == expected["measure"].tolist()
     # Means of skill have heavy tails at new sites, and means of ECE differ by its curves.
     assert (np.abs(found["mean"] - expected["mean"]) < 0.5 * expected["sd"]).all()
+
+
+def test_a_distance_from_calibration_has_the_limits_of_the_evidence():
+    rng = np.random.default_rng(3)
+    probability = rng.random(150).round(2)
+    actual = (rng.random(150) < probability).astype(int)
+    evidence = bcm.from_probabilities(actual, probability, positive=1)
+    tree = bcm.fit(evidence, draws=500, chains=2, random_seed=1)
+    found, expected = (bcm.interval(each, "ece") for each in (tree, evidence))
+    assert found.sel(bound="lower") == expected.sel(bound="lower") == 0
+    np.testing.assert_allclose(found, expected, atol=0.02)
+    assert found.attrs["how"] == expected.attrs["how"]
