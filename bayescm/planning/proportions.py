@@ -26,7 +26,7 @@ from bayescm.evidence.counts import COUNTS
 from bayescm.evidence.types import type_of
 from bayescm.measures.catalogue import names, resolve
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
-from bayescm.validate import check_kind, check_prob, check_seed, check_whole, fail
+from bayescm.validate import check_kind, check_number, check_prob, check_seed, check_whole, fail
 
 # What the proportions are proportions of.
 UNITS = {name: unit for name in names() if (unit := resolve(name).unit)}
@@ -54,8 +54,8 @@ def plan(
     ----------
     measure : str or callable
         A measure that is one number: of two classes, or of the pilot's.
-    width : float in (0, 1)
-        The largest acceptable width of the interval.
+    width : float > 0
+        The largest acceptable width of the interval. For counts it is below 1.
     assurance : float in (0, 1), default 0.9
         Probability of reaching it, over future test sets.
     expect : float in (0, 1), optional
@@ -124,7 +124,11 @@ def plan(
         )
         raise fail("a width is planned of one measure", list(measure), "one", todo)
     check_prob(prob), check_kind(kind)
-    check_share("width", width)
+    of_counts = pilot is None or type_of(pilot) is COUNTS
+    if of_counts:
+        check_share("width", width)
+    else:
+        check_number("width", width, 0, usual=0.1)
     check_share("assurance", assurance)
     if (expect is None) == (pilot is None):
         what = "nothing says which value is plausible"
@@ -132,7 +136,7 @@ def plan(
             what = "a plausible value, and a pilot beside it"
         todo = "pass a value, expect=0.85, or the counts of a pilot, pilot=from_cells(...)"
         raise fail(what, ..., "either expect or pilot", todo)
-    if pilot is not None and type_of(pilot) is not COUNTS:
+    if not of_counts:
         from bayescm.planning.resampled_pilots import plan_like
 
         if prevalence is not None:

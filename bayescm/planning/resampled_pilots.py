@@ -28,6 +28,8 @@ from bayescm.validate import check_seed, check_whole, fail
 _SETS = 100
 _SLOW_SETS = {ATTEMPTS.name: 20, RATINGS.name: 20}
 _FEWEST = 10  # examples or items of a pilot
+# Error of a size from which on a warning is given, in parts of the size.
+_LARGE_ERROR = 0.5
 # A size is near enough to scale its widths by 1 / sqrt(n): for most types, and for the slow ones.
 _NEAR, _SLOW_NEAR = 0.1, 0.3
 
@@ -86,8 +88,15 @@ def plan_like(
     goal = f"{prob:.4g} {kind} at most {width:.4g} wide"
     if len(_names(pilot)) > 2:
         goal = f"{prob:.4g} {kind} of every difference at most {width:.4g} wide"
-    how = f"{sets} simulated test sets"
-    return plan_table(name, goal, reached, size, unit, size_error(size, widths, assurance), how)
+    how, error = f"{sets} simulated test sets", size_error(size, widths, assurance)
+    if error > _LARGE_ERROR * size:
+        warnings.warn(
+            f"The number {size:,} has an error of {error:,.0f}: the widths of the simulated test "
+            f"sets differ much. Pass replications={5 * sets} or a larger pilot.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return plan_table(name, goal, reached, size, unit, error, how)
 
 
 def _is_mean(measure):

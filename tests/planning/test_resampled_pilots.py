@@ -147,3 +147,23 @@ def test_numbers_of_units_vary_as_the_bayesian_bootstrap_says():
     np.testing.assert_allclose(drawn.mean(0), 50 * share, atol=0.3)
     # The variance of a Dirichlet-multinomial number: n p (1 - p) (n + A) / (1 + A).
     np.testing.assert_allclose(drawn.var(0), 50 * share * (1 - share) * 56 / 7, rtol=0.04)
+
+
+def test_a_width_on_the_scale_of_the_scores():
+    marks = np.exp(np.random.default_rng(1).normal(3, 0.5, 60)).round()
+    wide = bcm.from_item_scores(marks, range=(0, 100))
+    tenths = bcm.from_item_scores(marks / 100, range=(0, 1))
+    of_marks, of_tenths = (
+        bcm.plan("mean", width=width, pilot=pilot) for pilot, width in ((wide, 5), (tenths, 0.05))
+    )
+    assert of_marks["n"][0] == of_tenths["n"][0]
+    with pytest.raises(ValueError, match="width"):
+        bcm.plan("mean", width=0, pilot=wide)
+
+
+def test_a_number_that_is_hardly_known_is_warned_of():
+    scores = np.exp(3 * np.random.default_rng(0).normal(size=24))
+    pilot = bcm.from_item_scores(scores)
+    with pytest.warns(UserWarning, match="has an error of"):
+        plan = bcm.plan("quantile(0.9)", width=30, pilot=pilot, replications=20)
+    assert plan["error"][0] > plan["n"][0] / 2
