@@ -4,7 +4,8 @@ Plans of item scores, of labels beside a judge and of repeated answers, by other
 Item scores. The pilot's scores and the ends of their range, which count half an item each, get
 Dirichlet shares; a test set of n items is drawn by these shares, and its mean has the posterior of
 such shares again. How often the limits of many of its draws are as near as the plan promises, or
-leave 0 out, is its assurance.
+leave 0 out, is its assurance. Differences of two systems have two pseudo-items instead of the ends:
+each is as far from 0 as the largest difference of the items, on a side that is drawn.
 
 Labels. The strata of a judge have shares :math:`\pi` and a truth t in each, Dirichlet with half an
 example in each cell; labels are drawn from t where the plan puts them, and the posterior that they
@@ -63,32 +64,49 @@ def of_item_scores(rng: np.random.Generator, size: int) -> Iterator[Any]:
     second = np.clip(first - 0.05 + pilot.normal(0, 0.12, 40), 0, 1)
     one = bcm.from_item_scores(first, range=(0, 1))
     two = bcm.from_item_scores({"a": first, "b": second}, range=(0, 1))
-    largest = np.abs(first - second).max()
-    for question, evidence, scores, ends, goal in (
-        ("width of a mean score", one, first, [0, 1], {"width": 0.1}),
-        (
-            "difference of mean scores",
-            two,
-            first - second,
-            [-largest, largest],
-            {"difference": 0.05},
-        ),
-    ):
-        plan = planning.plan_item_scores(evidence, replications=PACKAGE_SETS, **goal).iloc[0]
-        population = np.concatenate([scores, ends])
-        ends_alone = np.where(np.arange(len(population)) < len(scores), 0.0, PSEUDO_COUNT)
-        reached = []
-        for _ in range(size):
-            shares = rng.dirichlet(np.where(ends_alone > 0, PSEUDO_COUNT, 1.0))
-            sample = rng.multinomial(int(plan["n"]), shares)
-            low, high = limits_of_means(rng, population, sample + ends_alone, 8000)
-            if "width" in goal:
-                reached.append(high - low <= goal["width"])
-            else:
-                reached.append(low - shares @ population + goal["difference"] > 0)
-        own = Figure(np.mean(reached), np.sqrt(0.9 * 0.1 / size))
-        package = Figure(float(plan["assurance"]), np.sqrt(0.9 * 0.1 / PACKAGE_SETS))
-        yield from rows(question, {"assurance": package}, {"assurance": own})
+    plan = planning.plan_item_scores(one, replications=PACKAGE_SETS, width=0.1).iloc[0]
+    population = np.concatenate([first, [0, 1]])
+    ends = np.where(np.arange(len(population)) < len(first), 0.0, PSEUDO_COUNT)
+    reached = []
+    for _ in range(size):
+        shares = rng.dirichlet(np.where(ends > 0, PSEUDO_COUNT, 1.0))
+        sample = rng.multinomial(int(plan["n"]), shares)
+        low, high = limits_of_means(rng, population, sample + ends, 8000)
+        reached.append(high - low <= 0.1)
+    yield from _assurance("width of a mean score", plan, reached)
+    plan = planning.plan_item_scores(two, replications=PACKAGE_SETS, difference=0.05).iloc[0]
+    reached = []
+    for _ in range(size):
+        population = np.concatenate([first - second, pseudo_differences(rng, first - second)])
+        shares = rng.dirichlet(np.r_[np.ones(len(first)), PSEUDO_COUNT, PSEUDO_COUNT])
+        sample = rng.multinomial(int(plan["n"]), shares)
+        low, _ = limits_of_differences(rng, population, sample, 8000)
+        reached.append(low - shares @ population + 0.05 > 0)
+    yield from _assurance("difference of mean scores", plan, reached)
+
+
+def pseudo_differences(rng: np.random.Generator, differences: np.ndarray) -> np.ndarray:
+    """Return the differences (2,) of pseudo-items."""
+    return rng.choice([-1.0, 1.0], 2) * np.abs(differences).max()
+
+
+def limits_of_differences(
+    rng: np.random.Generator, values: np.ndarray, number: np.ndarray, draws: int
+) -> np.ndarray:
+    """Return equal-tailed limits (2,) of the mean of differences, which occur so often."""
+    seen = number > 0
+    weights = rng.standard_gamma(number[seen], (draws, seen.sum()))
+    pseudo = rng.standard_gamma(PSEUDO_COUNT, (draws, 2))
+    sides = rng.choice([-1.0, 1.0], (draws, 2)) * np.abs(values[seen]).max()
+    totals = weights.sum(1) + pseudo.sum(1)
+    return np.quantile((weights @ values[seen] + (pseudo * sides).sum(1)) / totals, TAILS)
+
+
+def _assurance(question, plan, reached):
+    """Yield the rows of the assurance of a plan, and of other simulations of it."""
+    own = Figure(np.mean(reached), np.sqrt(0.9 * 0.1 / len(reached)))
+    package = Figure(float(plan["assurance"]), np.sqrt(0.9 * 0.1 / PACKAGE_SETS))
+    yield from rows(question, {"assurance": package}, {"assurance": own})
 
 
 # Labels beside a judge
