@@ -136,6 +136,7 @@ def _ranking(evidence, measures, question, *, dim, prob):
     size, rng = draws_of(question, posterior, of), rng_of(question)
     joint_draws = draw_labelled(posterior, kernels, size, rng, of=of, n=question.n)
     tables, doubts = [], cautions.of_measures(posterior, kernels, of)
+    doubts += [words for kernel in kernels for words in posterior.caveats_of_pairs(kernel)]
     for kernel, position, names in positions(posterior, kernels, dim):
         values = joint_draws[kernel.__name__].isel(position).transpose("draw", dim).values
         better = kernel.oriented(values)

@@ -299,6 +299,10 @@ class FittedMeasures(TreeDraws):
         """Return the cautions of the chains and of the evidence."""
         return [*super().caveats(of), *self.direct.caveats(of)]
 
+    def caveats_of_pairs(self, measure: Callable) -> list[str]:
+        """Return the cautions about comparisons by a measure."""
+        return self.direct.caveats_of_pairs(measure)
+
     @cached_property
     def template(self) -> LabelTemplate:
         """The dims and coords that remain of the evidence."""

@@ -445,6 +445,10 @@ class Posterior:
         """Return the posterior as it is for so many draws: with more points to draw them from."""
         return self
 
+    def caveats_of_pairs(self, measure: Callable) -> list[str]:
+        """Return cautions about comparisons of members of the evidence by a measure."""
+        return []
+
     def caveats(self, of: str = "parameter") -> list[str]:
         """Return what the evidence makes doubtful of an estimand, in whole sentences."""
         return []

@@ -52,6 +52,7 @@ from bayescm.evidence.item_counts import as_item_counts, is_item_counts
 from bayescm.evidence.item_scores import as_item_scores
 from bayescm.evidence.multilabel import as_multilabel
 from bayescm.measures import example_cells
+from bayescm.measures.display_names import display_name
 from bayescm.measures.example_cells import CELL_NAMES, ExampleCells
 from bayescm.measures.item_scores import mean as MEAN
 from bayescm.measures.measure import OverExamples, OverLabels
@@ -232,6 +233,16 @@ class Multilabel(SlicedItems):
         return [
             f"Fewer than {_FEW_POSITIVES} examples have a label ({shown}): the prior says much of "
             "it, and averages over the labels (macro) are less certain than their intervals say."
+        ]
+
+    def caveats_of_pairs(self, measure: Callable) -> list[str]:
+        """Return a caution if systems share the weights of the examples only."""
+        form = measure.form  # type: ignore[attr-defined]
+        if not isinstance(form, OverLabels) or form.measure.takes != "curve":
+            return []
+        return [
+            f"Draws of {display_name(measure.__name__)} share the weights of the examples only. "
+            "Systems that differ in few examples may look more different than they are."
         ]
 
     # Draws

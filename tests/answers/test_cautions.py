@@ -253,3 +253,18 @@ def test_measures_are_bound_once():
         (again,) = resolve_measures(posterior, [kernel])
         np.testing.assert_array_equal(kernel.included, again.included)
         assert kernel.included.tolist() == [True, True, name == "f1_macro", False, False]
+
+
+@pytest.mark.filterwarnings("ignore:a and near are alike")
+def test_areas_of_labels_share_weights_only_which_comparisons_say():
+    rng = np.random.default_rng(0)
+    actual = rng.random((60, 3)) < 0.4
+    score = actual + rng.normal(0, 1, (60, 3))
+    near = score + np.where(np.arange(60) == 0, 1.0, 0.0)[:, None]
+    scores = {"a": score, "near": near}
+    predicted = {name: each > 0.5 for name, each in scores.items()}
+    evidence = bcm.from_multilabel(actual, predicted, scores=scores, labels=list("xyz"))
+    for ask in (bcm.compare, bcm.ranks):
+        caution = ask(evidence, "auc_macro").attrs["caution"]
+        assert "share the weights of the examples only" in caution
+        assert "share the weights" not in ask(evidence, "f1_micro").attrs.get("caution", "")
