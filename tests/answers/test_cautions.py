@@ -258,7 +258,7 @@ def test_measures_are_bound_once():
 @pytest.mark.filterwarnings("ignore:a and near are alike")
 def test_areas_of_labels_share_weights_only_which_comparisons_say():
     rng = np.random.default_rng(0)
-    actual = rng.random((60, 3)) < 0.4
+    actual = rng.random((60, 3)) < 0.5
     score = actual + rng.normal(0, 1, (60, 3))
     near = score + np.where(np.arange(60) == 0, 1.0, 0.0)[:, None]
     scores = {"a": score, "near": near}
