@@ -360,7 +360,7 @@ class GridOfLogits:
         self.log_likelihood = np.log(np.maximum(weight @ likelihood.T, 1e-300))
         self.below = np.empty((size + 1, *weight.shape), np.float32)
         for count in range(size + 1):
-            np.cumsum(weight * likelihood[count], axis=1, out=self.below[count])
+            self.below[count] = np.cumsum(weight * likelihood[count], axis=1)
             self.below[count] /= np.maximum(self.below[count, :, -1:], 1e-30)
         # The middle has the prior of `hierarchical_groups`, Beta(1/2, 1/2) of the rate. Spreads are
         # even on the log scale.

@@ -115,6 +115,7 @@ def table_for(words):
     judges, predicted = options.get("--judge", []), options.get("--predicted", ["predicted"])
     predicted += re.findall(r"classifier=(\w+)", " ".join(words))
     columns |= {name: answers(0.15) for name in [*predicted, *judges, *raters] if name}
+    columns |= {name: columns[labels] for name in options.get("--gold", [])}
     if judges:
         columns[labels][100:] = ""
     risk = np.where(is_positive, rng.beta(4, 2, size), rng.beta(2, 4, size))
@@ -254,6 +255,10 @@ moment = str(int(time.time()))
 signature = hmac.digest(secret, f"{moment}.".encode() + body, "sha256").hex()
 header = {"Bayescm-Signature": f"t={moment},sha256={signature}"}
 request = SimpleNamespace(headers=header, body=body)
+ann, bob, eve, llm = (
+    ["ill" if (label == "sick") ^ (rng.random() < wrong) else "well" for label in y]
+    for wrong in (0.05, 0.1, 0.1, 0.15)
+)
 """,
     "other-tools.md": "import mlflow\nfrom types import SimpleNamespace\n"
     "import os\nos.environ['MLFLOW_ALLOW_FILE_STORE'] = 'true'\n"

@@ -55,7 +55,8 @@ def test_an_area_from_a_pilot_of_normal_scores_is_planned_as_plan_auc_does():
 @pytest.mark.long
 @pytest.mark.parametrize("several", [False, True])
 def test_a_brier_score_is_planned_as_a_mean_of_losses(several):
-    other = np.clip(PROBABILITIES + RNG.normal(0, 0.1, 400), 0.01, 0.99)
+    other = PROBABILITIES + np.random.default_rng(13).normal(0, 0.1, 400)
+    other = np.clip(other, 0.01, 0.99)
     given = {"one": PROBABILITIES, "two": other} if several else PROBABILITIES
     pilot = bcm.from_probabilities(ACTUAL, given, positive=1)
     loss = (PROBABILITIES - ACTUAL) ** 2 - several * (other - ACTUAL) ** 2
@@ -77,10 +78,10 @@ def test_attempts_are_planned_with_the_widths_of_plan_attempts():
 
 @pytest.mark.long
 def test_partly_labelled_examples_keep_their_share_of_labels():
-    judge = np.where(RNG.random(400) < 0.1, 1 - ACTUAL, ACTUAL)
+    judge = np.where(np.random.default_rng(12).random(400) < 0.1, 1 - ACTUAL, ACTUAL)
     labels = [label if place % 5 == 0 else None for place, label in enumerate(ACTUAL.tolist())]
     pilot = bcm.from_partly_labelled(labels, ONE, judge=judge, positive=1)
-    (plan,) = bcm.plan("accuracy", width=0.1, pilot=pilot, replications=50).itertuples()
+    (plan,) = bcm.plan("accuracy", width=0.1, pilot=pilot, replications=200).itertuples()
     assert plan.unit == "examples, 20% of them labelled"
     rng, reached = np.random.default_rng(3), []
     for _ in range(100):
