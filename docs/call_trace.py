@@ -23,7 +23,7 @@ def trace() -> dict[str, list[str]]:
         if event == "call" and file.is_relative_to(PACKAGE):
             functions = called.setdefault(str(file.relative_to(PACKAGE)), [])
             name = frame.f_code.co_qualname.partition(".<locals>")[0]
-            if name not in (*functions, "<lambda>", "<genexpr>"):
+            if name not in functions and not name.endswith(("<lambda>", "<genexpr>")):
                 functions.append(name)
 
     earlier = sys.getprofile()
