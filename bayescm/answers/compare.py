@@ -368,7 +368,7 @@ def joint_posterior(
         were given the same seed.
     measures : name, function, or sequence of these, optional
     question : Question
-        By default its model is that of the type of evidence for a comparison.
+        By default its model is the default for comparisons of this type of evidence.
     dim : str, default "classifier"
         The dim that will be compared; the name of the dim that the members of a mapping get.
     compared : bool, default True

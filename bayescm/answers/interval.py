@@ -62,9 +62,9 @@ def interval(
         Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit. Of counts
         that are an array of Dask the answer is one too, computed block by block when asked for.
     measure : str, callable or sequence of these, optional
-        A name, or a function of cells (..., C, C); by default those of `bayescm.summary` with one
-        value for all classes. Those of a sequence that have no direct distribution all come from
-        the same draws.
+        A name, or a function of cells (..., C, C). By default the measures of `bayescm.summary`
+        that have one value for all classes. If some of several measures have no direct
+        distribution, all of these come from the same draws.
     prob : float in (0, 1), default 0.95
         Mass of the interval.
     kind : {"hdi", "eti"}
@@ -163,8 +163,8 @@ def distribution(
     evidence : DataArray, Dataset or DataTree
         Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
     measure : str, callable or sequence of these, optional
-        A name, or a function of cells (..., C, C); by default those of `bayescm.summary` with one
-        value for all classes. A sequence has a dim ``measure`` in every answer.
+        A name, or a function of cells (..., C, C). By default the measures of `bayescm.summary`
+        that have one value for all classes. A sequence has a dim ``measure`` in every answer.
     of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `interval`.
 

@@ -235,7 +235,7 @@ def table_of(
         for part, (distribution, template) in zip(parts, answers, strict=True):
             median = np.broadcast_to(distribution.quantile(0.5), template.shape)
             part["median"] = median.ravel()
-    # The labels of all measures come first: those of classes, which only some have, among them.
+    # All labels come first, also the classes, which only some measures have.
     names = dict.fromkeys(name for part in sorted(parts, key=len)[::-1] for name in part)
     table = Intervals({name: _column(parts, name) for name in names})
     if (estimand := posterior.estimand_name(of)) != "parameter":

@@ -824,7 +824,7 @@ def _from_dataset(dataset):
 
 
 def describe_partly_labelled(evidence: Any, written: Callable[[Any], str] = str) -> list[str]:
-    """Describe examples, a part of which people have labelled."""
+    """Describe partly labelled examples."""
     counts = matrices_of(evidence)
     over = [dim for dim in counts.dims if dim not in ("classifier", "actual", "predicted")]
     unlabelled, counts = float(evidence["unlabelled"].sum()), counts.sum(over)

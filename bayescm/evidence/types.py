@@ -110,7 +110,7 @@ def type_of(evidence: Any) -> EvidenceType:
 
 
 def _several(members):
-    """Return the error of several pieces of evidence where one is needed."""
+    """Return the error for a mapping that should be one piece of evidence."""
     first = next(iter(members.values()), None)
     entry = next((entry for entry in TYPES if entry.matches(first)), COUNTS)
     if entry is COUNTS:

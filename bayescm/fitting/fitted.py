@@ -363,7 +363,7 @@ class FittedMeasures(TreeDraws):
         return super().distributions(measures, **options)
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws, whose limits may be those of the measure."""
+        """Return the distribution of draws. Some measures have their own limits."""
         of_direct = self.direct.empirical(measure, draws)
         if type(of_direct) is Empirical:
             return super().empirical(measure, draws)

@@ -46,7 +46,7 @@ def prepare(
 
 
 def _check_priors(model, keywords):
-    """Raise where a keyword of a model of the catalogue takes no prior of another family."""
+    """Raise an error if a keyword of our model does not take a function as its prior."""
     _, *parameters = inspect.signature(model).parameters.values()
     open_to_any = (inspect.Parameter.empty, Any)
     priors = [
@@ -82,7 +82,7 @@ def direct_posterior(
     model: Callable, evidence: Any, keywords: dict[str, Any], direct: Callable | None = None
 ) -> Posterior | None:
     """
-    Return the direct posterior of a model, or None where it has none.
+    Return the direct posterior of a model, or None if there is none.
 
     Parameters
     ----------
@@ -122,13 +122,13 @@ def direct_form(model) -> Callable | None:
 
 
 def is_ours(model):
-    """Say whether a function is a model of the catalogue (without loading PyMC to know)."""
+    """Return whether a function is one of our models. This does not load PyMC."""
     name, module = (getattr(model, key, "") for key in ("__name__", "__module__"))
     return name in posteriors.__all__ and module == f"bayescm.models.{name}"
 
 
 def obstacle(model: Callable, keywords: dict[str, Any], direct: Callable | None = None) -> str:
-    """Say why there are no direct draws, or nothing where there are."""
+    """Return why there are no direct draws, or an empty text if there are."""
     form = direct or direct_form(model)
     if form is None:
         return f"{name_of(model)} has no direct posterior"
@@ -150,7 +150,7 @@ def name_of(model: Callable) -> str:
 
 
 def is_for_pymc_alone(form, keywords) -> bool:
-    """Say whether keywords are a PyMC model's and not its direct posterior's."""
+    """Return whether only the PyMC model takes the keywords, not its direct posterior."""
     if not keywords or form in _WITHOUT_MODEL.values():
         return False
     if any(map(callable, keywords.values())):  # priors of another family
@@ -168,7 +168,7 @@ def is_for_pymc_alone(form, keywords) -> bool:
 
 def warn_of_design(posterior: Posterior, evidence: Any, model: str, *, stacklevel: int) -> None:
     """
-    Warn where the examples come in groups, or have importance weights, of which a model knows not.
+    Warn if the examples have groups or importance weights that a model does not use.
 
     Parameters
     ----------

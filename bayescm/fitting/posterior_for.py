@@ -103,7 +103,7 @@ def _sampled(evidence, model, keywords, sampler):
 
 
 def _is_pymc_model(answer) -> bool:
-    """Say whether an object is a PyMC model, without loading PyMC to know."""
+    """Return whether an object is a PyMC model. This does not load PyMC."""
     return any((base.__module__, base.__name__) == _PYMC_MODEL for base in type(answer).__mro__)
 
 

@@ -1,4 +1,4 @@
-"""What is asked of evidence besides the measures: made once, in the public function."""
+"""The estimand, model and precision of a result: collected once, in the public function."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -21,7 +21,7 @@ class Question:
     Attributes
     ----------
     of : str or tuple of str
-        The estimand, or those of the rows of a summary.
+        The estimand. A summary may have several.
     n : int, optional
         Size of the next test set.
     model : str or callable, optional
@@ -56,7 +56,8 @@ class Question:
 
     def __post_init__(self):
         check_draws(self.draws)
-        check_size(self.n, self.of)
+        if isinstance(self.of, str):  # each of several estimands gets a question of its own
+            check_size(self.n, self.of)
         _check_accuracy(self.accuracy)
 
     @classmethod

@@ -10,9 +10,9 @@ as tables do.
 Partly labelled batches have the posterior of `bayescm.posteriors.partly_labelled`. A change is
 looked for in the true classes of the labelled examples, given what judge and classifier said.
 
-Ratings have the posterior of `bayescm.posteriors.noisy_labels` for the batches in force after each
-step. It takes about a second, so that no change is looked for. So it is with probabilities, whose
-posterior is that of `bayescm.evidence.scores.PROBABILITIES`.
+Ratings have the posterior of `bayescm.posteriors.noisy_labels`, and probabilities of several
+classes the default posterior of their evidence, for the batches in force after each step. Each
+takes about a second, so there is no rule `change`.
 """
 
 import json
@@ -90,7 +90,7 @@ def as_partly_labelled_batch(evidence: xr.DataArray, concentration: Any = None) 
         todo = "add each slice under a name of its own"
         raise fail("a batch has no slices", further, "", todo)
     if "transfer" in counts.coords:
-        todo = "leave transfer= out, if the labels are those of examples of this batch"
+        todo = "leave transfer= out, if the labels belong to examples of this batch"
         raise fail("a batch has labels of its own examples", "transfer", "", todo)
     if abstains(counts):
         todo = "leave these examples out, or let the abstention be a class"
@@ -266,7 +266,7 @@ def default_measures_of(table: xr.DataArray) -> list[str]:
 
 
 def posterior_of(tables: xr.DataArray, concentration: Any = None) -> Posterior:
-    """Return the posterior of counts of patterns (..., pattern), each leading index by itself."""
+    """Return the posterior of counts of patterns (..., pattern), one for each leading index."""
     if is_sampled(tables):
         return SampledSteps(tables, concentration)
     question = Question(model="partly_labelled", concentration=concentration)

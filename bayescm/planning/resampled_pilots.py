@@ -3,7 +3,7 @@ Widths of intervals of test sets like a pilot, whatever its type of evidence.
 
 The examples or items of the pilot are drawn again in unknown proportions
 (`bayescm.evidence.resampling`), and each test set gets the interval of its default model. If the
-pilot has several systems, the widths are those of the differences between them.
+pilot has several systems, the plan is for the differences between them.
 """
 
 import warnings
@@ -24,7 +24,7 @@ from bayescm.planning.item_scores import plan_item_scores
 from bayescm.planning.proportions import plan_table, size_error, size_for_width
 from bayescm.validate import check_seed, check_whole, fail
 
-# Test sets simulated at each size, for intervals of some 50 ms, and for those of a second or more.
+# Test sets simulated at each size: for intervals that take about 50 ms, and for slower ones.
 _SETS = 100
 _SLOW_SETS = {ATTEMPTS.name: 20, RATINGS.name: 20}
 _FEWEST = 10  # examples or items of a pilot
@@ -48,7 +48,7 @@ def plan_like(
     """
     Return the size of a test set like a pilot, as `bayescm.plan` does.
 
-    The parameters are those of `bayescm.plan`.
+    The parameters have the same meaning as in `bayescm.plan`.
     """
     entry = type_of(pilot)
     if entry.resample is None:
@@ -106,7 +106,7 @@ def _is_mean(measure):
 
 
 def _names(pilot):
-    """Return the names of the systems of a pilot, of which there may be several."""
+    """Return the names of the systems of a pilot, empty if it has one."""
     return pilot["classifier"].values.tolist() if "classifier" in pilot.dims else []
 
 

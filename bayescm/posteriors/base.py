@@ -5,9 +5,9 @@ A posterior is asked for the distribution of a measure, and where it has none fo
 the name of its model.
 
 The estimands: what ``of`` means, and where it is computed.
-`Posterior.estimands` maps every ``of`` that a posterior answers to the name of what it is read off.
-In models of counts this is a variable of `Posterior.variables`; `repeated_items`, `item_scores` and
-`partly_labelled` use the name as a label. The table of all models is in ``docs/which-model.md``.
+`Posterior.estimands` maps every allowed ``of`` to a name. In models of counts this is a variable of
+`Posterior.variables`. `repeated_items`, `item_scores` and `partly_labelled` use the name as a
+label. The table of all models is in ``docs/which-model.md``.
 `CountsPosterior.mean_over_members` turns draws of a variable into draws of a measure: an axis that
 the variable has beyond those of the batch (folds, groups, training sets) is averaged over, with
 equal weights, after the measure has been taken of each.

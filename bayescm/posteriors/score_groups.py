@@ -1,11 +1,11 @@
 """
-Groups of examples with scores or probabilities: each by itself, or partially pooled.
+Groups of examples with scores or probabilities, separate or partially pooled.
 
-Every group has the posterior that its examples have alone (`bayescm.posteriors.scores`,
-`calibration` or `dirichlet_calibration`). Values of three or more groups are partially pooled by
+The posterior of a group uses only its own examples (`bayescm.posteriors.scores`, `calibration` or
+`dirichlet_calibration`). Values of three or more groups are partially pooled by
 their means and variances, as slices of items are (`bayescm.posteriors.item_score_slices`).
-`bayescm.posteriors.hierarchical_calibration` pools the calibration of the groups alone: how their
-forecasts are spread, and so the gap in a proper score or an area, stays as noisy as it is.
+`bayescm.posteriors.hierarchical_calibration` pools only the calibration of the groups. It does not
+pool the spread of their forecasts, so gaps in proper scores and areas would stay as noisy.
 """
 
 from collections.abc import Callable, Sequence
@@ -73,7 +73,7 @@ def score_groups(evidence: xr.Dataset, *, spread: float | None = None) -> Poster
 
 class SeparateGroups(Posterior):
     """
-    The posterior of every group by itself.
+    The separate posteriors of the groups.
 
     A group that lacks a class has no posterior, and its values are NaN.
 
@@ -147,7 +147,7 @@ class SeparateGroups(Posterior):
         return self._first.bound(measure)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made where nothing else is asked for."""
+        """Return the default number of draws."""
         return self._first.draws_by_default("parameter", joint=joint)
 
     def caveats(self, of: str = "parameter") -> list[str]:

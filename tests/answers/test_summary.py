@@ -305,3 +305,11 @@ def test_an_accuracy_that_is_not_met_is_warned_of():
     with pytest.warns(UserWarning, match=r"accuracy=1e-06 is not met: the error of F1"):
         bcm.summary(folds, "f1", accuracy=1e-6)
     assert bcm.summary(counts.isel(batch=0), "f1", accuracy=1e-6)["error"][0] < 1e-6
+
+
+def test_estimands_in_a_list_may_have_a_size_of_the_next_test_set():
+    table = bcm.summary(COUNTS, "recall", of=["predictive"], n=30)
+    alone = bcm.summary(COUNTS, "recall", of="predictive", n=30)
+    np.testing.assert_allclose(table["lower"], alone["lower"])
+    with pytest.raises(ValueError, match="n is of the next test set"):
+        bcm.summary(COUNTS, "recall", of=["predictive", "parameter"], n=30)
