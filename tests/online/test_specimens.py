@@ -1,0 +1,94 @@
+"""A ledger with batches of every type that an earlier version wrote, and what it concluded."""
+
+import json
+import math
+import warnings
+
+import pytest
+import specimen_ledger
+from specimen_ledger import BATCHES, FIGURES, SAMPLED, day_name
+
+from bayescm import online
+from bayescm.online.encoding import describe, encode
+
+RECORDED = json.loads(FIGURES.read_text(encoding="utf-8"))
+# Those that take more than some seconds.
+LONG = (*SAMPLED, "counts")
+EACH = [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in BATCHES]
+# Figures are those that were recorded, but for the order in which sums are rounded.
+TOLERANCE = 1e-6
+
+
+def differences(found, recorded, path=""):
+    """Return the paths at which two nested figures differ."""
+    if isinstance(recorded, dict):
+        if not isinstance(found, dict) or set(found) != set(recorded):
+            return [f"{path}: {sorted(set(found) ^ set(recorded))}"]
+        return [
+            text
+            for key in recorded
+            for text in differences(found[key], recorded[key], f"{path}/{key}")
+        ]
+    if isinstance(recorded, list):
+        if len(found) != len(recorded):
+            return [f"{path}: {len(found)} values, {len(recorded)} were recorded"]
+        pairs = enumerate(zip(found, recorded, strict=True))
+        return [text for at, pair in pairs for text in differences(*pair, f"{path}[{at}]")]
+    if isinstance(recorded, float) and isinstance(found, int | float):
+        same = math.isclose(found, recorded, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+        return (
+            []
+            if same or (found != found and recorded != recorded)
+            else [f"{path}: {found}, {recorded}"]
+        )
+    return [] if found == recorded else [f"{path}: {found!r}, {recorded!r}"]
+
+
+def plain(value):
+    """Return figures as they are in the file."""
+    return json.loads(json.dumps(value))
+
+
+def test_a_difference_is_noticed():
+    recorded = RECORDED["marks: concluded"]
+    changed = json.loads(json.dumps(recorded))
+    changed["alarms"]["value"][0] *= 1 + 1e-5
+    assert not differences(recorded, recorded)
+    assert [text.split(":")[0] for text in differences(changed, recorded)] == ["/alarms/value[0]"]
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_conclusions_are_those_that_were_recorded(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = plain(specimen_ledger.concluded(name))
+    assert not differences(found, RECORDED[f"{name}: concluded"])
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_a_saved_monitor_is_continued(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = plain(specimen_ledger.continued(name))
+    assert not differences(found, RECORDED[f"{name}: continued"])
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_the_text_of_a_batch_is_the_recorded_text(name):
+    with specimen_ledger.ledger() as store, online.Monitor(store, name) as monitor:
+        table = monitor.ledger.table().set_index(["classifier", "batch_id"])
+        row = table.loc[(name, day_name(2))]
+        batch = monitor._as_table(BATCHES[name](2), may_be_empty=False)
+        description = describe(name, monitor._as_table(BATCHES[name](0), may_be_empty=False))
+        assert description.text == row["labels"]
+        assert encode(batch, description)["payload"] == row["cells"]
+
+
+@pytest.mark.long
+def test_checks_copies_and_sums_of_the_whole_ledger():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = plain(specimen_ledger.whole_ledger())
+    recorded = RECORDED["whole"]
+    assert set(found["rolled up"]) == set(recorded["rolled up"])
+    assert not differences(found, recorded)
