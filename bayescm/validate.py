@@ -5,7 +5,7 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from reprlib import Repr
 from typing import Any
@@ -34,11 +34,14 @@ def fail(
     what: str,
     got: object,
     allowed: str | Iterable[object],
-    todo: str,
+    todo: str | Sequence[str],
     error: type[Exception] = ValueError,
 ) -> Exception:
     """
     Build an error that says what is wrong, with the value, what is expected and what to do.
+
+    An argument of a function is written in backticks, ```prob=0.95```. The message has no
+    backticks; the command line writes the option in its place, ``--prob 0.95``.
 
     Parameters
     ----------
@@ -48,15 +51,19 @@ def fail(
         The value given; long values are shortened. ``...`` where there is none to show.
     allowed : str or iterable
         What is expected: in words, or the choices themselves. Empty where `what` says it.
-    todo : str
-        What the caller can do about it; a question ("did you mean 'f1'?") is asked first.
+    todo : str or sequence of str
+        What the caller can do about it; a question ("did you mean 'f1'?") is asked first. A
+        sequence has alternatives. The command line leaves out those whose arguments a command does
+        not have.
     error : type, default ValueError
         The class of the error.
 
     Returns
     -------
     Exception
-        To be raised by the caller: ``raise fail(...)``.
+        To be raised by the caller: ``raise fail(...)``. It has its parts as attributes: ``what``,
+        ``value`` (``...`` if there is none), ``expected``, ``advice`` (a tuple of alternatives) and
+        ``keyword`` (the first argument that it mentions, or None).
 
     Examples
     --------
@@ -64,18 +71,94 @@ def fail(
     not a measure: 3. Expected a name or a function of cells; pass e.g. "f1".
     >>> print(fail("unknown kind", "hpd", ["hdi", "eti"], "did you mean 'hdi'?"))
     unknown kind: 'hpd'. Did you mean 'hdi'? Expected 'hdi' or 'eti'.
+    >>> error = fail("not a probability", 95, "", "pass a number such as `prob=0.95`")
+    >>> print(error, error.keyword, error.value)
+    not a probability: 95. Pass a number such as prob=0.95. prob 95
     """
-    question, mark, advice = todo.rstrip(".").rpartition("?")
-    expected = _choices(allowed)
+    parts: dict[str, Any] = {"what": what, "value": got, "expected": _choices(allowed)}
+    parts["advice"] = (todo,) if isinstance(todo, str) else (*todo,)
+    raised = error(message_of(**parts))
+    mentioned = [name for text in (what, *parts["advice"]) for name in arguments_in(text)]
+    vars(raised).update(parts, keyword=mentioned[0].partition("=")[0] if mentioned else None)
+    return raised
+
+
+def message_of(
+    what: str,
+    value: object,
+    expected: str,
+    advice: Sequence[str],
+    written: Callable[[str], str] | None = None,
+) -> str:
+    """
+    Return the message of an error from its parts.
+
+    Parameters
+    ----------
+    what, value, expected, advice
+        The attributes of an error that `fail` built.
+    written : callable, optional
+        From a text with arguments in backticks to the text that is shown. The default leaves the
+        backticks out.
+    """
+    written = written or without_backticks
+    first, expected = written(what), written(expected)
+    question, mark, todo = written(_alternatives(advice)).rstrip(".").rpartition("?")
     hint = f"Expected {expected}" if expected else ""
     sentences = [
-        what if got is ... else f"{what}: {_shown(got)}",
+        first if value is ... else f"{first}: {_shown(value)}",
         question + mark,
-        "; ".join(filter(None, [hint, advice.strip()])),
+        "; ".join(filter(None, [hint, todo.strip()])),
     ]
     first, *later = filter(None, sentences)
     capitalized = [first, *(sentence[0].upper() + sentence[1:] for sentence in later)]
-    return error(" ".join(text if text.endswith("?") else f"{text}." for text in capitalized))
+    return " ".join(text if text.endswith("?") else f"{text}." for text in capitalized)
+
+
+def _alternatives(advice):
+    *earlier, last = advice or [""]
+    return f"{', '.join(earlier)}, or {last}" if earlier else last
+
+
+def arguments_in(text: str) -> list[str]:
+    """
+    Return what is in backticks in a text.
+
+    Examples
+    --------
+    >>> arguments_in("pass `kind='eti'`, or leave `kind` out")
+    ["kind='eti'", 'kind']
+    >>> arguments_in("a label with one ` is text")
+    []
+    """
+    pieces = text.split("`")
+    return pieces[1::2] if len(pieces) % 2 else []
+
+
+def without_backticks(text: str) -> str:
+    """Return a text whose arguments have no backticks around them."""
+    return text.replace("`", "") if arguments_in(text) else text
+
+
+class Advice(UserWarning):
+    """
+    A warning with advice, which has the parts of an error that `fail` builds.
+
+    Parameters
+    ----------
+    what : str
+        What was done anyway, without a full stop; arguments are in backticks.
+    todo : str or sequence of str
+        What the caller can do about it, as in `fail`.
+    """
+
+    def __init__(self, what: str, todo: str | Sequence[str]) -> None:
+        self.what, self.value, self.expected = what, ..., ""
+        self.advice = (todo,) if isinstance(todo, str) else (*todo,)
+        super().__init__(message_of(what, ..., "", self.advice))
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.what, self.advice)
 
 
 def _choices(allowed):
@@ -139,11 +222,11 @@ def suggest(name: object, names: Iterable[object]) -> str:
 
 def check_prob(prob: float) -> float:
     """Return the mass of an interval as a float, or raise where it is not inside (0, 1)."""
-    todo = "pass a number such as prob=0.95"
+    todo = "pass a number such as `prob=0.95`"
     if isinstance(prob, bool) or not isinstance(prob, (int, float, np.number)):
-        raise fail("prob must be a number", prob, "0 < prob < 1", todo, TypeError)
+        raise fail("`prob` must be a number", prob, "0 < prob < 1", todo, TypeError)
     if not 0 < prob < 1:
-        raise fail("prob must lie between 0 and 1", prob, "0 < prob < 1", todo)
+        raise fail("`prob` must lie between 0 and 1", prob, "0 < prob < 1", todo)
     return float(prob)
 
 
@@ -153,7 +236,7 @@ def check_whole(name: str, value: Any, least: int, of: str, usual: int) -> int:
     if is_whole and least <= value < 2**63:
         return int(value)
     allowed = f"{least} or more" if not is_whole or value < least else "less than 2**63"
-    raise fail(f"{name} must be a whole number of {of}", value, allowed, f"pass {name}={usual}")
+    raise fail(f"`{name}` must be a whole number of {of}", value, allowed, f"pass `{name}={usual}`")
 
 
 def check_number(name: str, value: Any, least: float = -np.inf, *, usual: float) -> float:
@@ -162,7 +245,7 @@ def check_number(name: str, value: Any, least: float = -np.inf, *, usual: float)
     if number and least < value < np.inf:
         return float(value)
     allowed = "a finite number" if least == -np.inf else f"a number > {least:g}"
-    raise fail(f"{name} is not {allowed}", value, allowed, f"pass {name}={usual}")
+    raise fail(f"`{name}` is not {allowed}", value, allowed, f"pass `{name}={usual}`")
 
 
 def check_seed(seed: Any) -> Any:
@@ -170,7 +253,7 @@ def check_seed(seed: Any) -> Any:
     is_whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
     if seed is None or isinstance(seed, np.random.SeedSequence) or (is_whole and seed >= 0):
         return seed
-    raise fail("not a seed", seed, "a whole number >= 0", "pass random_seed=0")
+    raise fail("not a seed", seed, "a whole number >= 0", "pass `random_seed=0`")
 
 
 def check_kind(kind: str) -> str:
@@ -196,10 +279,10 @@ def check_choice(keyword: str, value: str, choices: Iterable[str]) -> str:
     choices = list(choices)
     if not isinstance(value, str) or value not in choices:
         raise fail(
-            f"unknown {keyword}",
+            f"unknown `{keyword}`",
             value,
             choices,
-            suggest(value, choices) or f"pass e.g. {keyword}={choices[0]!r}",
+            suggest(value, choices) or f"pass e.g. `{keyword}={choices[0]!r}`",
         )
     return value
 
@@ -208,7 +291,7 @@ def check_counts(
     array: Any,
     fractional: bool = False,
     name: str = "a count",
-    todo: str = "count whole examples, or pass fractional=True where averaged or weighted is meant",
+    todo: str = "count whole examples, or pass `fractional=True` if averages or weights are meant",
 ) -> np.ndarray:
     """
     Return counts as int64, or as float64 where they are fractional and may be.
@@ -417,7 +500,7 @@ def _numbers(array, name):
         todo = "make every row equally long"
         raise fail("counts are ragged", ..., "rows of equal length", todo) from None
     except TypeError:
-        todo = "pass counts, or make them from predictions with from_predictions"
+        todo = "pass counts, or make them from predictions with `from_predictions`"
         kind = type(array).__name__
         raise fail(
             f"{name} must be a number", kind, "whole numbers >= 0", todo, TypeError
@@ -428,12 +511,12 @@ def _numbers(array, name):
         what, got, todo = no_numbers(array) or (
             "these values",
             array.ravel()[:4].tolist(),
-            "pass counts, or make them from predictions with from_predictions",
+            "pass counts, or make them from predictions with `from_predictions`",
         )
         if what == "texts":
             todo = "convert it with int, or the table with .astype(int)"
         elif what == "booleans":
-            todo = "count the examples, or pass predictions to from_predictions"
+            todo = "count the examples, or pass predictions to `from_predictions`"
         what = f"{name} must be a number, not {_SINGULAR.get(what, what)}"
         raise fail(what, got, "whole numbers >= 0", todo, TypeError)
     if array.size == 0:
@@ -476,12 +559,12 @@ def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[s
 
 # What other libraries call our keywords.
 _CALLED_HERE = {
-    "the prior is concentration=, in pseudo-counts per cell": "prior priors pseudocounts",
-    "the mass of an interval is prob=0.95": (
+    "the prior is `concentration=`, in pseudo-counts per cell": "prior priors pseudocounts",
+    "the mass of an interval is `prob=0.95`": (
         "ci level confidence confidence_level conf_level conf hdi_prob ci_prob cred_mass mass"
     ),
-    "the mass of an interval is prob=0.95, which is 1 - alpha": "alpha significance",
-    "kinds of intervals are kind='hdi' and kind='eti'": "interval interval_type ci_kind method",
+    "the mass of an interval is `prob=0.95`, which is 1 - alpha": "alpha significance",
+    "kinds of intervals are `kind='hdi'` and `kind='eti'`": "interval interval_type ci_kind method",
     "the seed is random_seed=0": "seed random_state rng",
     "the number of draws is draws=20000": "samples n_samples n_draws nsamples num_samples n_boot",
     "the measures are the second argument, such as 'f1'": (

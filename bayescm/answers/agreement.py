@@ -98,7 +98,7 @@ def agreement(
     people = ratings["classifier"].values.tolist()
     if len(people) < 2 or ratings.sizes["actual"] < 2:
         got = {"raters": len(people), "classes": ratings.sizes["actual"]}
-        todo = "add a rater, or name all classes by labels="
+        todo = "add a rater, or name all classes by `labels=`"
         raise fail("nothing to agree about", got, "two raters and classes or more", todo)
     votes, weight = (ratings[variable].values.astype(float) for variable in ("votes", "counts"))
     groups = [] if len(people) == 2 else [("all", list(range(len(people))), AMONG_ALL)]
@@ -113,7 +113,7 @@ def agreement(
         of_group = [name for name in names if name in applicable]
         rows += _rows(of_group, raters_named, votes[indices], weight, prob, kind, rng)
     if not rows:
-        todo = "pass pairs=True"
+        todo = "pass `pairs=True`"
         raise fail("this measure is of two raters", names, sorted(AMONG_ALL), todo)
     return pd.DataFrame(rows)
 
@@ -208,7 +208,7 @@ def true_classes(
     """
     ratings = as_ratings(evidence)
     if "pattern_of" not in ratings.coords:
-        todo = "make them with from_raters, and keep the coord"
+        todo = "make them with `from_raters`, and keep the coord"
         raise fail("the ratings do not say which example is which", ..., "pattern_of", todo)
     posterior = noisy_labels(ratings, concentration=concentration, **keywords)
     chances = posterior.true_classes(_CLASS_DRAWS, np.random.default_rng(check_seed(random_seed)))

@@ -111,7 +111,9 @@ def best(
     flat = outcomes.drop_vars(["counts", "halves"], errors="ignore").assign(counts=pooled)
     counts, actual, predicted = arrays(flat)
     if (counts % 1).any():
-        raise fail("resamples need whole examples", ..., "counts of examples", "leave weights out")
+        raise fail(
+            "resamples need whole examples", ..., "counts of examples", "leave `weights` out"
+        )
     check_whole("resamples", resamples, 10, "resamples", 1000)
     classes = outcomes.sizes["label"]
     sign = -1.0 if kernel.lower_is_better else 1.0

@@ -135,8 +135,8 @@ def check(
     type_of(evidence).canonical(evidence)  # says what is wrong with it
     if of in ("group", "fold"):
         todo = (
-            f'name the part, "recall[{of}=A] > 0.8", or pass by="{of}": of its examples alone; '
-            f'prob_above(evidence, measure, threshold, of="{of}") draws each towards the others'
+            f'name the part, "recall[{of}=A] > 0.8", or pass `by="{of}"`: of its examples alone; '
+            f'prob_above(evidence, measure, threshold, `of="{of}"`) draws each towards the others'
         )
         raise fail("a requirement is of one number", of, "an estimand of the whole evidence", todo)
     for requirement in parsed:
@@ -491,7 +491,9 @@ def _labels(evidence, dim):
     if dim not in evidence.dims:
         hidden = (*CELLS, "outcome", "label", "draw")
         dims = [str(name) for name in evidence.dims if name not in hidden]
-        todo = "read it with the evidence: by={...} in from_predictions, --by on the command line"
+        todo = (
+            "read it with the evidence: `by={...}` in `from_predictions`, --by on the command line"
+        )
         raise fail("the evidence has no such part", dim, dims or "parts by name", todo)
     return evidence[dim].values.tolist()
 

@@ -560,7 +560,7 @@ def _check_positive(members):
     for name, counts in members.items():
         label, labels = positive(counts), frozenset(as_counts(counts).indexes["actual"])
         if label is not None and positive_classes.setdefault(labels, label) != label:
-            todo = f"give all members positive={positive_classes[labels]!r}"
+            todo = f"give all members `positive={positive_classes[labels]!r}`"
             allowed = repr(positive_classes[labels])
             raise fail(f"{name} has a different positive class", label, allowed, todo)
 
@@ -571,7 +571,7 @@ def _check_votes(members, measures):
     lacking = [name for name, member in attempts.items() if "answer" not in member]
     votes = any(getattr(getattr(measure, "form", None), "votes", False) for measure in measures)
     if votes and 0 < len(lacking) < len(attempts):
-        todo = "give all of them truth=, or leave the answers out: evidence.drop_vars('answer')"
+        todo = "give all of them `truth=`, or leave the answers out: evidence.drop_vars('answer')"
         raise fail(f"the answers themselves are not known of {lacking[0]}", ..., "", todo)
 
 
@@ -623,7 +623,9 @@ def positions(
             dims = [*template.dims, *(name for name in posterior.pooled_dims if name == "group")]
             todo = 'pass several by name, {"a": counts_a, "b": counts_b}, or evidence with this dim'
             if dims:
-                todo = f'pass dim="{dims[0]}", or several by name, {{"a": counts_a, "b": counts_b}}'
+                todo = (
+                    f'pass `dim="{dims[0]}"`, or several by name, {{"a": counts_a, "b": counts_b}}'
+                )
             allowed = "a dim of the evidence: " + (", ".join(map(str, dims)) or "none")
             raise fail("no such dim to compare over", dim, allowed, todo)
         names = template.coords[dim].values.tolist() if dim in template.coords else None
@@ -675,7 +677,7 @@ def _check_ratios(measures):
         if measure.ideal is not None:
             name, ideal = measure.__name__, measure.ideal
             what = f"a ratio does not say which {name} is better: best is {ideal:g}"
-            raise fail(what, ..., "a difference", 'ask for contrast="difference"')
+            raise fail(what, ..., "a difference", 'ask for `contrast="difference"`')
 
 
 def _decisions(distributions, **options):

@@ -108,7 +108,7 @@ def evidence_for(
     """
     named = isinstance(models, Mapping) and not isinstance(models, xr.DataTree)  # it is a mapping
     if not named or not all(_is_fit(model) or _is_model(model) for model in models.values()):
-        todo = "pass evidence_for({'flat': fit(counts, concentration=1.0), ...})"
+        todo = "pass evidence_for({'flat': fit(counts, `concentration=1.0`), ...})"
         allowed = "a mapping to trees and pymc.Models"
         raise fail("not fits by name", type(models).__name__, allowed, todo, TypeError)
     if len(models) < 2:
@@ -255,7 +255,7 @@ def _check_marginal(name, model):
 
 
 def _refuse_discounted(name):
-    todo = "pass omega=1.0 to pooled_folds, or compare hierarchical_folds of one cross-validation"
+    todo = "pass `omega=1.0` to pooled_folds, or compare hierarchical_folds of one cross-validation"
     raise fail("a discounted likelihood is no probability", name, "a likelihood as it is", todo)
 
 

@@ -292,7 +292,7 @@ def _measures_and_statistic(measure, statistic):
         if measure in NAMED:
             named = NAMED[measure]
             if statistic not in ("range", named.statistic):
-                todo = "leave statistic out"
+                todo = "leave `statistic` out"
                 raise fail(f"{measure} has a statistic", statistic, [named.statistic], todo)
             return list(named.measures), named.statistic
         if suggest(measure, NAMED):
@@ -311,7 +311,7 @@ def _draw_statistic(posterior, kernels, dim, statistic, size, rng):
         some = draw_labelled(posterior, kernels, min(step, size - start), rng)
         for group_dim in [dim] if isinstance(dim, str) else dim:
             if group_dim not in some.dims:
-                todo = "name the column of groups: from_predictions(..., by={'group': site})"
+                todo = "name the column of groups: `from_predictions(..., by={'group': site})`"
                 what = f"the evidence has no {group_dim}s to tell apart"
                 raise fail(what, ..., f"a dim {group_dim}", todo)
         values = [some[kernel.__name__] for kernel in kernels]
@@ -371,7 +371,7 @@ def statistic_of(
 def _minus_reference(values, reference, posterior):
     """Return the statistic of every other classifier minus that of the reference."""
     if "classifier" not in posterior.pairs:
-        todo = "make it with from_classifiers(..., by={'group': site})"
+        todo = "make it with `from_classifiers(..., by={'group': site})`"
         allowed = "outcomes of classifiers on the same examples"
         raise fail("a reference needs pairs", type(posterior).__name__, allowed, todo)
     names = values["classifier"].values.tolist()
@@ -435,7 +435,7 @@ def _intervals(distribution, drawn, prob, kind, delta, end):
     if delta is not None:
         number = isinstance(delta, (int, float, np.number)) and not isinstance(delta, bool)
         if not number or np.isnan(delta):
-            raise fail("delta must be a number", delta, "a number", "pass e.g. delta=0.05")
+            raise fail("delta must be a number", delta, "a number", "pass e.g. `delta=0.05`")
         coords["p_below"] = (blank.dims, (values < delta).mean(0))
     answer = xr.DataArray(ends, dims=(*blank.dims, "bound"), coords=coords)
     return answer, float(np.max(errors, initial=0.0, where=~np.isnan(errors)))
@@ -471,10 +471,10 @@ def pooled(
     """
     dims = [dim] if isinstance(dim, str) else list(dim)
     if not dims:
-        raise fail("no dim of groups", dims, "one or more", 'pass dim="group"')
+        raise fail("no dim of groups", dims, "one or more", 'pass `dim="group"`')
     fitted, named = isinstance(evidence, xr.DataTree), question.model is not None
     if not named and is_partly_labelled(evidence):
-        todo = f"ask interval(evidence, ...) or compare(evidence, ..., dim={dims[0]!r})"
+        todo = f"ask interval(evidence, ...) or compare(evidence, ..., `dim={dims[0]!r}`)"
         raise fail("slices of partly labelled examples are not pooled", dims, "counts", todo)
     names: dict[Hashable, Hashable] = {}
     of_cells = type_of(evidence).has_cells
@@ -487,7 +487,7 @@ def pooled(
         _check_pooled(posterior, dims[0])
     missing = [name for name in dims if name not in posterior.template.dims]
     if missing:
-        todo = "name the columns of groups: from_predictions(..., by={'group': site})"
+        todo = "name the columns of groups: `from_predictions(..., by={'group': site})`"
         raise fail("no such dim of groups", missing[0], list(posterior.template.dims), todo)
     if math.prod(posterior.template.sizes[name] for name in dims) < 2:
         sizes = {name: posterior.template.sizes[name] for name in dims}
@@ -506,5 +506,5 @@ def _check_pooled(posterior, dim):
     sizes = posterior.template.sizes
     two_groups = dim not in _NOT_GROUPS and sizes.get(dim, 0) < ENOUGH_GROUPS
     if dim in sizes and not two_groups and not posterior.partially_pooled:
-        todo = f'rename it: counts.rename({dim}="group"), or pass model="dirichlet_multinomial"'
+        todo = f'rename it: counts.rename({dim}="group"), or pass `model="dirichlet_multinomial"`'
         raise fail("members of this dim are not pooled", dim, "a dim group", todo)

@@ -431,7 +431,7 @@ class MeasureDistribution:
         array([0.6695, 0.7201])
         """
         if not all(0 <= level <= 1 for level in _floats("quantile", q).ravel()):
-            raise fail("q must be a probability", q, "0 <= q <= 1", "pass q=0.5 for the median")
+            raise fail("q must be a probability", q, "0 <= q <= 1", "pass `q=0.5` for the median")
         return self._at(lambda distribution, point: distribution.quantile(point), "quantile", q)
 
     def interval(self, prob: float = 0.95, kind: str = "hdi") -> xr.DataArray:
@@ -565,10 +565,10 @@ def _warn_of_error(error, ends, how):
     if error > max(_LARGE_ERROR * length, _SMALL_ERROR):
         todo = (
             "Classes or items with few examples are the usual reason: combine or leave them out, "
-            "or use fit(..., method='nuts') of the same evidence."
+            "or use fit(..., `method='nuts'`) of the same evidence."
         )
         if how.startswith("NUTS"):
-            todo = "Take more draws and tune for longer (draws=, tune=)."
+            todo = "Take more draws and tune for longer (draws=, `tune=`)."
         warnings.warn(
             f"A bound has a numerical error of about {error:.2g}, beside an interval of length "
             f"{length:.2g}. {todo}",

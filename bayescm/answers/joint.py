@@ -90,7 +90,7 @@ def joint_interval(
     posterior, kernels, of = joint_posterior(evidence, measures, question)
     check_levels(posterior)
     size = draws_of(question, posterior, of)
-    todo = "ask for fewer classifiers or measures at a time, or pass draws=1000"
+    todo = "ask for fewer classifiers or measures at a time, or pass `draws=1000`"
     n_values = count_values(posterior, kernels)
     n_per_member = count_values(posterior, kernels, "batch")
     check_memory("draws that are ranked need", size * (2 * n_values + _COPIES * n_per_member), todo)

@@ -167,7 +167,7 @@ def latex_table(
         for name in [name for name, is_asked in asked.items() if is_asked] + ["center"] * (
             center != "mean"
         ):
-            todo = f"leave {name} out, or pass bcm.summary(...)"
+            todo = f"leave `{name}` out, or pass bcm.summary(...)"
             raise fail(f"{name} is of summaries", list(frame.columns), "a summary", todo)
         return _table_of_rows(frame, digits, caption, label, stated)
     methods = {*frame["how"]} if isinstance(frame, pd.DataFrame) and "how" in frame else set()
@@ -555,7 +555,7 @@ def _one_comparison(comparison, frame, index):
     """Return a comparison, or those of the members of a mapping below each other."""
     if index == ["measure"]:
         what = "measures are not compared with each other"
-        raise fail(what, ..., "a summary of several members", "leave comparison out")
+        raise fail(what, ..., "a summary of several members", "leave `comparison` out")
     if not isinstance(comparison, Mapping):
         return _checked(comparison)
     columns = [name for name in index if name != "measure" and set(frame[name]) <= {*comparison}]
@@ -607,7 +607,7 @@ def _verdict(pairs, where, members, prob):
         better |= {(first, second): p_better, (second, first): p_worse}
     for first, second in combinations(members, 2):
         if (first, second) not in better:
-            todo = "compare all pairs, without reference=, in every measure of the summary"
+            todo = "compare all pairs, without `reference=`, in every measure of the summary"
             got = (where["measure"], first, second)
             raise fail("the comparison lacks a pair", got, "all pairs of the rows", todo)
     wins = {

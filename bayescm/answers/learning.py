@@ -120,7 +120,7 @@ def _stratified_order(train, labels, rng):
 def _numbers(sizes, most):
     """Return the sizes as numbers of examples, or raise."""
     if np.ndim(sizes) != 1 or not len(sizes):
-        raise fail("no sizes", sizes, "one or more", "pass sizes=[50, 100]")
+        raise fail("no sizes", sizes, "one or more", "pass `sizes=[50, 100]`")
     return [_number(size, most) for size in sizes]
 
 

@@ -147,7 +147,7 @@ def _side_by_side(values, dim):
         raise fail("no evidence", {}, "one or more", 'pass {"a": counts_a, "b": counts_b}')
     for name, of_member in values.items():
         if dim in of_member.dims:
-            todo = 'name what the mapping is of, such as dim="data_set"'
+            todo = 'name what the mapping is of, such as `dim="data_set"`'
             raise fail(f"{name} has a dim {dim} already", dim, "another name", todo)
     class_labels = [
         of_member["class"].values.tolist()

@@ -56,7 +56,7 @@ def proportion(
     right, wrong = xr.broadcast(*(_side(name, numbers) for name, numbers in arguments.items()))
     if not concentration and not (right.values * wrong.values).all():
         got = {"successes": right.values.min(), "failures": wrong.values.min()}
-        todo = "pass concentration=0.5, or leave it out"
+        todo = "pass `concentration=0.5`, or leave it out"
         raise fail("the posterior is improper", got, "both above 0 where concentration is 0", todo)
     distribution = Beta(right.values + concentration, wrong.values + concentration)
     ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)

@@ -154,7 +154,7 @@ def worst_slices(
 
 def _check_fdr(fdr):
     if isinstance(fdr, bool) or not isinstance(fdr, (int, float, np.number)) or not 0 < fdr < 1:
-        raise fail("fdr must be a share", fdr, "0 < fdr < 1", "pass e.g. fdr=0.1")
+        raise fail("fdr must be a share", fdr, "0 < fdr < 1", "pass e.g. `fdr=0.1`")
 
 
 def _single_measure(posterior, measure):
@@ -206,7 +206,7 @@ def _prob_among_worst(values, k):
 
 def _check_k(k, slices):
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise fail("k must be a number of slices", k, "1 or more", "pass k=10")
+        raise fail("k must be a number of slices", k, "1 or more", "pass `k=10`")
     return min(int(k), slices)
 
 

@@ -162,7 +162,7 @@ def nested_summary(
 def _of_estimands(estimands, ask):
     """Return the summaries of several estimands below each other, measure by measure."""
     if not len(estimands):
-        raise fail("no estimand", estimands, "one or more", 'pass of=["population", "new"]')
+        raise fail("no estimand", estimands, "one or more", 'pass `of=["population", "new"]`')
     with several_fits(len(estimands)):
         tables = [ask(of) for of in estimands]
     for of, part in zip(estimands, tables, strict=True):
@@ -194,7 +194,7 @@ def _of_members(evidence, dim, ask):
         tables = {name: ask(member) for name, member in evidence.items()}
     for name, part in tables.items():
         if dim in part:
-            todo = 'name what the mapping is of, such as dim="data_set"'
+            todo = 'name what the mapping is of, such as `dim="data_set"`'
             raise fail(f"{name} has a column {dim} already", dim, "another name", todo)
         part.insert(1, dim, pd.Series([name] * len(part), dtype=object))
     if any("of" in part for part in tables.values()):

@@ -257,7 +257,7 @@ def for_readers(frame: pd.DataFrame, display_names: DisplayNames = None) -> pd.D
 def check_digits(digits: Any) -> None:
     """Raise where a number of decimals is none."""
     if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 15:
-        raise fail("digits must be a whole number", digits, "0 to 15", "pass digits=3")
+        raise fail("digits must be a whole number", digits, "0 to 15", "pass `digits=3`")
 
 
 def is_mean_unusable(table: Any) -> Any:

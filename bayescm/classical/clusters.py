@@ -125,6 +125,6 @@ def effective_counts(counts: xr.DataArray, measure: str | Callable) -> xr.DataAr
 def _as_clusters(counts):
     counts = as_counts(counts)
     if "group" not in counts.dims or counts.sizes["group"] < 2:
-        todo = "name the axis: from_predictions(..., by={'group': site})"
+        todo = "name the axis: `from_predictions(..., by={'group': site})`"
         raise fail("fewer than two groups", counts.dims, "a dim group of two or more", todo)
     return counts.transpose(..., "group", *CELLS)

@@ -168,7 +168,7 @@ def _of_separate_samples(evidence):
 
 def _check_compared(names, *scores):
     if len(names) < 2 or any(slice_name(one) for one in scores):
-        todo = "pass from_scores(actual, {'a': ..., 'b': ...}), or a mapping of such evidence"
+        todo = "pass `from_scores(actual, {'a': ..., 'b': ...})`, or a mapping of such evidence"
         raise fail("nothing to compare", names, "two classifiers without folds or groups", todo)
 
 
@@ -294,7 +294,7 @@ def _rate_bounds(successes, trials, method, prob, concentration):
         return np.stack([betaincinv(a, b, tail), betaincinv(a, b, 1 - tail)], axis=-1)
     x, n = np.round(successes), np.round(trials)
     if not (np.allclose(x, successes) and np.allclose(n, trials)):
-        todo = "pass method='credible'"
+        todo = "pass `method='credible'`"
         raise fail("weights make the counts fractional", ..., "whole numbers", todo)
     return np.clip(proportion(x.astype(int), n.astype(int), method=method, prob=prob).values, 0, 1)
 

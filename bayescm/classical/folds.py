@@ -106,7 +106,7 @@ def fold_t(
     check_choice("method", method, list(METHODS))
     check_prob(prob)
     if not isinstance(rho, Real) or not 0 <= rho < 1:
-        raise fail("rho must be a correlation", rho, "0 <= rho < 1", "pass rho=0.7")
+        raise fail("rho must be a correlation", rho, "0 <= rho < 1", "pass `rho=0.7`")
     counts = as_counts(counts)
     _check_design(counts, method)
     by_fold = fold_values(counts, measure)
@@ -145,7 +145,7 @@ def _check_design(counts, method):
             f"the {method} t interval is for a single cross-validation",
             {"repeat": repeats},
             "no dim repeat",
-            "pass method='resampled', or one repeat",
+            "pass `method='resampled'`, or one repeat",
         )
 
 
@@ -373,7 +373,9 @@ def correlated_t(
         if not (finite := np.isfinite(scores)).all():
             fold = int(np.argmin(finite))
             what = f"the {name} scores have no finite value in fold {fold} (counted from 0)"
-            todo = "complete the fold, leave its whole repeat out, or use from_results and compare"
+            todo = (
+                "complete the fold, leave its whole repeat out, or use `from_results` and compare"
+            )
             raise fail(what, scores[fold], "a number for each fold", todo)
     difference = mean_difference(first - second, 1 / n_folds)
     limits, prob = check_rope(rope), check_prob(prob)
@@ -432,7 +434,7 @@ def combined_5x2(counts: xr.DataArray, measure: str | Callable = "accuracy") -> 
         todo = "split with bayescm.evidence.splits.FiveByTwo"
         raise fail("not five times two folds", sizes, "repeat 5, fold 2", todo)
     if counts.sizes.get("classifier", 1) < 2:
-        todo = 'put them together: combine({"a": a, "b": b}, dim="classifier")'
+        todo = 'put them together: combine({"a": a, "b": b}, `dim="classifier"`)'
         raise fail("nothing to compare", list(counts.dims), "two classifiers", todo)
     (values,) = measure_cells(counts, measure).data_vars.values()
     values = values.transpose("classifier", "repeat", "fold", ...)

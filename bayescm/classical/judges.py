@@ -153,12 +153,12 @@ def rogan_gladen(evidence: xr.DataArray, *, prob: float = 0.95) -> xr.DataArray:
 def _as_two_classes(evidence):
     """Return the labelled (..., actual, predicted) and the unlabelled (..., predicted)."""
     if not is_partly_labelled(evidence):
-        todo = "make it with from_partly_labelled(actual, judge=judge)"
+        todo = "make it with `from_partly_labelled(actual, judge=judge)`"
         raise fail("this evidence has no unlabelled examples", ..., "partly labelled", todo)
     counts = as_counts(evidence)
     if counts.sizes["actual"] != 2 or positive(counts) is None:
         labels = counts["actual"].values.tolist()
-        raise fail("not a rate", labels, "two classes, one positive", "pass positive=")
+        raise fail("not a rate", labels, "two classes, one positive", "pass `positive=`")
     unlabelled = counts["unlabelled"].sum("judge").transpose(..., "predicted")
     return counts.sum("judge").values.astype(float), unlabelled.values.astype(float)
 

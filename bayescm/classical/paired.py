@@ -75,7 +75,7 @@ def mcnemar(evidence: Any, *, method: str = "mid-p") -> pd.DataFrame:
 def _binomial_test(b, c, *, mid_p):
     n, least = b + c, min(b, c)
     if n != round(n) or least != round(least):
-        todo = 'pass method="asymptotic"'
+        todo = 'pass `method="asymptotic"`'
         raise fail("a binomial test needs whole counts", (b, c), "whole counts", todo)
     tail = bdtr(least, int(n), 0.5)
     below = bdtr(least - 1, int(n), 0.5) if least else 0.0
@@ -263,7 +263,7 @@ def _tables(evidence):
         table = check_counts(evidence, fractional=True).astype(float)
         if table.shape != (2, 2) or not table.sum():
             allowed = "outcomes, or [[both right, only first], [only second, both wrong]]"
-            todo = "use from_classifiers"
+            todo = "use `from_classifiers`"
             raise fail("not pairs of answers", np.shape(evidence), allowed, todo)
         yield {"measure": "accuracy", "first": "first", "second": "second"}, table
         return
@@ -282,7 +282,7 @@ def _right(evidence):
     evidence = as_outcomes(evidence)
     names = evidence["classifier"].values.tolist()
     if len(names) < 2:
-        todo = "name two or more in from_classifiers"
+        todo = "name two or more in `from_classifiers`"
         raise fail("nothing to compare", names, "two classifiers on the same examples", todo)
     counts, actual, predicted = arrays(evidence)
     return names, predicted == actual, counts.reshape(-1, counts.shape[-1]).sum(axis=0)

@@ -196,7 +196,7 @@ def hosmer_lemeshow(
     (10, True)
     """
     if not isinstance(groups, int | np.integer) or groups < 3:
-        raise fail("too few groups", groups, "3 or more", "pass groups=10")
+        raise fail("too few groups", groups, "3 or more", "pass `groups=10`")
     rows = []
     for name, p, positives, total in _forecasts(evidence):
         # The group of a forecast is that of the middle of the examples that have it.
@@ -206,7 +206,7 @@ def hosmer_lemeshow(
         observed, n = np.bincount(group, positives), np.bincount(group, total)
         variance = expected * (1 - expected / n)
         if not (variance > 0).all():
-            todo = "pass fewer groups, or clip= to from_probabilities"
+            todo = "pass fewer groups, or `clip= to from_probabilities`"
             raise fail("a group of forecasts that are all 0 or 1", ..., "others too", todo)
         df = len(n) - 2 * fitted
         if df < 1:

@@ -184,7 +184,7 @@ def _mean_scores(results: Any) -> tuple[list, np.ndarray]:
 def _wide(results, data_set, system, score):
     """Return scores with a row per data set and a column per classifier."""
     if results.duplicated([data_set, system]).any():
-        todo = "average the runs, or pass the table to from_results"
+        todo = "average the runs, or pass the table to `from_results`"
         raise fail("a classifier has several scores on a data set", ..., "", todo)
     return results.pivot(index=data_set, columns=system, values=score)
 
@@ -244,7 +244,7 @@ def signed_rank(
     """
     low, high = check_rope(rope)
     if not 0 < prior < np.inf:
-        raise fail("the prior must be positive", prior, "a number > 0", "pass prior=0.5")
+        raise fail("the prior must be positive", prior, "a number > 0", "pass `prior=0.5`")
     check_whole("draws", draws, 1, "draws", 50_000)
     names, scores = _mean_scores(results)
     rng = np.random.default_rng(check_seed(random_seed))

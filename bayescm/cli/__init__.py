@@ -2,11 +2,10 @@
 
 import importlib
 import os
-import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +13,8 @@ from typer.core import TyperCommand
 from typer.exceptions import Abort, TyperException
 
 from bayescm import __version__
-from bayescm.cli.options import in_options
+from bayescm.cli.options import in_options, message_in_options
+from bayescm.validate import without_backticks
 
 COMMANDS = {  # and the file of each, in the order of the help
     "demo": "demo",
@@ -122,39 +122,38 @@ def main(arguments: list[str] | None = None) -> None:
     def say(message: str) -> None:
         from bayescm.cli.output import printable
 
-        print("bayescm: " + printable(in_options(message, options)), file=sys.stderr)
+        print("bayescm: " + printable(" ".join(message.split())), file=sys.stderr)
 
     printed = set()
 
-    def warn(message: str) -> None:
+    def warn(warning: Warning | str) -> None:
         # A table and its picture may compute the same numbers.
-        if message not in printed:
+        if (message := message_in_options(warning, options)) not in printed:
             printed.add(message)
             say(message)
 
-    def complain(message: str) -> int:
-        say(" ".join(_with_advice(message, arguments).split()))
-        return _WRONG_CALL
-
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_: warn(str(message))
+            warnings.showwarning = lambda message, *_: warn(message)
             code = app(arguments, standalone_mode=False)
     except TyperException as error:
-        code = complain(error.format_message())
+        say(_of_call(error))
+        code = _WRONG_CALL
     except SystemExit as left:  # with 1 by Typer and rich where the reader, such as head, has left
         code = _BROKEN_PIPE if left.code == 1 else left.code
     except (ValueError, TypeError, OSError, ImportError) as error:
         if os.environ.get("BAYESCM_TRACEBACK"):
             traceback.print_exc()
-        code = complain(str(error))
+        say(_of_columns(error, arguments, options))
+        code = _WRONG_CALL
     except MemoryError as error:
-        code = complain(f"there is not enough memory: {error}")
+        say(f"there is not enough memory: {error}")
+        code = _WRONG_CALL
     except (KeyboardInterrupt, Abort):
         code = _INTERRUPTED
     except Exception as error:
         traceback.print_exc()
-        complain(f"an error of bayescm itself, not of this call: {type(error).__name__}: {error}")
+        say(f"an error of bayescm itself, not of this call: {type(error).__name__}: {error}")
         code = _INTERNAL_ERROR
     sys.exit(code or 0)
 
@@ -163,19 +162,27 @@ def main(arguments: list[str] | None = None) -> None:
 _USUAL_COLUMNS = ("actual", "predicted", "item", "score", "correct", "classifier")
 
 
-def _with_advice(message: str, arguments: list[str]) -> str:
-    """Say what to do about an option of another program, or a column that nobody named."""
+def _of_call(error: TyperException) -> str:
+    """Return the message of a wrong call; an option of another program has its name here."""
     from bayescm.validate import called_here
 
-    if option := re.match(r"No such option: --([\w-]+)", message):
-        here = called_here(option[1].replace("-", "_"))
-        here = here.replace("the second argument, such as 'f1'", "-m f1 -m recall")
-        in_terminal = in_options(here, {"prob": "--prob", "kind": "--kind"})
-        if in_terminal != here or "name" in here or "-m" in here:
-            return f"{option[0]}. {in_terminal[0].upper()}{in_terminal[1:]}."
-    column = re.match(r"no such column: '(\w+)'", message)
-    if column and column[1] in _USUAL_COLUMNS and f"--{column[1]}" not in arguments:
-        return f"{message} Name it by --{column[1]}."
+    message, name = error.format_message(), str(getattr(error, "option_name", ""))
+    here = called_here(name.strip("-").replace("-", "_"))
+    if not here:
+        return message
+    here = here.replace("the second argument, such as 'f1'", "-m f1 -m recall")
+    in_terminal = in_options(here, {"prob": "--prob", "kind": "--kind"})
+    if in_terminal != without_backticks(here) or "name" in here or "-m" in here:
+        return f"No such option: {name}. {in_terminal[0].upper()}{in_terminal[1:]}."
+    return message
+
+
+def _of_columns(error: Exception, arguments: list[str], options: Mapping[str, str]) -> str:
+    """Return the message of an error; a column that nobody named has the option that names it."""
+    message, column = message_in_options(error, options), getattr(error, "value", None)
+    is_column = getattr(error, "what", None) == "no such column" and column in _USUAL_COLUMNS
+    if is_column and f"--{column}" not in arguments:
+        return f"{message} Name it by --{column}."
     return message
 
 

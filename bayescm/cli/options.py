@@ -19,10 +19,11 @@ and was not read when the command has computed, had no effect: it is refused by 
 anything is printed or written. A command therefore reads an option only where it uses it.
 """
 
+import ast
 import copy
 import functools
 import inspect
-import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
@@ -32,7 +33,7 @@ from typing import Annotated, Any, Literal, Self, dataclass_transform, get_type_
 import typer
 from typer.models import ArgumentInfo, OptionInfo, ParameterInfo
 
-from bayescm.validate import fail
+from bayescm.validate import arguments_in, fail, message_of
 
 
 class BelongsWith(str):
@@ -181,87 +182,111 @@ def _listed(options):
     return f"{', '.join(first)} and {last}" if first else last
 
 
-# Advice about abstentions, and what it is of a command without --abstain.
-_ABSTENTIONS = (
-    (r"pass abstain=\S+ if it is no answer", "leave its rows out if it is no answer"),
-    (r", or give abstentions a label of their own and pass (it as )?abstain=", ""),
-    (r"make the counts with abstain=\S+", "leave its rows out."),
-)
-# The commands that read the evidence which a function of the library makes.
-_COMMANDS = {
-    "from_scores": "bayescm curve",
-    "from_probabilities": "bayescm calibration",
-    "from_attempts": "bayescm attempts",
-    "from_item_scores": "bayescm items",
-    "from_multilabel": "bayescm multilabel",
+# The options that stand for the evidence which a function of the library makes.
+_OPTIONS_OF_FUNCTIONS = {
+    "from_cells": "--tp, --fn, --fp and --tn",
+    "from_matrix": "--matrix",
+    "from_predictions": "--predicted",
+    "from_classifiers": "several --predicted",
+    "from_scores": "--score",
+    "from_probabilities": "--probability",
+    "from_attempts": "--correct",
+    "from_item_scores": "--score and --item",
+    "from_item_counts": "--tp, --fp and --fn",
+    "from_multilabel": "--separator",
+    "from_raters": "--raters",
+    "from_partly_labelled": "--judge",
+    "from_results": "--data-set",
 }
-_VALUE = r"""'[^']*'|"[^"]*"|\[[^]]*\]|\([^)]*\)|[^\s,;)]*[^\s,;).?:]|"""
 
 
-def in_options(message: str, options: Mapping[str, str]) -> str:
+def message_in_options(problem: Any, options: Mapping[str, str]) -> str:
     """
-    Return a message of the library in the options of a command: of ``prob=0.95``, ``--prob 0.95``.
+    Return the message of an error or a warning with options in the place of arguments.
 
     Parameters
     ----------
-    message : str
+    problem : Exception
+        One that `bayescm.validate.fail` built has parts; the text of any other stays as it is.
     options : mapping of str to str
-        What the keywords of the library are called on the command line. Others stay as they are.
+        The option of each keyword of the library. Alternatives that need another keyword are left
+        out.
+    """
+    if not hasattr(problem, "advice"):
+        return str(problem)
+    advice = [text for text in problem.advice if _is_possible(text, options)] or problem.advice
+    written = functools.partial(in_options, options=options)
+    return message_of(problem.what, problem.value, problem.expected, advice, written)
+
+
+def _is_possible(text, options):
+    """Return whether a command has an option for every argument in a text."""
+    names = [argument.partition("=")[0] for argument in arguments_in(text)]
+    return all(name in options or not name.isidentifier() for name in names)
+
+
+def in_options(text: str, options: Mapping[str, str]) -> str:
+    """
+    Return a text whose arguments, in backticks, are written as options.
 
     Examples
     --------
-    >>> options = {"positive": "--positive", "labels": "--label", "weights_are": "--weights-are"}
-    >>> in_options("no positive class; pass positive=None.", options)
-    'no positive class; leave --positive out.'
-    >>> in_options("say what they are by weights_are='counts', or labels=['a', 'b']", options)
-    'say what they are by --weights-are counts, or --label a --label b'
-    >>> in_options("pass abstain='refused' if it is no answer", options)
-    'leave its rows out if it is no answer'
-    >>> in_options("leave positive out", options)
+    >>> options = {"positive": "--positive", "labels": "--label", "range": "--range"}
+    >>> in_options("no positive class; pass `positive=None`", options)
+    'no positive class; leave --positive out'
+    >>> in_options("pass `labels=['a', 'b']` and `range=(0, 1)`", options)
+    'pass --label a --label b and --range 0,1'
+    >>> in_options("leave `positive` out", options)
     'leave --positive out'
-    >>> in_options("it needs the scores: from_scores(actual, scores)", options)
-    'it needs the scores: bayescm curve'
+    >>> in_options("it needs the scores: `from_scores(actual, scores)`", options)
+    'it needs the scores: --score'
+    >>> in_options("pass `draws=1000`", options)
+    'pass draws=1000'
     """
-    if not options:
-        return message
-    if "abstain" not in options:
-        for advice, replacement in _ABSTENTIONS:
-            message = re.sub(advice, replacement, message)
-    by_length = sorted(options, key=len, reverse=True)
-    names, words = "|".join(by_length), "|".join(name for name in by_length if "_" in name)
-
-    def assignment(match):
-        option, value = options[match["name"]], match["value"]
-        if value in ("None", "False"):
-            return f"leave {option} out" if match["verb"] else f"no {option}"
-        verb = match["verb"] or ""
-        if value in ("", "True"):
-            return f"{verb}{option}"
-        values = re.findall(r"[^\s,]+", value[1:-1]) if value[0] in "[(" else [value]
-        values = [text if " " in text else _unquoted(text) for text in values]
-        return verb + " ".join(f"{option} {text}" for text in values)
-
-    def word(match):
-        return options[match[0]]
-
-    pattern = rf"(?P<verb>\b[Pp]ass )?(?<![\w.=-])(?P<name>{names})=(?P<value>{_VALUE})"
-    message = re.sub(pattern, assignment, message)
-    # What the library takes where evidence is made is an option like any other.
-    message = re.sub(r"(--[\w-]+(?: [\w.+-]+)?) to from_\w+", r"\1", message)
-    message = re.sub(
-        rf"\b({'|'.join(_COMMANDS)})\b(\([^()]*\))?", lambda match: _COMMANDS[match[1]], message
-    )
-    message = re.sub(rf"(?<=\b[Ll]eave )(?:{names})(?= out\b)", word, message)
-    return (
-        re.sub(rf"(?<![\w'\"./-])(?:{words})(?![\w'\"/.(=])", word, message) if words else message
-    )
+    if not arguments_in(text):
+        return text
+    written, *pieces = text.split("`")
+    for argument, after in zip(pieces[::2], pieces[1::2], strict=True):
+        option = _argument_as_option(argument, options)
+        if argument.endswith(("=None", "=False")) and option != argument:
+            is_advice = written.endswith("pass ")
+            written = written.removesuffix("pass ") if is_advice else written
+            option = f"leave {option} out" if is_advice else f"no {option}"
+        written += option + after
+    return written
 
 
-def _unquoted(text):
-    """Return a text without the quotes around it, unless it is a quote itself."""
-    is_quoted = len(text) > 2 and text[0] == text[-1] and text[0] in "'\""
-    inside = text[1:-1] if is_quoted else text
-    return text if inside in "'\"" else inside
+def _argument_as_option(argument, options):
+    """Return an argument such as ``prob=0.95`` as an option; what has no option stays as it is."""
+    function, _, inside = argument.partition("(")
+    if function.startswith("from_"):
+        keyword = inside.partition("..., ")[2].removesuffix(")")
+        if not keyword:
+            return _OPTIONS_OF_FUNCTIONS.get(function, argument)
+        return _argument_as_option(keyword, options)
+    name, _, value = argument.partition("=")
+    value = value.partition(" to from_")[0]
+    if name == "by" and value.startswith("{"):  # a dim and its column
+        dim = value[1:].partition(":")[0].strip("'\"")
+        return options.get(dim, options.get(name, argument))
+    if name not in options:
+        return argument
+    return " ".join(f"{options[name]} {text}".rstrip() for text in _as_words(value))
+
+
+def _as_words(value):
+    """Return the values of an option as the command line has them, from those of a keyword."""
+    try:
+        literal = ast.literal_eval(value)
+    except (ValueError, SyntaxError):  # an expression, or nothing
+        return [value]
+    if literal is None or isinstance(literal, bool):
+        return [""]
+    if isinstance(literal, tuple):
+        return [value.strip("()").replace(" ", "")]
+    if isinstance(literal, list):
+        return ["..." if item is ... else shlex.quote(str(item)) for item in literal]
+    return [shlex.quote(literal) if isinstance(literal, str) else value]
 
 
 PICTURES = (".png", ".svg", ".pdf")

@@ -343,7 +343,7 @@ def fold_auc(
     values = number_draws(evidence, "auc", draws=draws, random_seed=random_seed)
     number = values.sizes.get("fold", 1)
     if number < 2:
-        allowed, todo = "two or more folds", "pass from_scores(..., fold=)"
+        allowed, todo = "two or more folds", "pass `from_scores(..., fold=)`"
         raise fail("no folds", values.dims, allowed, todo)
     if rho is None:
         share = float(evidence.coords.get("test_share", 1 / number))

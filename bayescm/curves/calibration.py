@@ -222,7 +222,7 @@ def test(
     True
     """
     if not 0 < delta < 1:
-        raise fail("delta must be a probability", delta, "0 < delta < 1", "pass delta=0.05")
+        raise fail("delta must be a probability", delta, "0 < delta < 1", "pass `delta=0.05`")
     posteriors = [(labels, calibration(view)) for labels, view in views(evidence, top_label)]
     tables = [_tested(posterior, delta).assign(**labels) for labels, posterior in posteriors]
     table = pd.concat(tables, ignore_index=True)

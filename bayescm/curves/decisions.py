@@ -175,7 +175,7 @@ def decision_curve(
 def one_sample_of_probabilities(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
     """Return the probabilities of one sample, at a prevalence if it is given."""
     if "probabilities" not in getattr(evidence, "coords", {}):
-        todo = "if they are chances, pass them through from_probabilities(actual, probabilities)"
+        todo = "if they are chances, pass them through `from_probabilities(actual, probabilities)`"
         raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
     check_one_sample(evidence, "probabilities")
     return evidence if prevalence is None else at_prevalence(evidence, prevalence)

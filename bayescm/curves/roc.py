@@ -263,7 +263,7 @@ def _grid(rates, name, default, least):
         grid = np.array([np.nan])
     if grid.ndim != 1 or not len(grid) or not ((grid >= least) & (grid <= 1)).all():
         allowed = "numbers in [0, 1]" if least == 0 else "numbers in (0, 1]"
-        raise fail(f"{name} must be a grid of rates", rates, allowed, f"leave {name} out")
+        raise fail(f"{name} must be a grid of rates", rates, allowed, f"leave `{name}` out")
     return grid
 
 
@@ -367,7 +367,7 @@ def band(
                 "the draws lack a dim",
                 draws.dims,
                 f"draw and {dim}",
-                "name the dim of the curve with dim=",
+                "name the dim of the curve with `dim=`",
             )
     ordered = draws.transpose("draw", ..., dim)
     shape = (ordered.sizes["draw"], -1, ordered.sizes[dim])

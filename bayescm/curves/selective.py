@@ -85,7 +85,7 @@ def risk_coverage(
     """
     check_prob(prob), check_prob(assurance)
     if not 0 < promise < 1:
-        raise fail("promise must be a risk", promise, "0 < promise < 1", "pass promise=0.05")
+        raise fail("promise must be a risk", promise, "0 < promise < 1", "pass `promise=0.05`")
     names, confidence, wrong, weight = _answers(evidence)
     at = np.unique(np.quantile(confidence, np.linspace(0, 1, _PLACES), method="nearest"))
     rng = np.random.default_rng(check_seed(random_seed))
@@ -121,7 +121,7 @@ def _answers(evidence):
     """Return names, highest probabilities (K, n), whether they are wrong, and weights (n,)."""
     evidence = as_scores(evidence)
     if "probabilities" not in evidence.coords:
-        todo = "if they are chances, pass them through from_probabilities(actual, probabilities)"
+        todo = "if they are chances, pass them through `from_probabilities(actual, probabilities)`"
         raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
     for name in ("fold", "group", "importance", "prevalence"):
         if name in evidence.variables:

@@ -198,7 +198,7 @@ def _check_thresholds(at):
     except (TypeError, ValueError):
         values = np.array([np.nan])
     if values.ndim != 1 or np.isnan(values).any() or not len(values):
-        raise fail("a threshold must be a number", at, "numbers", "pass e.g. at=[0.3, 0.5]")
+        raise fail("a threshold must be a number", at, "numbers", "pass e.g. `at=[0.3, 0.5]`")
     return values
 
 
@@ -406,7 +406,7 @@ def classify(
     """
     evidence = as_scores(evidence)
     if extra := [name for name in ("fold", "weight") if name in evidence]:
-        todo = "classify by yourself and use from_predictions, which takes both"
+        todo = "classify by yourself and use `from_predictions`, which takes both"
         raise fail("these scores have folds or weights", extra, "a plain sample", todo)
     ends = np.asarray(threshold, float).ravel()
     multiclass = "class" in evidence.dims

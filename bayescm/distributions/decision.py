@@ -19,7 +19,7 @@ def check_rope(rope: Any) -> tuple[float, float]:
     """
     if rope is None:
         return 0.0, 0.0
-    todo = "pass e.g. rope=0.01, or rope=(-0.01, 0.02)"
+    todo = "pass e.g. `rope=0.01`, or `rope=(-0.01, 0.02)`"
     allowed = "a number >= 0, or (low, high) with low <= 0 <= high"
     try:
         ends = np.asarray(rope, float)

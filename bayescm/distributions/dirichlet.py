@@ -50,7 +50,7 @@ def pseudo_counts(cells, concentration, *, abstains=False):
             "concentration must not be negative",
             concentration,
             "finite numbers >= 0",
-            "pass e.g. concentration=0.5",
+            "pass e.g. `concentration=0.5`",
         )
     weights = cells + prior
     if abstains:
@@ -68,7 +68,7 @@ def check_proper(weights, labels=None, *, abstains=False):
             f"the posterior is improper: cell actual={actual!r}, predicted={predicted!r} is empty",
             ...,
             "concentration > 0 in every empty cell",
-            "pass concentration=0.5, or leave it out",
+            "pass `concentration=0.5`, or leave it out",
         )
     return weights
 

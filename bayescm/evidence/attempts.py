@@ -120,7 +120,7 @@ def from_attempts(
         answers, columns, truth = _columns_of(answers, system, columns, truth)
         item, attempt, group, by = (columns[name] for name in ("item", "attempt", "group", "by"))
     if by is not None and not isinstance(by, Mapping):
-        todo = 'pass e.g. by={"language": language}'
+        todo = 'pass e.g. `by={"language": language}`'
         raise fail("by must name the dims", by, "a mapping from names to values", todo, TypeError)
     if reserved := [name for name in by or () if name in _RESERVED]:
         raise fail("a reserved name for a dim", reserved[0], "a name of your own", "rename it")
@@ -150,13 +150,13 @@ def _of_system(values, name):
 def _of_one_system(answers, *, item, attempt, group, by, passing, truth):
     """Return the attempts of one system, whose slices are labels of the items."""
     if truth is not None and passing is not None:
-        todo = "pass truth= with answers, or passing= with grades"
+        todo = "pass `truth=` with answers, or `passing=` with grades"
         raise fail("both truth and passing say what is right", ..., "one of them", todo)
     rows = {"correct": answers, "group": group, **by}
     if item is None:
         check_row_order(rows)
         if attempt is not None:
-            raise fail("attempt without item", ..., "both, or a table", "pass item=...")
+            raise fail("attempt without item", ..., "both, or a table", "pass `item=...`")
         table = _table(answers, passing, truth)
         if group is None and isinstance(answers, xr.DataArray):
             group = answers.coords.get("group")
@@ -194,7 +194,7 @@ def _with_slices(evidence):
 def _columns_of(frame, system, columns, truth):
     """Return the answers of a table with a row for each, the columns beside them, and the truth."""
     if not isinstance(frame, pd.DataFrame):
-        todo = 'pass the table, and item="q", correct="right", system="model"'
+        todo = 'pass the table, and `item="q"`, `correct="right"`, `system="model"`'
         raise fail("correct and system name columns", type(frame).__name__, "a DataFrame", todo)
     for name in ("item", "correct"):
         if columns[name] is None:
@@ -240,7 +240,7 @@ def _table(values, passing, truth):
         if values.dims == ("item",):
             values = values.expand_dims("attempt")
         if set(values.dims) != {"item", "attempt"}:
-            todo = "rename the dims: table.rename(question='item', run='attempt')"
+            todo = "rename the dims: table.rename(question='item', `run='attempt'`)"
             raise fail("not a table of attempts", values.dims, "dims (item, attempt)", todo)
         table = values.transpose("item", "attempt")
         items = table["item"].values if "item" in table.coords else np.arange(table.sizes["item"])
@@ -248,7 +248,9 @@ def _table(values, passing, truth):
     else:
         labelled = isinstance(values, pd.DataFrame | pd.Series)
         if isinstance(values, pd.DataFrame):
-            todo = "make {name} the index, or pass item={name} and correct= with names of columns"
+            todo = (
+                "make {name} the index, or pass `item={name}` and `correct=` with names of columns"
+            )
             check_no_identifiers(values, "attempts", todo, once=False)
         if (
             labelled and truth is not None
@@ -259,14 +261,14 @@ def _table(values, passing, truth):
             array = np.asarray(array) if passing is None and truth is None else objects(array)
         except ValueError:
             lengths = sorted({len(row) for row in values if hasattr(row, "__len__")})
-            todo = "put NaN for attempts not made, or pass one value per answer and item="
+            todo = "put NaN for attempts not made, or pass one value per answer and `item=`"
             what = "items have different numbers of attempts"
             raise fail(what, lengths, "rows of one length", todo) from None
         if array.ndim == 1:  # one attempt at each item
             array = array[:, None]
         if array.ndim != 2 or not array.size:
             todo = (
-                "pass rows of items, NaN for attempts not made, or one value per answer and item="
+                "pass rows of items, NaN for attempts not made, or one value per answer and `item=`"
             )
             allowed = "shape (item, attempt) or (item,)"
             raise fail("not a table of attempts", array.shape, allowed, todo)
@@ -309,7 +311,7 @@ def _from_rows(correct, item, attempt, passing, truth):
     twice = pd.DataFrame({"item": codes, "attempt": order}).duplicated().to_numpy()
     if twice.any():
         where = f"attempt {names[order[twice][0]]} at item {labels[codes[twice][0]]}"
-        todo = "number the attempts at each item, or leave attempt out"
+        todo = "number the attempts at each item, or leave `attempt` out"
         raise fail("an attempt is there twice", where, "every attempt once", todo)
     table = np.full((len(labels), len(names)), np.nan)
     table[codes, order] = right_or_wrong
@@ -319,7 +321,7 @@ def _from_rows(correct, item, attempt, passing, truth):
 def _check_once(items):
     if len(set(items)) < len(items):
         twice = next(item for item in items if items.count(item) > 1)
-        todo = "give every item one row, or pass one value per answer and item="
+        todo = "give every item one row, or pass one value per answer and `item=`"
         raise fail("an item has several rows", twice, "every item once", todo)
 
 
@@ -338,7 +340,7 @@ def _pass_or_fail(values, passing):
         right = np.full(values.shape, 2.0)
     strange = ~missing & (right != 0) & (right != 1)
     if strange.any():
-        todo = "of graded answers name those that count as right: passing=['A', 'B']"
+        todo = "of graded answers name those that count as right: `passing=['A', 'B']`"
         got = values[strange].ravel()[0]
         raise fail("an answer is neither right nor wrong", got, "1, 0 or NaN", todo)
     return right
@@ -347,7 +349,7 @@ def _pass_or_fail(values, passing):
 def _grades(passing):
     """Return the grades that count as right, or raise where a text would be its letters."""
     if isinstance(passing, str) or not isinstance(passing, Iterable):
-        todo = f"pass passing=[{passing!r}]"
+        todo = f"pass `passing=[{passing!r}]`"
         raise fail("passing is one grade", passing, "a sequence of grades", todo, TypeError)
     return list(passing)
 
@@ -393,7 +395,7 @@ def _check_same_order(parts):
     """Raise where the right answers would be laid beside items in another order."""
     orders = [system["item"].values.tolist() for system in parts.values()]
     if any(system != orders[0] for system in orders):
-        todo = "pass truth by item: truth={'a': 4, 'b': 7}"
+        todo = "pass truth by item: `truth={'a': 4, 'b': 7}`"
         raise fail("the systems have their items in different orders", ..., "", todo)
 
 
@@ -436,7 +438,7 @@ def truth_of(truth: Any, items: np.ndarray, rows: np.ndarray | None = None) -> n
     else:
         right = objects(unmasked(truth, "truth"))
         if right.ndim != 1:
-            todo = "pass the right answer of each item, or one beside every answer and item="
+            todo = "pass the right answer of each item, or one beside every answer and `item=`"
             raise fail("truth is a table", right.shape, "one axis", todo)
         check_sizes({"truth": len(right), "items" if rows is None else "item": len(beside)})
     if (missing := pd.isna(right)).any():
@@ -534,7 +536,7 @@ def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
         If these are no attempts, or an item has none.
     """
     if not is_attempts(evidence) or "correct" not in evidence:
-        allowed, todo = "attempts as from_attempts returns them", "use from_attempts"
+        allowed, todo = "attempts as `from_attempts` returns them", "use `from_attempts`"
         raise fail("not attempts", type(evidence).__name__, allowed, todo, TypeError)
     lead = ["classifier"] if "classifier" in evidence["correct"].dims else []
     evidence = evidence.transpose(*lead, "item", "attempt", ...)
@@ -548,7 +550,7 @@ def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
     if "group" in evidence.coords:
         group = evidence["group"]
         if group.dims != ("item",) or group.isnull().any():
-            todo = "give all systems the same groups: from_attempts({...}, group=group)"
+            todo = "give all systems the same groups: `from_attempts({...}, group=group)`"
             raise fail("systems disagree on the groups of items", ..., "one for each item", todo)
     return evidence
 
@@ -562,7 +564,7 @@ def check_answers(evidence: xr.Dataset) -> None:
         whole = np.isnan(code) | ((code >= 0) & (code == np.round(code)))
         if whole.all() and np.array_equal(right_by_answer, right.values, equal_nan=True):
             return
-    todo = 'use from_attempts(answers, truth=truth), or leave them out: drop_vars("answer")'
+    todo = 'use `from_attempts(answers, truth=truth)`, or leave them out: drop_vars("answer")'
     raise fail("correct and answer disagree", ..., "answer 0 where correct is 1", todo)
 
 

@@ -39,7 +39,7 @@ def with_weights(
 ) -> xr.Dataset:
     """Return evidence whose units along a dim have weights, and what these stand for."""
     if weights is None and weights_are is not None:
-        raise fail("weights_are without weights", weights_are, "both", "pass weights=...")
+        raise fail("`weights_are` without `weights`", weights_are, "both", "pass `weights=...`")
     if weights is None:
         return evidence
     values = np.asarray(unmasked(weights, "weight"))
@@ -132,9 +132,9 @@ def combine_along(
         taken = (*reserved, "group") if clusters else reserved
         units = f"{unit.replace('_', ' ')}s"
         if dim != unit and (dim in taken or not reserved):
-            todo = f"pass dim={unit!r} for the {units} of all as one sample"
+            todo = f"pass `dim={unit!r}` for the {units} of all as one sample"
             if reserved:
-                todo += ", or a name for slices, such as dim='site'"
+                todo += ", or a name for slices, such as `dim='site'`"
             if dim == "classifier":
                 todo += f"; for systems with the same {units} use {made_by}({{'a': ..., 'b': ...}})"
             raise fail(f"{units} cannot be combined along {dim}", ..., "", todo)

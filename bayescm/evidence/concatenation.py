@@ -165,7 +165,7 @@ def parts_of_all(
         words = unit.replace("_", " ")
         kept = f"their {words}s are concatenated" if dim == unit else f"they have {dim}s already"
         what = f"names along {dim} have no effect, since {kept}"
-        todo = f"pass a list: combine([...], dim={dim!r}), or choose another dim to keep the names"
+        todo = f"pass a list: combine([...], `dim={dim!r}`), or choose another dim with names"
         raise fail(what, names, "", todo)
     # Folds of the same name have different models, and so have parts that are to be appended.
     for name in {dim, "fold"} & columns[0].keys():

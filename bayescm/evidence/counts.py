@@ -89,8 +89,8 @@ def from_cells(
     table = np.stack([array.values for array in arrays], axis=-1).reshape(*first.shape, 2, 2)
     classes = as_labels(labels)
     if len(classes) != 2:
-        todo = "use from_matrix for more classes"
-        raise fail("from_cells takes two classes", classes.tolist(), "two labels", todo)
+        todo = "use `from_matrix` for more classes"
+        raise fail("`from_cells` takes two classes", classes.tolist(), "two labels", todo)
     counts = make_counts(table, classes, classes[1], first.dims, dict(first.coords))
     return with_design(counts)
 
@@ -100,7 +100,7 @@ def _labelled_cell(name, cell, fractional):
     if isinstance(cell, xr.DataArray):
         return cell.copy(data=values)
     if values.ndim > 1:
-        todo = "pass DataArrays with named dims, or use from_matrix with dims=(...)"
+        todo = "pass DataArrays with named dims, or use `from_matrix` with `dims=(...)`"
         raise fail(f"{name} has {values.ndim} axes", values.shape, "a number or shape (n,)", todo)
     return xr.DataArray(values, dims=("batch",)[: values.ndim])
 
@@ -178,16 +178,15 @@ def from_matrix(
     if table.ndim < 2 or table.shape[-1] != table.shape[-2]:
         todo = "pass the same classes as rows (actual) and columns (predicted)"
         if table.size == 4:
-            todo += (
-                ", such as [[TN, FP], [FN, TP]], or use from_cells(tp=..., fn=..., fp=..., tn=...)"
-            )
+            todo += ", such as [[TN, FP], [FN, TP]], or use "
+            todo += "`from_cells(tp=..., fn=..., fp=..., tn=...)`"
         raise fail("the matrix is not square", table.shape, "shape (..., C, C)", todo)
     classes = as_labels(range(table.shape[-1]) if labels is None else labels)
     if len(classes) != table.shape[-1]:
         todo = "name every class once"
         raise fail("wrong number of labels", classes.tolist(), f"{table.shape[-1]} labels", todo)
     if table.ndim - 2 != len(dims) and (table.ndim > 2 or tuple(dims) != ("batch",)):
-        todo = 'name every leading axis, e.g. dims=("fold",)'
+        todo = 'name every leading axis, e.g. `dims=("fold",)`'
         raise fail("wrong number of dims", dims, f"{table.ndim - 2} names", todo)
     leading = tuple(dims)[: table.ndim - 2]
     coords = {
@@ -232,7 +231,7 @@ def _refuse_margins(matrix):
         ):
             on_both_sides = other in matrix.indexes and name in matrix.indexes[other]
             if named or on_both_sides:
-                todo = f"leave margins out of pd.crosstab, or drop {name!r} from rows and columns"
+                todo = f"leave `margins` out of pd.crosstab, or drop {name!r} from rows and columns"
                 raise fail("the table has sums in its margins", name, "the classes alone", todo)
 
 
@@ -311,7 +310,7 @@ def concat_along(members: list[xr.DataArray], dim: str, names: list | None) -> x
     """Return counts along a new dim, or appended along one that all have."""
     has = [dim in member.dims for member in members]
     if all(has) and names is not None:
-        todo = f"pass a list: combine([...], dim={dim!r}), or choose another dim to keep the names"
+        todo = f"pass a list: combine([...], `dim={dim!r}`), or choose another dim with names"
         raise fail(f"all the evidence has the dim {dim} already, with names", ..., "", todo)
     if any(has) and not all(has):
         todo = "give it to every member, or choose another dim"
@@ -398,8 +397,8 @@ def not_counts(evidence: Any) -> Exception:
     """Return the error of something that is not counts."""
     what = "not evidence"
     got: Any = type(evidence).__name__
-    allowed = "counts as from_cells, from_matrix or from_predictions return them"
-    todo = "pass a matrix through from_matrix, and answers through from_predictions"
+    allowed = "counts as `from_cells`, `from_matrix` or `from_predictions` return them"
+    todo = "pass a matrix through `from_matrix`, and answers through `from_predictions`"
     if (name := name_of(evidence)) is not None:
         got = ...
         what = f"this function does not support {'a fit' if name == 'fit' else name}"
@@ -411,19 +410,19 @@ def not_counts(evidence: Any) -> Exception:
     elif isinstance(evidence, Mapping):
         todo = "put counts together first: combine({'a': counts, 'b': counts})"
         if {"tp", "fn", "fp", "tn"} == {str(name).lower() for name in evidence}:
-            todo = "pass the four cells through from_cells(tp=65, fn=15, fp=35, tn=30)"
+            todo = "pass the four cells through `from_cells(tp=65, fn=15, fp=35, tn=30)`"
     elif isinstance(evidence, str | PurePath):
         got, todo = str(evidence), f"read a file first: bcm.read({str(evidence)!r})"
     elif hasattr(evidence, "columns"):
-        todo = "pass a table of answers through from_frame, and a confusion table through "
-        todo += "from_matrix"
+        todo = "pass a table of answers through `from_frame`, and a confusion table through "
+        todo += "`from_matrix`"
     return fail(what, got, allowed, todo, TypeError)
 
 
 def _check_dims(evidence):
     missing = [dim for dim in CELLS if dim not in evidence.dims]
     if missing:
-        todo = "build counts with from_matrix, or rename the dims"
+        todo = "build counts with `from_matrix`, or rename the dims"
         raise fail("counts lack a dim", evidence.dims, "(..., actual, predicted)", todo)
     wrong = [dim for dim in evidence.dims if dim in RESERVED and dim not in CELLS]
     if wrong:
@@ -436,7 +435,7 @@ def check_same_labels(matrix: xr.DataArray) -> list[list]:
     variables = matrix.coords.variables
     for dim in CELLS:
         if dim not in variables:
-            todo = "pass it through from_matrix(values, labels=[...])"
+            todo = "pass it through `from_matrix(values, labels=[...])`"
             raise fail(f"the dim {dim} has no labels", None, "one label per class", todo)
     indexes = matrix.xindexes
     return [list(labels) for labels in matching_labels(*(indexes[dim] for dim in CELLS))]
@@ -454,7 +453,7 @@ def _check_scalars(evidence, labels):
         if name in coords and coords[name].item() not in labels:
             todo = (
                 "if x + y lost the label, which keeps those that both have, use combine([x, y], "
-                f"dim='batch').sum('batch'); after a selection of labels drop_vars({name!r})"
+                f"`dim='batch'`).sum('batch'); after a selection of labels drop_vars({name!r})"
             )
             raise fail(f"the {what} is not among the labels", coords[name].item(), labels, todo)
     for name in ("prevalence", "test_share", "train_size"):
@@ -466,7 +465,7 @@ def _check_scalars(evidence, labels):
     for name in CLUSTERED:
         effect = coords.get(name)
         if effect is not None and not bool(np.all((effect.values > 0) & (effect.values < np.inf))):
-            todo = "pass groups= to cross_confusion, which works it out"
+            todo = "pass `groups=` to cross_confusion, which works it out"
             raise fail(f"{name} must be positive", effect.values, "a number > 0", todo)
     folds = coords.get("n_folds")
     if folds is not None and not (
@@ -489,7 +488,7 @@ def _check_abstentions(evidence):
         raise fail("the abstention is not among the labels", label, labels, suggest(label, labels))
     if len(real) < 2 or positive(evidence) == label:
         what = "an abstention is not a class"
-        raise fail(what, label, "two classes or more beside it", "name another abstain=")
+        raise fail(what, label, "two classes or more beside it", "name another `abstain=`")
     row = evidence.isel(actual=labels.index(label))
     if row.values.any():
         what = f"examples are of the class {label!r}, which is the abstention"
@@ -536,7 +535,7 @@ def _as_number(value):
         return float(value)
     except (TypeError, ValueError):
         allowed = "pseudo-counts: a number per cell, or one for each"
-        todo = "pass e.g. concentration=0.5, or bcm.priors.uniform(counts)"
+        todo = "pass e.g. `concentration=0.5`, or bcm.priors.uniform(counts)"
         raise fail("not a prior or a cost", value, allowed, todo, TypeError) from None
 
 

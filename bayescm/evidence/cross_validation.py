@@ -153,7 +153,7 @@ def cross_predictions(
     splits = splits_of(cv, X, y, groups, random_state)
     if len(splits) < 2:
         raise fail(
-            "too few splits for a cross-validation", len(splits), "two or more", "pass cv=10"
+            "too few splits for a cross-validation", len(splits), "two or more", "pass `cv=10`"
         )
     answers = _fit_all(
         [(classifier, X, y, *split) for classifier in estimators.values() for split in splits],
@@ -243,7 +243,7 @@ def _with_groups(counts, predictions):
         from_predictions(predictions["actual"], answers_of, **keywords) for answers_of in answers
     ]
     if tables[0].sizes["group"] < 2:
-        raise fail("too few groups", 1, "two or more", "leave groups out")
+        raise fail("too few groups", 1, "two or more", "leave `groups` out")
     effects = [group_effects(table.values / repeats) for table in tables]
     rates = [rate for rate, _ in effects]
     return counts.assign_coords(
@@ -389,7 +389,7 @@ def cross_halves(
 def halvings(X: Any, y: Any, repeats: int, groups: Any, random_state: int) -> list:
     """Return train and test of every half, one halving after the other, class by class."""
     if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
-        raise fail("repeats must be a number of halvings", repeats, "1 or more", "pass repeats=8")
+        raise fail("repeats must be a number of halvings", repeats, "1 or more", "pass `repeats=8`")
     seeds = np.random.default_rng(random_state).integers(2**31, size=repeats)
     labels = labels_of(y)
     classes, totals = np.unique(labels, return_counts=True)
@@ -476,17 +476,17 @@ def cross_outcomes(
         todo = 'pass {"a": one, "b": other}'
         raise fail("too few classifiers to compare", estimators, "a mapping of two or more", todo)
     if keywords.get("groups") is not None:
-        todo = "cross_confusion(..., groups=) and compare()"
+        todo = "cross_confusion(..., `groups=`) and compare()"
         raise fail("pairs know no groups", "groups", "examples drawn one by one", todo)
     slices = slices_of_rows(by, X, y)
     if slices and halves:
-        todo = "leave halves= out, or select the examples of a slice"
-        raise fail("halves of slices", list(slices), "halves=, or by=", todo)
+        todo = "leave `halves=` out, or select the examples of a slice"
+        raise fail("halves of slices", list(slices), "`halves=`, or `by=`", todo)
     keywords_of_halves = {"random_state": random_state, **keywords}
     parts = [cross_predictions(estimators, X, y, cv, **keywords_of_halves)]
     if int(parts[0]["repeat"].max()) > 0:
         repeats = int(parts[0]["repeat"].max()) + 1
-        raise fail("pairs take one pass over the data", repeats, "one repeat", "pass cv=10")
+        raise fail("pairs take one pass over the data", repeats, "one repeat", "pass `cv=10`")
     folds = int(parts[0]["fold"].max()) + 1
     if halves:
         splits = halvings(X, y, halves, None, random_state)

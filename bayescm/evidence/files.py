@@ -46,7 +46,7 @@ from bayescm.evidence.number_format import (
 )
 from bayescm.evidence.predictions import column_of
 from bayescm.evidence.table_sides import described, sides_of, warn_of_names
-from bayescm.validate import fail
+from bayescm.validate import Advice, fail
 
 # Rows in memory at a time; labels that a column may hold; bytes that a line of text may have.
 _PIECE, MOST_LABELS, LONGEST_LINE = 1_000_000, 100_000, 1 << 24
@@ -195,7 +195,7 @@ def _from_table(file, labels, positive):
         file.check_counts(names, len(table))
     if table.empty or not numeric or not is_square:
         todo = (
-            "name the columns of predictions with actual= and predicted=, or give a confusion "
+            "name the columns of predictions with `actual=` and `predicted=`, or give a confusion "
             "table with the same labels down and across"
         )
         raise fail("neither predictions nor a confusion table", file.names, "one of the two", todo)
@@ -223,7 +223,7 @@ def _from_studies(file, labels, positive):
     class_labels = ("negative", "positive") if labels is None else labels
     counts = from_cells(tp=tp, fn=fn, fp=fp, tn=tn, labels=class_labels).rename(batch="group")
     if positive is not None and positive != counts["positive"].item():
-        todo = f"pass labels=[..., {positive!r}], the positive one last"
+        todo = f"pass `labels=[..., {positive!r}]`, the positive one last"
         raise fail("TP are of another class", positive, counts["positive"].item(), todo)
     numbers = list(frame.select_dtypes("number"))  # they may be covariates: last, and kept
     ordered = [*(name for name in frame if name not in numbers), *numbers]
@@ -522,18 +522,16 @@ class File:
             whole = pd.to_numeric(column[~column.str.contains(".", regex=False)], errors="coerce")
             if number and (not only_beside_hundreds or has_hundreds(whole)):
                 joined = number.replace(".", "")
-                warnings.warn(
+                what = (
                     f"Numbers such as {number} in column {name!r} of {self.path.name} are read as "
-                    f"{float(number):g}. If the points separate thousands, pass thousands='.' to "
-                    f"read {joined}; pass decimal='.' if they are decimal points.",
-                    stacklevel=4,
                 )
+                todo = f"if the points separate thousands, pass `thousands='.'` to read {joined}; "
+                todo += "pass `decimal='.'` if they are decimal points"
+                warnings.warn(Advice(f"{what}read as {float(number):g}", todo), stacklevel=4)
             elif (text := with_decimal_comma(column)) is not None:
-                warnings.warn(
-                    f"{text} in column {name!r} of {self.path.name} is read as text. Pass "
-                    "decimal=',' if it is a number with a decimal comma.",
-                    stacklevel=4,
-                )
+                what = f"{text} in column {name!r} of {self.path.name} is read as text"
+                todo = "pass `decimal=','` if it is a number with a decimal comma"
+                warnings.warn(Advice(what, todo), stacklevel=4)
 
     def _look(self):
         """Find out what separates the columns, and whether rows end in a separator more."""
@@ -612,7 +610,7 @@ def _check_text(path):
     last = ends[-1] if ends else ""
     packed = last in (*_PACKED, ".zip") and set(ends[-2:-1]) & set(_TEXT)
     if not (last in (*_TEXT, *TYPED) or packed):
-        todo = "save it as .csv or .parquet; in Python from_frame takes what pandas reads"
+        todo = "save it as .csv or .parquet; in Python `from_frame` takes what pandas reads"
         allowed = (
             f"{', '.join((*_TEXT, *TYPED))}, a folder of these, file.duckdb::table, or text in "
             f"{', '.join(_PACKED)} or .zip"

@@ -139,14 +139,14 @@ def _with_folds(counts):
             "no folds",
             counts.dims,
             "counts with a dim fold",
-            "use cross_confusion, or name the axis: from_matrix(tables, dims=('fold',))",
+            "use cross_confusion, or name the axis: `from_matrix(tables, dims=('fold',))`",
         )
     if counts.sizes["fold"] * counts.sizes.get("repeat", 1) < 2:
         raise fail(
             "too few folds for a cross-validation",
             dict(counts.sizes),
             "K >= 2 folds",
-            "use model='dirichlet_multinomial' for one test set",
+            "use `model='dirichlet_multinomial'` for one test set",
         )
     return counts
 
@@ -168,5 +168,5 @@ def check_series(counts: xr.DataArray, *, batches: bool = True) -> None:
             "drifting needs a series of two-class tables",
             dict(counts.sizes),
             f"two classes and dims {('step', *CELLS)}",
-            "name the axis of time: from_matrix(tables, dims=('step',)), or by={'step': week}",
+            "name the axis of time: `from_matrix(tables, dims=('step',))`, or `by={'step': week}`",
         )

@@ -137,7 +137,7 @@ def count_combinations(
         table = table.with_columns((weight % 1).alias(_REST), blank)
     combinations = _collected(table.group_by(*keys).agg(*_sums(nw, weights)).head(MOST + 1))
     if len(combinations) > MOST:
-        todo = "name columns of labels; scores go to from_scored_frame, with edges="
+        todo = "name columns of labels; scores go to `from_scored_frame`, with `edges=`"
         raise fail(f"too many combinations of {keys}", "more", f"at most {MOST}", todo)
     check_labels(combinations, keys, _NUMBER)
     if weights is not None:
@@ -150,7 +150,7 @@ def check_labels(counted: pd.DataFrame, keys: Sequence[str], number: str) -> Non
     for name in keys:
         missing = counted.loc[counted[name].isna(), number].sum()
         if missing:
-            todo = "drop these rows, or give abstentions a label of their own and pass abstain="
+            todo = ["drop these rows", "give abstentions a label and pass it as `abstain=`"]
             raise fail(f"{name} has missing values ({missing:.15g})", ..., "a value per row", todo)
 
 
@@ -172,8 +172,8 @@ def _check(combinations, weights, weights_are):
         raise fail(f"a weight in {weights} is negative or no number", got, "numbers >= 0", "")
     if weights_are is None and (combinations[_REST] > 0).any():
         allowed = '"counts" or "importance"'
-        todo = 'pass weights_are="importance" for sampling weights'
-        what = "weights are not whole numbers, and weights_are does not say what they stand for"
+        todo = 'pass `weights_are="importance"` for sampling weights'
+        what = "weights are not whole numbers, and `weights_are` does not say what they stand for"
         raise fail(what, ..., allowed, todo)
 
 

@@ -74,7 +74,7 @@ def from_item_counts(
     if counts is None:
         counts = columns
     elif any(column is not None for column in columns.values()):
-        todo = "pass a table, or tp=, fp= and fn="
+        todo = "pass a table, or `tp=`, `fp=` and `fn=`"
         raise fail("a table of counts beside tp, fp or fn", ..., "one of them", todo)
     counts = as_pandas(counts)
     several = isinstance(counts, Mapping) and not {*_CELLS} & {*counts}
@@ -166,7 +166,7 @@ def as_item_counts(evidence: xr.Dataset) -> xr.Dataset:
         If these are no item counts.
     """
     if not is_item_counts(evidence):
-        allowed, todo = "counts as from_item_counts returns them", "use from_item_counts"
+        allowed, todo = "counts as `from_item_counts` returns them", "use `from_item_counts`"
         raise fail("not item counts", type(evidence).__name__, allowed, todo, TypeError)
     for name in _CELLS:
         if extra := {*evidence[name].dims} - {"classifier", "item"}:

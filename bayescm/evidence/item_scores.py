@@ -206,7 +206,7 @@ def _have_index(scores):
 def _from_long(frame, item, system, score, columns):
     """Return scores of a table with a row for each score, and the columns beside them by item."""
     if not isinstance(frame, pd.DataFrame):
-        todo = 'pass the table, and item="q", system="model", score="s"'
+        todo = 'pass the table, and `item="q"`, `system="model"`, `score="s"`'
         raise fail("score and system name columns", type(frame).__name__, "a DataFrame", todo)
     for name, argument in (("item", item), ("score", score)):
         if not isinstance(argument, str):
@@ -225,9 +225,9 @@ def _from_long(frame, item, system, score, columns):
     if repeated.any():
         first = int(np.argmax(repeated))
         of_system = "" if system is None else f" of {names[rows[first]]}"
-        todo = "average them first, or use from_attempts for repeated right and wrong answers"
+        todo = "average them first, or use `from_attempts` for repeated right and wrong answers"
         if system is None:
-            todo = 'name the column of the system: system="model"; or average them first'
+            todo = 'name the column of the system: `system="model"`; or average them first'
         raise fail(
             f"item {items[codes[first]]}{of_system} has several scores", ..., "one score", todo
         )
@@ -349,7 +349,7 @@ def _numbers(values):
         todo = "pass one number for each item, or {'a': scores, 'b': scores} for several systems"
         raise fail("scores have several axes", absent.shape, "shape (n,)", todo)
     present = np.asarray(array, dtype=object)[~absent] if absent.any() else array
-    todo = "pass numbers; right and wrong answers are for from_predictions or from_attempts"
+    todo = "pass numbers; right and wrong answers are for `from_predictions` or `from_attempts`"
     numbers = np.full(absent.shape, np.nan)
     numbers[~absent] = check_reals(present.tolist() if absent.any() else present, "scores", todo)
     if np.isinf(numbers).any():
@@ -359,7 +359,7 @@ def _numbers(values):
 
 
 def _ends(range):
-    todo = "pass e.g. range=(0, 1)"
+    todo = "pass e.g. `range=(0, 1)`"
     try:
         low, high = (float(end) for end in range)
     except (TypeError, ValueError):
@@ -380,8 +380,8 @@ def _filled(evidence, missing):
         got = f"item {got} of {where['classifier'].values[0]}"
     if missing is None:
         todo = (
-            'pass missing="drop pairs" to use the items that all systems have, or '
-            'missing="worst" to give the worst score of range'
+            'pass `missing="drop pairs"` to use the items that all systems have, or '
+            '`missing="worst"` to give the worst score of range'
         )
         raise fail(f"{int(absent.sum())} scores are missing", got, "a score of every item", todo)
     if missing == "drop pairs":
@@ -390,7 +390,7 @@ def _filled(evidence, missing):
             raise fail("a system has no scores", ..., "one or more", "leave the system out")
         return evidence.isel(item=~absent.all([d for d in absent.dims if d != "item"]).values)
     if "lowest" not in evidence.coords:
-        raise fail("the worst score is not known", ..., "range", "pass e.g. range=(0, 1)")
+        raise fail("the worst score is not known", ..., "range", "pass e.g. `range=(0, 1)`")
     worst = evidence["highest" if evidence["lower_is_better"] else "lowest"].item()
     return evidence.assign(item_score=evidence["item_score"].fillna(worst))
 
@@ -398,7 +398,7 @@ def _filled(evidence, missing):
 def _judged(evidence, scores, judge, item, system, missing):
     """Return evidence with a judge's score of every item."""
     if missing is not None:
-        todo = "leave missing out: items without a score are those that the judge alone has seen"
+        todo = "leave `missing` out: items without a score are those that the judge alone has seen"
         raise fail("a judge, and what to do with missing scores", missing, "one of them", todo)
     if isinstance(judge, str):
         if not isinstance(scores, pd.DataFrame):
@@ -450,11 +450,11 @@ def as_item_scores(evidence: xr.Dataset) -> xr.Dataset:
         If these are no item scores, or one lies outside the range.
     """
     if not is_item_scores(evidence):
-        allowed, todo = "item scores as from_item_scores returns them", "use from_item_scores"
+        allowed, todo = "item scores as `from_item_scores` returns them", "use `from_item_scores`"
         raise fail("not item scores", type(evidence).__name__, allowed, todo, TypeError)
     scores = evidence["item_score"]
     if extra := set(scores.dims) - {"classifier", "item"}:
-        todo = "select along it, or pass slices as by= of from_item_scores"
+        todo = "select along it, or pass slices as `by=` of `from_item_scores`"
         raise fail("item scores have a further dim", sorted(map(str, extra)), "none", todo)
     if not scores.sizes["item"]:
         raise fail("no items", 0, "one or more", "pass some scores")

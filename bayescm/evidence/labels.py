@@ -49,7 +49,7 @@ def as_labels(labels: Any) -> np.ndarray:
     """Return class labels as an array, or raise where they are too few, doubled or mixed."""
     if isinstance(labels, str) or not np.iterable(labels):
         example = [labels, "..."] if isinstance(labels, str) else [0, 1]
-        todo = f"pass e.g. labels={example}"
+        todo = f"pass e.g. `labels={example}`"
         raise fail("labels must be a list", labels, "a list of labels", todo)
     labels = list(labels)
     check_no_dates(labels)
@@ -63,7 +63,7 @@ def as_labels(labels: Any) -> np.ndarray:
         what = what if alike else f"labels are of {what}"
         raise fail(what, items, "all str, all int or all bool", "make them all strings")
     if len(items) < 2:
-        todo = "name every class, including those absent from the sample, in labels=[...]"
+        todo = "name every class, including those absent from the sample, in `labels=[...]`"
         raise fail("fewer than two classes", items, "two or more labels", todo)
     if len(set(items)) < len(items):
         raise fail("a label occurs twice", items, "each label once", "remove the duplicate")
@@ -139,7 +139,7 @@ def matching_labels(*indexes: Any) -> list[list]:
             "actual and predicted have different labels",
             (rows, columns),
             "the same labels on both",
-            "name all labels: from_matrix(matrix, labels=[...]) adds empty rows and columns",
+            "name all labels: `from_matrix(matrix, labels=[...])` adds empty rows and columns",
         )
     as_labels(rows)
     return both_labels

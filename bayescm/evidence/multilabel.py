@@ -202,7 +202,7 @@ def _is_sets(name, table):
 
 
 def _neither(name, got):
-    todo = "pass np.array of 0 and 1, or a list of sets; one label per example: from_predictions"
+    todo = "pass np.array of 0 and 1, or a list of sets; one label per example: `from_predictions`"
     allowed = "an indicator of every label, or a set of labels, of each example"
     if isinstance(got, str) and got.strip()[:1] in ("[", "{"):
         todo = f"parse the texts of {name} first: [json.loads(text) for text in column]"
@@ -250,7 +250,7 @@ def _of_sets(tables, labels):
             raise fail("labels have mixed types", kinds, "all of one type", todo) from None
     names = _distinct(labels)
     if not names:
-        raise fail("no labels", ..., "one or more", "pass labels=")
+        raise fail("no labels", ..., "one or more", "pass `labels=`")
     place = {label: index for index, label in enumerate(names)}
     matrices = {name: np.zeros((len(rows), len(names)), bool) for name, rows in sets.items()}
     for name, rows in sets.items():
@@ -273,8 +273,8 @@ _TAG = re.compile(r"O|[BIESLU]-.+")
 def _check_no_tags(name, rows):
     """Raise if the labels of an example are a sequence, such as a tag for each word."""
     todo = (
-        "count what was found, made up and missed in each text and use from_item_counts(tp=, fp=, "
-        "fn=), or classify single words with from_predictions"
+        "count what was found, made up and missed in each text and use `from_item_counts(tp=, fp=, "
+        "fn=)`, or classify single words with `from_predictions`"
     )
     for row in rows:
         if isinstance(row, list) and len(set(row)) < len(row):
@@ -352,23 +352,23 @@ def as_multilabel(evidence: xr.Dataset) -> xr.Dataset:
         If it is no such evidence.
     """
     if not is_multilabel(evidence):
-        allowed, todo = "evidence as from_multilabel returns it", "use from_multilabel"
+        allowed, todo = "evidence as `from_multilabel` returns it", "use `from_multilabel`"
         got = type(evidence).__name__
         raise fail("not several labels for each example", got, allowed, todo, TypeError)
     extra = set(evidence["predicted"].dims) - {"classifier", "example", "label"}
     if extra or set(evidence["actual"].dims) != {"example", "label"}:
-        todo = "select along it, or pass slices as by= of from_multilabel"
+        todo = "select along it, or pass slices as `by=` of `from_multilabel`"
         raise fail("labels have a further dim", sorted(map(str, extra)), "none", todo)
     if not evidence.sizes["example"]:
         raise fail("no examples", 0, "one or more", "pass some predictions")
     for name in ("actual", "predicted"):
         if evidence[name].dtype != bool:
-            todo = "use from_multilabel"
+            todo = "use `from_multilabel`"
             raise fail(f"{name} are no booleans", evidence[name].dtype.name, "booleans", todo)
     scores: dict[str, Any] = {}
     if "label_score" in evidence:
         if {*evidence["label_score"].dims} != {*evidence["predicted"].dims}:
-            todo = "use from_multilabel"
+            todo = "use `from_multilabel`"
             raise fail("scores are not of the predictions", ..., "the same dims", todo)
         scores["label_score"] = evidence["label_score"].transpose(..., "example", "label")
     return evidence.assign(

@@ -40,7 +40,7 @@ class NumberFormat(NamedTuple):
         """Return the error of a convention that no number of the file is read in."""
         name = "decimal" if self.decimal is not None else "thousands"
         value = getattr(self, name)
-        return fail(f"{name}={value!r} has no effect: {reason}", ..., "", f"leave {name} out")
+        return fail(f"`{name}={value!r}` has no effect: {reason}", ..., "", f"leave `{name}` out")
 
     def numbers(self, texts: pd.Series) -> pd.Series:
         """
@@ -109,8 +109,8 @@ def number_format(decimal: str | None, thousands: str | None) -> NumberFormat:
         check_choice("thousands", thousands, _THOUSANDS)
     point = decimal or ("," if thousands == "." else ".")
     if thousands == point:
-        todo = f"pass decimal={',' if thousands == '.' else '.'!r}, or leave one of them out"
-        what = f"decimal={point!r} and thousands={point!r} are the same separator"
+        todo = f"pass `decimal={',' if thousands == '.' else '.'!r}`, or leave one of them out"
+        what = f"`decimal={point!r}` and `thousands={point!r}` are the same separator"
         raise fail(what, ..., "", todo)
     return NumberFormat(decimal, thousands)
 
@@ -169,7 +169,7 @@ def with_decimal_comma(texts: pd.Series) -> str | None:
 def two_meanings(text: str) -> str:
     """Return what a number such as 1.250 may be, with the option for each."""
     joined = text.replace(".", "")
-    return f"pass thousands='.' if {text} is {joined}, or decimal='.' if it is {float(text):g}"
+    return f"pass `thousands='.'` if {text} is {joined}, or `decimal='.'` if it is {float(text):g}"
 
 
 def advice_about(text: str, number_format: NumberFormat) -> str:
@@ -179,21 +179,21 @@ def advice_about(text: str, number_format: NumberFormat) -> str:
     Examples
     --------
     >>> advice_about("0,85", NumberFormat())
-    "pass decimal=',' if the comma is a decimal comma"
+    "pass `decimal=','` if the comma is a decimal comma"
     >>> advice_about("x", NumberFormat())
     'correct that row'
     """
     text = text.strip()
     patterns = {
-        r"\d{1,3}(\.\d{3})+,\d+": "pass thousands='.' and decimal=','",
-        r"\d{1,3}(,\d{3})+\.\d+": "pass thousands=','",
-        r"\d{1,3}(\.\d{3}){2,}": "pass thousands='.'",
-        r"\d{1,3}(,\d{3}){2,}": "pass thousands=','",
-        r"[1-9]\d{0,2},\d{3}": "pass thousands=',' if the comma separates thousands, or "
-        "decimal=',' if it is a decimal comma",
-        r"\d*,\d+": "pass decimal=',' if the comma is a decimal comma",
-        r"[1-9]\d{0,2}\.\d{3}": "pass thousands='.' if the point separates thousands",
-        r"\d*\.\d+": "leave decimal and thousands out if the point is a decimal point",
+        r"\d{1,3}(\.\d{3})+,\d+": "pass `thousands='.'` and `decimal=','`",
+        r"\d{1,3}(,\d{3})+\.\d+": "pass `thousands=','`",
+        r"\d{1,3}(\.\d{3}){2,}": "pass `thousands='.'`",
+        r"\d{1,3}(,\d{3}){2,}": "pass `thousands=','`",
+        r"[1-9]\d{0,2},\d{3}": "pass `thousands=','` if the comma separates thousands, or "
+        "`decimal=','` if it is a decimal comma",
+        r"\d*,\d+": "pass `decimal=','` if the comma is a decimal comma",
+        r"[1-9]\d{0,2}\.\d{3}": "pass `thousands='.'` if the point separates thousands",
+        r"\d*\.\d+": "leave `decimal` and `thousands` out if the point is a decimal point",
     }
     for pattern, todo in patterns.items():
         if re.fullmatch(rf"[+-]?{pattern}", text):
@@ -201,5 +201,5 @@ def advice_about(text: str, number_format: NumberFormat) -> str:
             is_passed = any(f"{name}=" in todo for name in given)
             return "correct that row, or the separators that were passed" if is_passed else todo
     if re.fullmatch(r"[+-]?\d{1,3}(\D\d{3})+", text):
-        return f"pass thousands={re.sub(r'^[+-]?[0-9]+', '', text)[0]!r}"
+        return f"pass `thousands={re.sub(r'^[+-]?[0-9]+', '', text)[0]!r}`"
     return "correct that row"

@@ -124,7 +124,7 @@ def _answers_by_name(predictions):
     """Return the classifiers' answers by name, each name once."""
     predictions = as_pandas(predictions)
     if isinstance(predictions, pd.DataFrame):
-        check_no_identifiers(predictions, "predictions", "leave {name} out", labels=True)
+        check_no_identifiers(predictions, "predictions", "leave `{name}` out", labels=True)
         predictions = predictions.rename(columns=str)  # names may be numbers
     pairs = predictions.items() if hasattr(predictions, "items") else predictions
     try:
@@ -164,10 +164,11 @@ def _encode(columns, labels, abstain):
     for row, (name, (inverse, present_labels)) in enumerate(zip(columns, factors, strict=True)):
         for label in present_labels:
             if label not in position:
-                todo = (
-                    f"{suggest(label, position)} add it to labels if it is a class, pass "
-                    f"abstain={label!r} if it is no answer"
-                )
+                todo = [
+                    f"{suggest(label, position)} add it to `labels` if it is a class",
+                    f"pass `abstain={label!r}` if it is no answer",
+                    "leave its rows out",
+                ]
                 raise fail(f"{name} has a label that is not a class", label, list(position), todo)
         codes[row] = np.array([position[label] for label in present_labels])[inverse]
     return codes, labels
@@ -229,11 +230,11 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
     TypeError, ValueError
         If a part is missing, a count is invalid, or a label is unknown.
     """
-    allowed = "outcomes as from_classifiers returns them"
+    allowed = "outcomes as `from_classifiers` returns them"
     if not is_outcomes(evidence):
         got = name_of(evidence) or type(evidence).__name__
         scores = isinstance(evidence, xr.Dataset) and "score" in evidence
-        todo = "ask compare(scores, 'auc')" if scores else "use from_classifiers"
+        todo = "ask compare(scores, 'auc')" if scores else "use `from_classifiers`"
         raise fail("not outcomes of classifiers", got, allowed, todo, TypeError)
     for part in ("counts", "actual", "predicted", "label"):
         if part not in evidence.variables:
@@ -296,8 +297,10 @@ def combine_outcomes(members: Sequence[xr.Dataset], dim: str, names: list | None
     """
     if dim in ("classifier", "outcome", "label"):
         what = f"outcomes are not combined along {dim}: which answers belong together is not known"
-        todo = "name what else the members are, such as dim='data_set', or give all classifiers of "
-        todo += "one test set to from_classifiers at once"
+        todo = (
+            "name what else the members are, such as `dim='data_set'`, or give all classifiers of "
+        )
+        todo += "one test set to `from_classifiers` at once"
         raise fail(what, ..., "", todo)
     for member in members:
         if more := sorted(map(str, {*member.data_vars} - {"counts"})):

@@ -57,7 +57,7 @@ from bayescm.evidence.tabulate import (
     tabulate,
 )
 from bayescm.evidence.type import EvidenceType, number_of
-from bayescm.validate import check_choice, check_counts, check_row_order, fail
+from bayescm.validate import Advice, check_choice, check_counts, check_row_order, fail
 
 
 def from_partly_labelled(
@@ -137,7 +137,7 @@ def from_partly_labelled(
     if transfer is not None:
         _check_transfer(transfer, predicted, abstain)
     if predicted is None and judge is None:
-        todo = "pass predicted=, judge= or both; labels alone go to bcm.answers.proportion"
+        todo = "pass `predicted=`, `judge=` or both; labels alone go to bcm.answers.proportion"
         raise fail("nothing but labels", None, "what a classifier or a judge said", todo)
     columns = {"actual": actual, "predicted": predicted, "judge": judge}
     check_row_order(columns | {"design": design, "by": by})
@@ -289,11 +289,11 @@ def judgements(
 def _check_transfer(transfer, predicted, abstain):
     check_choice("transfer", transfer, ["errors"])
     if isinstance(predicted, Mapping):
-        todo = "take them one by one; to compare them, pass labels of these examples, no transfer="
+        todo = "take one by one; to compare them, pass labels of these examples, no `transfer=`"
         raise fail("transferred errors of several classifiers", list(predicted), "one", todo)
     if abstain is not None:
-        todo = "leave out the examples without an answer, or name it as a class in labels="
-        raise fail("transferred errors with abstentions", abstain, "abstain=None", todo)
+        todo = "leave out the examples without an answer, or name it as a class in `labels=`"
+        raise fail("transferred errors with abstentions", abstain, "`abstain=None`", todo)
 
 
 def _human_labels(actual):
@@ -334,9 +334,9 @@ def _is_labels(judge, values, labels, abstain):
     if len(unknown) == len(answers):  # another language: 0 and 1 where people say yes and no
         return False
     if unknown and len(judgements) > 1:
-        warning = f"The judge says {unknown}, which no label is: taken for classes."
-        todo = "Pass labels= with all classes, or abstain= if it is no answer."
-        warnings.warn(f"{warning} {todo}", stacklevel=3)
+        what = f"The judge says {unknown}, which no label is: taken for classes"
+        todo = "pass `labels=` with all classes, or `abstain=` if it is no answer"
+        warnings.warn(Advice(what, todo), stacklevel=3)
     return True
 
 
@@ -474,7 +474,7 @@ def combine_partly_labelled(
 ) -> xr.DataArray | xr.Dataset:
     """Return partly labelled evidence combined along a dim of slices; see `bayescm.combine`."""
     if dim in TAKEN:
-        todo = "name slices of the examples, such as dim='site'"
+        todo = "name slices of the examples, such as `dim='site'`"
         raise fail(f"partly labelled evidence is not combined along {dim}", ..., "", todo)
     if len({is_outcomes(member) for member in members}) > 1:
         todo = "give all of them as {name: predictions}"

@@ -83,7 +83,7 @@ def from_predictions(
     if weights is not None:
         weights = _weights(weights, weights_are)
     elif weights_are is not None:
-        raise fail("weights_are without weights", weights_are, "weights", "pass weights=...")
+        raise fail("`weights_are` without `weights`", weights_are, "weights", "pass `weights=...`")
     table, labels_used, coords = tabulate(
         actual, predicted, labels=labels, by=by, weights=weights, abstain=abstain
     )

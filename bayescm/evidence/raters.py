@@ -113,7 +113,7 @@ def count_patterns(
             }
             gold, group = _of_items("gold", gold, items), _of_items("group", group, items)
         else:
-            todo = "leave {name} out, or pass columns named task, worker and label alone"
+            todo = "leave `{name}` out, or pass columns named task, worker and label alone"
             check_no_identifiers(raters, "labels of raters", todo, once=False, labels=True)
     check_row_order({"raters": raters, "predicted": predicted, "gold": gold, "group": group})
     columns = _columns(raters, predicted)
@@ -284,7 +284,7 @@ def _check_design(evidence):
         return
     if overlap < 3 and int(evidence["votes"].sum("predicted").max()) < 2:
         allowed = "three raters of the same examples, or gold labels for some"
-        todo = "add a rater or a judge, or pass gold= with the truth of 30 examples or more"
+        todo = "add a rater or a judge, or pass `gold=` with the truth of 30 examples or more"
         got = f"{overlap} rater{'s' * (overlap != 1)} of an example"
         raise fail("nothing tells who is right", got, allowed, todo)
     if number == 3:
@@ -314,11 +314,11 @@ def _check_gold(evidence):
 def as_ratings(evidence: xr.Dataset) -> xr.Dataset:
     """Return ratings in order, or raise where they are none or a part is missing."""
     if not isinstance(evidence, xr.Dataset) or "votes" not in evidence:
-        todo = 'make them with from_raters({"ann": ..., "bob": ..., "judge": ...})'
+        todo = 'make them with `from_raters`({"ann": ..., "bob": ..., "judge": ...})'
         raise fail("not ratings", type(evidence).__name__, "labels of several raters", todo)
     for part in ("counts", "votes", "gold", "classifier", "actual", "predicted"):
         if part not in evidence.variables:
-            todo = "make them with from_raters, and keep all classifiers"
+            todo = "make them with `from_raters`, and keep all classifiers"
             raise fail(f"the ratings have no {part}", list(evidence.variables), part, todo)
     evidence = evidence.transpose("classifier", "pattern", "predicted", ...)
     labels = evidence["actual"].values.tolist()
@@ -332,8 +332,8 @@ def as_ratings(evidence: xr.Dataset) -> xr.Dataset:
 def combine_ratings(members: Sequence[xr.Dataset], dim: str, names: list | None) -> xr.Dataset:
     """Return ratings of the same raters on several sets of examples; see `bayescm.combine`."""
     if dim not in ("example", "group"):
-        todo = "pass dim='example' for the examples of all as one population, or dim='group'; give "
-        todo += "all raters of the same examples to from_raters at once"
+        todo = "pass `dim='example'` for the examples of all as one population, or `dim='group'`; "
+        todo += "give all raters of the same examples to `from_raters` at once"
         raise fail(f"ratings cannot be combined along {dim}", ..., "", todo)
     order = members[0]["actual"].values.tolist()
     members = [_gold_in_order(member, order) for member in members]

@@ -114,7 +114,7 @@ def from_results(
     if test_share is None and "fold" in runs:
         test_share = 1 / max(_folds(table, data_set), 2)
     if test_share is None:
-        todo = "pass test_share=0.1 of ten folds"
+        todo = "pass `test_share=0.1` of ten folds"
         raise fail("the correlation of the runs is not known", ..., "test_share", todo)
     scalars = {"measured": name, "test_share": float(test_share)}
     return as_results(cells.to_dataset(name="result").assign_coords(scalars))
@@ -128,7 +128,7 @@ def _of_arrays(values, test_share):
     if test_share is None and "test_share" in values.coords:
         shares = np.unique(values["test_share"])
         if len(shares) > 1:
-            todo = "pass test_share=0.1 of ten folds, with missing runs as NaN"
+            todo = "pass `test_share=0.1` of ten folds, with missing runs as NaN"
             raise fail(
                 "data sets differ in their number of folds", shares, "the same for all", todo
             )
@@ -147,7 +147,7 @@ def _folds(table, data_set):
     if number.nunique() > 1:
         few, many = number.index[[number.argmin(), number.argmax()]]
         got = {few: int(number[few]), many: int(number[many])}
-        todo = "pass test_share=0.1 of ten folds, with missing runs as NaN"
+        todo = "pass `test_share=0.1` of ten folds, with missing runs as NaN"
         raise fail("data sets differ in their number of folds", got, "the same for all", todo)
     return int(number.iloc[0])
 
@@ -155,19 +155,19 @@ def _folds(table, data_set):
 def _long(table, measure, data_set, classifier, runs):
     """Return the columns data_set, classifier, run and result, and the name of the measure."""
     if data_set not in table:
-        todo = "name it: data_set='dataset'"
+        todo = "name it: `data_set='dataset'`"
         raise fail("no column of data sets", data_set, list(table), todo)
     if not len(table):
         raise fail("no results", ..., "a row for every run", "pass a table with rows")
     keys = [data_set, *([classifier] if classifier in table else []), *runs]
     rest = [name for name in table if name not in keys]
-    check_no_identifiers(table[[*rest]], "scores", "leave {name} out", roles=())
+    check_no_identifiers(table[[*rest]], "scores", "leave `{name}` out", roles=())
     every = classifier in table and runs and (measure in rest or len(rest) == 1)
     strange = [name for name in rest if not pd.api.types.is_numeric_dtype(table[name])]
     wide = bool(runs) != (classifier in table)
     if not every and (not wide or strange or not rest):
         got = strange or rest
-        todo = "name the column of the scores by measure=, or leave columns out"
+        todo = "name the column of the scores by `measure=`, or leave `columns` out"
         raise fail("not a table of results", got, "columns of numbers", todo)
     if every:
         value = measure if measure in rest else rest[0]
@@ -202,14 +202,16 @@ def as_results(evidence: xr.Dataset) -> xr.Dataset:
         evidence.variables
     )
     if not complete:
-        allowed, todo = "results as from_results returns them", "use from_results"
+        allowed, todo = "results as `from_results` returns them", "use `from_results`"
         raise fail("not results", type(evidence).__name__, allowed, todo, TypeError)
     evidence = evidence.transpose(*DIMS)
     if np.isinf(evidence["result"]).any():
         raise fail("a result is infinite", ..., "numbers, or NaN where missing", "leave it out")
     share = evidence["test_share"].item()
     if not 0 < share < 1:
-        raise fail("not a share of examples", share, "0 < test_share < 1", "pass test_share=0.1")
+        raise fail(
+            "not a share of examples", share, "0 < `test_share` < 1", "pass `test_share=0.1`"
+        )
     if evidence.sizes["run"] < 2:
         todo = "keep the folds or repeats apart"
         raise fail("too few runs", evidence.sizes["run"], "two or more on a data set", todo)

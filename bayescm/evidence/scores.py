@@ -191,7 +191,7 @@ def _truth(actual):
         check_exact("actual", truth)
         return truth.astype(int)
     if truth.dtype.kind == "f":
-        todo = "pass the truth first: from_scores(actual, scores)"
+        todo = "pass the truth first: `from_scores(actual, scores)`"
         raise fail("actual holds fractions instead of labels", truth[:4].tolist(), "labels", todo)
     return truth.astype(str) if truth.dtype.kind == "O" else truth
 
@@ -273,7 +273,7 @@ def _check_name(scores, coords, classes):
             continue
         name = frame.columns[0]
         if isinstance(name, str) and name in classes.tolist() and name != coords["positive"]:
-            todo = f"pass the column of {coords['positive']!r}, or positive={name!r}"
+            todo = f"pass the column of {coords['positive']!r}, or `positive={name!r}`"
             raise fail("scores of the other class", name, f"those of {coords['positive']!r}", todo)
 
 
@@ -290,7 +290,7 @@ def _positive(positive, classes):
             "the positive class is ambiguous",
             got,
             "positive to be one of them",
-            f"pass positive={got[0]!r} or positive={got[1]!r}",
+            f"pass `positive={got[0]!r}` or `positive={got[1]!r}`",
         )
     for label in classes.tolist():
         if label == positive:
@@ -391,7 +391,7 @@ def _binned(frame, columns, scores, starts):
 
     table = nw.from_native(frame, pass_through=True)
     if not isinstance(table, nw.DataFrame | nw.LazyFrame):
-        todo = "from_scores takes arrays"
+        todo = "`from_scores` takes arrays"
         raise fail("not a table", type(frame).__name__, "a table of pandas or another engine", todo)
     schema = table.collect_schema()
     for name in columns:
@@ -427,7 +427,7 @@ def _starts(edges):
     """Return where the bins begin; the first has no lower end."""
     ends = np.asarray(edges, float)
     if ends.ndim != 1 or not ends.size or not (np.diff(ends) > 0).all() or np.isnan(ends).any():
-        todo = "pass edges=np.linspace(0, 1, 1001)[1:-1]"
+        todo = "pass `edges=np.linspace(0, 1, 1001)[1:-1]`"
         raise fail("edges of bins", edges, "increasing numbers", todo)
     return np.r_[-np.inf, ends]
 
@@ -469,7 +469,7 @@ def as_scores(evidence: xr.Dataset) -> xr.Dataset:
     """
     if not isinstance(evidence, xr.Dataset) or not {"score", "actual"} <= set(evidence.variables):
         got = type(evidence).__name__
-        allowed, todo = "scores as from_scores returns them", "pass from_scores(actual, scores)"
+        allowed, todo = "scores as `from_scores` returns them", "pass `from_scores(actual, scores)`"
         raise fail("not evidence of scores", got, allowed, todo, TypeError)
     evidence = evidence.transpose("classifier", "example", "class", missing_dims="ignore")
     missing = np.isnan(evidence["score"].values)
@@ -496,10 +496,10 @@ def _weighted(evidence):
             "weights must not be negative or missing", bad, "finite numbers >= 0", "correct it"
         )
     if 0 < weight.sum() < 1e-6:
-        todo = "scale them, or pass weights_are='importance'"
+        todo = "scale them, or pass `weights_are='importance'`"
         raise fail("the weights are worth no example", weight.sum(), "counts of examples", todo)
     if not (weight > 0).any():
-        raise fail("every weight is 0", ..., "some weights > 0", "leave weights out")
+        raise fail("every weight is 0", ..., "some weights > 0", "leave `weights` out")
     return evidence.isel(example=weight > 0) if (weight == 0).any() else evidence
 
 
@@ -572,7 +572,7 @@ def from_probabilities(
     (('classifier', 'example'), True)
     """
     if clip is not None and not 0 < clip < 0.5:
-        raise fail("clip must be a small probability", clip, "0 < clip < 0.5", "pass clip=1e-6")
+        raise fail("clip must be a small probability", clip, "0 < clip < 0.5", "pass `clip=1e-6`")
     keywords: dict[str, Any] = {"positive": positive, "labels": labels, "weights": weights}
     keywords |= {"weights_are": weights_are, "fold": fold, "group": group, "by": by}
     evidence = build_scores(actual, probabilities, name="probabilities", **keywords)
@@ -581,7 +581,7 @@ def from_probabilities(
     name = "" if not isinstance(probabilities, Mapping) else f" of {_farthest_outside(values)}"
     outside = values.values[(values.values < 0) | (values.values > 1)]
     if outside.size:
-        todo = "pass predict_proba, or decision values as scores: from_scores(actual, scores)"
+        todo = "pass predict_proba, or decision values as scores: `from_scores(actual, scores)`"
         if values.min() >= 0 and 2 < values.max() <= 100:
             todo = "divide percentages by 100"
         raise fail(f"a probability{name} is outside [0, 1]", outside[0], "[0, 1]", todo)
@@ -659,7 +659,7 @@ def as_sites(evidence: xr.Dataset) -> xr.Dataset:
     """
     evidence = _chances(evidence)
     if "group" not in evidence:
-        todo = "pass the site of each example: from_probabilities(..., group=site)"
+        todo = "pass the site of each example: `from_probabilities(..., group=site)`"
         raise fail("no groups", ..., "a group for every example", todo)
     _check_two(evidence)
     groups = np.unique(evidence["group"].values)
@@ -676,7 +676,7 @@ def as_sites(evidence: xr.Dataset) -> xr.Dataset:
 def _chances(evidence):
     evidence = as_scores(evidence)
     if "probabilities" not in evidence.coords:
-        todo = "if they are chances, pass them through from_probabilities(actual, probabilities)"
+        todo = "if they are chances, pass them through `from_probabilities(actual, probabilities)`"
         raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
     return evidence
 
@@ -756,7 +756,7 @@ def at_prevalence(evidence: Any, prevalence: Any) -> Any:
         raise fail(what, prevalence, "counts, or scores of two classes", todo)
     if is_outcomes(evidence):
         what = "outcomes of several classifiers take no prevalence"
-        todo = "pass the counts of each classifier, from_predictions(actual, predicted)"
+        todo = "pass the counts of each classifier, `from_predictions(actual, predicted)`"
         raise fail(what, prevalence, "counts, or scores of two classes", todo)
     if not (isinstance(evidence, xr.Dataset) and "score" in evidence):
         return _counts_at_prevalence(as_counts(evidence), prevalence)
@@ -777,7 +777,9 @@ def _counts_at_prevalence(counts, prevalence):
     if len(labels) == 2:
         if positive(counts) is None:
             allowed = "two classes with a positive one"
-            raise fail("a prevalence needs a positive class", labels, allowed, "pass positive=...")
+            raise fail(
+                "a prevalence needs a positive class", labels, allowed, "pass `positive=...`"
+            )
         number = isinstance(prevalence, (int, float, np.number))
         if not number or not 0 < prevalence < 1:
             todo = "pass the proportion of positives, e.g. 0.01"
@@ -918,7 +920,9 @@ def pool_folds(evidence: xr.Dataset, *, ranks: bool) -> xr.Dataset:
     """
     evidence = as_scores(evidence)
     if "fold" not in evidence:
-        raise fail("no folds", list(evidence), "a variable named fold", "pass fold= to from_scores")
+        raise fail(
+            "no folds", list(evidence), "a variable named fold", "pass `fold= to from_scores`"
+        )
     if not ranks:
         return evidence.drop_vars("fold")
     score, fold = evidence["score"], evidence["fold"].values

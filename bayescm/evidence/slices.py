@@ -28,7 +28,7 @@ def slices_of(size: int, *, by: Any = None, fold: Any = None, group: Any = None)
         The same, each by itself.
     """
     if by is not None and not isinstance(by, Mapping):
-        todo = 'pass e.g. by={"group": site}'
+        todo = 'pass e.g. `by={"group": site}`'
         raise fail(
             "by must name the dims", by, 'a mapping such as {"group": site}', todo, TypeError
         )
@@ -43,10 +43,10 @@ def slices_of(size: int, *, by: Any = None, fold: Any = None, group: Any = None)
         todo = "pass one of them: of folds by site, ask site by site"
         raise fail("folds and groups at once", names, "folds, or groups", todo)
     if len(names) > 1:
-        todo = 'join them: by={"group": [f"{sex}, {age}" for sex, age in zip(...)]}'
+        todo = 'join them: `by=`{"group": [f"{sex}, {age}" for sex, age in zip(...)]}'
         raise fail("several attributes at once", names, "one, by the name of group", todo)
     if not set(names) <= set(PLACES):
-        todo = f'pass by={{"group": ...}} with the column of {names[0]}'
+        todo = f'pass `by={{"group": ...}}` with the column of {names[0]}'
         raise fail("slices of scores have one name", names[0], "group (or fold)", todo)
     return {name: _column(name, column, size) for name, column in slices.items()}
 
@@ -121,10 +121,12 @@ def check_one_sample(evidence: xr.Dataset, what: str) -> None:
 def combine_examples(members: Sequence[xr.Dataset], dim: str, names: list | None) -> xr.Dataset:
     """Return scores of examples combined along ``example``, or as the folds or groups of one."""
     if dim not in ("example", *PLACES):
-        todo = "pass dim='example' for the examples of all as one sample, or dim='group' to keep "
+        todo = (
+            "pass `dim='example'` for the examples of all as one sample, or `dim='group'` to keep "
+        )
         todo += "them apart"
         if dim == "classifier":
-            todo += "; for classifiers on the same examples use from_scores(actual, {'a': ...})"
+            todo += "; for classifiers on the same examples use `from_scores(actual, {'a': ...})`"
         raise fail(f"examples with scores cannot be combined along {dim}", ..., "", todo)
     for member in members:
         if "importance" in member or "area_error" in member.coords:

@@ -67,7 +67,7 @@ def splits_of(cv, X, y, groups, random_state):
 def _splitter(cv, y, random_state, groups):
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         if cv < 2:
-            raise fail("too few folds for a cross-validation", cv, "cv >= 2", "pass cv=10")
+            raise fail("too few folds for a cross-validation", cv, "cv >= 2", "pass `cv=10`")
         largest = np.unique(y, return_counts=True)[1].max()
         if largest < cv:  # scikit-learn warns where a class has fewer examples than folds
             what = f"every class has at most {largest} examples, fewer than cv"
@@ -216,7 +216,7 @@ def _deal(X, y, parts, stratify, rng):
                 "stratified folds need class labels",
                 got,
                 "one class label per example in y",
-                "pass y, or stratify=False",
+                "pass y, or `stratify=False`",
             )
         order = order[np.argsort(np.unique(np.asarray(y), return_inverse=True)[1][order])]
     part = np.empty(size, int)
@@ -233,6 +233,6 @@ def slices_of_rows(by, X, y, groups=None):
     axes = axes_of(by, ("fold", "repeat", "classifier"))
     check_sizes({"y": len(labels_of(y))} | {name: len(axis.codes) for name, axis in axes.items()})
     if axes and groups is not None:
-        todo = "leave one out: groups= keeps examples together, by= counts slices"
-        raise fail("groups and slices at once", list(axes), "groups=, or by=", todo)
+        todo = "leave one out: `groups=` keeps examples together, `by=` counts slices"
+        raise fail("groups and slices at once", list(axes), "`groups=`, or `by=`", todo)
     return {name: axis.values[axis.codes] for name, axis in axes.items()}

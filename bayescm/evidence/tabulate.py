@@ -106,7 +106,7 @@ def check_one_axis(name: str, values: Any) -> None:
     if getattr(values, "ndim", 1) != 1:
         todo = (
             'pass one label per example (table["y"], argmax of scores, ravel of an image); several '
-            "labels for each example are for from_multilabel"
+            "labels for each example are for `from_multilabel`"
         )
         raise fail(f"{name} has {values.ndim} axes", values.shape, "shape (n,)", todo)
 
@@ -132,7 +132,7 @@ def _numeric_labels(name, array):
     with np.errstate(invalid="ignore"):  # infinity, which then differs
         whole = array.real.astype(bool if array.dtype.kind == "b" else np.int64)
     if (whole != array).any():
-        todo = "pass scores to from_scores, or apply a threshold first"
+        todo = "pass scores to `from_scores`, or apply a threshold first"
         raise fail(f"{name} holds fractions instead of labels", array[:4].tolist(), "labels", todo)
     check_exact(name, array)
     return whole
@@ -140,7 +140,10 @@ def _numeric_labels(name, array):
 
 def _missing(name, missing):
     what = f"{name} has missing values ({missing.sum()}, the first at position {missing.argmax()})"
-    todo = "drop these examples, or give abstentions a label of their own and pass it as abstain="
+    todo = [
+        "drop these examples",
+        "give abstentions a label of their own and pass it as `abstain=`",
+    ]
     return fail(what, ..., "a label for every example", todo)
 
 
@@ -162,25 +165,25 @@ def check_weights(weights: np.ndarray, kind: str | None) -> str:
     weights = check_counts(weights, fractional=True, name="a weight")
     fractional = weights.dtype.kind == "f"
     if kind is None and fractional:
-        what = "weights are not whole numbers, and weights_are does not say what they stand for"
+        what = "weights are not whole numbers, and `weights_are` does not say what they stand for"
         allowed = (
             '"counts" (each row stands for so many examples) or "importance" (each row is one '
             "example, drawn with a probability inversely proportional to its weight)"
         )
-        raise fail(what, weights[:4].tolist(), allowed, 'pass weights_are="importance"')
+        raise fail(what, weights[:4].tolist(), allowed, 'pass `weights_are="importance"`')
     if not weights.any():
-        raise fail("every weight is 0", ..., "some weights > 0", "leave weights out")
+        raise fail("every weight is 0", ..., "some weights > 0", "leave `weights` out")
     return check_choice("weights_are", kind or "counts", WEIGHTS)
 
 
 def axes_of(by: Mapping[str, Any] | None, taken: Sequence[str] = ()) -> dict[str, Axis]:
     """Return where every example lies on each leading dim, none of them named as one ``taken``."""
     if by is not None and not isinstance(by, Mapping):
-        allowed, todo = "a mapping from names of dims to values", 'pass e.g. by={"fold": fold}'
+        allowed, todo = "a mapping from names of dims to values", 'pass e.g. `by={"fold": fold}`'
         raise fail("by must name the dims", by, allowed, todo, TypeError)
     for name in by or ():
         if not isinstance(name, str):
-            todo = 'name it, e.g. by={"fold": fold}'
+            todo = 'name it, e.g. `by={"fold": fold}`'
             raise fail("the name of a dim must be text", name, "text", todo, TypeError)
         if name in (*RESERVED, *taken):
             allowed = ", ".join([*(x for x in DIMS if x not in taken), "or a name of your own"])
@@ -222,7 +225,7 @@ def _encode(actual, predicted):
     second, others = factorize("predicted", predicted)
     universe = list(dict.fromkeys([*labels, *others]))
     if len(universe) > MAX_LABELS:
-        todo = "pass scores to from_scores"
+        todo = "pass scores to `from_scores`"
         raise fail("too many distinct labels", len(universe), f"at most {MAX_LABELS}", todo)
     if others != universe:
         position = {label: i for i, label in enumerate(universe)}
@@ -265,7 +268,7 @@ def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
         try:
             codes, labels = pd.factorize(array)
         except TypeError as problem:
-            todo = "pass one label per example; several of each are for from_multilabel"
+            todo = "pass one label per example; several of each are for `from_multilabel`"
             allowed = "strings, integers or booleans"
             raise fail(f"{name} does not hold labels", problem, allowed, todo, TypeError) from None
     if (codes < 0).any():
@@ -320,10 +323,11 @@ def _labels(table, universe, labels, actual, abstain):
     for name, present in (("actual", occurs), ("predicted", answered)):
         for label in universe[present].tolist():
             if label not in requested:
-                todo = (
-                    f"{suggest(label, requested)} add it to labels if it is a class, pass "
-                    f"abstain={label!r} if it is no answer"
-                )
+                todo = [
+                    f"{suggest(label, requested)} add it to `labels` if it is a class",
+                    f"pass `abstain={label!r}` if it is no answer",
+                    "leave its rows out",
+                ]
                 raise fail(f"{name} has a label that is not a class", label, allowed, todo)
     position = {label: i for i, label in enumerate(universe.tolist())}
     return labels, [position.get(label, -1) for label in labels.tolist()]

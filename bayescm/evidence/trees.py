@@ -40,12 +40,12 @@ def with_positive_class(evidence: Any, label: Any = None) -> Any:
     if label is None or is_outcomes(evidence) or "actual" in coords:
         return evidence if label is None else with_positive(evidence, label)
     if "positive" not in coords:
-        todo = "leave positive out"
+        todo = "leave `positive` out"
         raise fail("evidence without classes has no positive one", label, "none", todo)
     if coords["positive"].item() != label:
-        todo = "say which one where the evidence is made: from_scores or from_probabilities"
+        todo = "say which one where the evidence is made: `from_scores` or `from_probabilities`"
         what = "the scores are of another positive class"
-        raise fail(what, label, [coords["positive"].item()], f"{todo}(..., positive=)")
+        raise fail(what, label, [coords["positive"].item()], f"{todo}(..., `positive=`)")
     return evidence
 
 
@@ -63,7 +63,7 @@ def _tree_with_positive_class(tree, label):
     else:
         labelled = next((group for group in groups.values() if "actual" in group.indexes), None)
         if labelled is None:
-            todo = "leave positive out"
+            todo = "leave `positive` out"
             raise fail("the tree has no classes", list(tree.children), "a dim actual", todo)
         label = with_positive(labelled, label).coords["positive"].item()
     labelled_groups = {name: group.assign_coords(positive=label) for name, group in groups.items()}
@@ -145,7 +145,7 @@ def cells_of(tree: xr.DataTree, group: str, name: str) -> xr.DataArray:
         if not having:
             allowed, todo = "a fit with some", "ask the evidence itself: interval(evidence, ...)"
             raise fail("the fit has no cell probabilities", list(draws.data_vars), allowed, todo)
-        todo = "pass variable= one of these, or fit a model that has cell probabilities"
+        todo = "pass `variable=` one of these, or fit a model that has cell probabilities"
         raise fail("the tree has no such cell probabilities", name, having, todo)
     return in_order(draws[name])
 

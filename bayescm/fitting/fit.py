@@ -145,9 +145,9 @@ def fit(
     seed = check_seed(random_seed)
     if posterior is not None and not posterior.has_model:
         if method == "nuts":
-            todo = "leave method out: the direct posterior needs no PyMC model"
+            todo = "leave `method` out: the direct posterior needs no PyMC model"
             what = f"{models_by_name.name_of(function)} has no PyMC model of this evidence"
-            raise fail(what, dict(canonical.sizes), "method='auto' or 'direct'", todo)
+            raise fail(what, dict(canonical.sizes), "`method='auto'` or 'direct'", todo)
         attrs = _described(function, keywords) | {"random_seed": seed}
         return _tree_of_measures(posterior, entry, canonical, (chains, draws), attrs)
     if posterior is not None:
@@ -230,7 +230,7 @@ def _check_model(model, posterior, *, has_cells):
         raise fail("the function returned no model", model, "a pymc.Model", todo, TypeError)
     names = [variable.name for variable in (*model.free_RVs, *model.deterministics)]
     if posterior is None and has_cells and not {"theta", "theta_new", "theta_fold"} & set(names):
-        todo = 'add pm.Deterministic("theta", ..., dims=("actual", "predicted"))'
+        todo = 'add pm.Deterministic("theta", ..., `dims=("actual", "predicted")`)'
         allowed = "a variable theta with dims (actual, predicted)"
         raise fail("the model has no cell probabilities", names, allowed, todo)
 
@@ -271,7 +271,7 @@ def _marginal(posterior, model):
 def _choose(method, obstacle):
     """Say whether to draw directly, and why."""
     if method == "direct" and obstacle:
-        todo = "leave method out, or pass method='nuts'"
+        todo = "leave `method` out, or pass `method='nuts'`"
         allowed = "a model and prior with a direct posterior"
         raise fail(f"no direct draws: {obstacle}", ..., allowed, todo)
     if method == "nuts":
@@ -321,7 +321,7 @@ def _check_samplable(model, *, whole_counts):
             "NUTS is not reliable for a concentration this small",
             least,
             f">= {_SMALLEST}",
-            "leave method out (direct draws take any), or raise the concentration",
+            "leave `method` out (direct draws take any), or raise the concentration",
         )
 
 

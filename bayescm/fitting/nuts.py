@@ -108,7 +108,7 @@ def _by_pymc(model, sizes, seed, shown, sampler):
     try:
         tree = pm.sample(**sizes, model=model, nuts_sampler=sampler, random_seed=seed, **quiet)
     except ImportError:
-        todo = f"install {sampler}, or leave nuts_sampler out"
+        todo = f"install {sampler}, or leave `nuts_sampler` out"
         raise fail("the sampler is not installed", sampler, "an installed one", todo) from None
     return xr.DataTree.from_dict(
         {name: tree[name].to_dataset() for name in ("posterior", "sample_stats")}

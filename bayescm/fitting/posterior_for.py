@@ -113,8 +113,8 @@ def members_of(evidence: Any, dim: str, question: Question = USUAL) -> Posterior
     labels = {*getattr(evidence, "sizes", ()), *getattr(evidence, "data_vars", ())}
     if not isinstance(evidence, xr.DataTree) and dim not in labels:
         parts = [name for name in getattr(evidence, "sizes", ()) if name not in _UNITS]
-        todo = "name the column of groups when you make the evidence: by={'group': site}"
-        todo = f"pass dim={parts[0]!r}" if parts else todo
+        todo = "name the column of groups when you make the evidence: `by={'group': site}`"
+        todo = f"pass `dim={parts[0]!r}`" if parts else todo
         raise fail("no such dim", dim, parts or "a dim of groups", todo)
     return posterior_of(evidence, question, members=dim).by(dim)
 

@@ -123,7 +123,7 @@ def bridge_sampling(
     """
     chains, n, d = draws.shape
     if chains < 2:
-        raise fail("bridge sampling needs several chains", chains, "two or more", "pass chains=4")
+        raise fail("bridge sampling needs several chains", chains, "two or more", "pass `chains=4`")
     by_chain, errors = np.empty(chains), np.empty(chains)
     for chain in range(chains):
         others = np.delete(draws, chain, axis=0).reshape(-1, d)

@@ -28,7 +28,7 @@ def _check(
 ) -> Any:
     __tracebackhide__ = True
     if unknown not in _CHOICES:
-        raise fail("unknown what to do", unknown, _CHOICES, 'pass unknown="skip"')
+        raise fail("unknown what to do", unknown, _CHOICES, 'pass `unknown="skip"`')
     table = bcm.check(evidence, requirements, **keywords)
     outcomes = set(table["outcome"])
     text = "\n" + table.to_string(index=False, float_format="{:.4g}".format)

@@ -86,7 +86,7 @@ def scorer(
     array([0.9 , 0.93, 0.93])
     """
     if at not in ("lower", "upper", "mean") and not (isinstance(at, float) and 0 < at < 1):
-        todo = 'pass at="lower"'
+        todo = 'pass `at="lower"`'
         raise fail("at is no point of a posterior", at, "lower, upper, mean or a quantile", todo)
     check_prob(prob)
     check_kind(kind)
@@ -183,7 +183,7 @@ def _classes(estimator) -> list:
     if not hasattr(estimator, "classes_"):
         if hasattr(estimator, "fit"):
             check_is_fitted(estimator)
-        todo = "pass a classifier, or from_predictions with the classes that it stands for"
+        todo = "pass a classifier, or `from_predictions` with the classes that it stands for"
         what = type(estimator).__name__
         raise fail("not a classifier", what, "one with classes_", todo, TypeError)
     return np.asarray(estimator.classes_).tolist()
@@ -229,7 +229,7 @@ class _Display:
         display
         """
         if "pos_label" in keywords:
-            todo = "pass positive= to from_estimator or from_predictions"
+            todo = "pass `positive= to from_estimator` or `from_predictions`"
             raise fail("unknown keyword", "pos_label", "positive", todo, TypeError)
         plot = getattr(bcm.plots, self._plot)
         self.figure_ = plot(self.evidence, ax=ax, **check_keywords(plot, keywords))

@@ -652,17 +652,17 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
     if variables and entry.takes not in variables:
         of = [_VARIABLES.get(variable, variable) for variable in (*variables, entry.takes)]
         what = f"not a measure of {' or '.join(of[:-1])}, but of {of[-1]}"
-        doors = {"attempts": "from_attempts", "item_scores": "from_item_scores"}
-        doors |= {"example_cells": "from_multilabel", "cells": "from_predictions"}
+        doors = {"attempts": "`from_attempts`", "item_scores": "`from_item_scores`"}
+        doors |= {"example_cells": "`from_multilabel`", "cells": "`from_predictions`"}
         todo = f"it needs evidence of {doors.get(entry.takes, 'its own')}"
         if entry.takes == "cells" and ("attempts", entry.__name__) in _NAMED_OF:
-            todo += " or from_attempts"
+            todo += " or `from_attempts`"
         if entry.takes == "curve":
-            todo = "it needs the scores of the examples: from_scores(actual, scores)"
+            todo = "it needs the scores of the examples: `from_scores(actual, scores)`"
         if entry.takes == "cells" and "curve" in variables:
             todo = f"choose a threshold: curves.at_threshold(scores, {entry.__name__!r}, 0.5)"
         if entry.takes == "probabilities":
-            todo = "if the scores are probabilities, pass them through from_probabilities"
+            todo = "if the scores are probabilities, pass them through `from_probabilities`"
         allowed = [name for variable in variables for name in names(variable)]
         raise fail(what, entry.__name__, allowed, todo)
     return entry
@@ -873,7 +873,7 @@ def _ends(ends):
     low, high = (None, None) if ends is None else ends
     low, high = -np.inf if low is None else float(low), np.inf if high is None else float(high)
     if not low < high:
-        todo = "pass e.g. range=(0, None)"
+        todo = "pass e.g. `range=(0, None)`"
         raise fail("the range of a measure is empty", ends, "(low, high), low < high", todo)
     return low, high
 
@@ -915,7 +915,7 @@ def _checked(cells, function):
     values, lead = _tried(cells, function), cells.shape[:-2]
     name = getattr(function, "__name__", type(function).__name__)
     allowed = f"numbers of shape {lead}, for cells of shape {cells.shape}"
-    todo = "index with cells[..., i, j] and sum over axis=(-2, -1)"
+    todo = "index with cells[..., i, j] and sum over `axis=(-2, -1)`"
     if values.shape not in (lead, (*lead, cells.shape[-1])):
         raise fail(f"the measure {name} returned a wrong shape", values.shape, allowed, todo)
     return values

@@ -261,7 +261,7 @@ def partial_auc(max_fpr: float) -> Measure:
     """
     number = isinstance(max_fpr, (int, float, np.number)) and not isinstance(max_fpr, bool)
     if not number or not 0 < max_fpr <= 1:
-        raise fail("max_fpr must be a rate", max_fpr, "0 < max_fpr <= 1", "pass e.g. max_fpr=0.1")
+        raise fail("max_fpr must be a rate", max_fpr, "0 < max_fpr <= 1", "pass e.g. `max_fpr=0.1`")
 
     def formula(curve):
         fpr = np.minimum(curve.fpr, max_fpr)

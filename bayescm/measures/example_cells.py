@@ -337,7 +337,7 @@ class ExampleCells:
 
     def _scores(self, formula):
         if self.label_score is None:
-            todo = "pass the scores of all labels: from_multilabel(..., scores=)"
+            todo = "pass the scores of all labels: `from_multilabel(..., scores=)`"
             what = f"{formula.__name__.strip('_')} needs scores of the labels"
             raise fail(what, ..., "evidence with scores", todo)
         return self.label_score

@@ -32,7 +32,7 @@ from bayescm.evidence.type import number_of
 from bayescm.measures.catalogue import among, names, resolve
 from bayescm.measures.measure import Measure, bound, of_each_class, with_abstentions
 from bayescm.measures.next_tables import of_joint_cells, of_the_same_size
-from bayescm.validate import fail, suggest
+from bayescm.validate import Advice, fail, suggest
 
 
 def measure_cells(
@@ -52,7 +52,7 @@ def measure_cells(
     evidence = with_positive_class(evidence, positive)
     if not isinstance(evidence, xr.DataTree):
         if of != "parameter":
-            todo = f"use interval(counts, measure, of={of!r}), or pass the tree of fit(counts)"
+            todo = f"use interval(counts, measure, `of={of!r}`), or pass the tree of fit(counts)"
             raise fail("counts alone have a single estimand", of, ["parameter"], todo)
         counts = as_counts(matrices_of(evidence))
         shares = known_shares(counts)
@@ -145,13 +145,11 @@ def _warn_of_columns(means, cells):
     for kernel in means:
         if not np.isnan(of_each_class(kernel, len(table))(table)[place]):
             label = repr(cells.indexes["actual"].tolist()[place])
-            warnings.warn(
-                f"{kernel.__name__} includes the class {label}, which is predicted for "
-                f"{number_of(table[:, place].sum(), 'examples')} but has no examples. If {label} "
-                f"marks an abstention, make the counts with abstain={label}.",
-                UserWarning,
-                stacklevel=4,
-            )
+            number = number_of(table[:, place].sum(), "examples")
+            what = f"{kernel.__name__} includes the class {label}, which is predicted for {number} "
+            what += f"but has no examples. {label} may mark an abstention"
+            todo = [f"make the counts with `abstain={label}` if it does", "leave its rows out"]
+            warnings.warn(Advice(what, todo), stacklevel=4)
             return
 
 
@@ -188,7 +186,7 @@ def check_pairs(pairs, names: Sequence, kernels: Sequence[Measure]) -> np.ndarra
     if pairs is None:
         return np.ones((len(names), len(available)), bool)
     if not len(pairs):
-        todo = 'pass e.g. [("a", "f1")], or leave pairs out for all'
+        todo = 'pass e.g. [("a", "f1")], or leave `pairs` out for all'
         raise fail("no pairs", pairs, "one or more (classifier, measure)", todo)
     requested = np.zeros((len(names), len(available)), bool)
     for classifier, measure in pairs:
@@ -211,7 +209,7 @@ def _no_positive(kernel, cells):
         f"{kernel.__name__} needs to know which class is positive",
         labels,
         f"a positive class, or a measure that needs none ({', '.join(free)})",
-        f"pass positive={labels[-1]!r} or {labels[0]!r}",
+        f"pass `positive={labels[-1]!r}` or {labels[0]!r}",
     )
 
 

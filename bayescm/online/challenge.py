@@ -124,7 +124,7 @@ class Challenge(LedgerClient):
             kept = getattr(rule, name)
             if value != kept and not (name == "measure" and same(value, kept)):
                 what = f"challenge {self.name!r} was begun with another {name}"
-                todo = f"leave {name} out, or begin another challenge"
+                todo = f"leave `{name}` out, or begin another challenge"
                 raise fail(what, value, f"{name}={kept!r}, as in the ledger", todo)
         return rule
 
@@ -132,7 +132,7 @@ class Challenge(LedgerClient):
         """Return the rule that was passed, of a ledger from before rules were kept."""
         if "measure" not in self._asked:
             what = f"the ledger does not keep the rule of challenge {self.name!r}"
-            todo = "pass them: measure='accuracy', prob=0.95"
+            todo = "pass them: `measure='accuracy'`, `prob=0.95`"
             raise fail(what, ..., "its measure, and what else it was begun with", todo)
         return Rule(**self._asked)
 
@@ -263,7 +263,7 @@ def _kernel(measure, outcomes):
 
 def _check_measure(measure):
     if not isinstance(measure, str):
-        todo = "pass measure='f1', or one with parameters such as 'cost([[0,1],[5,0]])'"
+        todo = "pass `measure='f1'`, or one with parameters such as 'cost([[0,1],[5,0]])'"
         what = "a challenge is kept with the name of its measure"
         raise fail(what, type(measure).__name__, "a name", todo, TypeError)
     resolve(measure)
@@ -272,19 +272,19 @@ def _check_measure(measure):
 
 def _check_margin(margin):
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not -1 < margin < 1e9:
-        raise fail("margin must be a difference", margin, "a number", "pass margin=0.01")
+        raise fail("margin must be a difference", margin, "a number", "pass `margin=0.01`")
     return float(margin)
 
 
 def _check_prob(prob):
     if check_prob(prob) <= 0.5:
-        raise fail("prob must be above one half", prob, "0.5 < prob < 1", "pass prob=0.95")
+        raise fail("prob must be above one half", prob, "0.5 < prob < 1", "pass `prob=0.95`")
     return float(prob)
 
 
 def _check_planned(planned):
     if isinstance(planned, bool) or not isinstance(planned, int | np.integer) or planned < 1:
-        todo = "pass planned=5000"
+        todo = "pass `planned=5000`"
         raise fail("planned must be a number of examples", planned, "1 or more", todo)
     return int(planned)
 

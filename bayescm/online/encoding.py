@@ -437,7 +437,7 @@ def _in_label_order(evidence, labels):
     """Return the labels (n, 2, L) in the order of the first batch, sorted by example."""
     got = evidence.indexes["label"].tolist()
     if unknown := [label for label in got if label not in labels]:
-        todo = "pass the labels of the first batch: from_multilabel(..., labels=[...])"
+        todo = "pass the labels of the first batch: `from_multilabel(..., labels=[...])`"
         raise fail("labels unknown to the batches before", unknown, map(str, labels), todo)
     pairs = np.zeros((evidence.sizes["example"], 2, len(labels)), bool)
     pairs[..., [labels.index(label) for label in got]] = evidence.values  # others no example has
@@ -487,7 +487,7 @@ def _check_labels(evidence, classifier, facts):
     if facts["positive"] is None and len(labels) < len(facts["labels"]):
         positive_class = None  # only of the two of many classes that occur in this batch
     if positive_class not in (None, facts["positive"]):
-        allowed, todo = repr(facts["positive"]), f"pass positive={facts['positive']!r}"
+        allowed, todo = repr(facts["positive"]), f"pass `positive={facts['positive']!r}`"
         what = f"not the positive class of classifier {classifier!r}"
         raise fail(what, positive_class, allowed, todo)
     return labels
@@ -502,7 +502,7 @@ def _check_patterns(batch, classifier, facts):
             raise fail(f"{noun} unknown to the batches of {classifier!r}", unknown, known, todo)
     label = batch.attrs["positive"]
     if label not in (None, facts["positive"]):
-        todo = f"pass positive={facts['positive']!r}"
+        todo = f"pass `positive={facts['positive']!r}`"
         what = f"not the positive class of {classifier!r}"
         raise fail(what, label, repr(facts["positive"]), todo)
     if batch.attrs.get("classified") != facts.get("classified"):
@@ -650,7 +650,7 @@ def as_utc(at: Any) -> datetime:
         moment = moment.tz_localize("UTC") if moment.tzinfo is None else moment.tz_convert("UTC")
         return moment.to_pydatetime(warn=False)
     except (ValueError, TypeError, AttributeError):
-        todo = "pass at='2026-01-31T12:00'"
+        todo = "pass `at='2026-01-31T12:00'`"
         raise fail("at must be a time", at, "a datetime or ISO 8601 text", todo) from None
 
 

@@ -325,7 +325,7 @@ class Ledger(Database):
         names = self.classifiers()
         if len(names) != 1:
             what = "the store has no batches" if not names else "the store has several classifiers"
-            todo = "name one with classifier=" if names else "add a batch first"
+            todo = "name one with `classifier=`" if names else "add a batch first"
             raise fail(what, names[:20] or ..., "one classifier", todo)
         return names[0]
 
@@ -486,21 +486,23 @@ def _recorded(connection, description, batch, last):
             f"{what} other {noun} of {len(values)} items",
             difference_of_items(description.encoding, received)[1],
             f"the same {noun} again, or an id that is not taken",
-            f"take a new batch_id, with corrects={batch['batch_id']!r} if the old batch was wrong",
+            f"take a new `batch_id`, with `corrects={batch['batch_id']!r}` if the old batch was "
+            "wrong",
         )
     if recorded != received:
         raise fail(
             f"{what} other counts, {old.payload}",
             batch["payload"],
             "the same counts again, or an id that is not taken",
-            f"take a new batch_id, with corrects={batch['batch_id']!r} if the old batch was wrong",
+            f"take a new `batch_id`, with `corrects={batch['batch_id']!r}` if the old batch was "
+            "wrong",
         )
     if old.supersedes != batch["supersedes"]:
-        allowed, todo = f"corrects={old.supersedes!r}, as recorded", "take a new batch_id"
+        allowed, todo = f"`corrects={old.supersedes!r}`, as recorded", "take a new `batch_id`"
         raise fail(f"{what} another correction", batch["supersedes"], allowed, todo)
     if batch["at"] not in (None, old.at):
-        todo = f"take a new batch_id, with corrects={batch['batch_id']!r} if the time was wrong"
-        raise fail(f"{what} another time", batch["at"], f"at={old.at!r}, or none", todo)
+        todo = f"take a new `batch_id`, with `corrects={batch['batch_id']!r}` if the time was wrong"
+        raise fail(f"{what} another time", batch["at"], f"`at={old.at!r}`, or none", todo)
     return old
 
 

@@ -321,14 +321,14 @@ class Monitor(LedgerClient):
             from bayescm.online.uncertain_truth import as_class_forecasts_batch
 
             if self.edges is not None:
-                todo = "leave edges out: the grid of three classes or more is fixed"
+                todo = "leave `edges` out: the grid of three classes or more is fixed"
                 raise fail("edges are of two classes", list(self.edges), "", todo)
             return as_class_forecasts_batch(evidence)
         if SCORES.matches(evidence) or (isinstance(evidence, xr.DataArray) and is_binned(evidence)):
             table = self._as_forecasts(evidence)
         elif self.edges is not None:
             got = getattr(evidence, "dims", type(evidence).__name__)
-            todo = "pass from_probabilities(actual, p), or online.forecast_table(actual, p)"
+            todo = "pass `from_probabilities(actual, p)`, or online.forecast_table(actual, p)"
             raise fail("not forecasts", got, "(actual, bin), as there are edges", todo, TypeError)
         elif ITEM_SCORES.matches(evidence):
             from bayescm.online.item_scores import as_batch, check_pseudo_items
@@ -375,7 +375,7 @@ class Monitor(LedgerClient):
 
             evidence = forecast_table(evidence, edges=edges)
         if "edges" not in evidence.attrs:
-            todo = "pass from_probabilities(actual, p), or online.forecast_table(actual, p)"
+            todo = "pass `from_probabilities(actual, p)`, or online.forecast_table(actual, p)"
             raise fail("not forecasts", evidence.dims, "bins with their edges", todo, TypeError)
         labels = evidence.indexes["actual"].tolist()
         if pd.isna(labels[0]):  # no example is of the negative class
@@ -828,7 +828,7 @@ class Monitor(LedgerClient):
 
         if of != "parameter" and (encoding := self.encoding) != COUNTS:
             name = encoding.replace("_", " ")
-            what, todo = f"a monitor of {name} has no predictive distribution", "leave of out"
+            what, todo = f"a monitor of {name} has no predictive distribution", "leave `of` out"
             raise fail(what, of, "'parameter'", todo)
         batches = self.batches()
         current, measures = self._current_after_each(batches, rules), self._measures(batches)
@@ -1062,13 +1062,13 @@ def _as_single_table(evidence, may_be_empty):
     counts = as_counts(evidence)
     if "abstain" in counts.coords:
         label = counts["abstain"].item()
-        todo = "leave these examples out, or let it be a class: from_predictions without abstain"
+        todo = "leave these examples out, or let it be a class: `from_predictions` without abstain"
         raise fail("a monitor keeps no abstentions", label, "answers that are classes", todo)
     if counts.ndim != 2:
         todo = "sum over the other dims, or add each table by itself"
         raise fail("a batch must be a single table", counts.dims, "(actual, predicted)", todo)
     if not counts.values.any() and not may_be_empty:
-        todo = "leave it out, or pass corrects= to replace an earlier batch"
+        todo = "leave it out, or pass `corrects=` to replace an earlier batch"
         raise fail("the batch has no examples", 0, "at least one example", todo)
     return counts
 

@@ -222,16 +222,16 @@ def evaluate_rules(
     check_rate(rate, horizon)
     if is_binned(series.tables):
         if reference is not None:
-            what, todo = "forecasts have no reference period", "leave reference out"
+            what, todo = "forecasts have no reference period", "leave `reference` out"
             raise fail(what, reference, "a floor or a tolerance", todo)
         return _of_forecasts(series, measures, rate, horizon, floor, tolerance)
     if tolerance is not None:
-        what, todo = "a tolerance is of probabilities", "leave tolerance out, or set a floor"
+        what, todo = "a tolerance is of probabilities", "leave `tolerance` out, or set a floor"
         raise fail(what, tolerance, "no tolerance", todo)
     if has_patterns(series.tables):
         if reference is not None:
             what = "partly labelled examples have no reference period"
-            raise fail(what, reference, "a floor", "leave reference out")
+            raise fail(what, reference, "a floor", "leave `reference` out")
         return _of_patterns(series, measures, rate, horizon, floor)
     return _of_counts(series, measures, rate, horizon, floor, reference)
 
@@ -898,17 +898,17 @@ def check_rules(rules: Mapping[str, Any]) -> None:
         if name not in _KEYWORDS:
             todo = suggest(name, _KEYWORDS) or "leave it out"
             if name in ("measure", "measures"):
-                todo = "pass measures to the monitor: Monitor(store, classifier, measures=['f1'])"
+                todo = "pass measures to the monitor: Monitor(store, classifier, `measures=['f1']`)"
             raise fail("the rules of alarms have no such keyword", name, _KEYWORDS, todo, TypeError)
 
 
 def check_rate(rate: float, horizon: int) -> None:
     """Raise where the rate of false alarms, or what it is about, is none."""
     if not isinstance(rate, int | float | np.number) or not 0 < rate < 1:
-        todo = "pass rate=0.05 for one stream in twenty with a false alarm"
+        todo = "pass `rate=0.05` for one stream in twenty with a false alarm"
         raise fail("rate must lie between 0 and 1", rate, "0 < rate < 1", todo)
     if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
-        todo = "pass horizon=1000"
+        todo = "pass `horizon=1000`"
         raise fail("horizon must be a number of batches", horizon, "1 or more", todo)
 
 
@@ -958,11 +958,11 @@ def _reference_period(series, reference):
         first, last = int(reference), counts.sizes["step"]
         if first < 1:
             allowed = "counts, or a number of first batches"
-            raise fail("no such reference period", reference, allowed, "pass reference=10")
+            raise fail("no such reference period", reference, allowed, "pass `reference=10`")
         first = min(first, last)  # until it is over, no batch is compared with it
         return first, counts[:first].sum("step", keep_attrs=True)
     if is_summed(counts):
-        todo = "pass reference=10 for the first ten batches"
+        todo = "pass `reference=10` for the first ten batches"
         raise fail("a reference of items is of batches", ..., "their number", todo, TypeError)
     reference = as_counts(reference)
     if reference.ndim != 2:

@@ -56,7 +56,7 @@ def as_ratings_batch(evidence: xr.Dataset, concentration: Any = None) -> xr.Data
     """
     evidence = as_ratings(evidence)
     if "group" in evidence:
-        todo = "leave group= out; add groups under names of their own"
+        todo = "leave `group=` out; add groups under names of their own"
         raise fail("a batch of ratings has no groups", "group", "", todo)
     _check_prior(evidence, concentration)
     labels, raters = evidence["actual"].values.tolist(), evidence["classifier"].values.tolist()
@@ -90,7 +90,7 @@ def as_partly_labelled_batch(evidence: xr.DataArray, concentration: Any = None) 
         todo = "add each slice under a name of its own"
         raise fail("a batch has no slices", further, "", todo)
     if "transfer" in counts.coords:
-        todo = "leave transfer= out, if the labels belong to examples of this batch"
+        todo = "leave `transfer=` out, if the labels belong to examples of this batch"
         raise fail("a batch has labels of its own examples", "transfer", "", todo)
     if abstains(counts):
         todo = "leave these examples out, or let the abstention be a class"
@@ -143,7 +143,7 @@ def _class_forecasts_of(table):
     """Return the probabilities of counts of patterns (pattern), the counts as weights."""
     table = table[table.values > 0]
     if table.dtype.kind == "f" and (table.values != np.round(table.values)).any():
-        todo = "use window=, the number of latest batches that count"
+        todo = "use `window=`, the number of latest batches that count"
         raise fail("forgetting leaves fractions of examples", ..., "whole examples", todo)
     patterns = [json.loads(text) for text in table["pattern"].values.tolist()]
     steps = np.array([row for _, row in patterns], float)

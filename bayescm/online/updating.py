@@ -132,12 +132,12 @@ def _like_state(counts, earlier):
     """Return a batch in the order of the state's labels, without coords of its own."""
     labels = earlier.indexes["actual"]
     if set(counts.indexes["actual"].tolist()) != set(labels.tolist()):
-        todo = "make counts with labels=[...] of all classes, and the prior from those counts"
+        todo = "make counts with `labels=[...]` of all classes, and the prior from those counts"
         what, got = "the batch has different labels from the state", counts.indexes["actual"]
         raise fail(what, got.tolist(), str(labels.tolist()), todo)
     if positive(counts) != positive(earlier):
         what, allowed = "the batch has a different positive class", repr(positive(earlier))
-        raise fail(what, positive(counts), allowed, f"pass positive={allowed}")
+        raise fail(what, positive(counts), allowed, f"pass `positive={allowed}`")
     if not counts.indexes["actual"].equals(labels):
         counts = by_labels(counts, labels)
     scalars = [name for name, coord in counts.coords.variables.items() if not coord.ndim]
@@ -382,7 +382,7 @@ def prior_cells(concentration: Any, tables: xr.DataArray) -> np.ndarray:
     """Return the prior pseudo-counts of a table, in the order of its labels."""
     if is_binned(tables):
         if concentration is not None:
-            what, todo = "binned forecasts have a prior of their own", "leave concentration out"
+            what, todo = "binned forecasts have a prior of their own", "leave `concentration` out"
             raise fail(what, concentration, "no concentration", todo)
         return prior_of_forecasts(tables)
     size, cells = tables.sizes["actual"], concentration

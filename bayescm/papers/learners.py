@@ -137,7 +137,7 @@ def find_file(name: str, source: str, folder: str | None) -> Path:
         f"the data file {name} is missing",
         folder,
         f"a folder that has it: the UCI archive's {source}, {form}",
-        "download it and pass data= (on the command line --data) with its folder",
+        "download it and pass `data=` (on the command line --data) with its folder",
     )
 
 

@@ -155,7 +155,7 @@ def _of_one_system(evidence, measure, concentration):
         raise fail("a plan is of one slice", dims, "none", "make the attempts of one of them")
     posterior = cast(RepeatedItems, repeated_items(evidence, concentration=concentration))
     if posterior.reach < 2:
-        todo = 'plan the number of items: planning.plan("accuracy", width=0.1, expect=0.8)'
+        todo = 'plan the number of items: planning.plan("accuracy", `width=0.1`, `expect=0.8`)'
         what = "one attempt at an item does not tell what more of them would"
         raise fail(what, posterior.reach, "2 attempts or more at most items", todo)
     if len(posterior.n_right) > 1:

@@ -111,7 +111,7 @@ def plan_item_scores(
     (['mean', 'items'], True)
     """
     if (width is None) == (difference is None):
-        todo = "pass width=0.05, or difference=0.02"
+        todo = "pass `width=0.05`, or `difference=0.02`"
         raise fail("one goal", [width, difference], "width or difference", todo)
     check_share("assurance", assurance)
     check_prob(prob), check_kind(kind), check_seed(random_seed)
@@ -136,7 +136,9 @@ def plan_item_scores(
     if difference is not None:
         check_number("difference", difference, usual=0.02)
         if not difference:
-            raise fail("no difference shows as 0", difference, "not 0", "pass e.g. difference=0.02")
+            raise fail(
+                "no difference shows as 0", difference, "not 0", "pass e.g. `difference=0.02`"
+            )
     else:
         check_number("width", width, 0.0, usual=0.05)
 
@@ -206,7 +208,7 @@ def _pilot(pilot, paired):
     if dims := slice_dims(pilot):
         raise fail("a plan is of one slice", dims, "none", "make the scores of one of them")
     if "weight" in pilot:
-        todo = "leave weights= out where items are drawn alike"
+        todo = "leave `weights=` out where items are drawn alike"
         raise fail("a plan is of items that count alike", "weights", "none", todo)
     if "judge_score" in pilot:
         todo = "pilot.drop_vars('judge_score') plans for people's scores without a judge"

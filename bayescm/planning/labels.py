@@ -135,7 +135,7 @@ def plan_labels(
 def _stratified_posterior(evidence, concentration) -> PartlyLabelled:
     """Return the posterior of one set of examples, or raise where there are no strata."""
     if not has_strata(evidence):
-        todo = "make it with from_partly_labelled(actual, predicted, judge)"
+        todo = "make it with `from_partly_labelled(actual, predicted, judge)`"
         raise fail("this evidence has no strata of a judge", ..., "partly labelled", todo)
     posterior = partly_labelled(evidence, concentration=concentration)
     if posterior.unlabelled.ndim > 1:
@@ -314,7 +314,7 @@ def labels_worth(
     (50, True)
     """
     if not is_partly_labelled(evidence):
-        todo = "make it with from_partly_labelled(actual, predicted, judge)"
+        todo = "make it with `from_partly_labelled(actual, predicted, judge)`"
         raise fail("this evidence has no unlabelled examples", ..., "partly labelled", todo)
     question = Question(
         "parameter", None, model, concentration, positive, draws, random_seed, None, keywords

@@ -134,7 +134,7 @@ def plan(
         what = "nothing says which value is plausible"
         if expect is not None:
             what = "a plausible value, and a pilot beside it"
-        todo = "pass a value, expect=0.85, or the counts of a pilot, pilot=from_cells(...)"
+        todo = "pass a value, `expect=0.85`, or the counts of a pilot, `pilot=from_cells(...)`"
         raise fail(what, ..., "either expect or pilot", todo)
     if not of_counts:
         from bayescm.planning.resampled_pilots import plan_like
@@ -346,8 +346,8 @@ def _simulator(kernel, pilot, prob, kind, replications, random_seed):
         raise fail(
             f"{kernel.__name__} is not one proportion, so that one expected value does not fix it",
             "expect",
-            "pilot=counts of a pilot, or a concentration",
-            "pass pilot=bayescm.priors.elicit(...) with three plausible measures",
+            "`pilot=counts` of a pilot, or a concentration",
+            "pass `pilot=bayescm.priors.elicit(...)` with three plausible measures",
         )
     concentration = _concentration(pilot)
     positive = "positive" if concentration.shape == (2, 2) else None
@@ -487,7 +487,7 @@ def _check_both_classes(units, prevalence):
         what = "measures are planned together if one is of the positives and one of the negatives"
         raise fail(what, units, "e.g. sensitivity and specificity", "plan each on its own")
     if prevalence is None:
-        todo = "pass prevalence=, the proportion of positives in the test set"
+        todo = "pass `prevalence=`, the proportion of positives in the test set"
         raise fail("two measures need a prevalence", ..., "", todo)
     check_share("prevalence", prevalence)
 

@@ -128,7 +128,7 @@ def _figure_of(ax, number):
         todo = "make some with figure, ax = plt.subplots()"
         raise fail("not axes", type(ax).__name__, "matplotlib axes", todo, TypeError)
     if number != 1:
-        todo = "leave ax out, or ask for fewer measures or members"
+        todo = "leave `ax` out, or ask for fewer measures or members"
         raise fail("ax is for one panel, and this plot has more", number, "one panel", todo)
     return ax.get_figure(root=True)
 

@@ -99,7 +99,7 @@ def _cells(fitted, group):
     dims = {name: set(observed[name].dims) for name in observed if name in predicted}
     tables = [name for name, axes in dims.items() if "cell" in axes or axes >= set(CELLS)]
     if not tables:
-        todo = "ask summary(fit, measures, of='predictive')"
+        todo = "ask summary(fit, measures, `of='predictive'`)"
         raise fail("the model predicts no table", list(observed), "counts of cells", todo)
     name = tables[0]
     return _flat(predicted.to_dataset()[name]), _flat(observed[name])
@@ -174,7 +174,7 @@ def plot_diagnostics(
     import arviz as az
 
     if not isinstance(fitted, xr.DataTree) or "sample_stats" not in fitted.children:
-        todo = "independent draws need no diagnostics; fit(counts, method='nuts') samples"
+        todo = "independent draws need no diagnostics; fit(counts, `method='nuts'`) samples"
         raise fail("no chains to diagnose", ..., "a fit sampled by NUTS", todo)
     values = fitted["posterior"].to_dataset()[["theta"]]
     if measures is not None:

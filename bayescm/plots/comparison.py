@@ -147,7 +147,7 @@ def _arranged(table, dim, sign, display_names):
     """Add to each row its member of the dim, its label, and its height from the top."""
     index = [name for name in table if name not in COLUMNS]
     if dim is not None and dim not in index:
-        todo = suggest(dim, index) or "leave dim out"
+        todo = suggest(dim, index) or "leave `dim` out"
         raise fail("the comparison has no such column", dim, index or "none", todo)
     table = table.copy()
     members = [""] * len(table)

@@ -605,7 +605,7 @@ def plot_region(
     """
     check_prob(prob)
     if len(several(measures)) != 2:
-        todo = 'pass measures=("recall", "precision")'
+        todo = 'pass `measures=("recall", "precision")`'
         raise fail("a region needs two measures", measures, "a pair", todo)
     asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
     asked |= {"model": model, "concentration": concentration, "positive": positive, **keywords}

@@ -254,7 +254,7 @@ def has_model(counts: xr.DataArray, keywords: dict[str, Any]) -> bool:
 def _of_counts(evidence, per, *, of="parameter", concentration=0.5, **unused):
     """Return counts, observed shares, and the distribution of each cell's share as a proportion."""
     if unused:
-        todo = "leave them out, or name a model, such as model='dirichlet_multinomial'"
+        todo = "leave them out, or name a model, such as `model='dirichlet_multinomial'`"
         what = "the intervals of proportions are exact, and need no such keywords"
         raise fail(what, [*unused], ["concentration"], todo)
     check_number("concentration", concentration, 0, usual=0.5)

@@ -382,7 +382,7 @@ class Posterior:
         -------
         list of ndarray, shape (size, ..., [C])
         """
-        todo = "leave method out: direct draws of this model have every measure"
+        todo = "leave `method` out: direct draws of this model have every measure"
         what = f"measures of {', '.join(measure.__name__ for measure in measures)}"
         raise fail(f"{what} are not available for draws by NUTS", ..., "", todo)
 
@@ -475,8 +475,8 @@ class Posterior:
             if of in ("population", "typical", "new", "finite", "group") and not self.pooled_dims:
                 todo = (
                     f"{of!r} is of groups, folds or items: make evidence of these, such as "
-                    "from_predictions(..., by={'group': site}), and of several classifiers "
-                    "in groups pass model='hierarchical_groups'"
+                    "`from_predictions(..., by={'group': site})`, and of several classifiers "
+                    "in groups pass `model='hierarchical_groups'`"
                 )
             raise fail("the model has no such estimand", of, names, todo)
         return name
@@ -576,7 +576,7 @@ class Posterior:
         """Draw several measures jointly, as `draw`, but never too much in memory at a time."""
         shapes = [self.measure_template(measure).shape for measure in measures]
         values = size * sum(math.prod(shape) for shape in shapes)
-        todo = "ask for fewer members or measures at a time, or pass draws=1000"
+        todo = "ask for fewer members or measures at a time, or pass `draws=1000`"
         check_memory("these draws need", 2 * values, todo)  # in parts, and concatenated
         large = self.values_per_draw * size > _VALUES_IN_MEMORY
         step = max(1, _VALUES_IN_MEMORY // self.values_per_draw) if large else size
@@ -758,7 +758,7 @@ class CountsPosterior(Posterior):
             return self.mean_over_members(measures, self.cells(of, size, rng))
         sizes = self.batch.values if n is None else np.asarray(n)
         if not np.isfinite(sizes).all():
-            raise fail("the size of the evidence is not known", ..., "n", "pass n=100")
+            raise fail("the size of the evidence is not known", ..., "n", "pass `n=100`")
         counts = self.next_tables(size, rng, sizes.astype(int))
         return [measure(counts) for measure in measures]
 
@@ -897,7 +897,7 @@ class IndependentMembers(Posterior):
             if self.dim in template.dims:
                 todo = (
                     f"ask each of them by itself; to set the members beside each other, every "
-                    f"{self.dim} by itself, pass dim='data_set'"
+                    f"{self.dim} by itself, pass `dim='data_set'`"
                 )
                 what, allowed = (
                     f"{label} has a dim {self.dim} already",
@@ -1005,8 +1005,8 @@ def as_labelled_counts(evidence: Any, *model_dims: str, abstention: bool = False
         counts = as_counts(counts_of(evidence) if is_outcomes(evidence) else evidence)  # type: ignore[arg-type]
         if abstains(counts) and not abstention:
             todo = (
-                'take each table by itself with model="dirichlet_multinomial", or make the counts '
-                "without folds and groups"
+                'take each table by itself with `model="dirichlet_multinomial"`, or make the '
+                "counts without folds and groups"
             )
             allowed = "dirichlet_multinomial or paired_outcomes"
             raise fail("this model knows no abstentions", counts["abstain"].item(), allowed, todo)
@@ -1102,7 +1102,7 @@ def class_shares(prevalence: Any, classes: int) -> np.ndarray:
     if classes == 2 and shares.ndim == 0:
         shares = np.stack([1 - shares, shares])
     if shares.shape != (classes,) or not ((shares > 0).all() and np.isclose(shares.sum(), 1)):
-        todo = "pass e.g. prevalence=0.1" if classes == 2 else "give one proportion per class"
+        todo = "pass e.g. `prevalence=0.1`" if classes == 2 else "give one proportion per class"
         allowed = "proportions > 0 that sum to 1"
         raise fail("prevalence must lie between 0 and 1", prevalence, allowed, todo)
     return shares

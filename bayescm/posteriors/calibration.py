@@ -122,7 +122,7 @@ def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> "Calibr
     evidence = as_probabilities(evidence)
     spread = SCALE if spread is None else spread
     if not spread > 0:
-        raise fail("spread must be positive", spread, "a number > 0", "pass spread=2")
+        raise fail("spread must be positive", spread, "a number > 0", "pass `spread=2`")
     return Calibration(evidence, float(spread))
 
 

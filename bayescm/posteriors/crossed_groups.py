@@ -107,7 +107,7 @@ def crossed_groups(
     (2, 2)
     """
     if is_outcomes(counts):
-        todo = "take one: from_predictions(actual, predicted, by={'sex': sex, 'age': age})"
+        todo = "take one: `from_predictions(actual, predicted, by={'sex': sex, 'age': age})`"
         raise fail("crossed groups are of one classifier", "outcomes", "counts", todo)
     table = as_labelled_counts(counts)
     _check_attributes(table)
@@ -116,7 +116,7 @@ def crossed_groups(
     weight = default_concentration(shape[0]) if weight is None else weight
     weight = np.broadcast_to(np.asarray(weight, float), shape)
     if not ((weight > 0) & np.isfinite(weight)).all():
-        todo = "pass e.g. concentration=0.5"
+        todo = "pass e.g. `concentration=0.5`"
         raise fail("concentration must be positive", concentration, "numbers > 0", todo)
     for name, scale in {"spread": spread, "interaction": interaction}.items():
         if not isinstance(scale, (int, float, np.number)) or not 0 < scale < np.inf:
@@ -134,14 +134,14 @@ def _check_attributes(table):
         todo = "sum over it or select one: counts.sum(dim), counts.sel(dim=...)"
         raise fail("these are no attributes of examples", sorted(wrong), "e.g. sex, age", todo)
     if len(attributes) < 2:
-        todo = 'name them, by={"sex": ..., "age": ...}; one attribute is for hierarchical_groups'
+        todo = 'name them, `by={"sex": ..., "age": ...}`; one attribute is for hierarchical_groups'
         raise fail("fewer than two attributes", attributes, "two leading dims or more", todo)
 
 
 def _smooth_attributes(counts, smooth):
     """Return the names of smooth attributes, or raise where one cannot be."""
     if not isinstance(smooth, (str, Sequence, set, frozenset)):
-        todo = 'pass e.g. smooth="age"'
+        todo = 'pass e.g. `smooth="age"`'
         raise fail("smooth must be names of attributes", smooth, "names", todo, TypeError)
     names = (smooth,) if isinstance(smooth, str) else tuple(smooth)
     attributes = list(counts.dims[:-2])
@@ -151,11 +151,11 @@ def _smooth_attributes(counts, smooth):
             raise fail("smooth is of an attribute", name, attributes, todo)
         levels = counts[name].values if name in counts.coords else np.array(["?"])
         if levels.dtype.kind not in "iuf" or not np.isfinite(levels).all():
-            todo = "give numbers as labels, or leave smooth out"
+            todo = "give numbers as labels, or leave `smooth` out"
             raise fail(f"the labels of {name} are not numbers", levels[0], "numbers", todo)
         n_levels = len(np.unique(levels[_examples(counts, name) > 0]))
         if n_levels < _FEWEST_LEVELS:
-            todo, allowed = "leave smooth out: few values are levels", f"{_FEWEST_LEVELS} or more"
+            todo, allowed = "leave `smooth` out: few values are levels", f"{_FEWEST_LEVELS} or more"
             raise fail(f"too few values of {name} for a curve", n_levels, allowed, todo)
     return names
 

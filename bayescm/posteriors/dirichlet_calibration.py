@@ -88,11 +88,11 @@ def dirichlet_calibration(
     """
     evidence = as_forecasts(evidence)
     if "class" not in evidence.dims:
-        todo = "leave model out, or pass model='calibration'"
+        todo = "leave `model` out, or pass `model='calibration'`"
         raise fail("two classes have a model of their own", ..., "more than two classes", todo)
     spread = SCALE if spread is None else spread
     if not spread > 0:
-        raise fail("spread must be positive", spread, "a number > 0", "pass spread=1")
+        raise fail("spread must be positive", spread, "a number > 0", "pass `spread=1`")
     return DirichletCalibration(evidence, float(spread))
 
 

@@ -103,11 +103,11 @@ def drifting(
             "drifting needs a proper prior for the first step",
             prior.tolist(),
             "every cell > 0",
-            "pass e.g. concentration=0.5",
+            "pass e.g. `concentration=0.5`",
         )
     scale = DRIFT if drift is None else drift
     if not isinstance(scale, int | float | np.number) or not 0 < scale < np.inf:
-        todo = "pass drift=0.2, or a function from a name to a PyMC variable"
+        todo = "pass `drift=0.2`, or a function from a name to a PyMC variable"
         raise fail("drift must be a positive scale", drift, "a finite number > 0", todo)
     return Drifting(series, prior, float(scale), bool(filtered))
 
@@ -193,7 +193,7 @@ class Drifting(CountsPosterior):
             return self
         if self.only_past:
             what = "what was known at one step is not compared with what was known at another"
-            raise fail(what, "filtered=True", "the steps given all of them", "leave filtered out")
+            raise fail(what, "filtered=True", "the steps given all of them", "leave `filtered` out")
         return replace(self, joint=True)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:

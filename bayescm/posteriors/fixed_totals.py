@@ -82,7 +82,7 @@ def _prior(pair, classes):
             "not a beta prior for the prevalence",
             pair,
             "two numbers > 0, for two classes",
-            "pass e.g. prevalence=(2, 8)",
+            "pass e.g. `prevalence=(2, 8)`",
         )
     return float(pair[0]), float(pair[1])
 
@@ -92,12 +92,12 @@ def _shares(cells, prevalence):
     if prevalence is None:
         totals = cells.sum(axis=-1)
         shares = totals / totals.sum(axis=-1, keepdims=True)
-        todo = "pass prevalence=, or use model='dirichlet_multinomial'"
+        todo = "pass `prevalence=`, or use `model='dirichlet_multinomial'`"
     else:
         shares = np.asarray(prevalence, float)
         if classes == 2 and shares.shape in ((), cells.shape[:-2]):
             shares = np.stack([1 - shares, shares], axis=-1)
-        todo = "pass e.g. prevalence=0.1"
+        todo = "pass e.g. `prevalence=0.1`"
     right = shares.ndim and shares.shape[-1] == classes
     if not right or not (((shares > 0) & (shares < 1)).all() and np.allclose(shares.sum(-1), 1)):
         what = (

@@ -82,11 +82,11 @@ class FoldForecasts(OfForecasts):
         """Return the measure in each fold, (folds, [K], [C])."""
         if isinstance(getattr(measure, "form", None), CalibrationForm):
             name = measure.__name__
-            todo = "take the folds for one sample: curves.pool_folds(evidence, ranks=False)"
+            todo = "take the folds for one sample: curves.pool_folds(evidence, `ranks=False`)"
             raise fail(f"{name} is of one sample, not of folds", ..., "a proper score", todo)
         values = np.stack([fold.point(measure) for fold in self.of_folds])
         if not np.isfinite(values).all():
-            todo = "use fewer folds, clip=, or take them for one sample: drop_vars('fold')"
+            todo = "use fewer folds, `clip=`, or take them for one sample: drop_vars('fold')"
             raise fail(f"{measure.__name__} is infinite or 0/0 in a fold", ..., "numbers", todo)
         return values
 

@@ -208,7 +208,7 @@ class OfForecasts(Posterior):
         for measure, values in zip(measures, arrays, strict=True):
             if np.isinf(values).any():
                 what = f"{measure.__name__} is infinite if a forecast of exactly 0 or 1 is wrong"
-                todo = "pass clip=1e-6 to from_probabilities, or ask for brier"
+                todo = "pass `clip=1e-6 to from_probabilities`, or ask for brier"
                 raise fail(what, ..., "forecasts inside (0, 1)", todo)
         return arrays
 

@@ -59,7 +59,7 @@ def grouped_outcomes(
     counts, actual, predicted = arrays(outcomes)
     classifiers, classes = len(predicted), outcomes["label"].size
     if outcomes["counts"].dims[:-1] != ("group",) or len(counts) < 2:
-        todo = "pass from_classifiers(..., by={'group': site})"
+        todo = "pass `from_classifiers(..., by={'group': site})`"
         allowed = "a dim group of two or more, and no other"
         raise fail("fewer than two groups", dict(outcomes["counts"].sizes), allowed, todo)
     shape = (classes,) * (1 + classifiers)

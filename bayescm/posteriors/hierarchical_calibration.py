@@ -84,7 +84,7 @@ def hierarchical_calibration(
     evidence = as_sites(evidence)
     spread = 1.0 if spread is None else spread
     if not isinstance(spread, (int, float, np.number)) or not 0 < spread < np.inf:
-        todo = "pass e.g. spread=1.0, or a function from a name to a PyMC variable"
+        todo = "pass e.g. `spread=1.0`, or a function from a name to a PyMC variable"
         raise fail("spread must be a positive scale", spread, "a number > 0", todo)
     return SiteForecasts(evidence, float(spread))
 
@@ -470,7 +470,7 @@ def _check_finite(measure, values):
     if np.isfinite(values).all():
         return values
     what = f"{measure.__name__} is infinite if a forecast of exactly 0 or 1 is wrong"
-    todo = "pass clip=1e-6 to from_probabilities, or ask for brier"
+    todo = "pass `clip=1e-6 to from_probabilities`, or ask for brier"
     raise fail(what, ..., "forecasts inside (0, 1)", todo)
 
 

@@ -78,7 +78,7 @@ def hierarchical_differences(
     """
     results = as_results(results)
     if scale is not None and not 0 < scale < np.inf:
-        raise fail("scale must be positive", scale, "a number > 0", "pass e.g. scale=0.02")
+        raise fail("scale must be positive", scale, "a number > 0", "pass e.g. `scale=0.02`")
     if results.sizes["classifier"] < 2:
         raise fail("only one classifier", results.sizes["classifier"], "two or more", "add another")
     return HierarchicalDifferences(results, scale)
@@ -254,7 +254,7 @@ def _pair(differences, rho, scale, first, second):
     error = np.nanstd(differences, axis=-1, ddof=1) * np.sqrt(1 / number + rho / (1 - rho))
     size = np.sqrt(np.mean(mean**2 + error**2)) if scale is None else scale
     if not size > 0:
-        todo = "leave one of them out, or pass scale=, the size of a usual difference"
+        todo = "leave one of them out, or pass `scale=`, the size of a usual difference"
         raise fail(f"{first} and {second} are equal on every data set", ..., "a difference", todo)
     return HierarchicalT(mean, np.maximum(error, size * _FLOOR), number - 1.0, float(size))
 

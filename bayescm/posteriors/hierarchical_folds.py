@@ -140,7 +140,7 @@ def hierarchical_folds(
     if halves is None:
         return posterior
     if rho is not None:
-        todo = "leave rho out"
+        todo = "leave `rho` out"
         raise fail("halves tell the correlation between folds", rho, "no rho with halves", todo)
     return HierarchicalFolds(table, settings, _check_halves(halves, posterior))
 
@@ -169,7 +169,7 @@ def _prior(cells, concentration):
     default = default_concentration(classes)
     prior = np.asarray(default if concentration is None else concentration, float)
     if not ((prior > 0) & (prior < np.inf)).all():
-        todo = "pass e.g. concentration=0.5"
+        todo = "pass e.g. `concentration=0.5`"
         raise fail("concentration must be positive", concentration, "numbers > 0", todo)
     return np.broadcast_to(prior, (classes, classes))
 
@@ -177,7 +177,7 @@ def _prior(cells, concentration):
 def _positive(value, name):
     if not 0 < value < np.inf:
         raise fail(
-            f"{name} must be positive", value, "a number > 0", f"leave {name} out, or pass 1"
+            f"{name} must be positive", value, "a number > 0", f"leave `{name}` out, or pass 1"
         )
     return float(value)
 
@@ -196,7 +196,7 @@ def _check_halves(halves, posterior):
     dims = (*posterior.batch.dims, "repeat", "half")
     if set(halves.dims[:-2]) != set(dims) or halves.sizes["half"] != 2:
         allowed = f"dims {(*dims, *CELLS)}, two halves"
-        todo = "use cross_halves, or from_matrix(tables, dims=('repeat', 'half'))"
+        todo = "use cross_halves, or `from_matrix(tables, dims=('repeat', 'half'))`"
         raise fail("these are no halves", dict(halves.sizes), allowed, todo)
     labels = posterior.counts["actual"].values.tolist()
     sizes = {dim: halves.sizes[dim] for dim in posterior.batch.dims}

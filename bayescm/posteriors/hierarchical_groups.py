@@ -143,7 +143,7 @@ def hierarchical_groups(
     check_prevalence(prevalence)
     if covariates is None:
         if slope != 2.0:
-            todo = "pass covariates=, whose slopes it is the scale of, or leave it out"
+            todo = "pass `covariates=`, whose slopes it is the scale of, or leave it out"
             raise fail("slope has no effect without covariates", slope, "covariates too", todo)
         return HierarchicalGroups(table, weight, float(spread), prevalence)
     design = _design(covariates, slope, table)
@@ -171,7 +171,7 @@ def groups_and_prior(
     """Return canonical counts, pseudo-counts (C, C) and the known prevalence, or raise."""
     table = as_labelled_counts(counts, "group")
     if table.sizes.get("group", 0) < 2:
-        todo = "name the axis: from_predictions(..., by={'group': site})"
+        todo = "name the axis: `from_predictions(..., by={'group': site})`"
         others = [dim for dim in table.dims if dim not in ("group", *CELLS)]
         if len(others) == 1:
             todo = f"name the dim that is pooled over group: counts.rename({others[0]}='group')"
@@ -182,7 +182,7 @@ def groups_and_prior(
     weight = default_concentration(classes) if weight is None else weight
     weight = np.broadcast_to(np.asarray(weight, float), (classes, classes))
     if not ((weight > 0) & np.isfinite(weight)).all():
-        todo = "pass e.g. concentration=0.5"
+        todo = "pass e.g. `concentration=0.5`"
         raise fail("concentration must be positive", concentration, "numbers > 0", todo)
     prevalence = shares_of(prevalence, counts, table)
     _check_spread(spread)
@@ -191,7 +191,7 @@ def groups_and_prior(
 
 def _check_spread(spread):
     if not isinstance(spread, (int, float, np.number)) or not 0 < spread < np.inf:
-        todo = "pass e.g. spread=1.0, or a function from a name to a PyMC variable"
+        todo = "pass e.g. `spread=1.0`, or a function from a name to a PyMC variable"
         raise fail("spread must be a positive scale", spread, "a number > 0", todo)
 
 
@@ -205,12 +205,12 @@ def check_prevalence(prevalence: Any) -> None:
 def _design(covariates, slope, table):
     """Return covariates (G, Q) in the order of the groups of a table, or raise."""
     if not isinstance(slope, (int, float, np.number)) or not 0 < slope < np.inf:
-        raise fail("slope must be a positive scale", slope, "a number > 0", "pass e.g. slope=2.0")
+        raise fail("slope must be a positive scale", slope, "a number > 0", "pass e.g. `slope=2.0`")
     if table.sizes["actual"] != 2:
         todo = "leave them out, or compare one class with the rest"
         raise fail("covariates are for two classes", table.sizes["actual"], "2", todo)
     dims = ("group", "covariate")
-    todo = "pass the values of a typical group, covariates={'year': 2000}"
+    todo = "pass the values of a typical group, `covariates={'year': 2000}`"
     if not isinstance(covariates, xr.DataArray) or set(covariates.dims) != set(dims):
         got = getattr(covariates, "dims", type(covariates).__name__)
         raise fail("covariates are not labelled", got, f"a DataArray, dims {dims}", todo)

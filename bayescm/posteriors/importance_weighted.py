@@ -61,7 +61,7 @@ def importance_weighted(counts: xr.DataArray, *, concentration: Any = None) -> "
     """
     cells = as_labelled_counts(counts, abstention=True)
     if "effective" not in cells.coords:
-        todo = 'make them with from_predictions(..., weights=..., weights_are="importance")'
+        todo = 'make them with `from_predictions`(..., `weights=...`, `weights_are="importance"`)'
         raise fail("these counts have no importance weights", cells.sizes, "effective", todo)
     effective = cells["effective"].broadcast_like(cells).transpose(*cells.dims).values.astype(float)
     check_counts(effective, fractional=True, name="an effective count")

@@ -115,15 +115,15 @@ def item_score_slices(
     entry = type_of(evidence)
     of_one_slice = _OF_ONE_SLICE.get(entry.measured_variable or "")
     if of_one_slice is None:
-        todo = "pass item scores, attempts or several labels for each example, with by="
+        todo = "pass item scores, attempts or several labels for each example, with `by=`"
         raise fail("the evidence has no items", entry.name, "items in slices", todo)
     evidence = entry.canonical(evidence)
     if not slice_dims(evidence):
-        todo = 'name their slice: from_item_scores(..., by={"topic": topic})'
+        todo = 'name their slice: `from_item_scores`(..., `by={"topic": topic}`)'
         raise fail("the items have no slices", ..., "a dim of slices", todo)
     number = isinstance(spread, int | float | np.number) and not isinstance(spread, bool)
     if not number or not 0 < spread < np.inf:
-        raise fail("spread must be positive", spread, "a number > 0", "pass e.g. spread=0.5")
+        raise fail("spread must be positive", spread, "a number > 0", "pass e.g. `spread=0.5`")
     prior = {} if concentration is None else {"concentration": concentration}
     apart = of_one_slice(evidence, **prior)
     sizes = apart.batch.values
@@ -324,7 +324,7 @@ class ItemScoreSlices(Posterior):
     ) -> list[np.ndarray]:
         """Return the mean score of each slice; the model does not describe other measures."""
         if others := [measure for measure in measures if measure.__name__ != MEAN.__name__]:
-            todo = "ask for the mean, or leave method out"
+            todo = "ask for the mean, or leave `method` out"
             names = ", ".join(measure.__name__ for measure in others)
             raise fail(f"{OF_SLICES}: {names}", ..., "", todo)
         return [variables["theta"].reshape(-1, *self.template.shape) for _ in measures]

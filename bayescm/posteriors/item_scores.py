@@ -133,9 +133,9 @@ def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> "ItemSco
     evidence = as_item_scores(evidence)
     number = isinstance(concentration, int | float | np.number)
     if not number or isinstance(concentration, bool) or not 0 <= concentration < np.inf:
-        raise fail("concentration", concentration, "a number >= 0", "pass e.g. concentration=0.5")
+        raise fail("concentration", concentration, "a number >= 0", "pass e.g. `concentration=0.5`")
     if "lowest" not in evidence.coords and concentration != 0.5:
-        todo = "pass range= to from_item_scores"
+        todo = "pass `range= to from_item_scores`"
         raise fail("pseudo-items stand at the ends of the range", ..., "a range", todo)
     evidence, lacking = on_common_items(evidence)
     check_clusters(evidence)
@@ -149,7 +149,7 @@ def on_common_items(evidence: xr.Dataset) -> tuple[xr.Dataset, int]:
         return evidence, 0
     lacking = absent.any("classifier").values
     if lacking.all():
-        todo = "select two systems, evidence.sel(classifier=['a', 'b']), or pass missing='worst'"
+        todo = "select two systems, evidence.sel(classifier=['a', 'b']), or pass `missing='worst'`"
         raise fail("no item has a score of every system", ..., "one or more", todo)
     return evidence.isel(item=~lacking), int(lacking.sum())
 
@@ -223,8 +223,8 @@ class ItemScores(SlicedItems):
         """Return the estimand; single clusters, partially pooled, are those of another model."""
         if of == "group" and self.cluster is not None:
             todo = (
-                'pass the clusters as slices, by={"cluster": cluster}, and ask '
-                'model="item_score_slices"'
+                'pass the clusters as slices, `by={"cluster": cluster}`, and ask '
+                '`model="item_score_slices"`'
             )
             raise fail("single clusters are no estimand of all items", of, self.estimands, todo)
         return super().resolve_estimand(of)
@@ -650,7 +650,7 @@ def check_clusters(evidence: xr.Dataset, unit: str = "item") -> None:
     for items in items_of_slices(evidence, unit):
         clusters = len(np.unique(cluster[items]))
         if clusters < _FEWEST_CLUSTERS:
-            todo = f"what few clusters share is not known; leave group= out to take {unit}s alike"
+            todo = f"what few clusters share is not known; leave `group=` out to take {unit}s alike"
             what = f"too few clusters of {unit}s"
             raise fail(what, clusters, f"{_FEWEST_CLUSTERS} or more", todo)
 

@@ -48,7 +48,7 @@ def classifier_priors(
             "concentration must be positive, or 0 throughout",
             concentration,
             "finite numbers, all > 0 or all 0",
-            "pass e.g. concentration=0.5, or 0 for the Bayesian bootstrap",
+            "pass e.g. `concentration=0.5`, or 0 for the Bayesian bootstrap",
         )
     sums = prior.sum(-1)
     if not np.allclose(sums, sums[:1]):

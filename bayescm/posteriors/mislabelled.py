@@ -248,7 +248,7 @@ class Mislabelled(Strata):
         """Draw true classes (size, K, C) at known rates, of many classes."""
         if len(self.errors.betas):
             allowed = "known rates, where there are more than two classes"
-            todo = 'pass numbers, or sample it: fit(evidence, method="nuts", label_error=...)'
+            todo = 'pass numbers, or sample it: fit(evidence, `method="nuts"`, `label_error=...`)'
             raise fail("uncertain rates of label errors", self.errors.betas, allowed, todo)
         if (counts != np.rint(counts)).any():
             raise fail("fractional counts with label errors", ..., "whole examples", "round them")

@@ -98,7 +98,7 @@ def multilabel(evidence: xr.Dataset, *, concentration: float = 0.5) -> "Multilab
     """
     number = isinstance(concentration, int | float | np.number)
     if not number or isinstance(concentration, bool) or not 0 < concentration < np.inf:
-        raise fail("concentration", concentration, "a number > 0", "pass e.g. concentration=0.5")
+        raise fail("concentration", concentration, "a number > 0", "pass e.g. `concentration=0.5`")
     return Multilabel(evidence, float(concentration))
 
 

@@ -128,7 +128,7 @@ def paired_folds(
 
 def _positive(value, name):
     if not 0 < value < np.inf:
-        todo = f"leave {name} out, or pass 1"
+        todo = f"leave `{name}` out, or pass 1"
         raise fail(f"{name} must be positive", value, "a number > 0", todo)
     return float(value)
 

@@ -71,7 +71,7 @@ def partly_labelled(
     array([3., 7.])
     """
     if not has_strata(evidence):
-        todo = "make them with from_partly_labelled(actual, predicted, judge)"
+        todo = "make them with `from_partly_labelled(actual, predicted, judge)`"
         raise fail("these counts have no unlabelled examples", ..., "unlabelled", todo)
     counts, labelled, unlabelled, answers, verdicts = _strata(evidence)
     check_counts(unlabelled, fractional=True, name="a number of unlabelled examples")
@@ -179,7 +179,7 @@ class PartlyLabelled(Strata):
             cells = np.arange(1.0, 1 + self.counts.shape[-1] ** 2).reshape(self.counts.shape[-2:])
             for measure in measures:
                 if not np.allclose(measure(cells), measure(cells[:, ::-1]), equal_nan=True):
-                    todo = 'ask for "prevalence", or pass predicted= to from_partly_labelled'
+                    todo = 'ask for "prevalence", or pass `predicted= to from_partly_labelled`'
                     allowed = "a measure of the true classes alone"
                     raise fail("nothing was classified", measure.__name__, allowed, todo)
         return super().draw(measures, size, rng, of=of, n=n)

@@ -140,7 +140,7 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Poste
     """
     attempts = as_attempts(attempts)
     if not isinstance(concentration, (int, float, np.number)) or not 0 < concentration < np.inf:
-        todo = "pass e.g. concentration=1"
+        todo = "pass e.g. `concentration=1`"
         raise fail("concentration must be positive", concentration, "a number > 0", todo)
     if (attempts["correct"].notnull().sum("attempt") == 1).all():
         return SingleAnswers(attempts, float(concentration))
@@ -163,7 +163,7 @@ def _check_groups(group):
     """Raise where the groups of some items are too few to tell of others."""
     if (number := len(np.unique(group))) < _FEWEST:
         todo = (
-            "what few groups share is not known; from_attempts without group takes items as alike"
+            "what few groups share is not known; `from_attempts` without group takes items as alike"
         )
         raise fail("too few groups of items", number, f"{_FEWEST} or more", todo)
 
@@ -817,7 +817,7 @@ class RepeatedItemsBySlice(SlicedItems):
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Refuse: the model is of one sample of items."""
-        todo = "fit the items of one slice, made with from_attempts"
+        todo = "fit the items of one slice, made with `from_attempts`"
         raise fail("the model takes no slices", slice_dims(self.evidence), "none", todo)
 
 

@@ -100,7 +100,7 @@ def robust_groups(
         todo = "take hierarchical_groups for several classifiers on the same examples"
         raise fail("robust groups are of one classifier", "outcomes", "counts", todo)
     if not isinstance(deviation, (int, float, np.number)) or not 0 < deviation < np.inf:
-        todo = "pass e.g. deviation=1.2"
+        todo = "pass e.g. `deviation=1.2`"
         raise fail("deviation must be a positive scale", deviation, "a number > 0", todo)
     table, weight, prevalence = groups_and_prior(counts, concentration, spread, prevalence)
     if table.sizes["actual"] != 2:

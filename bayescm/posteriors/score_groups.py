@@ -60,11 +60,11 @@ def score_groups(evidence: xr.Dataset, *, spread: float | None = None) -> Poster
     """
     evidence = as_scores(evidence)
     if "group" not in evidence:
-        todo = 'name the group of every example: by={"group": site}'
+        todo = 'name the group of every example: `by={"group": site}`'
         raise fail("the examples have no groups", ..., "a column of groups", todo)
     number = isinstance(spread, int | float | np.number) and not isinstance(spread, bool)
     if spread is not None and not (number and 0 < spread < np.inf):
-        raise fail("spread must be positive", spread, "a number > 0", "pass e.g. spread=0.5")
+        raise fail("spread must be positive", spread, "a number > 0", "pass e.g. `spread=0.5`")
     apart = SeparateGroups(evidence)
     if spread is None and len(apart.labels) < ENOUGH_GROUPS:
         return apart

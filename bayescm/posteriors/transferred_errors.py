@@ -86,7 +86,7 @@ def transferred_errors(
         todo = "take the classifiers one by one"
         raise fail("several classifiers with transferred errors", ..., "one classifier", todo)
     if not has_strata(evidence):
-        todo = 'make them with from_partly_labelled(..., transfer="errors")'
+        todo = 'make them with `from_partly_labelled`(..., `transfer="errors"`)'
         raise fail("these counts have no unlabelled examples", ..., "unlabelled", todo)
     counts = as_labelled_counts(evidence, "judge").transpose(..., "judge", *CELLS)
     lead, classes = counts.shape[:-3], counts.shape[-1]
@@ -97,11 +97,11 @@ def transferred_errors(
     unlabelled = check_counts(unlabelled, fractional=True, name="a number of examples")
     for index, label in enumerate(counts["actual"].values.tolist()):
         if not by_class.sum(-1)[..., index].all():
-            todo = "label some, or take model='partly_labelled' if the labels are of the same place"
+            todo = "label some, or take `model='partly_labelled'` if labels are of the same place"
             allowed = "some labelled examples of every class"
             raise fail("nothing is known of the errors in a class", label, allowed, todo)
     if not unlabelled.sum(-1).all():
-        todo = "pass the labelled ones to from_predictions"
+        todo = "pass the labelled ones to `from_predictions`"
         raise fail("nothing is unlabelled", 0, "some examples of the other population", todo)
     prior = 1 / by_class.shape[-1] if concentration is None else concentration
     if np.ndim(prior) != 0 or not 0 < prior < np.inf:

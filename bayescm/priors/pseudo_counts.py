@@ -202,7 +202,7 @@ def from_posterior(
         return as_prior(posterior["concentration"] + discount * posterior["counts"], "power")
     if not isinstance(posterior, xr.DataTree):
         allowed = "a tree of fit(), a state of online.update(), or a concentration"
-        todo = "pass counts to from_counts"
+        todo = "pass counts to `from_counts`"
         raise fail("not a posterior", type(posterior).__name__, allowed, todo, TypeError)
     if _is_dirichlet(posterior):
         constants = posterior["constant_data"].to_dataset()
@@ -216,8 +216,8 @@ def from_posterior(
             "the posterior is not a Dirichlet distribution",
             posterior.attrs.get("model"),
             "a fit of dirichlet_multinomial or pooled_folds with a concentration of numbers",
-            "pass approximate=True for the Dirichlet with the same means and spread, or make the "
-            "prior from the evidence itself: from_counts(counts, discount)",
+            "pass `approximate=True` for the Dirichlet with the same means and spread, or make the "
+            "prior from the evidence itself: `from_counts(counts, discount)`",
         )
     return as_prior(discount * _matched_dirichlet(posterior), "approximate power")
 
@@ -236,7 +236,7 @@ def _matched_dirichlet(tree):
     """
     draws = tree["posterior"].to_dataset()
     if "theta" not in draws:
-        todo = "use from_counts with the evidence"
+        todo = "use `from_counts` with the evidence"
         raise fail("the tree has no theta", list(draws.data_vars), "cell probabilities", todo)
     theta, dims = draws["theta"], ("chain", "draw")
     mean, variance = theta.mean(dims), theta.var(dims)
@@ -246,7 +246,7 @@ def _matched_dirichlet(tree):
 
 def _check_discount(discount):
     if not isinstance(discount, int | float | np.number) or not 0 <= discount <= 1:
-        todo = "pass e.g. discount=0.5 to count every example as half of one"
+        todo = "pass e.g. `discount=0.5` to count every example as half of one"
         raise fail("discount must lie between 0 and 1", discount, "0 <= discount <= 1", todo)
     return float(discount)
 
@@ -316,7 +316,7 @@ def named_priors(priors: Any) -> dict[str, Any]:
                 named = f"{{'mine': {{{name!r}: ...}}}}"
                 todo = (
                     f"name the prior, priors.table(counts, {named}, measures), or predict by "
-                    f"measure(fit(counts, {name}=...), measures, group='prior')"
+                    f"measure(fit(counts, {name}=...), measures, `group='prior'`)"
                 )
                 what = "a keyword of models where the name of a prior belongs"
                 raise fail(what, name, "names that you give", todo)

@@ -120,7 +120,7 @@ def report(
     if is_members(evidence):
         todo = (
             "write a report of each; of folds also one of all together: "
-            "report(from_results(measure(evidence, 'f1_macro', dim='data_set')), path)"
+            "report(`from_results(measure(evidence, 'f1_macro', dim='data_set'))`, path)"
         )
         raise fail("a report covers a single evaluation", list(evidence), "one", todo, TypeError)
     of_examples = type_of(evidence).unit == "examples"
@@ -155,5 +155,5 @@ def _check_meta_analysis(scores, rope, checklist):
         name = "rope" if scores is None else "scores"
         raise fail(f"a meta-analysis has no {name}", ..., "tables of studies", "leave it out")
     if checklist is not None:
-        todo = "leave checklist out; the guideline of meta-analyses of tests is PRISMA-DTA"
+        todo = "leave `checklist` out; the guideline of meta-analyses of tests is PRISMA-DTA"
         raise fail(f"{checklist} is of a single study", ..., "no checklist", todo)

@@ -66,11 +66,11 @@ class MetaAnalysisRecipe(Recipe):
                     f"a meta-analysis has no {name}=", keywords[name], allowed, "leave it out"
                 )
         if keywords.pop("model", "hierarchical_groups") != "hierarchical_groups":
-            todo = "leave the model out, or leave meta_analysis out"
+            todo = "leave the model out, or leave `meta_analysis` out"
             raise fail("a meta-analysis has its model", ..., "hierarchical_groups", todo)
         counts, _ = studies_of(with_positive_class(evidence, keywords.pop("positive", None)), None)
         if positive(counts) is None:
-            labels, todo = counts["actual"].values.tolist(), "pass positive="
+            labels, todo = counts["actual"].values.tolist(), "pass `positive=`"
             raise fail("no class is the positive one", ..., labels, todo)
         super().__init__(counts, measures, settings, keywords)
         self.of_model = {name: value for name, value in keywords.items() if name != "draws"}

@@ -435,7 +435,7 @@ def _check_dims(counts, posterior):
             dim,
             sorted(allowed),
             f"select one with isel({dim}=0), or, of folds, report their results: "
-            "from_results(measure(evidence, 'f1'))"
+            "`from_results(measure(evidence, 'f1'))`"
             if dim == "data_set"
             else f"select one with counts.isel({dim}=0), or rename the dim: "
             f'counts.rename({dim}="group")',

@@ -48,7 +48,7 @@ def check_path(path: str | Path, *, interactive: bool = False) -> Path:
         _check_extra("docx", "a .docx needs python-docx, which is not installed")
     if interactive:
         if path.suffix != ".html":
-            todo = "name it .html, or leave interactive out"
+            todo = "name it .html, or leave `interactive` out"
             raise fail("interactive pictures are for pages", path.name, "a .html", todo)
         _check_extra("interactive", "interactive pictures need plotly, which is not installed")
     if not path.parent.is_dir():

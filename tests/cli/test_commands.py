@@ -682,7 +682,7 @@ def test_the_help_speaks_of_confusion_tables_where_they_are_taken(capsys, comman
         ("summary {} --actual y --predicted yhat --metric f1", "The measures are -m f1 -m recall."),
         (
             "summary {} --actual y --predicted yhat -m auc",
-            "needs the scores of the examples: bayescm curve.",
+            "needs the scores of the examples: --score.",
         ),
         ("summary {} --actual y --predicted yhat -m f1,mcc", "one by one"),
         ("compare {} --actual y --predicted yhat", "name another --predicted"),

@@ -1,6 +1,7 @@
 """Groups of options: what is given and not read is refused; errors speak in options."""
 
 import csv
+import pickle
 from typing import Annotated
 
 import numpy as np
@@ -10,7 +11,8 @@ import typer
 from typer.testing import CliRunner
 
 from bayescm.cli import main
-from bayescm.cli.options import BelongsWith, Options, command, in_options
+from bayescm.cli.options import BelongsWith, Options, command, in_options, message_in_options
+from bayescm.validate import Advice, fail
 
 CELLS = "--tp 65 --fn 15 --fp 35 --tn 30"
 P = "p.csv --actual y --positive 1"
@@ -159,12 +161,65 @@ def test_errors_speak_in_options(capsys, folder, line, words):
 
 def test_only_keywords_that_the_command_has_are_translated():
     options = {"prob": "--prob", "labels": "--label", "label_error": "--label-error"}
-    assert in_options("pass a prior=2, prob=0.9", options) == "pass a prior=2, --prob 0.9"
+    assert in_options("pass a `prior=2`, `prob=0.9`", options) == "pass a prior=2, --prob 0.9"
     assert in_options("my_prob=2 and 'label_error'", options) == "my_prob=2 and 'label_error'"
-    assert in_options("label_error of labels=['a', 'b']", options) == (
+    assert in_options("`label_error` of `labels=['a', 'b']`", options) == (
         "--label-error of --label a --label b"
     )
-    assert in_options("pass prob=None", {}) == "pass prob=None"
+    assert in_options("pass `prob=None`", {}) == "pass prob=None"
+
+
+@pytest.mark.parametrize(
+    ("argument", "option"),
+    [
+        ("prob=1e-6", "--prob 1e-6"),
+        ("prob=1", "--prob 1"),
+        ("labels=['a b', ';']", "--label 'a b' --label ';'"),
+        ("labels=[..., 'c']", "--label ... --label c"),
+        ("range=(-1, 1.5)", "--range -1,1.5"),
+        ("prob=True", "--prob"),
+        ("prob=", "--prob"),
+        ("from_predictions(..., by={'group': site})", "--group"),
+        ("by={'topic': topic}", "--by"),
+        ("from_probabilities(..., prob=0.5)", "--prob 0.5"),
+        ("prob=0.5 to from_probabilities", "--prob 0.5"),
+        ("from_raters", "--raters"),
+        ("priors.beta(0.6, 0.8)", "priors.beta(0.6, 0.8)"),
+    ],
+)
+def test_an_argument_is_written_as_an_option(argument, option):
+    options = {"prob": "--prob", "labels": "--label", "range": "--range", "group": "--group"}
+    assert in_options(f"use `{argument}`.", options | {"by": "--by"}) == f"use {option}."
+
+
+def test_errors_carry_their_parts_and_advice_is_possible():
+    todo = ["did you mean 'a'? pass `abstain='b'` if it is no answer", "leave its rows out"]
+    error = fail("no class: `labels`", "`x`", ["a", "c"], todo)
+    assert str(error) == (
+        "no class: labels: '`x`'. Did you mean 'a'? Expected 'a' or 'c'; "
+        "pass abstain='b' if it is no answer, or leave its rows out."
+    )
+    parts = error.what, error.keyword, error.value, error.expected, error.advice
+    assert parts == ("no class: `labels`", "labels", "`x`", "'a' or 'c'", tuple(todo))
+    options = {"labels": "--label"}
+    expected = "no class: --label: '`x`'. Expected 'a' or 'c'; leave its rows out."
+    assert message_in_options(error, options) == expected
+    message = message_in_options(error, options | {"abstain": "--abstain"})
+    assert message.endswith("pass --abstain b if it is no answer, or leave its rows out.")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.advice) == (str(error), error.advice)
+    warning = pickle.loads(pickle.dumps(Advice("it is `prob=2`", "pass `prob=0.5`")))
+    assert str(warning) == "it is prob=2. Pass prob=0.5."
+    assert message_in_options(warning, {"prob": "--prob"}) == "it is --prob 2. Pass --prob 0.5."
+    assert message_in_options(ValueError("prob=2"), {"prob": "--prob"}) == "prob=2"
+
+
+def test_a_backtick_of_a_user_is_text():
+    error = fail("the column a`b is empty", ..., "", "pass `prob=0.5`")
+    assert str(error) == "the column a`b is empty. Pass prob=0.5."
+    assert message_in_options(error, {"prob": "--prob"}) == (
+        "the column a`b is empty. Pass --prob 0.5."
+    )
 
 
 @pytest.mark.long

@@ -45,7 +45,7 @@ def prevalence_distribution(evidence, prevalence, classes: int) -> tuple[float |
                 "not a beta prior for the prevalence",
                 prevalence,
                 "two numbers > 0",
-                "pass prevalence=(0.5, 0.5)",
+                "pass `prevalence=(0.5, 0.5)`",
             )
         return None, np.array([prevalence[1], prevalence[0]], float)
     if not 0 < prevalence < 1:
