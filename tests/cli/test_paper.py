@@ -52,7 +52,7 @@ def test_simulated_case_beside_the_published_one(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["wang-li", "--table", "99"], "unknown table"),
+        (["wang-li", "--table", "99"], "unknown --table"),
         (["wang-li", "--table", "7"], "letter.csv.gz is missing"),
         (["wang-li", "--table", "5", "--out", "table.txt"], "unknown file format"),
         (["wang"], "wang-li"),
