@@ -42,6 +42,8 @@ from .evidence.item_counts import from_item_counts as from_item_counts
 from .evidence.item_scores import from_item_scores as from_item_scores
 from .evidence.multilabel import from_multilabel as from_multilabel
 from .evidence.outcomes import from_classifiers as from_classifiers
+from .evidence.preferences import from_preferences as from_preferences
+from .evidence.preferences import from_rankings as from_rankings
 from .evidence.results import from_results as from_results
 from .evidence.scores import from_probabilities as from_probabilities
 from .evidence.scores import from_scored_frame as from_scored_frame

@@ -23,6 +23,7 @@ from bayescm.models.paired_folds import paired_folds
 from bayescm.models.paired_outcomes import paired_outcomes
 from bayescm.models.partly_labelled import partly_labelled
 from bayescm.models.pooled_folds import pooled_folds
+from bayescm.models.preferences import preferences
 from bayescm.models.repeated_items import repeated_items
 from bayescm.models.robust_groups import robust_groups
 from bayescm.models.scores import scores
@@ -52,6 +53,7 @@ __all__ = [
     "paired_outcomes",
     "partly_labelled",
     "pooled_folds",
+    "preferences",
     "repeated_items",
     "robust_groups",
     "scores",

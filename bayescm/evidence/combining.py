@@ -35,6 +35,7 @@ def combine(
         - several labels for each example: example for one sample; or a name for slices
         - item counts: item
         - results: data_set
+        - preferences: vote
 
         Only `bayescm.from_classifiers` and the other constructors know which predictions of several
         classifiers are for the same example. They take all classifiers of one test set.

@@ -31,6 +31,7 @@ attempts                                                             ``repeated_
 several labels, item counts                                          ``multilabel``
                     each slice of one of these three                 see below
 ratings                                                              ``noisy_labels``
+preferences                                                          ``preferences``
 results                                                              ``hierarchical_differences``
 a fit                                                                its own draws
 ==================  ===============================================  ==============================

@@ -18,6 +18,7 @@ from bayescm.evidence.item_scores import ITEM_SCORES
 from bayescm.evidence.multilabel import MULTILABEL
 from bayescm.evidence.outcomes import OUTCOMES
 from bayescm.evidence.partly_labelled import PARTLY_LABELLED
+from bayescm.evidence.preferences import PREFERENCES
 from bayescm.evidence.raters import RATINGS
 from bayescm.evidence.results import RESULTS
 from bayescm.evidence.scores import PROBABILITIES, SCORES
@@ -70,6 +71,7 @@ TYPES: list[EvidenceType] = [
     OUTCOMES,
     PROBABILITIES,
     SCORES,
+    PREFERENCES,
     RATINGS,
     ATTEMPTS,
     ITEM_SCORES,

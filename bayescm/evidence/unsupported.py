@@ -66,7 +66,7 @@ UNSUPPORTED = (
     ),
     Unsupported(
         ("plan",),
-        ("item counts", "multilabel"),
+        ("item counts", "multilabel", "preferences"),
         ("clusters",),
         "The width depends on the number of clusters and on their sizes. These are two questions.",
     ),

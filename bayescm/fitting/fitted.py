@@ -323,6 +323,10 @@ class FittedMeasures(TreeDraws):
         """The numbers in memory for one draw."""
         return self.direct.values_per_draw
 
+    def measure_template(self, measure: Callable, attrs: dict | None = None) -> LabelTemplate:
+        """Return the dims, coords and name of a measure."""
+        return self.direct.measure_template(measure, attrs)
+
     def classes_of(self, measure: Callable) -> np.ndarray | None:
         """Return the labels of the classes for which a measure has a value, or None."""
         return self.direct.classes_of(measure)

@@ -38,7 +38,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayescm.measures import attempts, curves, example_cells, item_scores, odds, probabilities
+from bayescm.measures import (
+    attempts,
+    curves,
+    example_cells,
+    item_scores,
+    odds,
+    preferences,
+    probabilities,
+)
 from bayescm.measures.measure import (
     AVERAGES,
     Cost,
@@ -49,7 +57,6 @@ from bayescm.measures.measure import (
     ReciprocalOf,
     all_cells,
     averaged,
-    of_classes,
     off_diagonal,
     one_class,
     one_of_two,
@@ -538,7 +545,14 @@ _FACTORIES = {
     name: factory for factories in _FACTORIES_OF.values() for name, factory in factories.items()
 }
 # Measures of other variables of a posterior than the cells: a file for each variable.
-_FURTHER: tuple[ModuleType, ...] = (attempts, item_scores, example_cells, curves, probabilities)
+_FURTHER: tuple[ModuleType, ...] = (
+    attempts,
+    item_scores,
+    example_cells,
+    curves,
+    probabilities,
+    preferences,
+)
 _CATALOGUE = {
     (entry.takes, name): entry
     for entries in (globals(), *map(vars, _FURTHER))
@@ -679,11 +693,12 @@ def _in_catalogue_case(name):
 @lru_cache(maxsize=1024)
 def _read(text, variables):
     """Return the measure of a name with parameters, averaged over classes or of chosen ones."""
-    with_classes = re.fullmatch(r"(.+)\[([^\[\]()]+)\]", text)
-    if with_classes:
-        return of_classes(
-            resolve(with_classes[1]), [label.strip() for label in with_classes[2].split(",")]
-        )
+    with_labels = re.fullmatch(r"(.+)\[([^\[\]]+)\]", text)
+    if with_labels:
+        name, labels = with_labels.groups()
+        named = (_NAMED_OF.get((variable, name)) for variable in variables)
+        entry = next(filter(None, named), None) or resolve(name)
+        return entry.of_labels([label.strip() for label in labels.split(",")])
     name, how = re.sub(r"\s", "", text), ""
     if notation := re.fullmatch(r"(\w+[@^])(\d+)", name):
         name = f"{attempts.NOTATION.get(notation[1], notation[1])}({notation[2]})"

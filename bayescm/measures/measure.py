@@ -137,6 +137,10 @@ class Measure:
             return self
         return replace(self, **cast(Any, {"__name__": name}))
 
+    def of_labels(self, labels: Sequence[str]) -> "Measure":
+        """Return the measure of the labels in brackets, as in ``f1[a]``: those of classes."""
+        return of_classes(self, labels)
+
     def same_as(self, other: "Measure") -> bool:
         """Tell whether two measures are the same one, whatever they are called."""
         if self.canonical or other.canonical:

@@ -23,6 +23,7 @@ from bayescm.posteriors.paired_folds import paired_folds
 from bayescm.posteriors.paired_outcomes import paired_outcomes
 from bayescm.posteriors.partly_labelled import partly_labelled
 from bayescm.posteriors.pooled_folds import pooled_folds
+from bayescm.posteriors.preferences import preferences
 from bayescm.posteriors.repeated_items import repeated_items
 from bayescm.posteriors.robust_groups import robust_groups
 from bayescm.posteriors.scores import scores
@@ -52,6 +53,7 @@ __all__ = [
     "paired_outcomes",
     "partly_labelled",
     "pooled_folds",
+    "preferences",
     "repeated_items",
     "robust_groups",
     "scores",

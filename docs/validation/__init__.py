@@ -30,6 +30,7 @@ THEMES = (
     "multilabel",
     "near_copies",
     "online",
+    "preferences",
     "probabilities",
     "raters",
     "selection",

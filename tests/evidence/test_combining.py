@@ -251,6 +251,15 @@ def results_of(rows, by=None):
     return bcm.from_results(RESULTS[RESULTS["data_set"].isin(LABEL[rows])], test_share=0.2)
 
 
+def votes_of(rows, by=None):
+    """Return votes on three systems, in clusters."""
+    names = np.array(list("xyz"))
+    left, right = names[rows % 3], names[(rows + 1 + rows // 2 % 2) % 3]
+    winner = np.array(["left", "tie", "right"])[rows % 3]
+    columns = {"left": left, "right": right, "winner": winner}
+    return bcm.from_preferences(**columns, ordered=True, group=at(CLUSTER, rows))
+
+
 def populations(rows, by=None):
     return bcm.from_raters(at(VOTES, rows), group=None if by is None else by["group"])
 
@@ -309,8 +318,13 @@ KINDS = {
     ),
     "item counts": (of(bcm.from_item_counts, OBJECTS, named={"group": CLUSTER}), None),
     "results": (results_of, None),
+    "preferences": (votes_of, None),
 }  # fmt: skip
-UNITS = {"item": ("attempts", "item scores", "item counts"), "data_set": ("results",)}
+UNITS = {
+    "vote": ("preferences",),
+    "item": ("attempts", "item scores", "item counts"),
+    "data_set": ("results",),
+}
 
 
 def unit_of(kind):

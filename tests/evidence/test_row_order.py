@@ -104,6 +104,14 @@ DOORS = {
     "from_item_counts": lambda c: bcm.from_item_counts(
         tp=c("more"), fp=c("cell"), fn=c("weight"), group=c("item")
     ),
+    "from_preferences": lambda c: bcm.from_preferences(
+        left=c("site").astype(str) + " old",
+        right=c("item").astype(str),
+        winner=c("answer"),
+        outcomes={"left": [0], "right": [1], "tie": [2]},
+        group=c("site"),
+        weights=c("weight"),
+    ),
     "from_attempts": lambda c: bcm.from_attempts(
         c("right"), item=c("item"), attempt=c("attempt"), group=c("item") // 2
     ),

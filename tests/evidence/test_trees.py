@@ -68,7 +68,7 @@ def tree():
 @pytest.mark.parametrize("name", EVIDENCE)
 def test_every_model_of_counts_stores_the_positive_class(name):
     others = {"binormal", "calibration", "dirichlet_calibration", "scores"}
-    others |= {"item_scores", "item_score_slices", "multilabel"}
+    others |= {"item_scores", "item_score_slices", "multilabel", "preferences"}
     others |= {"hierarchical_calibration", "hierarchical_differences", "repeated_items"}
     assert set(EVIDENCE) == set(bcm.models.__all__) - others
     model = getattr(bcm.models, name)(EVIDENCE[name])

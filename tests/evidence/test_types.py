@@ -33,6 +33,7 @@ EVERY_TYPE = {
     "item scores": bcm.from_item_scores([0.2, 0.9, 0.7, 1.0, 0.4, 0.6], range=(0, 1)),
     "item counts": bcm.from_item_counts(tp=[3, 0, 5] * 2, fp=[1, 0, 2] * 2, fn=[0, 2, 1] * 2),
     "multilabel": bcm.from_multilabel([{"a"}, {"a", "b"}, set()] * 2, [{"a"}, {"b"}, {"b"}] * 2),
+    "preferences": bcm.from_preferences([[0, 2, 1], [1, 0, 1], [0, 1, 0]]),
     "results": bcm.from_results(RESULTS),
     "ratings": bcm.from_raters({"a": TRUTH, "b": PAIR["a"], "c": PAIR["b"]}, gold=TRUTH),
     "partly labelled": PARTLY,

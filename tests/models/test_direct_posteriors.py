@@ -75,6 +75,9 @@ THREE_CHANCES = bcm.from_probabilities(
 )
 ATTEMPTS = bcm.from_attempts([[1, 0, 1], [0, 0, np.nan], [1, 1, 1], [0, 1, 1]])
 ITEM_SCORES = bcm.from_item_scores([0.2, 0.9, 0.9, 1.0, 0.4], range=(0, 1))
+VOTES = bcm.from_preferences(
+    left=list("abacbcab"), right=list("babacbca"), winner=["left", "tie", "left", "right"] * 2
+)
 MULTILABEL = bcm.from_multilabel(*(np.random.default_rng(8).random((2, 9, 3)) < 0.5))
 ITEM_SLICES = bcm.from_item_scores(
     [0.2, 0.9, 0.7, 1.0, 0.4, 0.6], range=(0, 1), by={"topic": list("xxyyzz")}
@@ -151,6 +154,7 @@ OPEN = [
     Case("dirichlet_calibration", THREE_CHANCES, {}),
     Case("repeated_items", ATTEMPTS, {}),
     Case("item_score_slices", ITEM_SLICES, {}),
+    Case("preferences", VOTES, {}),
     Case("hierarchical_differences", RESULTS, {}),
 ]
 

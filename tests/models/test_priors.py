@@ -46,6 +46,7 @@ RESULTS = bcm.from_results(
 MULTILABEL = bcm.from_multilabel(*(np.random.default_rng(8).random((2, 9, 3)) < 0.5))
 ITEM_SCORES = bcm.from_item_scores(RNG.random(9), range=(0, 1), by={"topic": np.arange(9) % 3})
 ATTEMPTS = bcm.from_attempts(RNG.integers(0, 2, (9, 4)))
+VOTES = bcm.from_preferences([[0, 5, 3], [2, 0, 4], [1, 1, 0]])
 WEIGHTED = bcm.from_predictions(
     TRUTH, TRUTH, weights=RNG.lognormal(size=40), weights_are="importance", positive=1
 )
@@ -84,6 +85,7 @@ PRIORS = {
     "item_scores": (ITEM_SCORES.drop_vars(["topic", "slice_topic"]), {"concentration": 2.0}, None),
     "multilabel": (MULTILABEL, {"concentration": 1.0}, None),
     "item_score_slices": (ITEM_SCORES, {"spread": 0.2}, {"spread": small}),
+    "preferences": (VOTES, {"spread": 0.5}, {"spread": small}),
     "importance_weighted": (WEIGHTED, {"concentration": 1.0}, None),
     "partly_labelled": (PARTLY, {"concentration": 1.0}, None),
     "mislabelled": (

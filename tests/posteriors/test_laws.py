@@ -43,6 +43,7 @@ ITEM_SCORES = bcm.from_item_scores(dict(zip("ab", SCORE, strict=True)), range=(0
 TAGS = np.random.default_rng(8).random((3, 40, 4)) < 0.5
 MULTILABEL = bcm.from_multilabel(TAGS[0], {"a": TAGS[1], "b": TAGS[2]})
 ITEM_SLICES = bcm.from_item_scores(SCORE[0], range=(0, 1), by={"topic": np.arange(40) % 4})
+VOTES = bcm.from_preferences([[0, 12, 9], [4, 0, 8], [3, 7, 0]])
 RATERS = bcm.from_raters(
     {name: np.where(RNG.random(90) < 0.85, ACTUAL, 1 - ACTUAL) for name in "wxyz"}, positive=1
 )
@@ -96,6 +97,7 @@ CATALOGUE = [
     Case("item_scores", ITEM_SCORES, measures=("mean", "median", "share_above(0.5)")),
     Case("multilabel", MULTILABEL, measures=("f1_macro", "f1_samples", "recall")),
     Case("item_score_slices", ITEM_SLICES, measures=("mean", "median")),
+    Case("preferences", VOTES, measures=("win_rate", "rating")),
     Case("hierarchical_differences", RESULTS, measures=()),
 ]
 

@@ -1,0 +1,586 @@
+"""
+Pairwise preferences as evidence: votes on which of two systems is preferred.
+
+Preferences are an ``xr.Dataset`` with ``vote_count`` (pair, winner), the number of votes on a pair
+of systems that the left one won, that the right one won, and that are ties. The coords ``left`` and
+``right`` (pair) name the two systems, and ``classifier`` names all systems. The scalar coord
+``ordered`` says whether the left system was shown first; otherwise every pair has the systems in
+the order of ``classifier``. Votes in clusters have in addition ``vote_pair`` and ``vote_winner``
+(vote), the places of each vote in the table, and the coord ``group`` (vote), its cluster.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.identifiers import as_pandas
+from bayescm.evidence.labels import check_no_missing_text
+from bayescm.evidence.resampling import check_no_parts, draw_numbers
+from bayescm.evidence.tabulate import check_sizes, column
+from bayescm.evidence.type import EvidenceType, always, number_of
+from bayescm.validate import check_counts, check_row_order, fail, suggest
+
+WINNERS = ("left", "right", "tie")
+# Outcomes that are recognised, in lower case. A vote for none of the two, which arenas call "both
+# bad", is a tie: neither is preferred.
+_OUTCOMES: Mapping[str, tuple[str, ...]] = {
+    "left": ("left", "a", "model_a"),
+    "right": ("right", "b", "model_b"),
+    "tie": ("tie", "draw", "both", "both_good", "both_bad", "bothbad", "tie (bothbad)"),
+}
+# Names of the columns of the two systems.
+_SIDES = (("model_a", "model_b"), ("left", "right"), ("system_a", "system_b"), ("a", "b"))
+_LISTED = 8  # unknown outcomes in an error
+
+
+def from_preferences(
+    votes: Any = None,
+    *,
+    left: Any = None,
+    right: Any = None,
+    winner: Any = "winner",
+    outcomes: Mapping[str, Any] | None = None,
+    ordered: bool | None = None,
+    group: Any = None,
+    weights: Any = None,
+    ties: Any = None,
+) -> xr.Dataset:
+    """
+    Return votes on pairs of systems as evidence.
+
+    Such votes are preferences of people or of a judge between two answers, results of matches, or
+    the pairs of rankings (`bayescm.from_rankings`).
+
+    Parameters
+    ----------
+    votes : DataFrame or array_like (K, K), optional
+        One row per vote. Or a square table of wins: the number of votes in which the system of the
+        row was preferred to the system of the column; a DataFrame names the systems. Without it,
+        ``left``, ``right`` and ``winner`` are columns.
+    left, right : str or array_like, shape (n,), optional
+        The two systems of each vote, as columns or as the names of columns. Columns named model_a
+        and model_b, left and right, system_a and system_b, or a and b are recognised.
+    winner : str or array_like, shape (n,), default "winner"
+        The outcome of each vote. Recognised outcomes: left, a, model_a; right, b, model_b; tie,
+        draw, both, both_good, both_bad, tie (bothbad); and the name of one of the two systems.
+    outcomes : mapping of str to sequence, optional
+        Other names of the outcomes, ``{"left": [1], "right": [2], "tie": [0]}``. They replace all
+        recognised ones.
+    ordered : bool, optional
+        Whether the left system was shown first, so that its advantage is estimated. By default True
+        if some pair of systems was seen in both orders. With a table of wins there is no order.
+    group : str or array_like, shape (n,), optional
+        The cluster of each vote, such as the prompt or the voter. Votes in one cluster may agree
+        more than votes in different ones.
+    weights : str or array_like, shape (n,), optional
+        Number of votes that each row represents, a whole number.
+    ties : DataFrame or array_like (K, K), optional
+        With a table of wins: the number of ties of each two systems, a symmetric table.
+
+    Returns
+    -------
+    Dataset, dims (pair, winner)
+        Selecting systems, ``evidence.sel(classifier=["a", "b", "c"])``, leaves the votes on pairs
+        of these.
+
+    Raises
+    ------
+    ValueError
+        If an outcome is unknown (the error lists all of them; they are never counted as ties) or
+        missing, a system is compared with itself or has no name, there are fewer than two systems,
+        or a number of votes is negative or fractional.
+
+    See Also
+    --------
+    from_rankings : Rankings of several systems, as pairs.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"a": ["x", "y", "x"], "b": ["y", "z", "z"]})
+    >>> evidence = from_preferences(table.assign(winner=["a", "tie", "a"]))
+    >>> evidence["vote_count"].values.tolist(), evidence["classifier"].values.tolist()
+    ([[1, 0, 0], [1, 0, 0], [0, 0, 1]], ['x', 'y', 'z'])
+    >>> int(from_preferences([[0, 7], [3, 0]])["vote_count"].sum())
+    10
+    """
+    votes = as_pandas(votes)
+    if votes is not None and _is_square(votes):
+        per_vote = {"left": left, "right": right, "outcomes": outcomes, "group": group}
+        per_vote |= {"weights": weights, "ordered": ordered}
+        if given := [name for name, value in per_vote.items() if value is not None]:
+            todo = "pass one row per vote"
+            raise fail(f"a table of wins has no {given[0]}", ..., "", todo)
+        return _from_wins(votes, ties)
+    if ties is not None:
+        raise fail("ties needs a table of wins", ..., "", "mark ties in the column of the winner")
+    columns = _columns(votes, left, right, winner, group, weights)
+    systems = {side: _systems(side, columns[side]) for side in ("left", "right")}
+    code = _winners(columns["winner"], systems, outcomes)
+    sizes = {"votes": len(code)}
+    number = None
+    if columns["weights"] is not None:
+        todo = "pass whole numbers of votes; rows of other weights have no likelihood"
+        number = check_counts(columns["weights"], name="a weight", todo=todo)
+        sizes["weights"] = len(number)
+    if columns["group"] is not None:
+        sizes["group"] = len(column("group", columns["group"]))
+    check_sizes(sizes)
+    groups = None if columns["group"] is None else _groups(columns["group"])
+    if number is not None:
+        systems = {side: np.repeat(names, number) for side, names in systems.items()}
+        code = np.repeat(code, number)
+        groups = None if groups is None else np.repeat(groups, number)
+    return _dataset(systems["left"], systems["right"], code, ordered, groups)
+
+
+def from_rankings(
+    table: pd.DataFrame, *, item: Any = None, system: Any = None, rank: Any = None
+) -> xr.Dataset:
+    """
+    Return rankings of several systems as evidence: the pairs of each ranking.
+
+    The pairs of one ranking are one cluster, so that intervals do not treat them as independent.
+    Under the model of Plackett and Luce, the pairs have the same strengths as the ranking.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per item and system; or one row per ranking and one column per system with the
+        ranks, NaN for systems that were not ranked.
+    item, system, rank : str, optional
+        The columns of a table with one row per item and system. Rank 1 is the best; equal ranks are
+        ties.
+
+    Returns
+    -------
+    Dataset, dims (pair, winner)
+
+    Raises
+    ------
+    ValueError
+        If a system is in a ranking twice, a rank is missing or not a number, or no ranking has two
+        systems.
+
+    Examples
+    --------
+    >>> ranks = pd.DataFrame({"x": [1, 2, 1], "y": [2, 1, 1], "z": [3, 3, None]})
+    >>> from_rankings(ranks)["vote_count"].sum("pair").values.tolist()
+    [5, 1, 1]
+    """
+    table = as_pandas(table)
+    if not isinstance(table, pd.DataFrame):
+        todo = 'pass a DataFrame, and item="prompt", system="model", rank="rank"'
+        raise fail("not a table of rankings", type(table).__name__, "", todo, TypeError)
+    named = {"item": item, "system": system, "rank": rank}
+    given = [name for name, value in named.items() if value is not None]
+    if 0 < len(given) < 3:
+        absent = next(name for name in named if name not in given)
+        todo = f"pass {absent}= with the name of a column"
+        raise fail(f"{absent} is not named", ..., "item, system and rank", todo)
+    wide = _wide_ranks(table, item, system, rank) if given else table
+    other = [name for name in wide if not pd.api.types.is_numeric_dtype(wide[name])]
+    if other:
+        todo = "pass numbers, 1 for the best"
+        raise fail("ranks are not numbers", wide[other[0]].iloc[0], "numbers", todo)
+    names, ranks = [str(name) for name in wide.columns], wide.to_numpy(float)
+    parts = []
+    for i, j in combinations(range(len(names)), 2):
+        ranked = ~np.isnan(ranks[:, i] + ranks[:, j])
+        difference = (ranks[:, j] - ranks[:, i])[ranked]
+        code = np.where(difference > 0, 0, np.where(difference < 0, 1, 2))
+        parts.append((np.full(len(code), i), np.full(len(code), j), code, np.flatnonzero(ranked)))
+    if not any(len(code) for _, _, code, _ in parts):
+        raise fail("no ranking has two systems", ..., "", "pass rankings of two systems or more")
+    left, right, code, row = (np.concatenate(each) for each in zip(*parts, strict=True))
+    objects = np.array(names, object)
+    labels = wide.index.to_numpy()[row]
+    return _dataset(objects[left], objects[right], code, False, labels)
+
+
+def _wide_ranks(table, item, system, rank):
+    """Return a table with one row per item and one column per system."""
+    for name in (item, system, rank):
+        if name not in table:
+            raise fail("no such column", name, list(table), suggest(name, map(str, table)))
+    if (missing := table[[item, system, rank]].isna().any(axis=1)).any():
+        todo = "leave out the systems that were not ranked"
+        raise fail(f"{number_of(missing.sum(), 'rows')} of the rankings are empty", ..., "", todo)
+    twice = table.duplicated([item, system])
+    if twice.any():
+        first = table.loc[twice, [item, system]].iloc[0]
+        what = f"system {first[system]!r} is in the ranking of {first[item]} twice"
+        raise fail(what, ..., "", "give every ranking a label of its own")
+    return table.pivot(index=item, columns=system, values=rank)
+
+
+# From tables and columns to votes
+
+
+def _is_square(votes):
+    """Return whether a table is one of wins: rows and columns are the same systems."""
+    if isinstance(votes, pd.DataFrame):
+        return votes.shape[0] == votes.shape[1] and list(votes.index) == list(votes.columns)
+    return np.ndim(votes) == 2
+
+
+def _from_wins(wins, ties):
+    """Return evidence from a table of wins, and perhaps one of ties."""
+    names = list(map(str, wins.columns)) if isinstance(wins, pd.DataFrame) else None
+    table = _square("a number of wins", wins)
+    names = [str(place) for place in range(len(table))] if names is None else names
+    if len({*names}) < len(names):
+        raise fail("systems have the same name", names, "each name once", "rename them")
+    if (own := np.flatnonzero(np.diag(table))).size:
+        raise fail(f"system {names[own[0]]!r} is compared with itself", ..., "", "put 0 there")
+    tied = np.zeros_like(table)
+    if ties is not None:
+        if isinstance(ties, pd.DataFrame) and isinstance(wins, pd.DataFrame):
+            if {*map(str, ties.columns)} != {*names}:
+                todo = "give both tables the same systems"
+                raise fail("ties have other systems", list(ties.columns), names, todo)
+            ties = ties.loc[wins.index, wins.columns]
+        tied = _square("a number of ties", ties)
+        check_sizes({"wins": len(table), "ties": len(tied)})
+        if (tied != tied.T).any() or np.diag(tied).any():
+            todo = (
+                "put the ties of each two systems into both of their cells, and 0 on the diagonal"
+            )
+            raise fail("the table of ties is not symmetric", ..., "", todo)
+    left, right = np.triu_indices(len(table), 1)
+    counts = np.stack([table[left, right], table[right, left], tied[left, right]], axis=1)
+    seen = counts.any(axis=1)
+    objects = np.array(names, object)
+    return _of_counts(objects, objects[left[seen]], objects[right[seen]], counts[seen], False)
+
+
+def _square(name, table):
+    values = check_counts(np.asarray(table), name=name, todo="count whole votes")
+    if values.ndim != 2 or values.shape[0] != values.shape[1]:
+        todo = "pass a square table, or a DataFrame with one row per vote"
+        raise fail("not a table of all systems against all", values.shape, "(K, K)", todo)
+    return values
+
+
+def _columns(votes, left, right, winner, group, weights):
+    """Return the columns of the votes by their role."""
+    given = {"left": left, "right": right, "winner": winner, "group": group, "weights": weights}
+    if votes is None:
+        for side in ("left", "right", "winner"):
+            if given[side] is None or isinstance(given[side], str):
+                todo = "pass a table of votes, or left=, right= and winner= as columns"
+                raise fail(f"no column {side}", ..., "", todo)
+        check_row_order(given)
+        return given
+    if not isinstance(votes, pd.DataFrame):
+        todo = "pass a DataFrame with one row per vote, or a square table of wins"
+        raise fail("not a table of votes", type(votes).__name__, "", todo, TypeError)
+    if left is None and right is None:
+        sides = [pair for pair in _SIDES if {*pair} <= {*votes.columns}]
+        if not sides:
+            todo = 'name the columns of the two systems: left="model_a", right="model_b"'
+            raise fail("the two systems of a vote are not named", list(votes.columns), "", todo)
+        given["left"], given["right"] = sides[0]
+    columns: dict[str, Any] = {}
+    for role, name in given.items():
+        if not isinstance(name, str):
+            columns[role] = name
+            continue
+        if name not in votes:
+            todo = suggest(name, map(str, votes)) or f"pass {role}= with the name of a column"
+            raise fail(f"no column of the {role}", name, list(votes.columns), todo)
+        columns[role] = votes[name]
+    check_row_order(columns)
+    return columns
+
+
+def _systems(side, values):
+    """Return the names of the systems on one side as text."""
+    values = pd.Series(np.asarray(column(side, values)), dtype=object)
+    if (missing := values.isna()).any():
+        todo = "name the system, or leave the votes out"
+        raise fail(f"{number_of(missing.sum(), 'votes')} have no {side} system", ..., "", todo)
+    check_no_missing_text(values.unique(), "a system", "rename it, or leave the votes out")
+    return values.map(str).to_numpy(object)
+
+
+def _groups(values):
+    """Return the cluster of each vote."""
+    labels = pd.Series(np.asarray(column("group", values)))
+    todo = "give votes in no cluster a label of their own"
+    if labels.isna().any():
+        raise fail(f"{number_of(labels.isna().sum(), 'votes')} have no group", ..., "", todo)
+    check_no_missing_text(labels.unique(), "a group", todo)
+    return labels.to_numpy()
+
+
+def _winners(values, systems, outcomes):
+    """Return the place of each outcome in `WINNERS`."""
+    series = pd.Series(np.asarray(as_pandas(values), dtype=object))
+    sizes = {**{side: len(names) for side, names in systems.items()}, "winner": len(series)}
+    if not any(sizes.values()):
+        raise fail("there are no votes", ..., "", "pass one row per vote")
+    check_sizes(sizes)
+    blank = series.map(lambda each: isinstance(each, str) and not each.strip())
+    if (missing := series.isna() | blank).any():
+        todo = "leave these votes out"
+        raise fail(f"{number_of(missing.sum(), 'votes')} have no outcome", ..., "", todo)
+    names = _usual_names() if outcomes is None else _outcome_names(outcomes)
+    texts = series
+    if outcomes is None:
+        texts = series.map(lambda each: each.strip().lower() if isinstance(each, str) else each)
+    code = np.full(len(series), -1)
+    for place, winner in enumerate(WINNERS):
+        known = [text for text, meaning in names.items() if meaning == winner]
+        code[texts.isin(known).to_numpy()] = place
+    if outcomes is None:
+        by_name = np.full(len(series), -1)
+        plain = series.map(lambda each: str(each).strip()).to_numpy(object)
+        for place, side in enumerate(("left", "right")):
+            by_name[plain == systems[side]] = place
+        two_meanings = (by_name >= 0) & (code >= 0) & (by_name != code)
+        if two_meanings.any():
+            name = plain[two_meanings][0]
+            todo = 'say which outcomes mean what: outcomes={"left": [...], "right": [...]}'
+            raise fail(f"{name!r} is the name of a system and of an outcome", ..., "", todo)
+        code = np.maximum(code, by_name)
+    if (unknown := code < 0).any():
+        counts = series[unknown].map(repr).value_counts()
+        listed = [f"{name} ({number_of(n, 'votes')})" for name, n in counts.items()]
+        more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+        todo = 'leave these votes out, or say what they mean: outcomes={"tie": [...], ...}'
+        what = f"unknown outcomes: {', '.join(listed[:_LISTED])}{more}"
+        allowed = "" if outcomes is not None else "left, right, tie or the name of a system"
+        raise fail(what, ..., allowed, todo)
+    return code
+
+
+def _usual_names():
+    """Return the winner that each usual outcome names."""
+    return {text: winner for winner, known in _OUTCOMES.items() for text in known}
+
+
+def _outcome_names(outcomes):
+    """Return the winner that each outcome names."""
+    names: dict[Any, str] = {}
+    for winner, values in dict(outcomes).items():
+        if winner not in WINNERS:
+            todo = suggest(winner, WINNERS) or 'pass {"left": [1], "right": [2], "tie": [0]}'
+            raise fail("outcomes have other keys than left, right and tie", winner, WINNERS, todo)
+        single = isinstance(values, str) or not isinstance(values, Sequence | set | np.ndarray)
+        for value in [values] if single else list(values):
+            if names.setdefault(value, winner) != winner:
+                todo = "name each outcome once"
+                raise fail("an outcome has two meanings", value, "one", todo)
+    if not names:
+        raise fail("no outcomes", {}, "left, right and perhaps tie", "name some")
+    return names
+
+
+def _dataset(left, right, code, ordered, groups):
+    """Return evidence of votes: the systems, the place of the winner and the cluster of each."""
+    if not len(code):
+        raise fail("there are no votes", ..., "", "pass one row per vote")
+    itself = left == right
+    if itself.any():
+        name, number = left[itself][0], number_of(int(itself.sum()), "votes")
+        todo = "leave these votes out"
+        raise fail(f"a system is compared with itself: {name!r}, in {number}", ..., "", todo)
+    names = np.array(sorted({*left} | {*right}), object)
+    place = {name: k for k, name in enumerate(names)}
+    first, second = (np.array([place[name] for name in side]) for side in (left, right))
+    if ordered is None:
+        met = {*zip(first.tolist(), second.tolist(), strict=True)}
+        ordered = any((j, i) in met for i, j in met)
+    if not ordered:  # the two orders of a pair are one pair
+        swap = first > second
+        first, second = np.where(swap, second, first), np.where(swap, first, second)
+        code = np.where(swap & (code < 2), 1 - code, code)
+    pairs, vote_pair = np.unique(first * len(names) + second, return_inverse=True)
+    counts = np.zeros((len(pairs), 3), int)
+    np.add.at(counts, (vote_pair, code), 1)
+    sides = names[pairs // len(names)], names[pairs % len(names)]
+    evidence = _of_counts(names, *sides, counts, bool(ordered), check=groups is None)
+    if groups is None:
+        return evidence
+    of_votes = {"vote_pair": ("vote", vote_pair), "vote_winner": ("vote", code)}
+    return as_preferences(evidence.assign(of_votes).assign_coords(group=("vote", groups)))
+
+
+def _of_counts(names, left, right, counts, ordered, check=True):
+    coords = {
+        "winner": list(WINNERS),
+        "left": ("pair", left.astype(str)),
+        "right": ("pair", right.astype(str)),
+        "classifier": names.astype(str),
+        "ordered": ordered,
+    }
+    evidence = xr.Dataset({"vote_count": (("pair", "winner"), counts)}, coords)
+    return as_preferences(evidence) if check else evidence
+
+
+# The check on entry
+
+
+def is_preferences(evidence: Any) -> bool:
+    """Return whether evidence is votes on pairs of systems."""
+    return (
+        isinstance(evidence, xr.Dataset)
+        and "vote_count" in evidence
+        and {"pair", "winner"} <= {*evidence["vote_count"].dims}
+    )
+
+
+def as_preferences(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check votes on entry, and return those on pairs of the systems along ``classifier``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are not votes, or there are fewer than two systems or no votes on them.
+    """
+    if not is_preferences(evidence) or not {"left", "right", "ordered"} <= {*evidence.coords}:
+        todo = "use from_preferences or from_rankings"
+        raise fail("not votes on pairs", type(evidence).__name__, "", todo, TypeError)
+    names = np.atleast_1d(evidence["classifier"].values).tolist()
+    if len(names) < 2 or "classifier" not in evidence.dims:
+        todo = "keep the systems to compare with: evidence.sel(classifier=['a', 'b'])"
+        raise fail("votes on pairs need two systems or more", names, "", todo)
+    if len({*names}) < len(names):
+        raise fail("systems have the same name", names, "each name once", "rename them")
+    check_counts(evidence["vote_count"].values, name="a number of votes", todo="count whole votes")
+    evidence = evidence.transpose("pair", "winner", ...)
+    among = np.isin(evidence["left"], names) & np.isin(evidence["right"], names)
+    if not among.all():
+        evidence = _select_pairs(evidence, among)
+    if not evidence["vote_count"].values.any():
+        todo = "keep systems that met"
+        raise fail("there are no votes on pairs of these systems", names, "", todo)
+    return evidence.sel(winner=list(WINNERS))
+
+
+def _select_pairs(evidence, kept):
+    """Return the votes on some of the pairs."""
+    if "vote_pair" in evidence:
+        evidence = evidence.isel(vote=kept[evidence["vote_pair"].values])
+        places = np.cumsum(kept) - 1
+        moved = places[evidence["vote_pair"].values]
+        evidence = evidence.assign(vote_pair=("vote", moved))
+    return evidence.isel(pair=np.flatnonzero(kept))
+
+
+def groups_that_never_met(evidence: xr.Dataset) -> list[list]:
+    """
+    Return the groups of systems between which there are no votes, the largest group first.
+
+    Examples
+    --------
+    >>> groups_that_never_met(from_preferences([[0, 1, 0], [2, 0, 0], [0, 0, 0]]))
+    [['0', '1'], ['2']]
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    names = evidence["classifier"].values
+    left, right = places_of_pairs(evidence)
+    seen = evidence["vote_count"].values.any(axis=1)
+    shape = (len(names), len(names))
+    graph = coo_array((np.ones(seen.sum()), (left[seen], right[seen])), shape)
+    number, member = connected_components(graph, directed=False)
+    groups = [names[member == each].tolist() for each in range(number)]
+    return sorted(groups, key=len, reverse=True)
+
+
+def places_of_pairs(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of the left and of the right system of each pair among all systems."""
+    index = pd.Index(evidence["classifier"].values)
+    left, right = (index.get_indexer(evidence[side].values) for side in ("left", "right"))
+    return left, right
+
+
+# The entry
+
+
+def _describe(evidence, written=str):
+    """Describe votes on pairs."""
+    votes, names = evidence["vote_count"].values, evidence["classifier"].values
+    left, right = places_of_pairs(evidence)
+    seen = votes.any(axis=1)
+    low, high = np.minimum(left, right)[seen], np.maximum(left, right)[seen]
+    pairs = len(np.unique(low * len(names) + high))
+    total, ties = int(votes.sum()), int(votes[:, 2].sum())
+    lines = [f"{number_of(total, 'votes')} on {number_of(pairs, 'pairs')} of {len(names)} systems."]
+    if len(names) <= _LISTED:
+        lines.append(f"Systems: {', '.join(map(written, names.tolist()))}.")
+    lines.append(f"{number_of(ties, 'votes')} ({100 * ties / total:.0f}%) are ties.")
+    if evidence["ordered"]:
+        lines.append("The order in which the two systems were shown is known.")
+    if "group" in evidence.coords:
+        number = len(pd.unique(evidence["group"].values))
+        lines.append(f"The votes are in {number_of(number, 'clusters')}.")
+    return lines
+
+
+def _combine(members, dim, names):
+    """Return the votes of all members together."""
+    if dim != "vote":
+        todo = 'pass dim="vote" to pool the votes, or ask a mapping of them: summary({...})'
+        raise fail(f"votes cannot be combined along {dim}", ..., "", todo)
+    facts = {
+        "clusters": ["group" in member.coords for member in members],
+        "a known order": [bool(member["ordered"]) for member in members],
+    }
+    for words, has in facts.items():
+        if any(has) and not all(has):
+            todo = "make all of the evidence in the same way"
+            raise fail(f"only some of the evidence has {words}", ..., "", todo)
+    votes = [_rows(member) for member in members]
+    parts = {key: np.concatenate([each[key] for each in votes]) for key in votes[0]}
+    ordered = bool(members[0]["ordered"])
+    return _dataset(parts["left"], parts["right"], parts["code"], ordered, parts.get("group"))
+
+
+def _rows(evidence):
+    """Return the votes one by one."""
+    if "group" in evidence.coords:
+        pair, code = evidence["vote_pair"].values, evidence["vote_winner"].values
+        groups = {"group": evidence["group"].values}
+    else:
+        counts = evidence["vote_count"].values
+        pair, code = (
+            np.repeat(index.ravel(), counts.ravel()) for index in np.indices(counts.shape)
+        )
+        groups = {}
+    sides = {side: evidence[side].values[pair].astype(object) for side in ("left", "right")}
+    return {**sides, "code": code, **groups}
+
+
+def _resample(evidence, n, rng):
+    """Return n votes like these."""
+    check_no_parts(["group"] if "group" in evidence.coords else [])
+    return evidence.assign(
+        vote_count=(("pair", "winner"), draw_numbers(evidence["vote_count"].values, n, rng))
+    )
+
+
+PREFERENCES = EvidenceType(
+    name="preferences",
+    made_by="from_preferences",
+    unit="votes",
+    matches=is_preferences,
+    canonical=as_preferences,
+    default_model=always("preferences"),
+    default_measures=lambda evidence: ["win_rate", "rating"],
+    compared_measures=lambda evidence: ["rating"],
+    size=lambda evidence: int(evidence["vote_count"].sum()),
+    values=lambda evidence: evidence["vote_count"],
+    has_cells=False,
+    measured_variable="preferences",
+    combine=_combine,
+    sentences=_describe,
+    resample=_resample,
+)

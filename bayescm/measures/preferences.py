@@ -1,0 +1,204 @@
+r"""
+Measures of pairwise preferences: win rates, tie rates, ratings and the advantage of being first.
+
+They are functions of draws of the strengths s of the systems (`Strengths`). With the advantage d of
+the system shown first and the tie parameter nu, a vote on i (first) and j is a win of i, a win of
+j or a tie with probabilities proportional to
+
+.. math:: e^{\eta / 2}, \; e^{-\eta / 2}, \; \nu, \qquad \eta = s_i - s_j + d,
+
+so that the share of wins of i, a tie counting half, is
+
+.. math:: w(\eta) = \frac{e^{\eta / 2} + \nu / 2}{e^{\eta / 2} + e^{-\eta / 2} + \nu}.
+
+Every measure of a pair is the mean over both orders. A system against itself is a contest of equal
+systems: its win rate is 0.5.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bayescm.measures.measure import Measure
+from bayescm.validate import fail, suggest
+
+# Points of a rating for one unit of log odds: 400 points are odds of 10 to 1 (Elo).
+POINTS = 400 / np.log(10)
+# The rating of a system of mean strength.
+MEAN_RATING = 1000.0
+
+
+@dataclass(frozen=True, eq=False)
+class Strengths:
+    """
+    Draws of the parameters of pairwise preferences of K systems.
+
+    Attributes
+    ----------
+    strength : ndarray, shape (S, K)
+        Log odds relative to the mean of all systems.
+    first : ndarray, shape (S,)
+        Advantage of the system shown first, in log odds; 0 if the order is not known.
+    tie : ndarray, shape (S,)
+        The tie parameter nu >= 0; 0 if no vote is a tie.
+
+    Examples
+    --------
+    >>> equal = Strengths(np.array([[0.0, 0.0]]), np.zeros(1), np.ones(1))
+    >>> equal.win_rate(0), equal.tie_rate(0).round(4)
+    (array([[0.5, 0.5]]), array([[0.3333, 0.3333]]))
+    """
+
+    strength: np.ndarray
+    first: np.ndarray
+    tie: np.ndarray
+
+    def win_rate(self, opponent: int, systems: slice = slice(None)) -> np.ndarray:
+        """Return the win rates (S, K) of systems against one of them, ties counting half."""
+        return 0.5 + self._mean_over_orders(_half_of_wins_over_losses, opponent, systems)
+
+    def tie_rate(self, opponent: int, systems: slice = slice(None)) -> np.ndarray:
+        """Return the shares of ties (S, K) of systems against one of them."""
+        return self._mean_over_orders(_share_of_ties, opponent, systems)
+
+    def _mean_over_orders(self, function, opponent, systems):
+        difference = self.strength[:, systems] - self.strength[:, [opponent]]
+        first, tie = self.first[:, None], self.tie[:, None]
+        if not first.any():
+            return function(difference, tie)
+        return (function(difference + first, tie) + function(difference - first, tie)) / 2
+
+    def against_all(self, rate: Callable[[int, slice], np.ndarray], swapped: int) -> np.ndarray:
+        """
+        Return the mean rate (S, K) of each system against all others.
+
+        Parameters
+        ----------
+        rate : callable
+            `win_rate` or `tie_rate`.
+        swapped : {-1, 1}
+            1 if the rate of j against i equals the rate of i against j, -1 if it is one minus it.
+        """
+        number = self.strength.shape[1]
+        total = np.zeros_like(self.strength)
+        for opponent in range(number - 1):
+            later = slice(opponent + 1, None)
+            values = rate(opponent, later)
+            total[:, later] += values
+            total[:, opponent] += values.sum(1) if swapped == 1 else (1 - values).sum(1)
+        return total / (number - 1)
+
+
+def _half_of_wins_over_losses(eta, tie):
+    """Return half of the wins minus the losses: w(eta) - 1/2."""
+    small = np.exp(-np.abs(eta) / 2)  # at most 1, so that nothing overflows
+    return np.sign(eta) * (1 - small**2) / (1 + small**2 + tie * small) / 2
+
+
+def _share_of_ties(eta, tie):
+    """Return nu / (exp(eta/2) + exp(-eta/2) + nu)."""
+    small = np.exp(-np.abs(eta) / 2)
+    return tie * small / (1 + small**2 + tie * small)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PreferenceMeasure(Measure):
+    """
+    A measure of pairwise preferences.
+
+    Attributes
+    ----------
+    of_each_system : bool
+        Whether it has a value for each system, and not one for all votes.
+    of_pair : callable, optional
+        From `Strengths` and the place of the opponent to values (S, K), for measures that may name
+        an opponent, such as ``win_rate[b]``.
+    opponent : str
+        The name of the opponent, if there is one.
+    """
+
+    of_each_system: bool = True
+    of_pair: Callable[[Strengths, int], np.ndarray] | None = None
+    opponent: str = ""
+
+    def of_labels(self, labels: Sequence[str]) -> "PreferenceMeasure":
+        """Return the measure against one system, which `bound` finds by its name."""
+        text = ",".join(labels)
+        if self.of_pair is None:
+            todo = "leave the brackets out; win_rate[b] and tie_rate[b] name an opponent"
+            raise fail(f"{self.__name__} has no opponent", text, "", todo)
+        name = f"{self.__name__}[{text}]"
+        facts: dict[str, Any] = {"compute": _not_bound, "opponent": text, "__name__": name}
+        return replace(self, canonical=f"{self.canonical}[{text}]", **facts)
+
+    def bound(self, names: Sequence[Any]) -> "PreferenceMeasure":
+        """Return the measure with the place of its opponent among the systems."""
+        if not self.opponent or self.of_pair is None:
+            return self
+        texts = [str(name) for name in names]
+        plain = {text.replace(", ", ","): place for place, text in enumerate(texts)}
+        place = plain.get(self.opponent.replace(", ", ","))
+        if place is None:
+            todo = suggest(self.opponent, texts)
+            raise fail("no such system to compare with", self.opponent, texts, todo)
+        return replace(self, compute=partial(_against, of_pair=self.of_pair, opponent=place))
+
+
+def _against(strengths, of_pair, opponent):
+    return of_pair(strengths, opponent)
+
+
+def _not_bound(strengths):
+    raise fail("an opponent by name", ..., "evidence with names", "ask the votes for it")
+
+
+def _measure(formula, **facts):
+    """Make a measure of a function of `Strengths`."""
+    name = formula.__name__.lstrip("_")
+    common: dict[str, Any] = {"unit": "votes", "takes": "preferences", "needs_positive": False}
+    return PreferenceMeasure(formula, formula, name, canonical=name, **common, **facts)
+
+
+def _win_rate(strengths):
+    """Share of votes won against a system chosen at random, ties counting half."""
+    return strengths.against_all(strengths.win_rate, swapped=-1)
+
+
+def _win_rate_of_pair(strengths, opponent):
+    """Share of votes won against one system, ties counting half."""
+    return strengths.win_rate(opponent)
+
+
+def _tie_rate(strengths):
+    """Share of votes that are ties, against a system chosen at random."""
+    return strengths.against_all(strengths.tie_rate, swapped=1)
+
+
+def _tie_rate_of_pair(strengths, opponent):
+    """Share of votes that are ties, against one system."""
+    return strengths.tie_rate(opponent)
+
+
+def _strength(strengths):
+    """Log odds of winning against a system of mean strength."""
+    return strengths.strength
+
+
+def _rating(strengths):
+    """Elo rating: 1000 for a system of mean strength, and 400 points for odds of 10 to 1."""
+    return MEAN_RATING + POINTS * strengths.strength
+
+
+def _position_advantage(strengths):
+    """Share of decided votes between equal systems that the system shown first wins."""
+    return 1 / (1 + np.exp(-strengths.first))
+
+
+win_rate = _measure(_win_rate, of_pair=_win_rate_of_pair)
+tie_rate = _measure(_tie_rate, of_pair=_tie_rate_of_pair)
+strength = _measure(_strength, range=(-np.inf, np.inf))
+rating = _measure(_rating, range=(-np.inf, np.inf), aliases=("elo",), display_names={"elo": "Elo"})
+position_advantage = _measure(_position_advantage, of_each_system=False)

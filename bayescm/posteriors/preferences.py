@@ -1,0 +1,492 @@
+r"""
+The direct posterior of `bayescm.models.preferences`: votes on pairs of systems.
+
+**The likelihood.** With z of the systems, the scale s of the strengths, the advantage d of the
+system shown first and t = log nu, a vote on the pair (l, r) has
+
+.. math::
+
+    \eta = s (z_l - z_r) + d, \qquad D = e^{\eta / 2} + e^{-\eta / 2} + \nu, \qquad
+    p_L = e^{\eta / 2} / D, \; p_R = e^{-\eta / 2} / D, \; p_T = \nu / D,
+
+and a pair with n_L, n_R, n_T votes, n in all, adds to the log likelihood and its derivatives
+
+.. math::
+
+    \ell &= (n_L - n_R) \eta / 2 + n_T t - n \log D \\
+    \ell_\eta &= (n_L - n_R - n (p_L - p_R)) / 2, \qquad \ell_t = n_T - n p_T \\
+    -\ell_{\eta\eta} &= n (p_L + p_R - (p_L - p_R)^2) / 4, \qquad
+    -\ell_{tt} = n p_T (1 - p_T), \qquad -\ell_{\eta t} = -n (p_L - p_R) p_T / 2.
+
+Each pair touches two of the z, so that gradient and Hessian are sums over pairs by the places of
+their systems. The time depends on the number of pairs, not on the number of votes.
+
+**The posterior** of (z, d, t) is approximated by Laplace's method at each of a grid of scales, and
+corrected by importance weights (`bayescm.inference.laplace`).
+
+**Votes in clusters**, such as prompts or voters, agree more than the likelihood assumes. With the
+mode b of (z, d, t) at a scale, the Hessian H = L L' there, the scores g_c of the C clusters, and
+the prior precision P, draws x are replaced by
+
+.. math::
+
+    b + H^{-1} M L' (x - b), \qquad M M' = J = \frac{C}{C - 1} \sum_c g_c g_c' + P,
+
+so that their covariance is the sandwich H^-1 J H^-1 (Müller 2013) in place of H^-1.
+
+References
+----------
+Müller, U. K. (2013). Risk of Bayesian inference in misspecified models, and the sandwich covariance
+matrix. Econometrica 81, 1805-1849. doi:10.3982/ECTA9097
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.distributions.empirical import Empirical
+from bayescm.evidence.preferences import as_preferences, groups_that_never_met, places_of_pairs
+from bayescm.inference import laplace
+from bayescm.measures.preferences import PreferenceMeasure, Strengths
+from bayescm.posteriors.base import DRAWS, LARGE_DRAWS, LabelTemplate, Posterior
+from bayescm.validate import check_number, fail
+
+# Prior scales, as the model has them: of the Rayleigh prior of the spread, and of the normal priors
+# of the advantage of the system shown first and of log nu.
+SPREAD, FIRST, TIES = 1.0, 0.5, 1.5
+# Scales of the grid, even on the log scale. With 25 of them over all that is possible, the ends of
+# intervals of win rates were off by 0.13 posterior standard deviations, with 60 by 0.06.
+_SCALES = 64
+# The first grid, in units of the prior scale: the Rayleigh prior has a probability of 2e-4 below
+# its lowest scale, and strengths of many systems 6,000 rating points apart have its highest.
+_LOWEST, _HIGHEST, _COARSE = 0.02, 40.0, 20
+# Scales with a smaller posterior probability than this part of the largest one are left out.
+_NEGLIGIBLE = 1e-8
+# Numbers of one array of the log density.
+_BLOCK = 2**20
+# Cells of all draws by default, about one second, and the fewest draws.
+_CELLS, _FEWEST_DRAWS = 3e7, 4000
+# Draws that show how many independent ones a draw is worth.
+_PILOT = 1000
+# Fewer clusters are not supported, and up to so many get a caution.
+_FEWEST_CLUSTERS, _FEW_CLUSTERS = 5, 10
+_LISTED = 6  # names in a caution
+
+
+def preferences(
+    votes: xr.Dataset, *, spread: float = SPREAD, first: float = FIRST, ties: float = TIES
+) -> "Preferences":
+    """
+    Return the posterior of the strengths of systems, from votes on pairs of them.
+
+    Parameters
+    ----------
+    votes : xarray.Dataset
+        From :func:`bayescm.from_preferences` or :func:`bayescm.from_rankings`.
+    spread : float, default 1
+        Scale > 0 of the Rayleigh prior of the standard deviation of the strengths, in log odds.
+    first : float, default 0.5
+        Standard deviation > 0 of the prior of the advantage of the system shown first, in log odds.
+    ties : float, default 1.5
+        Standard deviation > 0 of the prior of log nu.
+
+    Returns
+    -------
+    Preferences
+
+    Raises
+    ------
+    ValueError
+        If a scale is not > 0, or the votes are in fewer than five clusters.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> votes = bcm.from_preferences([[0, 12, 9], [4, 0, 8], [3, 7, 0]])
+    >>> preferences(votes).point(bcm.measures.resolve("rating", "preferences")).round().tolist()
+    [1088.0, 955.0, 957.0]
+    """
+    votes = as_preferences(votes)
+    spread = check_number("spread", spread, 0, usual=SPREAD)
+    first = check_number("first", first, 0, usual=FIRST)
+    ties = check_number("ties", ties, 0, usual=TIES)
+    if "group" in votes.coords:
+        number = len({*votes["group"].values.tolist()})
+        if number < _FEWEST_CLUSTERS:
+            todo = (
+                "few clusters do not show how much votes of one cluster agree; make the votes "
+                "without group to treat them as independent"
+            )
+            raise fail("too few clusters of votes", number, f"{_FEWEST_CLUSTERS} or more", todo)
+    return Preferences(votes, spread, first, ties)
+
+
+class Preferences(Posterior):
+    """
+    The posterior of the strengths of systems.
+
+    Attributes
+    ----------
+    evidence : Dataset
+        Canonical votes.
+    names : list of str
+        The K systems.
+    left, right : ndarray of int, shape (P,)
+        The places of the systems of each pair.
+    counts : ndarray, shape (P, 3)
+        Votes for the left system, for the right one, and ties.
+    ordered, has_ties : bool
+        Whether there is an advantage of the system shown first, and whether any vote is a tie.
+    """
+
+    measured_variable = "preferences"
+    pairs = ("classifier",)
+    cell_prior = False
+    follows_variables = True
+    sampling_method = "importance"
+    estimands = {"parameter": "strength"}  # noqa: RUF012
+
+    def __init__(self, evidence: xr.Dataset, spread: float, first: float, ties: float):
+        self.evidence, self.spread = evidence, spread
+        self.names = evidence["classifier"].values.tolist()
+        self.left, self.right = places_of_pairs(evidence)
+        self.votes = evidence["vote_count"].values.astype(float)
+        self.ordered = bool(evidence["ordered"])
+        self.has_ties = bool(self.votes[:, 2].any())
+        sd = [1.0] * len(self.names) + [first] * self.ordered + [ties] * self.has_ties
+        # Prior precision of (z, d, t).
+        self.precision = 1 / np.square(sd)
+
+    # Labels
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a PyMC model: it treats votes as independent."""
+        return "group" not in self.evidence.coords
+
+    @property
+    def observed(self) -> xr.DataArray:
+        """The votes."""
+        return self.evidence["vote_count"]
+
+    @cached_property
+    def template(self) -> LabelTemplate:
+        """The systems."""
+        return LabelTemplate().append_dim("classifier", self.names)
+
+    @cached_property
+    def batch(self) -> xr.DataArray:
+        """The number of votes on pairs with each system."""
+        return self.template.to_dataarray(
+            sum(self._of_systems(*each) for each in ((0, 1), (1, 0), (2, 2)))
+        )
+
+    @property
+    def values_per_draw(self) -> int:
+        """The strengths, and what is computed from them."""
+        return 4 * len(self.names)
+
+    def measure_template(self, measure: Callable, attrs: dict | None = None) -> LabelTemplate:
+        """Return the dims, coords and name of a measure; that of all votes has no systems."""
+        if getattr(measure, "of_each_system", True):
+            return super().measure_template(measure, attrs)
+        return LabelTemplate(name=measure.__name__, attrs=attrs or {})
+
+    def bound(self, measure: Any) -> Any:
+        """Return a measure with the place of its opponent; reject one that the votes lack."""
+        if not isinstance(measure, PreferenceMeasure):
+            return measure
+        if measure.canonical.startswith("tie_rate") and not self.has_ties:
+            todo = "ask for win_rate"
+            raise fail("no vote is a tie, so that the model has no ties", ..., "", todo)
+        if measure.canonical == "position_advantage" and not self.ordered:
+            todo = "pass ordered=True to from_preferences if the left system was shown first"
+            raise fail("the order in which systems were shown is not known", ..., "", todo)
+        return measure.bound(self.names)
+
+    def shrinks_by(self, of: str) -> str:
+        """Return why the posterior may be away from a point estimate, as half a sentence."""
+        return "the prior of the strengths counts, compared with few votes"
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Report groups of systems that never met, systems that won or lost all, few clusters."""
+        sentences = []
+        groups = groups_that_never_met(self.evidence)
+        if len(groups) > 1:
+            listed = "; ".join(_listed(group) for group in groups[:_LISTED])
+            more = f"; and {len(groups) - _LISTED} more" if len(groups) > _LISTED else ""
+            sentences.append(
+                f"There are no votes between these groups of systems: {listed}{more}. Comparisons "
+                "of systems of different groups depend on the prior alone."
+            )
+        won, lost = self._of_systems(0, 1), self._of_systems(1, 0)
+        undecided = self._of_systems(2, 2) > 0
+        for number, other, words in ((won, lost, "won"), (lost, won, "lost")):
+            places = np.flatnonzero((number > 0) & (other == 0) & ~undecided)
+            if places.size:
+                named = _listed([self.names[place] for place in places])
+                sentences.append(
+                    f"{named} {words} all votes. The prior decides how far away the strength is."
+                )
+        if "group" in self.evidence.coords and (number := len(self._clusters[0])) <= _FEW_CLUSTERS:
+            sentences.append(
+                f"{number} clusters are few to show how much votes of one cluster agree: intervals "
+                "may be too short."
+            )
+        return sentences
+
+    def _of_systems(self, of_left, of_right):
+        """Return the votes of each system: those of one outcome if it is left, another if right."""
+        number = len(self.names)
+        on_left = np.bincount(self.left, self.votes[:, of_left], number)
+        return on_left + np.bincount(self.right, self.votes[:, of_right], number)
+
+    # The log density and its derivatives
+
+    def _parts(self, coefficients):
+        """Return z (S, K), d (S,) and t (S,) of coefficients (S, p); t is -inf without ties."""
+        number = len(self.names)
+        nothing = np.zeros(len(coefficients))
+        first = coefficients[:, number] if self.ordered else nothing
+        log_tie = coefficients[:, -1] if self.has_ties else nothing - np.inf
+        return coefficients[:, :number], first, log_tie
+
+    def _log_density(self, coefficients, scale):
+        """Return log prior plus log likelihood of (z, d, t), (S, p), and scales, (S,)."""
+        step = max(1, _BLOCK // max(len(self.left), 1))
+        likelihood = [
+            self._log_likelihood(coefficients[rows], scale[rows])
+            for rows in (slice(k, k + step) for k in range(0, len(scale), step))
+        ]
+        prior = -(coefficients**2) @ self.precision / 2
+        # The Rayleigh density of the scale.
+        prior = prior + np.log(scale) - 2 * np.log(self.spread) - (scale / self.spread) ** 2 / 2
+        return np.concatenate(likelihood) + prior + np.log(self.precision / (2 * np.pi)).sum() / 2
+
+    def _log_likelihood(self, coefficients, scale):
+        z, first, log_tie = self._parts(coefficients)
+        strength = scale[:, None] * z
+        half = np.exp(strength / 2)
+        # exp(eta / 2) without exponentials of pairs.
+        odds = half[:, self.left]
+        odds /= half[:, self.right]
+        if self.ordered:
+            odds *= np.exp(first / 2)[:, None]
+        total = 1 / odds
+        total += odds
+        if self.has_ties:
+            total += np.exp(log_tie)[:, None]
+        decided = self.votes[:, 0] - self.votes[:, 1]
+        number = len(self.names)
+        balance = np.bincount(self.left, decided, number) - np.bincount(self.right, decided, number)
+        logs = strength @ (balance / 2) + first * (decided.sum() / 2)
+        if self.has_ties:
+            logs = logs + log_tie * self.votes[:, 2].sum()
+        return logs - np.log(total, out=total) @ self.votes.sum(axis=1)
+
+    def _at_pairs(self, coefficients, scale):
+        """Return p_L - p_R and p_T of each pair, (P,) each."""
+        z, first, log_tie = (part[0] for part in self._parts(coefficients[None]))
+        eta = scale * (z[self.left] - z[self.right]) + first
+        small = np.exp(-np.abs(eta) / 2)  # at most 1, so that nothing overflows
+        tie = np.exp(log_tie) * small
+        total = 1 + small**2 + tie
+        return np.sign(eta) * (1 - small**2) / total, tie / total
+
+    def _derivatives(self, scale):
+        """Return the function from (z, d, t) to the gradient and minus the Hessian."""
+        votes, left, right, number = self.votes, self.left, self.right, len(self.names)
+        total = votes.sum(axis=1)
+        size = len(self.precision)
+
+        def sums(values):
+            """Return the sums of values of pairs for z: s (left minus right)."""
+            return scale * (np.bincount(left, values, number) - np.bincount(right, values, number))
+
+        def at(coefficients):
+            lead, tie = self._at_pairs(coefficients, scale)
+            by_eta = (votes[:, 0] - votes[:, 1] - total * lead) / 2
+            weight = total * (1 - tie - lead**2) / 4
+            gradient, hessian = np.empty(size), np.zeros((size, size))
+            gradient[:number] = sums(by_eta)
+            off = np.bincount(left * number + right, weight, number**2).reshape(number, number)
+            off = off + off.T
+            block = scale**2 * (np.diag(off.sum(axis=1)) - off)
+            hessian[:number, :number] = block
+            if self.ordered:
+                gradient[number] = by_eta.sum()
+                hessian[:number, number] = hessian[number, :number] = sums(weight)
+                hessian[number, number] = weight.sum()
+            if self.has_ties:
+                both = -total * lead * tie / 2
+                gradient[-1] = votes[:, 2].sum() - total @ tie
+                hessian[:number, -1] = hessian[-1, :number] = sums(both)
+                if self.ordered:
+                    hessian[number, -1] = hessian[-1, number] = both.sum()
+                hessian[-1, -1] = total @ (tie * (1 - tie))
+            gradient -= self.precision * coefficients
+            hessian[np.diag_indices(size)] += self.precision
+            return gradient, hessian
+
+        return at
+
+    # Draws
+
+    def _approximation(self, scales):
+        start = np.zeros(len(self.precision))
+        return laplace.at_scales(scales, start, self._derivatives, self._log_density)
+
+    @cached_property
+    def _laplace(self):
+        """The grid of scales, and Laplace's approximation at each of them."""
+        coarse = self.spread * np.geomspace(_LOWEST, _HIGHEST, _COARSE)
+        weights = self._approximation(coarse)[-1]
+        kept = np.flatnonzero(weights > weights.max() + np.log(_NEGLIGIBLE))
+        low, high = max(kept[0] - 1, 0), min(kept[-1] + 1, _COARSE - 1)
+        scales = np.geomspace(coarse[low], coarse[high], _SCALES)
+        return scales, self._approximation(scales)
+
+    def _draw(self, size, rng):
+        """Draw (z, d, t), (size, p), and scales, (size,); also the share of effective draws."""
+        scales, approximation = self._laplace
+        return laplace.draw(scales, approximation, self._log_density, size, rng)
+
+    @cached_property
+    def effective_draws(self) -> float:  # type: ignore[override]
+        """How many independent draws the default number of draws is worth."""
+        *_, efficiency = self._draw(_PILOT, np.random.default_rng(0))
+        return efficiency * self.draws_by_default("parameter")
+
+    @property
+    def how(self) -> str:  # type: ignore[override]
+        """How the draws are made, in words."""
+        words = "draws by nested Laplace and importance weights"
+        return words if self.has_model else f"{words}, sandwich over clusters"
+
+    def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
+        """Return the distribution of draws; importance weights make them worth fewer."""
+        share = self.effective_draws / self.draws_by_default("parameter")
+        return Empirical(draws, how=self.how, effective_draws=share * len(draws))
+
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return how many draws are made if no number is given: fewer of many pairs."""
+        most = LARGE_DRAWS if joint else DRAWS
+        pairs = max(len(self.left), len(self.names) ** 2 // 2)
+        return int(np.clip(_CELLS / pairs, _FEWEST_DRAWS, most))
+
+    def strengths(self, size: int, rng: np.random.Generator) -> Strengths:
+        """Draw the strengths of all systems, the advantage of the first and the tie parameter."""
+        coefficients, scale, _ = self._draw(size, rng)
+        if not self.has_model:
+            coefficients = self._widened(coefficients, scale)
+        return self._strengths(coefficients, scale)
+
+    def _strengths(self, coefficients, scale):
+        z, first, log_tie = self._parts(coefficients)
+        strength = scale[:, None] * (z - z.mean(axis=1, keepdims=True))
+        return Strengths(strength, first, np.exp(log_tie))
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw several measures jointly, (size, K), or (size,) if they are of all votes."""
+        self.resolve_estimand(of)
+        strengths = self.strengths(size, rng)
+        return [measure(strengths) for measure in measures]
+
+    def draw_given(
+        self,
+        variables: Mapping[str, np.ndarray],
+        measures: Sequence[Callable],
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Return draws of measures, given draws of the variables of the PyMC model."""
+        self.resolve_estimand(of)
+        strengths = self._strengths(self._coefficients(variables), variables["spread"])
+        return [measure(strengths) for measure in measures]
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the value at the mode of the strengths, at the most probable scale."""
+        self.resolve_estimand(of)
+        scales, (modes, _, weights) = self._laplace
+        best = int(np.argmax(weights))
+        return measure(self._strengths(modes[[best]], scales[[best]]))[0]
+
+    def _coefficients(self, variables):
+        parts = [variables["z"]]
+        parts += [variables["first"][:, None]] if self.ordered else []
+        parts += [variables["log_tie"][:, None]] if self.has_ties else []
+        return np.concatenate(parts, axis=1)
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws of the free variables of the PyMC model."""
+        coefficients, scale, _ = self._draw(size, rng)
+        z, first, log_tie = self._parts(coefficients)
+        drawn = {"spread": scale, "z": z}
+        drawn |= {"first": first} if self.ordered else {}
+        return drawn | ({"log_tie": log_tie} if self.has_ties else {})
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log of prior times likelihood of the variables, up to a constant."""
+        return self._log_density(self._coefficients(variables), variables["spread"])
+
+    # Votes in clusters: the sandwich
+
+    @cached_property
+    def _clusters(self):
+        """Return the clusters, the cluster of each vote, its pair and its outcome."""
+        labels, cluster = np.unique(self.evidence["group"].values, return_inverse=True)
+        pair, winner = (self.evidence[name].values for name in ("vote_pair", "vote_winner"))
+        return labels, cluster, pair, winner
+
+    def _scores_of_clusters(self, coefficients, scale):
+        """Return the gradient of the log likelihood of each cluster, (C, p)."""
+        labels, cluster, pair, winner = self._clusters
+        lead, tie = self._at_pairs(coefficients, scale)
+        by_eta = (np.array([1.0, -1.0, 0.0])[winner] - lead[pair]) / 2
+        number, shape = len(self.names), (len(labels), len(self.names))
+        size = len(labels) * number
+        scores = np.zeros((len(labels), len(self.precision)))
+        for side, sign in ((self.left, scale), (self.right, -scale)):
+            flat = np.bincount(cluster * number + side[pair], sign * by_eta, size)
+            scores[:, :number] += flat.reshape(shape)
+        if self.ordered:
+            scores[:, number] = np.bincount(cluster, by_eta, len(labels))
+        if self.has_ties:
+            scores[:, -1] = np.bincount(cluster, (winner == 2) - tie[pair], len(labels))
+        return scores
+
+    def _widened(self, coefficients, scale):
+        """Return draws with the covariance of the sandwich about the mode of their scale."""
+        scales, (modes, factors, _) = self._laplace
+        nearest = np.abs(np.log(scale)[:, None] - np.log(scales)).argmin(axis=1)
+        widened = np.empty_like(coefficients)
+        for place in np.unique(nearest):
+            rows, mode, factor = nearest == place, modes[place], factors[place]
+            scores = self._scores_of_clusters(mode, scales[place])
+            number = len(scores)
+            j = number / (number - 1) * scores.T @ scores + np.diag(self.precision)
+            # The factor F is the root of the covariance, H^-1 = F F', so that L' = F^-1.
+            standard = np.linalg.solve(factor, (coefficients[rows] - mode).T)
+            moved = factor @ (factor.T @ (np.linalg.cholesky(j) @ standard))
+            widened[rows] = mode + moved.T
+        return widened
+
+
+def _listed(names):
+    """Return a few names, and how many more there are."""
+    more = len(names) - _LISTED
+    text = ", ".join(map(str, names[:_LISTED]))
+    return f"{text} and {more} more" if more > 0 else text
