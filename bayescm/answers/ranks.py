@@ -78,7 +78,8 @@ def ranks(
         posterior ``mean`` of the measure (of results on several data sets how far the member lies
         above the mean of all members, so that it may be negative), ``p_best``, ``expected_rank``
         (1 is best), ``expected_loss`` of choosing it instead of the best one, the ends of its set
-        of ranks (``best_rank``, ``worst_rank``), its ``tiers``, and the probability of every rank,
+        of ranks (``best_rank``, ``worst_rank``), the ends of its central interval of ranks
+        (``lower_rank``, ``upper_rank``), its ``tiers``, and the probability of every rank,
         ``rank_1``, ... Tied members share their ranks. Of a mapping whose members have ``dim``
         themselves a column ``data_set`` says which of them a row is of. ``attrs`` has
         ``prob``, in ``mean`` what the mean is where it is no value of the measure, and in
@@ -91,6 +92,9 @@ def ranks(
 
     Notes
     -----
+    The central interval of ranks contains the rank of one member with posterior probability
+    ``prob``. It is shorter than the set of ranks, and says nothing about all members at once.
+
     The sets of ranks of all members hold at once with posterior probability ``prob``. They count
     who is told apart: the differences of all pairs lie within so many standard deviations of
     their means jointly, and a pair is told apart where that leaves out 0. Two members share a tier
@@ -150,6 +154,8 @@ def _ranking(evidence, measures, question, *, dim, prob):
         doubts += disagreement
         shares = {name: numbers.pop(name) for name in list(numbers) if name.startswith("rank_")}
         numbers |= _rank_sets_and_tiers(better, prob, scores)
+        numbers |= _central_ranks(np.stack([*shares.values()], axis=1), prob)
+        numbers["tiers"] = numbers.pop("tiers")  # behind the ranks
         columns = {dim: names, "mean": np.nanmean(values, axis=0), **numbers, **shares}
         tables.append(pd.DataFrame(labels(posterior, kernel, position) | columns))
     table = pd.concat(tables, ignore_index=True)
@@ -196,6 +202,16 @@ def _steps(values):
     share = 1 / (last - first).ravel()
     rise = np.bincount((rows + first).ravel(), share, size)
     return rise - np.bincount((rows + last).ravel(), share, size)
+
+
+def _central_ranks(shares, prob):
+    """Return the ends of the central intervals of ranks, from the probabilities (J, J) of each."""
+    below = np.cumsum(shares, axis=1)
+    tail = (1 - prob) / 2 + 1e-9  # a probability that is only rounding errors away counts as one
+    return {
+        "lower_rank": 1 + (below < tail).sum(axis=1),
+        "upper_rank": 1 + (below < 1 - tail).sum(axis=1),
+    }
 
 
 # The sets of ranks and the tiers, by who is told apart from whom.

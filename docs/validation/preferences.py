@@ -1,7 +1,7 @@
 """Pairwise preferences: coverage of win rates and ranks, of votes in clusters, and of rankings."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -224,6 +224,11 @@ def draw_equal(rng: np.random.Generator, systems: int, votes: int) -> tuple[Any,
 _PROMPTED = Population(np.linspace(1.25, -1.25, 10), np.log(0.5), 0.0, np.ones(10))
 
 
+@lru_cache(1)
+def _true_rates_of_prompts():
+    return _PROMPTED.win_rates(effects=1.0)
+
+
 def draw_prompts(rng: np.random.Generator, prompts: int, votes: int) -> tuple[Any, dict]:
     """
     Return votes on prompts that suit some systems more than others.
@@ -240,7 +245,7 @@ def draw_prompts(rng: np.random.Generator, prompts: int, votes: int) -> tuple[An
     effects = rng.standard_normal((prompts, 10))[prompt]
     columns = vote_on(rng, _PROMPTED, left, right, effects)
     evidence = from_preferences(**columns, ordered=False, group=prompt)
-    return (with_all_systems(evidence, 10), None), _PROMPTED.win_rates(effects=1.0)
+    return (with_all_systems(evidence, 10), None), _true_rates_of_prompts()
 
 
 def draw_rankings(rng: np.random.Generator, systems: int, rankings: int) -> tuple[Any, dict]:

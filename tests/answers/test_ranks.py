@@ -219,3 +219,19 @@ def test_classifiers_of_a_mapping_are_ranked_within_each_data_set():
     for name in ("one", "other"):
         of_member = table[table["data_set"] == name].drop(columns="data_set")
         pd.testing.assert_frame_equal(of_member.reset_index(drop=True), alone)
+
+
+@pytest.mark.parametrize("prob", [0.5, 0.95])
+def test_central_ranks_have_at_most_half_of_the_rest_on_either_side(prob):
+    table = bcm.ranks(OUTCOMES, "f1", draws=4000, prob=prob)
+    shares = table[[f"rank_{place}" for place in range(1, 6)]].to_numpy()
+    place = np.arange(1, 6)
+    for row, low, high in zip(shares, table["lower_rank"], table["upper_rank"], strict=True):
+        tail = (1 - prob) / 2
+        assert row[place < low].sum() <= tail + 1e-6
+        assert row[place > high].sum() <= tail + 1e-6
+        # And no rank could be left out.
+        assert row[place <= low].sum() > tail - 1e-6
+        assert row[place >= high].sum() > tail - 1e-6
+    sets = table["worst_rank"] - table["best_rank"]
+    assert (table["upper_rank"] - table["lower_rank"] <= sets).all()
