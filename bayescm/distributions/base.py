@@ -69,6 +69,15 @@ class Distribution:
     undefined: Any = 0.0
     image: ClassVar[Any] = None
 
+    @property
+    def accurate_tails(self) -> bool:
+        """Whether probabilities far out in the tails, such as 1e-7, are accurate."""
+        return self.how == "closed form"
+
+    def minus(self, other: "Distribution") -> "Distribution | None":
+        """Return the distribution of the difference from an independent number, None if unknown."""
+        return None
+
     @classmethod
     def concatenate(cls, members: Sequence["Distribution"]) -> "Distribution | None":
         """Return one batch of single numbers of this class, or None where it has none."""

@@ -10,7 +10,7 @@ scores do (`bayescm.evidence.item_scores`).
 
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,8 +22,17 @@ from bayescm.evidence.descriptions import describe_attempts
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers, long_form
 from bayescm.evidence.labels import MISSING_TEXTS, check_no_missing_text
 from bayescm.evidence.resampling import resample_rows
+from bayescm.evidence.sums_of_items import (
+    RULES_OF_ITEMS,
+    along_units,
+    check_one_system,
+    items_in_order,
+    names_of_items,
+    number_of_items,
+    parts_of,
+)
 from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, factorize
-from bayescm.evidence.type import EvidenceType
+from bayescm.evidence.type import BATCH_FORM, EvidenceType
 from bayescm.validate import check_row_order, fail, no_numbers, suggest, unmasked
 
 _RESERVED = ("item", "attempt", "classifier", "group", "measure", "bound")
@@ -582,13 +591,86 @@ def _default_measures(attempts):
     return ["mean", f"pass_at({least})", f"pass_all({least})"]
 
 
+# Batches of a monitor
+
+ANSWERS = ("right", "attempts")
+_FORM = "attempts"
+# All batches have these facts: their scores are the shares of right answers.
+_SCALE = {
+    "lowest": 0.0,
+    "highest": 1.0,
+    "lower_is_better": False,
+    "unit_of_scores": _FORM,
+    BATCH_FORM: _FORM,
+}
+
+
+class AnsweredItems(NamedTuple):
+    """
+    A batch of attempts, in the order of the names of the items, or else of their answers.
+
+    Attributes
+    ----------
+    item : list or None
+        The names of the items, or None if they have none.
+    right, attempts : ndarray, shape (n,)
+        The number of right answers and of attempts of each item.
+    """
+
+    item: list | None
+    right: np.ndarray
+    attempts: np.ndarray
+
+    @property
+    def score(self) -> np.ndarray:
+        """The share of right answers of each item, (n,)."""
+        return self.right / self.attempts
+
+
+def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataArray:
+    """
+    Return attempts as a ledger stores them, dims (item, answers).
+
+    Raises
+    ------
+    ValueError
+        If there are several systems, slices, groups or answers in text.
+    """
+    evidence = as_attempts(evidence)
+    check_one_system(evidence)
+    columns = {str(name) for name, column in evidence.variables.items() if "item" in column.dims}
+    if further := sorted(columns - {"item", "correct"}):
+        todo = "leave them out; add slices under names of their own"
+        what = "a batch has right and wrong answers only"
+        raise fail(what, further, "no slices, groups or answers", todo)
+    correct = evidence["correct"].transpose("item", "attempt").values
+    counts = np.stack([np.nansum(correct, axis=1), (~np.isnan(correct)).sum(axis=1)], axis=1)
+    items, order = items_in_order(evidence.indexes["item"], counts)
+    coords = {"item": items, "answers": list(ANSWERS)}
+    return xr.DataArray(counts[order], coords, ["item", "answers"], "attempts", _SCALE)
+
+
+def add_batches(
+    batches: Sequence[AnsweredItems], like: xr.DataArray, coords: Mapping[str, np.ndarray]
+) -> xr.Dataset:
+    """Return the items of batches as evidence, with the coords of its batch for each item."""
+    sizes = [len(batch.right) for batch in batches]
+    right, made = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ANSWERS)
+    place = np.arange(int(made.max()))
+    correct = np.where(place < right[:, None], 1.0, np.where(place < made[:, None], 0.0, np.nan))
+    items = {"item": names_of_items(batches, sum(sizes))}
+    further = along_units(coords, sizes, "item")
+    return xr.Dataset({"correct": (("item", "attempt"), correct)}, items | further)
+
+
 ATTEMPTS = EvidenceType(
     name="attempts",
     made_by="from_attempts",
     unit="items",
     matches=is_attempts,
     canonical=as_attempts,
-    default_model=of_items("repeated_items"),
+    # Sums have the shares of right answers only, of which pass@1 is the mean.
+    default_model=of_items("repeated_items", of_sums="item_scores"),
     default_measures=_default_measures,
     size=lambda attempts: attempts.sizes["item"],
     values=lambda attempts: attempts["correct"],
@@ -597,4 +679,11 @@ ATTEMPTS = EvidenceType(
     combine=combine_along("item", as_attempts, "from_attempts", _RESERVED, ragged="attempt"),
     sentences=describe_attempts,
     resample=resample_rows("item"),
+    batch_forms=(_FORM,),
+    as_batch=as_batch,
+    add=add_batches,
+    batch_sizes=number_of_items,
+    change_statistic=parts_of,
+    changing="scores",
+    alarm_rules=lambda sums: RULES_OF_ITEMS,
 )

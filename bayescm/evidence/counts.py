@@ -27,7 +27,7 @@ from bayescm.evidence.labels import (
 )
 from bayescm.evidence.table_sides import described, sides_of, warn_of_names
 from bayescm.evidence.tabulate import RESERVED
-from bayescm.evidence.type import EvidenceType, name_of
+from bayescm.evidence.type import ChangeStatistic, EvidenceType, name_of
 from bayescm.validate import check_counts, check_row_order, fail, suggest
 
 CELLS = ("actual", "predicted")
@@ -721,6 +721,31 @@ def default_measures(counts: xr.DataArray, defaults: Defaults = REPORTED) -> lis
     return [*first, *measures, *(["coverage"] if abstains(counts) else [])]
 
 
+# Batches of a monitor
+
+_FORM = "counts"
+
+
+def as_batch(evidence: Any, like: xr.DataArray | None = None) -> xr.DataArray:
+    """
+    Return a confusion matrix as a ledger stores it, dims (actual, predicted).
+
+    Raises
+    ------
+    ValueError
+        If there are several tables, or abstentions.
+    """
+    counts = as_counts(evidence)
+    if "abstain" in counts.coords:
+        label = counts["abstain"].item()
+        todo = "leave these examples out, or let it be a class: `from_predictions` without abstain"
+        raise fail("a monitor keeps no abstentions", label, "answers that are classes", todo)
+    if counts.ndim != 2:
+        todo = "sum over the other dims, or add each table by itself"
+        raise fail("a batch must be a single table", counts.dims, "(actual, predicted)", todo)
+    return counts
+
+
 COUNTS = EvidenceType(
     name="counts",
     made_by="from_predictions, from_cells, from_matrix",
@@ -737,4 +762,8 @@ COUNTS = EvidenceType(
     to_dataset=lambda counts: counts.to_dataset(name="counts"),
     from_dataset=lambda dataset: dataset["counts"],
     sentences=describe_counts,
+    batch_forms=(_FORM,),
+    as_batch=as_batch,
+    change_statistic=lambda tables: ChangeStatistic(tables.values),
+    alarm_rules=lambda tables: ("change", "batch", "floor", "reference"),
 )

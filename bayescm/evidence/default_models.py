@@ -20,8 +20,10 @@ outcomes            classifiers on the same examples                 ``paired_ou
 partly labelled     one sample                                       ``partly_labelled``
                     errors known from elsewhere                      ``transferred_errors``
 scores                                                               ``scores``
+                    batches of a monitor, in bins                    ``binned_forecasts``
                     each of the groups                               ``score_groups``
 probabilities       two classes                                      ``calibration``
+                    batches of a monitor, in bins                    ``binned_forecasts``
                     more classes                                     ``dirichlet_calibration``
                     groups                                           ``hierarchical_calibration``
                     each of the groups                               ``score_groups``
@@ -182,14 +184,17 @@ def model_of_scores(
     return DefaultModel("score_groups" if of_groups else "scores", evidence)
 
 
-def of_items(model: str) -> Callable[..., DefaultModel]:
+def of_items(model: str, of_sums: str | None = None) -> Callable[..., DefaultModel]:
     """
     Return the `default_model` of a type whose items may come in slices.
 
-    Each of three or more slices is asked of `item_score_slices`, everything else of the model.
+    Each of three or more slices is asked of `item_score_slices`, everything else of the model. Sums
+    of batches of a monitor have another model if one is named.
     """
 
     def default_model(evidence, keywords, members=None, compared=None):
+        if isinstance(evidence, xr.DataArray):
+            return DefaultModel(of_sums or model, evidence)
         dims = slice_dims(evidence)
         slices = math.prod(evidence.sizes[dim] for dim in dims)
         pooled = slices >= ENOUGH_GROUPS or not _OF_POOLING.isdisjoint(keywords)

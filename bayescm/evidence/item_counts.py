@@ -5,8 +5,8 @@ Item counts are an ``xr.Dataset`` with ``tp``, ``fp`` and ``fn``, each ([classif
 may have a coord ``group`` of the cluster they come in.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,20 @@ from bayescm.evidence.clusters_and_slices import combine_along, with_clusters
 from bayescm.evidence.descriptions import describe_item_counts
 from bayescm.evidence.identifiers import as_pandas, has_role
 from bayescm.evidence.resampling import resample_rows
+from bayescm.evidence.sums_of_items import (
+    RULES_OF_ITEMS,
+    along_units,
+    check_one_system,
+    items_in_order,
+    names_of_items,
+    number_of_items,
+    parts_of,
+)
 from bayescm.evidence.tabulate import check_sizes, column
-from bayescm.evidence.type import EvidenceType, always
+from bayescm.evidence.type import BATCH_FORM, EvidenceType, always
 from bayescm.validate import check_counts, check_row_order, fail, suggest
 
-_CELLS = ("tp", "fp", "fn")
+CELLS = ("tp", "fp", "fn")
 
 
 def from_item_counts(
@@ -77,7 +86,7 @@ def from_item_counts(
         todo = "pass a table, or `tp=`, `fp=` and `fn=`"
         raise fail("a table of counts beside tp, fp or fn", ..., "one of them", todo)
     counts = as_pandas(counts)
-    several = isinstance(counts, Mapping) and not {*_CELLS} & {*counts}
+    several = isinstance(counts, Mapping) and not {*CELLS} & {*counts}
     systems = dict(counts) if several else {"counts": counts}
     systems = {name: as_pandas(table) for name, table in systems.items()}
     if not systems:
@@ -101,7 +110,7 @@ def from_item_counts(
     evidence = xr.Dataset(
         {
             name: (dims, values[:, index] if several else values[0, index])
-            for index, name in enumerate(_CELLS)
+            for index, name in enumerate(CELLS)
         },
         {"item": labels},
     )
@@ -134,16 +143,16 @@ def _is_frame(table):
 def _table(name, table):
     """Return the counts (3, n) of one system."""
     values = []
-    for cell in _CELLS:
+    for cell in CELLS:
         if cell not in table or table[cell] is None:
             todo = suggest(cell, map(str, table)) or "give tp, fp and fn"
-            raise fail(f"{name} have no {cell}", list(table), _CELLS, todo)
+            raise fail(f"{name} have no {cell}", list(table), CELLS, todo)
         counts = check_counts(table[cell], name=f"a count ({cell})", todo="count whole ones")
         if counts.ndim != 1:
             todo = "pass one number for each item"
             raise fail(f"{cell} is no column", counts.shape, "shape (n,)", todo)
         values.append(counts)
-    check_sizes({cell: len(counts) for cell, counts in zip(_CELLS, values, strict=True)})
+    check_sizes({cell: len(counts) for cell, counts in zip(CELLS, values, strict=True)})
     return np.stack(values)
 
 
@@ -151,8 +160,8 @@ def is_item_counts(evidence: Any) -> bool:
     """Say whether evidence is counts of each item without true negatives."""
     return (
         isinstance(evidence, xr.Dataset)
-        and {*_CELLS} <= {*evidence.data_vars}
-        and all("item" in evidence[name].dims for name in _CELLS)
+        and {*CELLS} <= {*evidence.data_vars}
+        and all("item" in evidence[name].dims for name in CELLS)
     )
 
 
@@ -168,14 +177,81 @@ def as_item_counts(evidence: xr.Dataset) -> xr.Dataset:
     if not is_item_counts(evidence):
         allowed, todo = "counts as `from_item_counts` returns them", "use `from_item_counts`"
         raise fail("not item counts", type(evidence).__name__, allowed, todo, TypeError)
-    for name in _CELLS:
+    for name in CELLS:
         if extra := {*evidence[name].dims} - {"classifier", "item"}:
             todo = "select along it"
             raise fail("item counts have a further dim", sorted(map(str, extra)), "none", todo)
         check_counts(evidence[name].values, name=f"a count ({name})", todo="count whole ones")
     if not evidence.sizes["item"]:
         raise fail("no items", 0, "one or more", "pass some counts")
-    return evidence.assign({name: evidence[name].transpose(..., "item") for name in _CELLS})
+    return evidence.assign({name: evidence[name].transpose(..., "item") for name in CELLS})
+
+
+# Batches of a monitor
+
+_FORM = "item_counts"
+
+
+class CountedItems(NamedTuple):
+    """
+    A batch of counts of each item without true negatives.
+
+    Attributes
+    ----------
+    item : list or None
+        The names of the items, or None if they have none.
+    tp, fp, fn : ndarray, shape (n,)
+    """
+
+    item: list | None
+    tp: np.ndarray
+    fp: np.ndarray
+    fn: np.ndarray
+
+    @property
+    def number_wrong(self) -> np.ndarray:
+        """How many objects of each item are wrong, (n,)."""
+        return self.fp + self.fn
+
+    def cells(self, chosen: None = None) -> np.ndarray:
+        """Return tp, fn, fp and 0 (4, n) of each item."""
+        return np.stack([self.tp, self.fn, self.fp, 0 * self.tp])
+
+
+def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataArray:
+    """
+    Return item counts as a ledger stores them, dims (item, cell).
+
+    Raises
+    ------
+    ValueError
+        If there are several systems or clusters.
+    """
+    evidence = as_item_counts(evidence)
+    check_one_system(evidence)
+    columns = {str(name) for name, column in evidence.variables.items() if "item" in column.dims}
+    if further := sorted(columns - {"item", *CELLS}):
+        todo = "leave them out; add slices under names of their own"
+        what = "a batch has the counts of each item only"
+        raise fail(what, further, "no slices, clusters or weights", todo)
+    counts = np.stack([evidence[name].values for name in CELLS], axis=1)
+    items, order = items_in_order(evidence.indexes["item"], counts)
+    coords = {"item": items, "cell": list(CELLS)}
+    attrs = {BATCH_FORM: _FORM}
+    return xr.DataArray(counts[order], coords, ["item", "cell"], "item_counts", attrs)
+
+
+def add_batches(
+    batches: Sequence[CountedItems], like: xr.DataArray, coords: Mapping[str, np.ndarray]
+) -> xr.Dataset:
+    """Return the items of batches as evidence, with the coords of its batch for each item."""
+    sizes = [len(batch.tp) for batch in batches]
+    columns = {
+        name: ("item", np.concatenate([getattr(batch, name) for batch in batches]).astype(int))
+        for name in CELLS
+    }
+    items = {"item": names_of_items(batches, sum(sizes))}
+    return xr.Dataset(columns, items | along_units(coords, sizes, "item"))
 
 
 ITEM_COUNTS = EvidenceType(
@@ -193,4 +269,10 @@ ITEM_COUNTS = EvidenceType(
     combine=combine_along("item", as_item_counts, "from_item_counts"),
     sentences=describe_item_counts,
     resample=resample_rows("item"),
+    batch_forms=(_FORM,),
+    as_batch=as_batch,
+    add=add_batches,
+    batch_sizes=number_of_items,
+    change_statistic=parts_of,
+    alarm_rules=lambda sums: RULES_OF_ITEMS,
 )

@@ -10,7 +10,7 @@ where they are known, and ``lower_is_better`` says whether the scores are errors
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,8 +29,17 @@ from bayescm.evidence.descriptions import describe_item_scores
 from bayescm.evidence.identifiers import check_no_identifiers, long_form
 from bayescm.evidence.labels import check_no_missing_text
 from bayescm.evidence.resampling import resample_rows
+from bayescm.evidence.sums_of_items import (
+    RULES_OF_ITEMS,
+    along_units,
+    check_one_system,
+    items_in_order,
+    names_of_items,
+    number_of_items,
+    parts_of,
+)
 from bayescm.evidence.tabulate import check_sizes, column, factorize
-from bayescm.evidence.type import EvidenceType
+from bayescm.evidence.type import BATCH_FORM, EvidenceType
 from bayescm.validate import check_choice, check_reals, check_row_order, fail, suggest, unmasked
 
 _MISSING = ("drop pairs", "worst")
@@ -486,6 +495,76 @@ def _check_judged(evidence):
             raise fail("too few items scored", int(scored.min()), f"{_FEWEST_SCORED} or more", todo)
 
 
+# Batches of a monitor
+
+_ENDS = ("lowest", "highest")
+_FORM = "item_scores"
+
+
+class ScoredItems(NamedTuple):
+    """
+    A batch of item scores, in the order of the names of the items, or else of their scores.
+
+    Attributes
+    ----------
+    item : list or None
+        The names of the items, or None if they have none.
+    score : ndarray, shape (n,)
+    """
+
+    item: list | None
+    score: np.ndarray
+
+
+def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataArray:
+    """
+    Return item scores as a ledger stores them, dims (item).
+
+    A batch without a range has that of the batches before.
+
+    Raises
+    ------
+    ValueError
+        If there are several systems, slices, clusters, weights, missing scores or a judge.
+    """
+    evidence = as_item_scores(evidence)
+    scores = evidence["item_score"]
+    check_one_system(evidence)
+    of_items = [str(name) for name, column in evidence.variables.items() if "item" in column.dims]
+    further = sorted({*of_items} - {"item", "item_score"})
+    if further:
+        todo = (
+            "leave them out; add slices by names of their own, and of items in clusters the mean "
+            "score of each cluster"
+        )
+        what = "a batch is a score for each item: no slices, clusters, weights or judge"
+        raise fail(what, further, "none of these", todo)
+    if scores.isnull().any():
+        raise fail("scores are missing", int(scores.isnull().sum()), "all", "leave these items out")
+    ends = {name: evidence[name].item() if name in evidence else None for name in _ENDS}
+    if like is not None and "lowest" in like.attrs and ends["lowest"] is None:
+        ends = {name: like.attrs[name] for name in _ENDS}
+        if ends["lowest"] is not None:
+            as_item_scores(evidence.assign_coords(ends))  # raises where one lies outside
+    values = scores.values.astype(float)
+    items, order = items_in_order(scores.indexes["item"], values)
+    facts = ends | {"lower_is_better": bool(evidence["lower_is_better"]), BATCH_FORM: _FORM}
+    return xr.DataArray(values[order], {"item": items}, ["item"], "item_score", facts)
+
+
+def add_batches(
+    batches: Sequence[ScoredItems], like: xr.DataArray, coords: Mapping[str, np.ndarray]
+) -> xr.Dataset:
+    """Return the items of batches as evidence, with the coords of its batch for each item."""
+    sizes = [len(batch.score) for batch in batches]
+    scores = np.concatenate([np.zeros(0), *(batch.score for batch in batches)])
+    evidence = xr.Dataset({"item_score": ("item", scores)})
+    evidence.coords["item"] = names_of_items(batches, len(scores))
+    of_scale = (*_ENDS, "lower_is_better")
+    facts = {name: like.attrs[name] for name in of_scale if like.attrs.get(name) is not None}
+    return evidence.assign_coords(along_units(coords, sizes, "item") | facts)
+
+
 ITEM_SCORES = EvidenceType(
     name="item scores",
     made_by="from_item_scores",
@@ -502,4 +581,11 @@ ITEM_SCORES = EvidenceType(
     combine=combine_along("item", as_item_scores, "from_item_scores", _RESERVED),
     sentences=describe_item_scores,
     resample=resample_rows("item"),
+    batch_forms=(_FORM,),
+    as_batch=as_batch,
+    add=add_batches,
+    batch_sizes=number_of_items,
+    change_statistic=parts_of,
+    changing="scores",
+    alarm_rules=lambda sums: RULES_OF_ITEMS,
 )

@@ -10,7 +10,7 @@ dims of ``predicted``. Examples may come in clusters and have a slice
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,8 +27,15 @@ from bayescm.evidence.descriptions import describe_multilabel
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
 from bayescm.evidence.labels import as_labels, check_plain_labels
 from bayescm.evidence.resampling import resample_rows
+from bayescm.evidence.sums_of_items import (
+    RULES_OF_ITEMS,
+    along_units,
+    check_one_system,
+    number_of_items,
+    parts_of,
+)
 from bayescm.evidence.tabulate import check_sizes
-from bayescm.evidence.type import EvidenceType
+from bayescm.evidence.type import BATCH_FORM, EvidenceType
 from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
 
 _RESERVED = ("example", "label", "classifier", "measure", "bound")
@@ -378,6 +385,78 @@ def as_multilabel(evidence: xr.Dataset) -> xr.Dataset:
     )
 
 
+# Batches of a monitor
+
+_FORM = "multilabel"
+
+
+class LabelledExamples(NamedTuple):
+    """
+    A batch of several labels.
+
+    Attributes
+    ----------
+    actual, predicted : ndarray of bool, shape (n, L)
+    """
+
+    actual: np.ndarray
+    predicted: np.ndarray
+
+    @property
+    def number_wrong(self) -> np.ndarray:
+        """How many labels of each example are wrong, (n,)."""
+        return (self.actual ^ self.predicted).sum(1).astype(float)
+
+    def cells(self, chosen: Sequence[bool] | None = None) -> np.ndarray:
+        """Return tp, fn, fp and tn (4, n) of each example over all labels, or over some."""
+        labels = slice(None) if chosen is None else np.array(chosen)
+        actual, predicted = self.actual[:, labels], self.predicted[:, labels]
+        pairs = [
+            actual & predicted,
+            actual & ~predicted,
+            ~actual & predicted,
+            ~(actual | predicted),
+        ]
+        return np.stack([pair.sum(axis=1) for pair in pairs]).astype(float)
+
+
+def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataArray:
+    """
+    Return several labels as a ledger stores them, dims (example, truth, label).
+
+    Raises
+    ------
+    ValueError
+        If there are several systems, slices, clusters or scores.
+    """
+    evidence = as_multilabel(evidence)
+    check_one_system(evidence)
+    of_examples = [
+        str(name) for name, column in evidence.variables.items() if "example" in column.dims
+    ]
+    if further := sorted({*of_examples} - {"example", "actual", "predicted"}):
+        todo = "leave them out; add slices by names of their own"
+        what = "a batch is the labels of each example: no slices, clusters, weights or scores"
+        raise fail(what, further, "none of these", todo)
+    pairs = np.stack([evidence["actual"].values, evidence["predicted"].values], axis=1)
+    coords = {"label": evidence["label"].values}
+    dims = ["example", "truth", "label"]
+    return xr.DataArray(pairs, coords, dims, "labels", {BATCH_FORM: _FORM})
+
+
+def add_batches(
+    batches: Sequence[LabelledExamples], like: xr.DataArray, coords: Mapping[str, np.ndarray]
+) -> xr.Dataset:
+    """Return the examples of batches as evidence, with the coords of its batch for each."""
+    sizes, labels = [len(batch.actual) for batch in batches], like.indexes["label"].tolist()
+    none = np.zeros((0, len(labels)), bool)
+    variables = {
+        name: (["example", "label"], np.concatenate([none, *(getattr(b, name) for b in batches)]))
+        for name in ("actual", "predicted")
+    }
+    return xr.Dataset(variables, {"label": labels, **along_units(coords, sizes, "example")})
+
+
 MULTILABEL = EvidenceType(
     name="multilabel",
     made_by="from_multilabel",
@@ -395,4 +474,10 @@ MULTILABEL = EvidenceType(
     combine=combine_along("example", as_multilabel, "from_multilabel", _RESERVED),
     sentences=describe_multilabel,
     resample=resample_rows("example"),
+    batch_forms=(_FORM,),
+    as_batch=as_batch,
+    add=add_batches,
+    batch_sizes=number_of_items,
+    change_statistic=parts_of,
+    alarm_rules=lambda sums: RULES_OF_ITEMS,
 )

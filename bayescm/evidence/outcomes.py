@@ -531,4 +531,5 @@ OUTCOMES = EvidenceType(
     combine=combine_outcomes,
     sentences=describe_outcomes,
     resample=resample_counts("outcome"),
+    batch_forms=("paired_outcomes",),  # of a challenge
 )

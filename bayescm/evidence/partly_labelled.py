@@ -8,6 +8,7 @@ stratum, that is what the judge said and the examples were chosen by; the coord 
 ``answered`` (classifier, answers) beside those of outcomes.
 """
 
+import json
 import math
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -28,6 +29,7 @@ from bayescm.evidence.counts import (
     concat_along,
     default_measures,
     make_counts,
+    positive,
 )
 from bayescm.evidence.default_models import model_of_partly_labelled
 from bayescm.evidence.descriptions import describe_counts
@@ -45,6 +47,13 @@ from bayescm.evidence.outcomes import (
     is_outcomes,
     matrices_of,
 )
+from bayescm.evidence.patterns import (
+    PatternCounts,
+    has_patterns,
+    number_of_examples,
+    pattern_table,
+    patterns_of_batches,
+)
 from bayescm.evidence.resampling import check_no_parts, draw_numbers
 from bayescm.evidence.tabulate import (
     Axis,
@@ -56,7 +65,7 @@ from bayescm.evidence.tabulate import (
     factorize,
     tabulate,
 )
-from bayescm.evidence.type import EvidenceType, number_of
+from bayescm.evidence.type import ChangeStatistic, DefaultModel, EvidenceType, number_of
 from bayescm.validate import Advice, check_choice, check_counts, check_row_order, fail
 
 
@@ -840,13 +849,112 @@ def describe_partly_labelled(evidence: Any, written: Callable[[Any], str] = str)
     return [f"{first}: {sizes}" if sizes else f"{first}.", *rest[1:]]
 
 
+def _canonical(evidence):
+    return (as_outcomes if is_outcomes(evidence) else as_counts)(evidence)
+
+
+# Batches of a monitor
+
+_FORM = "partly_labelled"
+
+
+def as_batch(evidence: xr.DataArray | xr.Dataset, like: xr.DataArray | None = None) -> xr.DataArray:
+    """
+    Return partly labelled examples as a ledger stores them, dims (pattern).
+
+    Raises
+    ------
+    ValueError
+        If the evidence has slices or abstentions, or the labels come from elsewhere.
+    """
+    counts = _canonical(select_classifier(evidence))
+    if further := [str(dim) for dim in counts.dims if dim not in ("judge", "actual", "predicted")]:
+        todo = "add each slice under a name of its own"
+        raise fail("a batch has no slices", further, "", todo)
+    if "transfer" in counts.coords:
+        todo = "leave `transfer=` out, if the labels belong to examples of this batch"
+        raise fail("a batch has labels of its own examples", "transfer", "", todo)
+    if abstains(counts):
+        todo = "leave these examples out, or let the abstention be a class"
+        raise fail("a monitor keeps no abstentions", counts["abstain"].item(), "", todo)
+    labels, judges = counts["actual"].values.tolist(), counts["judge"].values.tolist()
+    cells = counts.transpose("judge", "actual", "predicted").values
+    others = counts["unlabelled"].transpose("judge", "predicted").values
+    patterns, numbers = [], []
+    for judge, answer in np.ndindex(others.shape):
+        truths = [*zip(labels, cells[judge, :, answer], strict=True), (None, others[judge, answer])]
+        for truth, number in truths:
+            if number:
+                patterns.append([str(judges[judge]), labels[answer], truth])
+                numbers.append(number)
+    facts = {"labels": labels, "positive": positive(counts)}
+    facts["classified"] = str(counts.coords.get("classified", xr.DataArray("classifier")).item())
+    return pattern_table(patterns, numbers, _FORM, facts)
+
+
+def partly_labelled_of(table: xr.DataArray) -> xr.DataArray:
+    """Return the partly labelled examples of counts of patterns, dims (..., pattern)."""
+    labels = table.attrs["labels"]
+    patterns = [json.loads(text) for text in table["pattern"].values.tolist()]
+    judges = sorted({judge for judge, _, _ in patterns}) or ["all"]
+    lead, size = table.shape[:-1], len(labels)
+    counts = np.zeros((*lead, len(judges), size, size), table.dtype)
+    others = np.zeros((*lead, len(judges), size), table.dtype)
+    for number, (judge, answer, truth) in zip(
+        np.moveaxis(table.values, -1, 0), patterns, strict=True
+    ):
+        stratum = judges.index(judge), labels.index(answer)
+        if truth is None:
+            others[..., *stratum] += number
+        else:
+            counts[..., stratum[0], labels.index(truth), stratum[1]] += number
+    dims = tuple(str(dim) for dim in table.dims[:-1])
+    coords: dict[str, Any] = {
+        str(name): coord
+        for name, coord in table.coords.variables.items()
+        if name != "pattern" and {*coord.dims} <= {*dims}
+    }
+    coords |= {"judge": judges, "actual": labels, "predicted": labels}
+    coords |= {"unlabelled": ((*dims, "judge", "predicted"), others)}
+    coords |= {"classified": table.attrs["classified"]}
+    if table.attrs["positive"] is not None:
+        coords["positive"] = table.attrs["positive"]
+    return xr.DataArray(counts, coords, [*dims, "judge", "actual", "predicted"], "counts")
+
+
+def add_batches(
+    batches: Sequence[PatternCounts], like: xr.DataArray, coords: Mapping[str, np.ndarray]
+) -> xr.DataArray:
+    """Return the examples of several batches as evidence."""
+    return partly_labelled_of(patterns_of_batches(batches, like).sum("step", keep_attrs=True))
+
+
+def labelled_by_stratum(tables: xr.DataArray) -> ChangeStatistic:
+    """
+    Return how many labelled examples of each stratum are of each true class, (T, K, C).
+
+    A change is looked for in the true classes of the labelled examples, given the answers of judge
+    and classifier.
+    """
+    counts = partly_labelled_of(tables).values
+    numbers = counts.swapaxes(-1, -2).reshape(len(counts), -1, counts.shape[-1])
+    return ChangeStatistic(numbers, prior=np.full(numbers.shape[1:], 1 / numbers.shape[-1]))
+
+
+def _default_model(evidence, keywords, members=None, compared=None):
+    """Return the model of partly labelled examples, or of the patterns of batches."""
+    if has_patterns(evidence):
+        return DefaultModel("partly_labelled", partly_labelled_of(evidence))
+    return model_of_partly_labelled(evidence, keywords, members, compared)
+
+
 PARTLY_LABELLED = EvidenceType(
     name="partly labelled",
     made_by="from_partly_labelled",
     unit="examples",
     matches=is_partly_labelled,
-    canonical=lambda evidence: (as_outcomes if is_outcomes(evidence) else as_counts)(evidence),
-    default_model=model_of_partly_labelled,
+    canonical=_canonical,
+    default_model=_default_model,
     default_measures=lambda evidence: default_measures(matrices_of(evidence), TABULATED),
     size=lambda evidence: float(_labelled_counts(evidence).sum() + evidence["unlabelled"].sum()),
     values=_labelled_counts,
@@ -856,4 +964,10 @@ PARTLY_LABELLED = EvidenceType(
     from_dataset=_from_dataset,
     sentences=describe_partly_labelled,
     resample=_resample,
+    batch_forms=(_FORM,),
+    as_batch=as_batch,
+    add=add_batches,
+    batch_sizes=number_of_examples,
+    change_statistic=labelled_by_stratum,
+    alarm_rules=lambda tables: ("change", "floor"),
 )

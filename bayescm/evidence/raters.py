@@ -1,5 +1,6 @@
 """Evidence of several raters who labelled the same examples, where nobody knows the truth."""
 
+import json
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -19,8 +20,15 @@ from bayescm.evidence.labels import (
     check_plain_labels,
     obvious_positive,
 )
+from bayescm.evidence.patterns import (
+    PatternCounts,
+    has_patterns,
+    number_of_examples,
+    pattern_table,
+    patterns_of_batches,
+)
 from bayescm.evidence.resampling import resample_counts
-from bayescm.evidence.type import EvidenceType, always
+from bayescm.evidence.type import DefaultModel, EvidenceType
 from bayescm.validate import check_row_order, fail, suggest
 
 FEW_GOLD = 5  # examples with a gold label: fewer may be hard ones
@@ -369,13 +377,82 @@ def _pattern_of(ratings):
     return np.repeat(np.arange(ratings.sizes["pattern"]), ratings["counts"].values)
 
 
+# Batches of a monitor
+
+_FORM = "ratings"
+
+
+def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataArray:
+    """
+    Return ratings as a ledger stores them, dims (pattern).
+
+    Raises
+    ------
+    ValueError
+        If the examples come in groups.
+    """
+    evidence = as_ratings(evidence)
+    if "group" in evidence:
+        todo = "leave `group=` out; add groups under names of their own"
+        raise fail("a batch of ratings has no groups", "group", "", todo)
+    labels, raters = evidence["actual"].values.tolist(), evidence["classifier"].values.tolist()
+    patterns = []
+    votes, gold = evidence["votes"].values, evidence["gold"].values.tolist()
+    for index in range(evidence.sizes["pattern"]):
+        given = {
+            str(rater): np.repeat(np.arange(len(labels)), votes[place, index]).tolist()
+            for place, rater in enumerate(raters)
+        }
+        named = {rater: [labels[code] for code in codes] for rater, codes in given.items() if codes}
+        patterns.append([named, None if gold[index] < 0 else labels[gold[index]]])
+    facts = {"labels": labels, "positive": None, "raters": list(map(str, raters))}
+    if "positive" in evidence.coords:
+        facts["positive"] = evidence["positive"].item()
+    return pattern_table(patterns, evidence["counts"].values, _FORM, facts)
+
+
+def ratings_of(table: xr.DataArray) -> xr.Dataset:
+    """Return the ratings of counts of patterns, dims (pattern)."""
+    labels, raters = table.attrs["labels"], table.attrs["raters"]
+    table = table[table.values > 0]
+    votes = np.zeros((len(raters), table.size, len(labels)), np.int64)
+    gold = np.full(table.size, -1)
+    for index, text in enumerate(table["pattern"].values.tolist()):
+        given, truth = json.loads(text)
+        for rater, named in given.items():
+            np.add.at(votes[raters.index(rater), index], [labels.index(name) for name in named], 1)
+        gold[index] = -1 if truth is None else labels.index(truth)
+    evidence = xr.Dataset(
+        {
+            "counts": ("pattern", table.values),
+            "votes": (("classifier", "pattern", "predicted"), votes),
+            "gold": ("pattern", gold),
+        },
+        {"classifier": raters, "actual": labels, "predicted": labels},
+    )
+    label = table.attrs["positive"]
+    return evidence if label is None else evidence.assign_coords(positive=label)
+
+
+def add_batches(
+    batches: Sequence[PatternCounts], like: xr.DataArray, coords: Mapping[str, np.ndarray]
+) -> xr.Dataset:
+    """Return the ratings of several batches as evidence."""
+    return ratings_of(patterns_of_batches(batches, like).sum("step", keep_attrs=True))
+
+
+def _default_model(ratings, keywords, members=None, compared=None):
+    """Return the model of ratings, or of the patterns of a batch."""
+    return DefaultModel("noisy_labels", ratings_of(ratings) if has_patterns(ratings) else ratings)
+
+
 RATINGS = EvidenceType(
     name="ratings",
     made_by="from_raters",
     unit="examples",
     matches=lambda evidence: isinstance(evidence, xr.Dataset) and "votes" in evidence,
     canonical=as_ratings,
-    default_model=always("noisy_labels"),
+    default_model=_default_model,
     default_measures=lambda ratings: default_measures(ratings["actual"], TABULATED),
     size=lambda ratings: float(ratings["counts"].sum()),
     values=lambda ratings: ratings["counts"],
@@ -383,4 +460,9 @@ RATINGS = EvidenceType(
     sentences=describe_ratings,
     combine=combine_ratings,
     resample=resample_counts("pattern"),
+    batch_forms=(_FORM,),
+    as_batch=as_batch,
+    add=add_batches,
+    batch_sizes=number_of_examples,
+    one_by_one=has_patterns,
 )

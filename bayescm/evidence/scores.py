@@ -10,6 +10,7 @@ Probabilities are scores that claim to be chances: the same Dataset, with the sc
 ``probabilities``; whatever takes scores takes it too.
 """
 
+import json
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.binned_forecasts import FORM as BINNED
+from bayescm.evidence.binned_forecasts import bin_forecasts, events_of, is_binned
 from bayescm.evidence.counts import abstains, as_counts, is_outcomes, positive
 from bayescm.evidence.default_models import model_of_probabilities, model_of_scores
 from bayescm.evidence.descriptions import describe_probabilities, describe_scores
@@ -31,6 +34,13 @@ from bayescm.evidence.labels import (
     in_label_order,
     obvious_positive,
 )
+from bayescm.evidence.patterns import (
+    PatternCounts,
+    has_patterns,
+    number_of_examples,
+    pattern_table,
+    patterns_of_batches,
+)
 from bayescm.evidence.predictions import column_of
 from bayescm.evidence.resampling import resample_rows
 from bayescm.evidence.slices import (
@@ -41,7 +51,7 @@ from bayescm.evidence.slices import (
     slices_of,
 )
 from bayescm.evidence.tabulate import check_weights
-from bayescm.evidence.type import EvidenceType
+from bayescm.evidence.type import DefaultModel, EvidenceType
 from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
 
 # Scores
@@ -970,6 +980,177 @@ def _combine(members, dim, names):
     return as_scores(combine_examples(members, dim, names))
 
 
+# Batches of a monitor
+
+_CLASS_FORECASTS = "class_forecasts"
+# The grid of probabilities, and the least one: the middle of the first bin of two classes.
+_GRID, _LEAST = 0.01, 0.0025
+
+
+def forecast_table(
+    actual: Any,
+    forecasts: Any = None,
+    *,
+    positive: Hashable | None = None,
+    edges: Sequence[float] | None = None,
+    kind: str = "probabilities",
+) -> xr.DataArray:
+    """
+    Return how many examples of each class have a forecast in each bin.
+
+    Parameters
+    ----------
+    actual : array_like, shape (n,), or Dataset
+        True labels of two classes, of which a batch may lack one; or evidence of one classifier, as
+        :func:`bayescm.from_probabilities` or :func:`bayescm.from_scores` return it.
+    forecasts : array_like, shape (n,)
+        Of the positive class.
+    positive : label, optional
+        The positive class; obvious for {0, 1} and {False, True}.
+    edges : sequence of float, optional
+        Edges of the bins, ascending; a forecast on an edge is in the bin above. By default, of
+        probabilities, 48 bins that are finer towards 0 and 1. Scores below the first edge and above
+        the last have bins of their own.
+    kind : {"probabilities", "scores"}, default "probabilities"
+        Of evidence it is known.
+
+    Returns
+    -------
+    DataArray, dims (actual, bin)
+        Counts, the positive class last; attributes ``edges`` and ``chances``, whether these are
+        probabilities.
+
+    Raises
+    ------
+    ValueError
+        If a forecast is missing or outside [0, 1], there are more than two classes, or the edges
+        are not ascending.
+
+    Examples
+    --------
+    >>> table = forecast_table([0, 0, 1], [0.1, 0.3, 0.8], edges=[0, 0.25, 0.5, 1])
+    >>> table.values
+    array([[1, 1, 0],
+           [0, 0, 1]])
+    """
+    if isinstance(actual, xr.Dataset):
+        actual, forecasts, positive, kind = _columns_of(actual)
+    return bin_forecasts(actual, forecasts, positive=positive, edges=edges, kind=kind)
+
+
+def _columns_of(evidence):
+    """Return truth, forecasts, positive class and kind of evidence of one classifier."""
+    evidence = as_scores(evidence)
+    if "class" in evidence.dims or "classifier" in evidence.dims:
+        todo = "select one: evidence.sel(classifier=...), curves.one_vs_rest(evidence, label)"
+        raise fail("a batch is of one classifier and two classes", evidence.dims, "one", todo)
+    _check_single_examples(evidence)
+    kind = "probabilities" if "probabilities" in evidence.coords else "scores"
+    return evidence["actual"].values, evidence["score"].values, evidence["positive"].item(), kind
+
+
+def _check_single_examples(evidence):
+    """Raise an error if examples have weights, folds or groups, or the prevalence is set."""
+    further = sorted({"weight", "fold", "group", "prevalence"} & {*evidence.variables})
+    if further:
+        todo = "leave weights, folds, groups and a set prevalence out"
+        raise fail("a batch is one sample of single examples", further, "none of it", todo)
+
+
+def as_batch(evidence: xr.Dataset | xr.DataArray, like: xr.DataArray | None = None) -> xr.DataArray:
+    """
+    Return forecasts as a ledger stores them: (actual, bin), or of more classes (pattern).
+
+    The edges of the bins are those of ``like``, if it has some.
+
+    Raises
+    ------
+    ValueError
+        If there are several classifiers, folds, groups, weights or a set prevalence.
+    """
+    edges = None if like is None else like.attrs.get("edges")
+    if isinstance(evidence, xr.Dataset) and "class" in evidence.dims:
+        return _as_class_forecasts(evidence, edges, like)
+    if isinstance(evidence, xr.DataArray):
+        table = evidence
+    else:
+        table = forecast_table(evidence, edges=edges)
+    labels = table.indexes["actual"].tolist()
+    if pd.isna(labels[0]):  # no example is of the negative class
+        before = None if like is None or "actual" not in like.coords else like
+        if before is None or positive(before) != positive(table):
+            todo = "begin with a batch that has both, or pass 0 and 1"
+            raise fail("a batch with one class only", labels[1], "both classes", todo)
+        table = table.assign_coords(actual=before.indexes["actual"])
+    return table
+
+
+def _as_class_forecasts(evidence, edges, like):
+    """Return the probabilities of three classes or more on a grid, by their patterns."""
+    if edges is not None and "chances" not in like.attrs:
+        todo = "leave `edges` out: the grid of three classes or more is fixed"
+        raise fail("edges are of two classes", list(edges), "", todo)
+    evidence = as_scores(evidence)
+    _check_single_examples(evidence)
+    values = evidence["score"].transpose("example", "class").values
+    steps = np.maximum(np.round(values / _GRID), _LEAST / _GRID)
+    rows = zip(evidence["actual"].values.tolist(), steps.tolist(), strict=True)
+    patterns = [[truth, row] for truth, row in rows]
+    facts = {"labels": evidence["class"].values.tolist(), "positive": None}
+    return pattern_table(patterns, np.ones(len(patterns)), _CLASS_FORECASTS, facts)
+
+
+def class_forecasts(table: xr.DataArray) -> xr.Dataset:
+    """Return the probabilities of patterns, dims (pattern), with their counts as weights."""
+    table = table[table.values > 0]
+    if table.dtype.kind == "f" and (table.values != np.round(table.values)).any():
+        todo = "use `window=`, the number of latest batches that count"
+        raise fail("forgetting leaves fractions of examples", ..., "whole examples", todo)
+    patterns = [json.loads(text) for text in table["pattern"].values.tolist()]
+    steps = np.array([row for _, row in patterns], float)
+    return from_probabilities(
+        [truth for truth, _ in patterns],
+        steps / steps.sum(axis=1, keepdims=True),
+        labels=table.attrs["labels"],
+        weights=table.values.astype(int),
+        weights_are="counts",
+    )
+
+
+def add_batches(
+    batches: Sequence[PatternCounts], like: xr.DataArray, coords: Mapping[str, np.ndarray]
+) -> xr.Dataset:
+    """Return the examples of batches of probabilities of three classes or more as evidence."""
+    if is_binned(like):
+        todo = "ask for its batches(), which are tables of bins"
+        raise fail("binned forecasts are no single examples", ..., "", todo)
+    counted = class_forecasts(patterns_of_batches(batches, like).sum("step", keep_attrs=True))
+    rows = np.repeat(np.arange(counted.sizes["example"]), counted["weight"].values.astype(int))
+    return counted.isel(example=rows).drop_vars("weight")
+
+
+def _sizes(tables):
+    """Return the number of examples of each leading index of batches."""
+    return number_of_examples(tables) if has_patterns(tables) else tables.sum(("actual", "bin"))
+
+
+def _alarm_rules(tables):
+    """Return the rules of batches. Scores do not say what is expected, so that none may change."""
+    if has_patterns(tables):
+        return ("floor",)
+    of_forecasts = ("calibration", "floor")
+    return ("change", *of_forecasts) if tables.attrs["chances"] else of_forecasts
+
+
+def _model_of_probabilities(evidence, keywords, members=None, compared=None):
+    """Return the default model; tables of batches have another form."""
+    if is_binned(evidence):
+        return DefaultModel("binned_forecasts", evidence)
+    if has_patterns(evidence):
+        evidence = class_forecasts(evidence)
+    return model_of_probabilities(evidence, keywords, members, compared)
+
+
 SCORES = EvidenceType(
     name="scores",
     made_by="from_scores",
@@ -977,6 +1158,9 @@ SCORES = EvidenceType(
     matches=lambda evidence: isinstance(evidence, xr.Dataset) and "score" in evidence,
     canonical=as_scores,
     default_model=model_of_scores,
+    # A table of binned scores is of the type of binned probabilities.
+    batch_forms=(BINNED,),
+    as_batch=as_batch,
     sentences=describe_scores,
     combine=_combine,
     resample=resample_rows("example"),
@@ -995,7 +1179,7 @@ PROBABILITIES = EvidenceType(
         isinstance(evidence, xr.Dataset) and "probabilities" in evidence.coords
     ),
     canonical=as_scores,
-    default_model=model_of_probabilities,
+    default_model=_model_of_probabilities,
     sentences=describe_probabilities,
     combine=_combine,
     resample=resample_rows("example"),
@@ -1004,4 +1188,12 @@ PROBABILITIES = EvidenceType(
     values=lambda evidence: evidence["score"],
     has_cells=False,
     is_whole=_weights_are_whole,
+    batch_forms=(BINNED, _CLASS_FORECASTS),
+    as_batch=as_batch,
+    add=add_batches,
+    batch_sizes=_sizes,
+    change_statistic=lambda tables: None if has_patterns(tables) else events_of(tables),
+    changing="outcomes",
+    alarm_rules=_alarm_rules,
+    one_by_one=has_patterns,
 )

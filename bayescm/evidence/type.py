@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 # Attribute of stored evidence: the name of its type.
 TYPE_ATTRIBUTE = "bayescm_evidence"
+# Attribute of batches of a monitor and of their sums: the form in which a ledger stores them.
+BATCH_FORM = "batch_form"
 # The group of a fitted tree that holds its evidence, if cell probabilities do not suffice.
 EVIDENCE_GROUP = "evidence"
 
@@ -28,6 +30,26 @@ class DefaultModel(NamedTuple):
     model: str | Callable
     evidence: Any
     keywords: Mapping[str, Any] = {}
+
+
+class ChangeStatistic(NamedTuple):
+    """
+    The numbers in which a monitor looks for a change.
+
+    Attributes
+    ----------
+    numbers : ndarray, shape (T, ..., K)
+        Of each batch. They add up over batches.
+    law : {"multinomial", "poisson"}
+        Whether the last axis has the numbers of units in K parts, or the number of events and how
+        many are expected.
+    prior : ndarray, shape (..., K), optional
+        Pseudo-counts of the parts; by default the prior of the counts.
+    """
+
+    numbers: Any
+    law: str = "multinomial"
+    prior: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +108,28 @@ class EvidenceType:
     resample : callable, optional
         From (evidence, n, rng) to the evidence of n units like these, from which sizes of test sets
         are planned (`bayescm.evidence.resampling`). None if nobody chooses the number of units.
+    batch_forms : tuple of str
+        The forms in which a ledger stores batches of this type (`bayescm.online.encoding`). A batch
+        and a sum of batches have their form as an attribute, `BATCH_FORM`.
+    as_batch : callable, optional
+        From (evidence, like) to one batch as a ledger stores it, a DataArray: checked, and in one
+        order, so that the same batch has the same text. ``like`` is an empty batch with the facts
+        of the batches before (labels, scale, edges of bins), or None.
+    add : callable, optional
+        From (batches, like, coords) to the evidence of all units of several batches. ``coords``
+        are values of each batch, by name; each unit gets those of its batch.
+    batch_sizes : callable
+        From tables or sums (..., ) of batches to the number of units of each leading index.
+    change_statistic : callable
+        From the tables or sums (step, ...) of batches to a `ChangeStatistic`, or None if no change
+        is looked for.
+    changing : str
+        What a change is one of, for sentences: ``"answers"``.
+    alarm_rules : callable
+        From tables or sums to the rules of alarms that apply (`bayescm.online.rules`).
+    one_by_one : callable
+        Whether the posterior of tables takes about a second for each leading index, so that a
+        monitor asks it for the evidence in force alone.
     to_dataset, from_dataset : callable
         From the evidence to a Dataset that can be stored, and back. The default is for evidence
         that is a Dataset itself.
@@ -108,6 +152,14 @@ class EvidenceType:
     sentences: Callable[[Any, Callable], list[str]] | None = None
     combine: Callable[[Sequence, str, list | None], Any] | None = None
     resample: Callable[..., Any] | None = None
+    batch_forms: tuple[str, ...] = ()
+    as_batch: Any = None
+    add: Any = None
+    batch_sizes: Callable[[Any], Any] = field(default=lambda tables: tables.sum(tables.dims[-2:]))
+    change_statistic: Callable[[Any], ChangeStatistic | None] = field(default=lambda tables: None)
+    changing: str = "answers"
+    alarm_rules: Callable[[Any], tuple[str, ...]] = field(default=lambda tables: ("floor",))
+    one_by_one: Callable[[Any], bool] = field(default=lambda tables: False)
     to_dataset: Callable[[Any], Any] = field(default=lambda evidence: evidence)
     from_dataset: Callable[[Any], Any] = field(default=lambda dataset: dataset)
 

@@ -23,7 +23,14 @@ from bayescm.evidence.raters import RATINGS
 from bayescm.evidence.results import RESULTS
 from bayescm.evidence.scores import PROBABILITIES, SCORES
 from bayescm.evidence.trees import cells_of, variables_of, with_positive_class
-from bayescm.evidence.type import EVIDENCE_GROUP, TYPE_ATTRIBUTE, EvidenceType, always, number_of
+from bayescm.evidence.type import (
+    BATCH_FORM,
+    EVIDENCE_GROUP,
+    TYPE_ATTRIBUTE,
+    EvidenceType,
+    always,
+    number_of,
+)
 from bayescm.validate import fail
 
 
@@ -98,6 +105,8 @@ def type_of(evidence: Any) -> EvidenceType:
     >>> type_of(bcm.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])).name
     'scores'
     """
+    if (form := getattr(evidence, "attrs", {}).get(BATCH_FORM)) is not None:
+        return next(entry for entry in TYPES if form in entry.batch_forms)
     entry = next((entry for entry in TYPES if entry.matches(evidence)), None)
     if entry is not None:
         return entry

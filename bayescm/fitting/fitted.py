@@ -28,6 +28,7 @@ from bayescm.evidence.types import type_of
 from bayescm.fitting.nuts import NOT_CONVERGED
 from bayescm.measures.labelled import measure_cells
 from bayescm.posteriors.base import CountsPosterior, LabelTemplate, Posterior
+from bayescm.posteriors.binned_forecasts import binned_forecasts
 from bayescm.posteriors.correlated_t import correlated_t
 from bayescm.posteriors.fold_forecasts import FoldForecasts
 from bayescm.posteriors.grouped_outcomes import grouped_outcomes
@@ -35,6 +36,7 @@ from bayescm.posteriors.score_groups import score_groups
 
 # Posteriors without a PyMC model of the same name.
 WITHOUT_MODEL: dict[str, Callable] = {
+    "binned_forecasts": binned_forecasts,
     "correlated_t": correlated_t,
     "fold_forecasts": FoldForecasts,
     "grouped_outcomes": grouped_outcomes,

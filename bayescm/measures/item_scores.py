@@ -175,6 +175,31 @@ def _quantile(scores, q):
     return scores.quantile(q)
 
 
+def on_scale(measure: Measure, ends: tuple[float, float], lower_is_better: bool) -> Measure:
+    """
+    Return a measure with the range of a scale of scores, and which values are better.
+
+    Parameters
+    ----------
+    measure : Measure
+    ends : pair of float
+        The lowest and the highest score, infinite if they are not known.
+    lower_is_better : bool
+        Of the scores.
+    """
+    form = measure.form
+    if not isinstance(form, OfScores):
+        return measure
+    facts: dict[str, Any] = {}
+    if form.kind != "spread":
+        facts["lower_is_better"] = lower_is_better
+    if form.kind in ("mean", "score"):
+        facts["range"] = ends
+    if form.kind == "spread" and np.isfinite(ends).all():
+        facts["range"] = (0.0, float(np.ptp(ends)) / 2)
+    return replace(measure, **facts)
+
+
 def share_above(mark: float) -> Measure:
     """
     Return the share of items whose score is above a mark: items that score the mark are not.

@@ -3,7 +3,7 @@ from .bayes_factor import log_bayes_factor as log_bayes_factor
 from .challenge import Challenge as Challenge
 from .discounting import accumulate as accumulate
 from .discounting import with_room as with_room
-from .forecasts import forecast_table as forecast_table
+from .encoding import forecast_table as forecast_table
 from .hooks import Hook as Hook
 from .hooks import notify as notify
 from .hooks import to_command as to_command

@@ -247,6 +247,25 @@ def score_of(prior: np.ndarray, part: str) -> Callable[[np.ndarray], np.ndarray]
     return score
 
 
+_PSEUDO_EVENTS = 4.0  # of each group: what comes true may be half as many again as expected
+
+
+def log_evidence_of_events(cells: np.ndarray) -> np.ndarray:
+    """
+    Return the log marginal likelihood (...) of events and expected numbers (..., G, 2).
+
+    With y events of e that are expected in a group,
+
+        y  ~  Poisson(lambda e),      lambda  ~  Gamma(a, a),      a = `_PSEUDO_EVENTS`,
+
+    up to what does not depend on lambda. Numbers of events of single examples vary less than those
+    of Poisson, so that Bayes factors are rather too small than too large.
+    """
+    events, expected, a = cells[..., 0], cells[..., 1], _PSEUDO_EVENTS
+    gain = special.gammaln(a + events) - special.gammaln(a) + a * np.log(a)
+    return (gain - (a + events) * np.log(a + expected)).sum(axis=-1)
+
+
 def _log_mass(log_ratio, cells, prior):
     return _sum_last(log_ratio(cells, prior)) - log_ratio(_sum_last(cells), prior.sum(-1))
 

@@ -20,9 +20,10 @@ from scipy.special import ndtr, ndtri
 from bayescm.evidence.item_scores import ITEM_SCORES
 from bayescm.evidence.multilabel import MULTILABEL
 from bayescm.evidence.outcomes import arrays, as_outcomes, tables_of
+from bayescm.evidence.type import BATCH_FORM
 from bayescm.measures.catalogue import resolve, same
 from bayescm.measures.labelled import kernels
-from bayescm.online.encoding import check_name
+from bayescm.online.encoding import PAIRED_OUTCOMES, check_name
 from bayescm.online.ledger import Ledger, LedgerClient
 from bayescm.posteriors.paired_outcomes import paired_outcomes
 from bayescm.validate import check_prob, fail
@@ -491,7 +492,8 @@ def pair_table(outcomes: xr.Dataset) -> xr.DataArray:
     if "positive" in outcomes.coords:
         coords["positive"] = outcomes["positive"].item()
     dims = ["actual", "champion", "challenger"]
-    return xr.DataArray(table, coords, dims, attrs={"classifiers": names})
+    attrs = {"classifiers": names, BATCH_FORM: PAIRED_OUTCOMES}
+    return xr.DataArray(table, coords, dims, attrs=attrs)
 
 
 def pair_outcomes(tables: np.ndarray, facts: dict[str, Any]) -> xr.Dataset:

@@ -30,11 +30,10 @@ class_forecasts    probabilities of three classes or more,     the same, of prob
                    (pattern)
 ================== =========================================== ==================================
 
-An encoding is of a table, and not of a type of evidence: probabilities and scores become a table
-only by the bins of the first batch (`forecasts.forecast_table`), outcomes only where they are of
-two classifiers (`challenge`), item scores and several labels only where they are of one system
-(`item_scores`, `multilabel`). A further encoding needs a row here, its dims in `encoding_of`, what
-its batches share in `_SHARED`, and its zeros in `zeros`.
+Which evidence becomes which batch is said by its type (`EvidenceType.as_batch`); a batch has the
+name of its encoding as an attribute (`BATCH_FORM`). A further encoding needs a row here, what its
+batches share in `_SHARED`, its empty batch in `zeros`, and the three functions that write and read
+a payload (`encode`, `decode`, `sum_of_payloads`).
 """
 
 import json
@@ -50,6 +49,15 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence import positive
+from bayescm.evidence.attempts import ANSWERS, AnsweredItems
+from bayescm.evidence.binned_forecasts import OF_FORECASTS, zero_forecasts
+from bayescm.evidence.item_counts import CELLS, CountedItems
+from bayescm.evidence.item_scores import ScoredItems
+from bayescm.evidence.multilabel import LabelledExamples
+from bayescm.evidence.patterns import PatternCounts
+from bayescm.evidence.scores import forecast_table as forecast_table
+from bayescm.evidence.type import BATCH_FORM
+from bayescm.evidence.types import TYPES, type_of
 from bayescm.online.chain import digest
 from bayescm.validate import fail
 
@@ -58,9 +66,9 @@ ITEM_SCORES, MULTILABEL = "item_scores", "multilabel"
 ATTEMPTS, ITEM_COUNTS = "attempts", "item_counts"
 RATINGS, PARTLY_LABELLED, CLASS_FORECASTS = "ratings", "partly_labelled", "class_forecasts"
 _OF_PATTERNS = (RATINGS, PARTLY_LABELLED, CLASS_FORECASTS)
-OF_FORECASTS = ("probabilities", "curve")  # the variables of measures of binned forecasts
-# What a change is one of: of counts, of item scores, and of forecasts.
-CHANGING = ("answers", "scores", "outcomes")
+# What a change is one of: answers, scores, outcomes.
+CHANGING = tuple(dict.fromkeys(entry.changing for entry in TYPES))
+_VARIABLES = {FORECASTS: OF_FORECASTS, CLASS_FORECASTS: OF_FORECASTS}
 VERSION = 1  # of the encodings of today
 # What the batches of a classifier share beside labels and positive class, as attributes of a table.
 _SHARED: dict[str, tuple[str, ...]] = {
@@ -75,9 +83,6 @@ _SHARED: dict[str, tuple[str, ...]] = {
     PARTLY_LABELLED: ("labels", "positive", "classified"),
     CLASS_FORECASTS: ("labels", "positive"),
 }
-# The columns of a batch of items, beside their names.
-ANSWERS = ("right", "attempts")
-CELLS = ("tp", "fp", "fn")
 # Encodings of items or examples, any number in a batch, and the noun and a column of each.
 _OF_ITEMS = {
     ITEM_SCORES: ("scores", "score"),
@@ -118,181 +123,30 @@ class Description(NamedTuple):
         return json.loads(self.text)
 
 
-class ScoredItems(NamedTuple):
-    """
-    A batch of item scores, in the order of the names of the items, or else of their scores.
-
-    Attributes
-    ----------
-    item : list or None
-        The names of the items, or None where they have none.
-    score : ndarray, shape (n,)
-    """
-
-    item: list | None
-    score: np.ndarray
-
-
-class AnsweredItems(NamedTuple):
-    """
-    A batch of attempts, in the order of the names of the items, or else of their answers.
-
-    Attributes
-    ----------
-    item : list or None
-        The names of the items, or None if they have none.
-    right, attempts : ndarray, shape (n,)
-        The number of right answers and of attempts of each item.
-    """
-
-    item: list | None
-    right: np.ndarray
-    attempts: np.ndarray
-
-    @property
-    def score(self) -> np.ndarray:
-        """The share of right answers of each item, (n,)."""
-        return self.right / self.attempts
-
-
-class CountedItems(NamedTuple):
-    """
-    A batch of counts of each item without true negatives.
-
-    Attributes
-    ----------
-    item : list or None
-        The names of the items, or None if they have none.
-    tp, fp, fn : ndarray, shape (n,)
-    """
-
-    item: list | None
-    tp: np.ndarray
-    fp: np.ndarray
-    fn: np.ndarray
-
-
-class PatternCounts(NamedTuple):
-    """
-    A batch of patterns of labels; see `bayescm.online.uncertain_truth`.
-
-    Attributes
-    ----------
-    pattern : list of str
-        JSON of each pattern.
-    counts : ndarray of int, shape (n,)
-        How often each occurs.
-    """
-
-    pattern: list[str]
-    counts: np.ndarray
-
-
-class LabelledExamples(NamedTuple):
-    """
-    A batch of several labels.
-
-    Attributes
-    ----------
-    actual, predicted : ndarray of bool, shape (n, L)
-    """
-
-    actual: np.ndarray
-    predicted: np.ndarray
-
-
 def encoding_of(table: xr.DataArray) -> str:
-    """Return the type of a table of evidence."""
-    if has_patterns(table):
-        return table.attrs["patterns"]
-    if "answers" in table.dims:
-        return ATTEMPTS
-    if "cell" in table.dims:
-        return ITEM_COUNTS
-    if has_item_scores(table):
-        return ITEM_SCORES
-    if has_labels(table):
-        return MULTILABEL
-    if table.ndim == 3:
-        return PAIRED_OUTCOMES
-    return FORECASTS if is_binned(table) else COUNTS
-
-
-def is_binned(tables: xr.DataArray) -> bool:
-    """Say whether tables, with whatever leading dims, are of binned forecasts."""
-    return "bin" in tables.dims
-
-
-def has_item_scores(tables: xr.DataArray) -> bool:
-    """Return whether these are item scores or attempts, or the sums of batches of them."""
-    of_items = "item" in tables.dims and "cell" not in tables.dims
-    return of_items or (is_summed(tables) and "support" in tables.attrs)
-
-
-def has_attempts(tables: xr.DataArray) -> bool:
-    """Return whether these are attempts, or the sums of batches of them."""
-    return "answers" in tables.dims or tables.attrs.get("unit_of_scores") == ATTEMPTS
-
-
-def has_labels(tables: xr.DataArray) -> bool:
-    """Return whether these are labels of examples or item counts, or the sums of batches."""
-    of_examples = "label" in tables.dims or "cell" in tables.dims
-    return of_examples or (is_summed(tables) and "labels" in tables.attrs)
-
-
-def has_patterns(tables: xr.DataArray) -> bool:
-    """Return whether these are counts of patterns: ratings, or partly labelled examples."""
-    return "pattern" in tables.dims
-
-
-def is_sampled(tables: xr.DataArray) -> bool:
-    """Return whether the posterior after each batch is sampled: no change is then looked for."""
-    return has_patterns(tables) and tables.attrs["patterns"] != PARTLY_LABELLED
-
-
-def labels_of(tables: xr.DataArray) -> list:
-    """Return the labels of the examples, or the sole unnamed label of item counts."""
-    if is_summed(tables):
-        return tables.attrs["labels"]
-    return tables.indexes["label"].tolist() if "label" in tables.dims else []
-
-
-def is_summed(tables: xr.DataArray) -> bool:
-    """Say whether these are sums over the items or examples of batches, and no tables of counts."""
-    return "statistic" in tables.dims
+    """Return the form in which a ledger stores a batch, or of the batches that are summed."""
+    return table.attrs.get(BATCH_FORM, COUNTS)
 
 
 def sizes_of(tables: xr.DataArray) -> xr.DataArray:
     """Return the number of examples, or of items, of each leading index of tables."""
-    if is_summed(tables):
-        sizes = tables.sel(statistic="items", drop=True)
-        is_whole = (sizes.values == np.floor(sizes.values)).all()  # where nothing is forgotten
-        return sizes.astype(np.int64) if is_whole else sizes
-    if has_patterns(tables):
-        return tables.sum("pattern")
-    return tables.sum(tables.dims[-2:])
+    return type_of(tables).batch_sizes(tables)
 
 
 def unit_of(tables: xr.DataArray) -> str:
     """Return what tables count, in the plural."""
-    of_counts = has_labels(tables) and not labels_of(tables)
-    return "items" if has_item_scores(tables) or of_counts else "examples"
+    return type_of(tables).unit
 
 
 def what_changes(tables: xr.DataArray) -> str:
     """Return what the rule `change` is about, which stands for the measure of its alarms."""
-    return CHANGING[1 if has_item_scores(tables) else 2 if is_binned(tables) else 0]
+    return type_of(tables).changing
 
 
 def variables_of(tables: xr.DataArray) -> tuple[str, ...]:
     """Return the variables that measures of tables are functions of (their ``takes``)."""
-    if has_attempts(tables):
-        return ("attempts",)
-    if has_item_scores(tables):
-        return ("item_scores",)
-    if has_labels(tables):
-        return ("example_cells",)
-    return OF_FORECASTS if is_binned(tables) else ("cells",)
+    variable = type_of(tables).measured_variable
+    return _VARIABLES.get(encoding_of(tables), ("cells",)) if variable is None else (variable,)
 
 
 def describe(classifier: str, evidence: xr.DataArray) -> Description:
@@ -308,27 +162,38 @@ def describe(classifier: str, evidence: xr.DataArray) -> Description:
 
 def zeros(description: Description) -> xr.DataArray:
     """Return zero counts with the labels of a classifier, or no items on its scale."""
-    facts = description.facts()
-    if description.encoding == ITEM_SCORES:
-        return xr.DataArray(np.zeros(0), {"item": []}, ["item"], "item_score", facts)
-    if description.encoding == ATTEMPTS:
-        coords = {"item": [], "answers": list(ANSWERS)}
-        return xr.DataArray(np.zeros((0, 2)), coords, ["item", "answers"], "attempts", facts)
-    if description.encoding == ITEM_COUNTS:
-        coords = {"item": [], "cell": list(CELLS)}
-        return xr.DataArray(np.zeros((0, 3)), coords, ["item", "cell"], "item_counts")
-    if description.encoding == MULTILABEL:
-        none, coords = np.zeros((0, 2, len(facts["labels"])), bool), {"label": facts["labels"]}
-        return xr.DataArray(none, coords, ["example", "truth", "label"], "labels")
-    if description.encoding in _OF_PATTERNS:
-        attrs = facts | {"patterns": description.encoding}
-        return xr.DataArray(np.zeros(0, np.int64), {"pattern": []}, ["pattern"], "counts", attrs)
-    if description.encoding == PAIRED_OUTCOMES:
+    facts, form = description.facts(), description.encoding
+    if form == COUNTS:
+        return zero_counts(**facts)
+    if form == FORECASTS:
+        return zero_forecasts(**facts)
+    if form == PAIRED_OUTCOMES:
         todo = "ask for it as a challenge (online.Challenge, monitor challenge --name), or take "
         todo += "another name"
         what = "this is a challenge of two classifiers"
         raise fail(what, facts["classifiers"], "one classifier", todo)
-    return (zero_forecasts if description.encoding == FORECASTS else zero_counts)(**facts)
+    dims, coords = _EMPTY[form], {}
+    if form == MULTILABEL:
+        coords = {"label": facts.pop("labels")}
+    elif form in (ATTEMPTS, ITEM_COUNTS):
+        coords = {dims[1]: list(ANSWERS if form == ATTEMPTS else CELLS)}
+    lengths = {dims[0]: 0, "truth": 2, **{dim: len(labels) for dim, labels in coords.items()}}
+    cells = np.zeros([lengths[dim] for dim in dims], _DTYPES.get(form, float))
+    coords |= {dims[0]: []} if dims[0] != "example" else {}
+    return xr.DataArray(cells, coords, dims, form, facts | {BATCH_FORM: form})
+
+
+# The dims of an empty batch, and the kind of its numbers if they are not floats.
+_EMPTY = {
+    ITEM_SCORES: ["item"],
+    ATTEMPTS: ["item", "answers"],
+    ITEM_COUNTS: ["item", "cell"],
+    MULTILABEL: ["example", "truth", "label"],
+    RATINGS: ["pattern"],
+    PARTLY_LABELLED: ["pattern"],
+    CLASS_FORECASTS: ["pattern"],
+}
+_DTYPES = {MULTILABEL: bool} | dict.fromkeys(_OF_PATTERNS, np.int64)
 
 
 def zero_counts(labels: list, positive: Any) -> xr.DataArray:
@@ -338,30 +203,6 @@ def zero_counts(labels: list, positive: Any) -> xr.DataArray:
         coords["positive"] = positive
     cells = np.zeros((len(labels), len(labels)), dtype=np.int64)
     return xr.DataArray(cells, coords, ["actual", "predicted"], name="counts")
-
-
-def zero_forecasts(
-    labels: list, positive: Any, edges: Sequence[float], chances: bool
-) -> xr.DataArray:
-    """
-    Return zero counts of forecasts in bins.
-
-    Parameters
-    ----------
-    labels : list
-        The negative and the positive class.
-    positive : label
-    edges : sequence of float
-        Those of probabilities begin with 0 and end with 1; scores below the first and above the
-        last have bins of their own.
-    chances : bool
-        Whether the forecasts are probabilities.
-    """
-    number = len(edges) - 1 if chances else len(edges) + 1
-    coords = {"actual": labels, "bin": np.arange(number), "positive": positive}
-    attrs = {"edges": [float(edge) for edge in edges], "chances": bool(chances)}
-    cells = np.zeros((len(labels), number), dtype=np.int64)
-    return xr.DataArray(cells, coords, ["actual", "bin"], "counts", attrs)
 
 
 def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
@@ -389,7 +230,7 @@ def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
         payload = json.dumps({"item": _names(evidence), **columns})
         encoding = description.encoding
         return {"encoding": encoding, "encoding_version": VERSION, "payload": payload}
-    if has_patterns(evidence):
+    if description.encoding in _OF_PATTERNS:
         _check_patterns(evidence, description.classifier, facts)
         columns = {"pattern": evidence["pattern"].values, "counts": evidence.values}
         payload = json.dumps({name: values.tolist() for name, values in columns.items()})

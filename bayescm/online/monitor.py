@@ -21,15 +21,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.attempts import ATTEMPTS as EVIDENCE_ATTEMPTS
-from bayescm.evidence.counts import WATCHED, as_counts, default_measures, positive
-from bayescm.evidence.item_counts import ITEM_COUNTS
-from bayescm.evidence.item_scores import ITEM_SCORES
-from bayescm.evidence.multilabel import MULTILABEL
+from bayescm.evidence.counts import COUNTS as EVIDENCE_COUNTS
 from bayescm.evidence.outcomes import OUTCOMES, counts_of
 from bayescm.evidence.partly_labelled import PARTLY_LABELLED, select_classifier
 from bayescm.evidence.raters import RATINGS
-from bayescm.evidence.scores import PROBABILITIES, SCORES
+from bayescm.evidence.sums_of_items import repeated_items
+from bayescm.evidence.types import type_of
 from bayescm.measures.catalogue import resolve
 from bayescm.online.discounting import check_forgetting, check_window
 from bayescm.online.encoding import (
@@ -39,20 +36,13 @@ from bayescm.online.encoding import (
     FORECASTS,
     as_datetime64,
     check_name,
+    decode,
     describe,
     encode,
     encoding_of,
-    has_attempts,
-    has_item_scores,
-    has_labels,
-    has_patterns,
-    is_binned,
-    is_of_items,
-    is_sampled,
-    is_summed,
-    labels_of,
     sizes_of,
     variables_of,
+    zeros,
 )
 from bayescm.online.encoding import ITEM_COUNTS as ITEM_COUNT_BATCHES
 from bayescm.online.encoding import ITEM_SCORES as ITEM_SCORE_BATCHES
@@ -317,73 +307,34 @@ class Monitor(LedgerClient):
 
     def _as_table(self, evidence, *, may_be_empty):
         """Return a batch as the ledger keeps it, or raise where it is none."""
-        if PROBABILITIES.matches(evidence) and "class" in evidence.dims:
-            from bayescm.online.uncertain_truth import as_class_forecasts_batch
-
-            if self.edges is not None:
-                todo = "leave `edges` out: the grid of three classes or more is fixed"
-                raise fail("edges are of two classes", list(self.edges), "", todo)
-            return as_class_forecasts_batch(evidence)
-        if SCORES.matches(evidence) or (isinstance(evidence, xr.DataArray) and is_binned(evidence)):
-            table = self._as_forecasts(evidence)
-        elif self.edges is not None:
-            got = getattr(evidence, "dims", type(evidence).__name__)
-            todo = "pass `from_probabilities(actual, p)`, or online.forecast_table(actual, p)"
-            raise fail("not forecasts", got, "(actual, bin), as there are edges", todo, TypeError)
-        elif ITEM_SCORES.matches(evidence):
-            from bayescm.online.item_scores import as_batch, check_pseudo_items
-
-            table = as_batch(evidence, self.labels())
-            check_pseudo_items(self._concentration, table.attrs)
-            return table
-        elif MULTILABEL.matches(evidence):
-            from bayescm.online.multilabel import as_labelled
-
-            return as_labelled(evidence, self._concentration)
-        elif EVIDENCE_ATTEMPTS.matches(evidence):
-            from bayescm.online.item_scores import as_attempts_batch
-
-            return as_attempts_batch(evidence, self._concentration)
-        elif ITEM_COUNTS.matches(evidence):
-            from bayescm.online.multilabel import as_counted
-
-            return as_counted(evidence, self._concentration)
-        elif RATINGS.matches(evidence):
-            from bayescm.online.uncertain_truth import as_ratings_batch
-
-            return as_ratings_batch(evidence, self._concentration)
-        elif PARTLY_LABELLED.matches(evidence):
-            from bayescm.online.uncertain_truth import as_partly_labelled_batch
-
-            return as_partly_labelled_batch(evidence, self._concentration)
-        else:
-            table = _as_single_table(evidence, may_be_empty)
+        like, entry = self.labels(), type_of(evidence)
+        if self.edges is not None:
+            if FORECASTS not in entry.batch_forms:
+                got = getattr(evidence, "dims", type(evidence).__name__)
+                todo = "pass `from_probabilities(actual, p)`, or online.forecast_table(actual, p)"
+                allowed = "(actual, bin), as there are edges"
+                raise fail("not forecasts", got, allowed, todo, TypeError)
+            like = (xr.DataArray() if like is None else like).assign_attrs(edges=self.edges)
+        table = (entry.as_batch or EVIDENCE_COUNTS.as_batch)(evidence, like)
+        if encoding_of(table) == COUNTS and not table.values.any() and not may_be_empty:
+            todo = "leave it out, or pass `corrects=` to replace an earlier batch"
+            raise fail("the batch has no examples", 0, "at least one example", todo)
         if not self._is_prior_checked:
-            from bayescm.online.updating import as_prior
-
-            zeros = self.labels()
-            as_prior(self._concentration, table if zeros is None else zeros)
+            self._check_prior(table)
             self._is_prior_checked = True
         return table
 
-    def _as_forecasts(self, evidence):
-        """Return forecasts in the bins of the batches before, with both labels."""
-        zeros = self.labels()
-        edges = zeros.attrs.get("edges") if self.edges is None and zeros is not None else self.edges
-        if not isinstance(evidence, xr.DataArray):
-            from bayescm.online.forecasts import forecast_table
+    def _check_prior(self, table):
+        """Raise an error if the posterior of a batch does not take the prior."""
+        from bayescm.online.updating import posterior_of, tables_of_batches
 
-            evidence = forecast_table(evidence, edges=edges)
-        if "edges" not in evidence.attrs:
-            todo = "pass `from_probabilities(actual, p)`, or online.forecast_table(actual, p)"
-            raise fail("not forecasts", evidence.dims, "bins with their edges", todo, TypeError)
-        labels = evidence.indexes["actual"].tolist()
-        if pd.isna(labels[0]):  # no example is of the negative class
-            if zeros is None or positive(zeros) != positive(evidence):
-                todo = "begin with a batch that has both, or pass 0 and 1"
-                raise fail("a batch with one class only", labels[1], "both classes", todo)
-            evidence = evidence.assign_coords(actual=zeros.indexes["actual"])
-        return evidence
+        description = describe(self.classifier, table)
+        if self.classifier in self.ledger.classifiers():
+            description = describe(self.classifier, self.ledger.empty(self.classifier))
+        like, payload = zeros(description), encode(table, description)["payload"]
+        batches = decode([payload], description.encoding)
+        tables = tables_of_batches(batches, like, self._measures(like))
+        posterior_of(tables, self._concentration)
 
     # What the ledger has
 
@@ -429,24 +380,10 @@ class Monitor(LedgerClient):
 
     def _batches_by(self, moment):
         """Return the batches in force once those up to a moment were recorded, by default all."""
-        zeros, cells, coords = self._in_force(moment)
-        if has_item_scores(zeros):
-            from bayescm.online import item_scores
+        from bayescm.online.updating import tables_of_batches
 
-            monitored = self._measures(zeros)
-            batches = item_scores.sums_of_batches(cells.tolist(), zeros.attrs, monitored)
-        elif has_labels(zeros):
-            from bayescm.online import multilabel
-
-            monitored = self._measures(zeros)
-            batches = multilabel.sums_of_batches(cells.tolist(), labels_of(zeros), monitored)
-        elif has_patterns(zeros):
-            from bayescm.online.uncertain_truth import tables_of_batches
-
-            batches = tables_of_batches(cells.tolist(), zeros)
-        else:
-            dims = ["step", *zeros.dims]
-            batches = xr.DataArray(cells, zeros.coords, dims, "counts", zeros.attrs)
+        like, batches, coords = self._in_force(moment)
+        batches = tables_of_batches(batches, like, self._measures(like))
         return batches.assign_coords({name: ("step", values) for name, values in coords.items()})
 
     def _in_force(self, moment=None):
@@ -493,14 +430,7 @@ class Monitor(LedgerClient):
         ...     float(monitor.item_scores()["item_score"].median())
         0.7
         """
-        from bayescm.online.item_scores import evidence_of
-
-        zeros, batches, coords = self._in_force()
-        if encoding_of(zeros) != ITEM_SCORE_BATCHES:
-            todo = "ask for its batches()"
-            raise fail("no item scores", encoding_of(zeros), "a monitor of item scores", todo)
-        of_items = {name: coords[name] for name in ("step", "batch_id", "at")}
-        return evidence_of(batches.tolist(), zeros.attrs, of_items)
+        return self._evidence_of(ITEM_SCORE_BATCHES)
 
     def multilabel(self) -> xr.Dataset:
         """
@@ -516,15 +446,7 @@ class Monitor(LedgerClient):
         ValueError
             If there are no batches yet, or they are of another type.
         """
-        from bayescm.online.multilabel import evidence_of
-
-        zeros, batches, coords = self._in_force()
-        if encoding_of(zeros) != MULTILABEL_BATCHES:
-            todo = "ask for its batches()"
-            raise fail("no several labels", encoding_of(zeros), "a monitor of these", todo)
-        of_examples = {name: coords[name] for name in ("step", "batch_id", "at")}
-        labels = zeros.indexes["label"].tolist()
-        return evidence_of(batches.tolist(), labels, of_examples)
+        return self._evidence_of(MULTILABEL_BATCHES)
 
     def attempts(self) -> xr.Dataset:
         """
@@ -541,9 +463,7 @@ class Monitor(LedgerClient):
         ValueError
             If there are no batches yet, or they are of another type.
         """
-        from bayescm.online.item_scores import attempts_of
-
-        return attempts_of(*self._items_in_force(ATTEMPTS))
+        return self._evidence_of(ATTEMPTS)
 
     def item_counts(self) -> xr.Dataset:
         """
@@ -559,9 +479,7 @@ class Monitor(LedgerClient):
         ValueError
             If there are no batches yet, or they are of another type.
         """
-        from bayescm.online.multilabel import item_counts_of
-
-        return item_counts_of(*self._items_in_force(ITEM_COUNT_BATCHES))
+        return self._evidence_of(ITEM_COUNT_BATCHES)
 
     def ratings(self) -> xr.Dataset:
         """
@@ -577,7 +495,7 @@ class Monitor(LedgerClient):
         ValueError
             If there are no batches yet, or they are of another type.
         """
-        return self._evidence_of_patterns(RATING_BATCHES)
+        return self._evidence_of(RATING_BATCHES)
 
     def partly_labelled(self) -> xr.DataArray:
         """
@@ -593,7 +511,7 @@ class Monitor(LedgerClient):
         ValueError
             If there are no batches yet, or they are of another type.
         """
-        return self._evidence_of_patterns(PARTLY_LABELLED_BATCHES)
+        return self._evidence_of(PARTLY_LABELLED_BATCHES)
 
     def class_forecasts(self) -> xr.Dataset:
         """
@@ -609,24 +527,37 @@ class Monitor(LedgerClient):
         ValueError
             If there are no batches yet, or they are of another type.
         """
-        return self._evidence_of_patterns(CLASS_FORECASTS)
+        return self._evidence_of(CLASS_FORECASTS)
 
-    def _evidence_of_patterns(self, encoding, **rules):
-        from bayescm.online.uncertain_truth import evidence_of
-
-        if self.encoding != encoding:
-            what = f"the batches are {self.encoding}"
+    def _evidence_of(self, encoding):
+        """Return the evidence of all batches in force, of a monitor of this encoding."""
+        like, batches, coords = self._in_force()
+        if encoding_of(like) != encoding:
+            what = f"the batches are {encoding_of(like)}"
             raise fail(what, ..., f"a monitor of {encoding}", "ask for its batches()")
-        batches = self.since_change(**rules) if rules else self.batches()
-        return evidence_of(batches.sum("step", keep_attrs=True))
+        of_units = {name: coords[name] for name in ("step", "batch_id", "at")}
+        return type_of(like).add(batches.tolist(), like, of_units)
 
-    def _items_in_force(self, encoding):
-        """Return the batches in force of an encoding, and the step, name and time of each."""
-        zeros, batches, coords = self._in_force()
-        if encoding_of(zeros) != encoding:
-            what = f"the batches are {encoding_of(zeros)}"
-            raise fail(what, ..., f"a monitor of {encoding}", "ask for its batches()")
-        return batches.tolist(), {name: coords[name] for name in ("step", "batch_id", "at")}
+    def evidence(self, **rules: Any) -> Any:
+        """
+        Return the evidence of the batches since the latest change that was noticed.
+
+        Parameters
+        ----------
+        **rules
+            See `since_change`.
+
+        Returns
+        -------
+        DataArray or Dataset
+            Evidence of the type of the batches: of counts and binned forecasts a table.
+        """
+        first = self._starts(self.batches(), rules)[-1]
+        like, batches, coords = self._in_force()
+        if (add := type_of(like).add) is None or encoding_of(like) == FORECASTS:
+            return self.batches()[first:].sum("step", keep_attrs=True)
+        of_units = {name: coords[name][first:] for name in ("step", "batch_id", "at")}
+        return add(batches[first:].tolist(), like, of_units)
 
     def original_ids(self) -> dict[str, str]:
         """Return for every batch the name of the one that it corrects in the end, or its own."""
@@ -666,10 +597,9 @@ class Monitor(LedgerClient):
     def _part(self, batches, part):
         """Return the batches between changes, of which items are repeated among themselves only."""
         some = batches[part]
-        if not has_item_scores(batches) or some.sizes["step"] == batches.sizes["step"]:
+        is_whole = some.sizes["step"] == batches.sizes["step"]
+        if is_whole or "repeated" not in batches.indexes.get("statistic", ()):
             return some
-        from bayescm.online.item_scores import repeated_items
-
         _, items, coords = self._in_force()
         of_batch = dict(zip(coords["batch_id"].tolist(), items.tolist(), strict=True))
         numbers = repeated_items([of_batch[name] for name in some["batch_id"].values.tolist()])
@@ -682,15 +612,16 @@ class Monitor(LedgerClient):
 
     def _starts(self, batches, rules):
         """Return at which batches a change begins that was noticed, after 0 for the first batch."""
-        from bayescm.online.rules import segments, share_of_change
-        from bayescm.online.updating import prior_cells
+        from bayescm.online.rules import prior_of_change, segments, share_of_change
 
         _check_rules_of(batches, rules)
-        if is_sampled(batches):
-            return [0]  # a change is not looked for
-        of_counts = not (is_binned(batches) or is_summed(batches) or has_patterns(batches))
-        if of_counts and not (prior_cells(self._concentration, batches) > 0).all():
-            return [0]  # a Bayes factor needs a proper prior
+        statistic = type_of(batches).change_statistic(batches)
+        if statistic is None:
+            return [0]  # no change is looked for
+        if statistic.law == "multinomial":
+            prior = prior_of_change(statistic, batches, self._concentration)
+            if not (prior > 0).all():
+                return [0]  # a Bayes factor needs a proper prior
         share = share_of_change(batches, self._measures(batches), rules)
         changes = segments(batches, self._concentration, share)
         return [0, *(change.first for change in changes)]
@@ -732,13 +663,9 @@ class Monitor(LedgerClient):
         """
         from bayescm.online.updating import as_prior
 
-        if has_patterns(self.ledger.empty(self.classifier)):
+        if self.encoding not in (COUNTS, FORECASTS):
             todo = f"use summary, or any function of bayescm on {self.encoding}()"
             raise fail(f"{self.encoding} have no table of counts", ..., "counts", todo, TypeError)
-        if is_of_items(self.encoding):
-            todo = f"use summary, or any function of bayescm on {self.encoding}()"
-            what = f"{self.encoding} of items have no table of counts"
-            raise fail(what, ..., "counts", todo, TypeError)
         tables = self._current(rules)
         prior = as_prior(self._concentration, tables)
         return xr.Dataset({"concentration": prior, "counts": tables})
@@ -764,25 +691,9 @@ class Monitor(LedgerClient):
 
     def _measures(self, tables):
         """Return the measures that are monitored."""
-        if has_item_scores(tables):
-            from bayescm.online import item_scores
+        from bayescm.online.updating import monitored_measures
 
-            if has_attempts(tables):
-                return item_scores.measures_of_attempts(self.measures)
-            return item_scores.monitored_measures(self.measures)
-        if has_labels(tables):
-            from bayescm.online import multilabel
-
-            return multilabel.monitored_measures(self.measures, labels_of(tables))
-        if is_binned(tables):
-            from bayescm.online import forecasts
-
-            return forecasts.monitored_measures(self.measures, tables)
-        if has_patterns(tables) and self.measures is None:
-            from bayescm.online.uncertain_truth import default_measures_of
-
-            return default_measures_of(tables)
-        return default_measures(tables, WATCHED) if self.measures is None else self.measures
+        return monitored_measures(self.measures, tables)
 
     # What is concluded
 
@@ -1016,7 +927,7 @@ class Monitor(LedgerClient):
         from bayescm.online.updating import posterior_of
 
         batches = self.batches(last=1)
-        if not is_binned(batches):
+        if "calibration" not in type_of(batches).alarm_rules(batches):
             return {}
         posterior: Any = posterior_of(batches, self._concentration)
         measures = self._measures(batches)
@@ -1033,10 +944,11 @@ class Monitor(LedgerClient):
     @property
     def rules(self) -> tuple[str, ...]:
         """The keywords of the rules that `alarms` takes, of batches of this type."""
-        if has_patterns(self.ledger.empty(self.classifier)):
-            return ("rate", "floor", "horizon")
-        further = "tolerance" if self.encoding == FORECASTS else "reference"
-        return ("rate", "floor", further, "horizon")
+        like = self.ledger.empty(self.classifier)
+        rules = type_of(like).alarm_rules(like)
+        further = {"calibration": "tolerance", "reference": "reference"}
+        asked = [keyword for rule, keyword in further.items() if rule in rules]
+        return ("rate", "floor", *asked, "horizon")
 
 
 def _check_rules_of(batches, rules):
@@ -1044,9 +956,9 @@ def _check_rules_of(batches, rules):
     from bayescm.online.rules import check_rules
 
     unfit = [name for name in ("change", "reference") if rules.get(name) is not None]
-    if unfit and is_sampled(batches):
+    if unfit and type_of(batches).one_by_one(batches):
         noun, run = "probabilities of three classes", "a sampled posterior"
-        if batches.attrs["patterns"] == RATING_BATCHES:
+        if encoding_of(batches) == RATING_BATCHES:
             noun, run = "ratings", "a Gibbs run"
         what = f"a monitor of {noun} has no rule {unfit[0]}: it would need {run} per batch"
         todo = "set a floor, or compare the evidence of two periods by bcm.summary"
@@ -1056,21 +968,6 @@ def _check_rules_of(batches, rules):
 
 def _digits(name):
     return [character for character in name if character.isdigit()]
-
-
-def _as_single_table(evidence, may_be_empty):
-    counts = as_counts(evidence)
-    if "abstain" in counts.coords:
-        label = counts["abstain"].item()
-        todo = "leave these examples out, or let it be a class: `from_predictions` without abstain"
-        raise fail("a monitor keeps no abstentions", label, "answers that are classes", todo)
-    if counts.ndim != 2:
-        todo = "sum over the other dims, or add each table by itself"
-        raise fail("a batch must be a single table", counts.dims, "(actual, predicted)", todo)
-    if not counts.values.any() and not may_be_empty:
-        todo = "leave it out, or pass `corrects=` to replace an earlier batch"
-        raise fail("the batch has no examples", 0, "at least one example", todo)
-    return counts
 
 
 # One of many classifiers, asked by the same settings for all of them

@@ -13,11 +13,10 @@ from bayescm.distributions.beta import F1, Beta
 from bayescm.evidence.counts import as_counts
 from bayescm.measures.labelled import apply, one_kernel
 from bayescm.online.discounting import accumulate, check_single_series
-from bayescm.online.item_scores import SummedItemScores
-from bayescm.online.multilabel import SummedLabels
 from bayescm.online.updating import prior_cells
-from bayescm.posteriors.base import as_labelled_counts
+from bayescm.posteriors.base import Posterior, as_labelled_counts
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
+from bayescm.posteriors.summed_item_scores import SummedItems
 from bayescm.validate import fail
 
 _DRAWS = 10_000
@@ -163,9 +162,27 @@ def _is_near(kernel, cells, weights):
     return near.reshape(len(cells), -1).all(1) & (expected >= _EXPECTED).all((-2, -1))
 
 
-def unlikely_sums(
-    measure: Any, before: SummedItemScores | SummedLabels, batches: SummedItemScores | SummedLabels
+def unlikely_batches(
+    measure: Any, before: Posterior, batches: Posterior, level: float
 ) -> np.ndarray:
+    """
+    Return the two-sided predictive tail probability of batches, (T, ...).
+
+    Parameters
+    ----------
+    measure : Measure
+    before, batches : Posterior
+        Of the evidence in force before each batch, and of each batch by itself.
+    level : float
+        Tails of counts that cannot be as small as this are given as 1; see `unlikely`.
+    """
+    if isinstance(before, SummedItems) and isinstance(batches, SummedItems):
+        return unlikely_sums(measure, before, batches)
+    weights = before.weights  # type: ignore[attr-defined]
+    return unlikely(measure, batches.counts.values, weights, level)
+
+
+def unlikely_sums(measure: Any, before: SummedItems, batches: SummedItems) -> np.ndarray:
     """
     Return the two-sided predictive tail probability of batches of items or examples, (T,).
 
@@ -173,12 +190,12 @@ def unlikely_sums(
     ----------
     measure : Measure
         A mean, a share of items, or a ratio.
-    before, batches : SummedItemScores or SummedLabels
-        What is in force before each batch, and the batches.
+    before, batches : SummedItems
+        The evidence in force before each batch, and the batches.
     """
     n, value = batches.batch.values, batches.point(measure)
-    if isinstance(before, SummedItemScores) and measure.form.kind == "share":
-        a, b = before.share_parameters(measure.form.at)
+    if (parameters := before.rate_of_next(measure)) is not None:
+        a, b = parameters
         hits = np.rint(value * n)
         low, high = beta_binomial_cdf(hits, n, a, b), beta_binomial_cdf(n - hits, n, b, a)
     else:

@@ -60,29 +60,22 @@ from scipy import special
 from bayescm.answers.interval import resolve_measures
 from bayescm.distributions.base import Distribution
 from bayescm.evidence.counts import CELLS, as_counts
+from bayescm.evidence.type import ChangeStatistic
+from bayescm.evidence.types import type_of
 from bayescm.measures.catalogue import among
 from bayescm.measures.display_names import display_name
-from bayescm.measures.labelled import apply, kernels, one_kernel
-from bayescm.online.bayes_factor import check_proper, geometric_prior, mixture, score_of
-from bayescm.online.discounting import check_single_series, discounted
-from bayescm.online.encoding import (
-    has_patterns,
-    is_binned,
-    is_sampled,
-    is_summed,
-    what_changes,
-)
-from bayescm.online.forecasts import (
-    events_of,
-    is_change_sought,
+from bayescm.measures.labelled import apply, one_kernel
+from bayescm.online.bayes_factor import (
+    check_proper,
+    geometric_prior,
     log_evidence_of_events,
-    monitored_measures,
+    mixture,
+    score_of,
 )
-from bayescm.online.item_scores import PSEUDO_ITEMS_OF_A_PART, MeanOfItems, parts_of
-from bayescm.online.multilabel import RatioOfMeans
-from bayescm.online.predictive_check import unlikely, unlikely_sums
-from bayescm.online.uncertain_truth import labelled_by_stratum
-from bayescm.online.updating import bound_measures, posterior_of, prior_cells
+from bayescm.online.discounting import check_single_series, discounted
+from bayescm.online.encoding import COUNTS, encoding_of, what_changes
+from bayescm.online.predictive_check import unlikely_batches
+from bayescm.online.updating import monitored_measures, posterior_of, prior_cells
 from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_number, fail, suggest
 
@@ -220,35 +213,27 @@ def evaluate_rules(
         its tolerance with a posterior probability at the threshold.
     """
     check_rate(rate, horizon)
-    if is_binned(series.tables):
-        if reference is not None:
-            what, todo = "forecasts have no reference period", "leave `reference` out"
-            raise fail(what, reference, "a floor or a tolerance", todo)
-        return _of_forecasts(series, measures, rate, horizon, floor, tolerance)
+    entry = type_of(series.tables)
+    rules = entry.alarm_rules(series.tables)
+    if reference is not None and "reference" not in rules:
+        what, allowed = f"batches of {entry.name} have no reference period", "a floor"
+        raise fail(what, reference, allowed, "leave `reference` out")
+    if "calibration" in rules:
+        return _of_forecasts(series, measures, rules, rate, horizon, floor, tolerance)
     if tolerance is not None:
         what, todo = "a tolerance is of probabilities", "leave `tolerance` out, or set a floor"
         raise fail(what, tolerance, "no tolerance", todo)
-    if has_patterns(series.tables):
-        if reference is not None:
-            what = "partly labelled examples have no reference period"
-            raise fail(what, reference, "a floor", "leave `reference` out")
-        return _of_patterns(series, measures, rate, horizon, floor)
-    return _of_counts(series, measures, rate, horizon, floor, reference)
-
-
-def _of_counts(series, measures, rate, horizon, floor, reference):
-    if is_summed(series.tables):
-        resolved = bound_measures(measures, series.tables)
-    else:
-        resolved = kernels(measures, series.tables)
+    resolved = series.resolve(measures)
     floors, period = _floors(floor, resolved), _reference_period(series, reference)
-    share = change_share(rate, floors, reference)
-    series = replace(series, segments=segments(series.tables, series.concentration, share))
+    share = rate / _number_of_rules(rules, floor, reference)
+    if "change" in rules:
+        series = replace(series, segments=segments(series.tables, series.concentration, share))
     level = share / (horizon * sum(_n_values(measure, series) for measure in resolved))
-    columns = [_change(series, resolved, share)]
+    columns = [_change(series, resolved, share)] if "change" in rules else []
     for measure in resolved:
         name = measure.__name__
-        columns.append(_batch(series, measure, level))
+        if "batch" in rules:
+            columns.append(_batch(series, measure, level))
         if name in floors:
             columns.append(_floor(series, measure, floors[name], level / series.n_spans))
         if period is not None:
@@ -256,33 +241,25 @@ def _of_counts(series, measures, rate, horizon, floor, reference):
     return _table(columns)
 
 
-def _of_patterns(series, measures, rate, horizon, floor):
-    """Return the alarms of partly labelled batches, or of ratings, whose rule is the floor."""
-    resolved = resolve_measures(series.posterior(series.cells[-1:]), measures)
-    floors, columns = _floors(floor, resolved), []
-    share = rate
-    if not is_sampled(series.tables):
-        # Of the rules of counts there are two here, change and floor, and no rule batch.
-        share = rate / (1 + bool(floors))
-        series = replace(series, segments=segments(series.tables, series.concentration, share))
-        columns.append(_change(series, resolved, share))
-    level = share / (horizon * sum(_n_values(measure, series) for measure in resolved))
-    columns += [
-        _floor(series, measure, floors[measure.__name__], level / series.n_spans)
-        for measure in resolved
-        if measure.__name__ in floors
-    ]
-    return _table(columns)
+def _number_of_rules(rules, floor, reference):
+    """Return how many rules share the rate of false alarms, those that are requested among them."""
+    always = sum(rule in rules for rule in ("change", "batch"))
+    return max(always + _has_floor(floor) + (reference is not None), 1)
 
 
-def _of_forecasts(series, measures, rate, horizon, floor, tolerance):
-    resolved = monitored_measures(measures, series.tables)
+def _has_floor(floor):
+    return floor is not None and floor != {}
+
+
+def _of_forecasts(series, measures, rules, rate, horizon, floor, tolerance):
+    """Return the alarms of binned forecasts: each limit is a rule by itself."""
+    resolved = series.resolve(measures)
     tolerances, floors = _limits_of_forecasts(resolved, floor, tolerance)
-    is_sought = is_change_sought(series.tables)
-    share = rate / max(is_sought + len(tolerances) + len(floors), 1)
-    series = replace(series, segments=segments(series.tables, series.concentration, share))
+    share = rate / max(("change" in rules) + len(tolerances) + len(floors), 1)
+    if "change" in rules:
+        series = replace(series, segments=segments(series.tables, series.concentration, share))
     level = share / (horizon * series.n_spans)
-    columns = [_change(series, resolved, share)] if is_sought else []
+    columns = [_change(series, resolved, share)] if "change" in rules else []
     for measure in resolved:
         name = measure.__name__
         if name in tolerances:
@@ -343,10 +320,17 @@ class MonitoredSeries:
         zero = np.zeros((1, *self.cells.shape[1:]), self.cells.dtype)
         return np.concatenate([zero, self.cells.cumsum(axis=0)])
 
-    @cached_property
-    def prior(self) -> np.ndarray:
-        """Prior pseudo-counts (C, C)."""
-        return prior_cells(self.concentration, self.tables)
+    def resolve(self, measures: Any) -> list:
+        """Return measures as the posterior of the batches has them."""
+        monitored = monitored_measures(measures, self.tables)
+        # All batches, as labels that may be abstentions are those that none of them has.
+        tables = self.cells[-1:] if self.is_sampled else self.cells
+        return resolve_measures(self.posterior(tables), monitored)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the posterior of each table is sampled, which takes about a second."""
+        return type_of(self.tables).one_by_one(self.tables)
 
     @cached_property
     def judged(self) -> np.ndarray:
@@ -388,7 +372,7 @@ class MonitoredSeries:
     @property
     def counts_all(self) -> bool:
         """Whether nothing is forgotten, and spans of recent evidence are looked at."""
-        if is_sampled(self.tables):
+        if self.is_sampled:
             return False  # for each span a posterior would be sampled
         return self.memory.get("forgetting", 1.0) == 1 and self.memory.get("window") is None
 
@@ -456,12 +440,11 @@ class Segment(NamedTuple):
 
 
 def change_share(rate: float, floor: Any = None, reference: Any = None) -> float:
-    """Return the share of the rate of false alarms that the rule `change` has."""
-    has_floor = floor is not None and floor != {}
-    return rate / (2 + has_floor + (reference is not None))
+    """Return the share of the rate of false alarms that the rule `change` has, of counts."""
+    return rate / _number_of_rules(("change", "batch"), floor, reference)
 
 
-def share_of_change(tables: xr.DataArray, measures: Any, rules: Mapping[str, Any]) -> float:
+def share_of_change(tables: xr.DataArray, measures: Any, keywords: Mapping[str, Any]) -> float:
     """
     Return the share of the rate of false alarms that the rule `change` has, whatever the type.
 
@@ -470,15 +453,15 @@ def share_of_change(tables: xr.DataArray, measures: Any, rules: Mapping[str, Any
     tables : DataArray
     measures : sequence of measures
         Those that are monitored.
-    rules : mapping
+    keywords : mapping
         The keywords of `evaluate_rules`.
     """
-    rate, floor = rules.get("rate", RATE), rules.get("floor")
-    if has_patterns(tables):
-        return rate / (1 + (floor is not None and floor != {}))
-    if not is_binned(tables):
-        return change_share(rate, floor, rules.get("reference"))
-    return rate / (1 + sum(map(len, _limits_of_forecasts(measures, floor, rules.get("tolerance")))))
+    rate, floor = keywords.get("rate", RATE), keywords.get("floor")
+    rules = type_of(tables).alarm_rules(tables)
+    if "calibration" not in rules:
+        return rate / _number_of_rules(rules, floor, keywords.get("reference"))
+    limits = _limits_of_forecasts(measures, floor, keywords.get("tolerance"))
+    return rate / (1 + sum(map(len, limits)))
 
 
 def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Segment]:
@@ -496,9 +479,10 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
     share : float
         Of the rate of false alarms: the Bayes factor is compared with one over it.
     """
-    if is_binned(tables) and not is_change_sought(tables):
+    statistic = type_of(tables).change_statistic(tables)
+    if statistic is None:
         return []
-    cells, score = _cells_and_score(tables, concentration)
+    cells, score = statistic.numbers, _score_of(statistic, tables, concentration)
     sums = np.concatenate([np.zeros((1, *cells.shape[1:]), cells.dtype), cells.cumsum(axis=0)])
     changes: list[Segment] = []
     begin, unchanged, threshold = 0, 1, -np.log(share)
@@ -509,18 +493,18 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
     return changes
 
 
-def _cells_and_score(tables, concentration):
-    """Return the numbers in which a change is looked for, and their log marginal likelihood."""
-    if is_binned(tables):
-        return events_of(tables), log_evidence_of_events
-    if has_patterns(tables):
-        cells = labelled_by_stratum(tables)
-        prior = np.full(cells.shape[1:], 1 / cells.shape[-1])
-        return cells, score_of(prior, "answers")
-    if is_summed(tables):
-        cells = parts_of(tables).astype(np.int64)
-        return cells, score_of(np.full(cells.shape[1:], PSEUDO_ITEMS_OF_A_PART), "answers")
-    return tables.values, score_of(check_proper(prior_cells(concentration, tables)), "answers")
+def _score_of(statistic, tables, concentration):
+    """Return the log marginal likelihood of the numbers in which a change is looked for."""
+    if statistic.law == "poisson":
+        return log_evidence_of_events
+    return score_of(check_proper(prior_of_change(statistic, tables, concentration)), "answers")
+
+
+def prior_of_change(
+    statistic: ChangeStatistic, tables: xr.DataArray, concentration: Any
+) -> np.ndarray:
+    """Return the pseudo-counts of the numbers in which a change is looked for."""
+    return prior_cells(concentration, tables) if statistic.prior is None else statistic.prior
 
 
 def _first_change(sums, score, threshold, unchanged):
@@ -630,15 +614,12 @@ def _furthest(series, measures, segment, before, after):
 
 
 def _batch(series, measure, level):
-    if is_summed(series.tables):
-        before, batches = series.before, series.cells[series.judged]
-        rows = np.flatnonzero(_are_enough(series, before) & _are_enough(series, batches))
-        tails = np.ones(len(batches))
-        posteriors = series.posterior(before[rows]), series.posterior(batches[rows])
-        tails[rows] = unlikely_sums(measure, *posteriors)
-    else:
-        weights = series.before + series.prior
-        tails = unlikely(measure, series.cells[series.judged], weights, level)
+    before, batches = series.before, series.cells[series.judged]
+    enough = series.posterior(before).enough & series.posterior(batches).enough
+    rows = np.flatnonzero(np.broadcast_to(enough, len(batches)))
+    tails = np.ones((len(batches), *_shape_of_value(series, measure)))
+    posteriors = series.posterior(before[rows]), series.posterior(batches[rows])
+    tails[rows] = unlikely_batches(measure, *posteriors, level)
 
     def limit(posterior, batch, column):
         rows = series.before[batch - series.judged[0]]
@@ -719,7 +700,8 @@ def _by_recent(series, rule, measure, is_beyond, probability, level, limit, firs
         posterior = series.posterior(cells)
         with np.errstate(divide="ignore", invalid="ignore"):
             beyond = is_beyond(posterior)
-        beyond &= _are_enough(series, cells).reshape(-1, *[1] * (beyond.ndim - 1))
+        enough = np.broadcast_to(posterior.enough, len(cells))
+        beyond &= enough.reshape(-1, *[1] * (beyond.ndim - 1))
         rows = np.flatnonzero(beyond.reshape(len(beyond), -1).any(axis=1))
         if not len(rows):
             continue
@@ -730,17 +712,6 @@ def _by_recent(series, rule, measure, is_beyond, probability, level, limit, firs
     threshold = 1 - level
     is_on = highest >= threshold
     return _rows(series, rule, measure, highest, is_on, threshold, limit, since=since)
-
-
-def _are_enough(series, cells):
-    """Say which tables have enough examples of each class, or items, to be judged, (n,)."""
-    if is_binned(series.tables):
-        return (cells.sum(axis=-1) >= _FEWEST).all(axis=-1)
-    if is_summed(series.tables):
-        posterior = series.posterior(cells)
-        fewest = _FEWEST_ITEMS if posterior.bounded else _FEWEST_WITHOUT_ENDS
-        return posterior.batch.values >= fewest
-    return np.ones(len(cells), bool)
 
 
 _FACTS = ("estimate", "lower", "upper", "limit")
@@ -814,15 +785,9 @@ def _shape_of_value(series, measure):
 
 def _names(series, measure):
     """Return the names of the values of a measure: its own, or one for each rater and class."""
-    if has_patterns(series.tables):
-        template = series.posterior(series.cells[-1:]).measure_template(measure)
-        labels = [template.coords[dim].values.tolist() for dim in template.dims[1:]]
-        return [
-            measure.__name__ + "".join(f"[{label}]" for label in each) for each in product(*labels)
-        ]
-    if series.posterior(series.cells[:1]).classes_of(measure) is None:
-        return [measure.__name__]
-    return [f"{measure.__name__}[{label}]" for label in series.tables.indexes["actual"]]
+    template = series.posterior(series.cells[-1:]).measure_template(measure)
+    labels = [template.coords[dim].values.tolist() for dim in template.dims[1:]]
+    return [measure.__name__ + "".join(f"[{label}]" for label in each) for each in product(*labels)]
 
 
 def _pick(values, column):
@@ -941,12 +906,8 @@ def _limits(noun, limits, measures, check):
 
 
 def _n_values(measure, series):
-    """Return how many numbers a measure gives: one, or one for each class."""
-    if is_summed(series.tables):
-        return 1
-    if has_patterns(series.tables):
-        return int(np.size(series.posterior(series.cells[-1:]).point(measure)))
-    return int(np.size(measure(np.ones(series.cells.shape[1:]))))
+    """Return how many numbers a measure gives: one, or one for each rater and class."""
+    return int(np.prod(_shape_of_value(series, measure)))
 
 
 def _reference_period(series, reference):
@@ -961,7 +922,7 @@ def _reference_period(series, reference):
             raise fail("no such reference period", reference, allowed, "pass `reference=10`")
         first = min(first, last)  # until it is over, no batch is compared with it
         return first, counts[:first].sum("step", keep_attrs=True)
-    if is_summed(counts):
+    if encoding_of(counts) != COUNTS:
         todo = "pass `reference=10` for the first ten batches"
         raise fail("a reference of items is of batches", ..., "their number", todo, TypeError)
     reference = as_counts(reference)
@@ -1066,13 +1027,14 @@ def _prob_worse(current: Distribution, earlier: Distribution, lower_is_better: b
     """
     Return the probability that a measure is worse now than it was.
 
-    With F the current distribution function and Q the earlier quantile function, it is the mean of
-    F(Q(Phi(z))) over a standard normal z; of draws and of ratios, that of a normal difference;
-    of means of items that of the cumulants of the difference.
+    It is read off the distribution of the difference if that is known. Otherwise, with F the
+    current distribution function and Q the earlier quantile function, it is the mean of
+    F(Q(Phi(z))) over a standard normal z; of draws and of quadratures, that of a normal difference.
     """
-    if isinstance(current, MeanOfItems) and isinstance(earlier, MeanOfItems):
-        below = current.minus(earlier).cdf(0.0)
-    elif _has_tails(current) and _has_tails(earlier) and not isinstance(current, RatioOfMeans):
+    difference = current.minus(earlier)
+    if difference is not None:
+        below = difference.cdf(0.0)
+    elif current.accurate_tails and earlier.accurate_tails:
         quantiles = [earlier.quantile(q) for q in special.ndtr(_Z)]
         below = sum(w * current.cdf(x) for w, x in zip(_WEIGHTS, quantiles, strict=True))
     else:
@@ -1083,15 +1045,9 @@ def _prob_worse(current: Distribution, earlier: Distribution, lower_is_better: b
 
 def _below(distribution: Distribution, floor: float) -> np.ndarray:
     """Return the probability that a measure is at most a floor, of use far out in the tail."""
-    if _has_tails(distribution):
+    if distribution.accurate_tails:
         return distribution.cdf(float(floor))
     return special.ndtr((floor - distribution.mean()) / distribution.sd())
-
-
-def _has_tails(distribution):
-    """Say whether tails are known that no number of draws would show."""
-    has_distribution = distribution.how in ("closed form", "linearized")
-    return has_distribution or isinstance(distribution, MeanOfItems | RatioOfMeans)
 
 
 def _distribution(posterior: Posterior, measure: Callable) -> Distribution:

@@ -7,7 +7,7 @@ force n (see `discounting`) their posterior is
     Dirichlet(concentration + n),       n  <-  forgetting * n + batch,
 
 whatever the order of the batches and however they are split, where nothing is forgotten. The
-posterior of measures of binned forecasts is that of `BinnedForecasts`.
+posterior of batches of other types is the default one of their sums (`posterior_of`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,21 +18,36 @@ import xarray as xr
 
 from bayescm.answers.interval import resolve_measures
 from bayescm.distributions import dirichlet
-from bayescm.evidence.counts import CELLS, align, as_counts, by_labels, in_order, positive
-from bayescm.fitting.question import check_size
+from bayescm.evidence.counts import (
+    CELLS,
+    WATCHED,
+    align,
+    as_counts,
+    by_labels,
+    default_measures,
+    in_order,
+    positive,
+)
+from bayescm.evidence.patterns import patterns_of_batches
+from bayescm.evidence.types import type_of
+from bayescm.fitting.posterior_for import posterior_of as default_posterior
+from bayescm.fitting.question import Question, check_size
 from bayescm.measures.measure import Measure
-from bayescm.online import item_scores, multilabel, uncertain_truth
 from bayescm.online.discounting import accumulate, check_forgetting
 from bayescm.online.encoding import (
-    has_item_scores,
-    has_labels,
-    has_patterns,
-    is_binned,
+    ATTEMPTS,
+    CLASS_FORECASTS,
+    COUNTS,
+    FORECASTS,
+    ITEM_COUNTS,
+    ITEM_SCORES,
+    MULTILABEL,
+    encoding_of,
     sizes_of,
+    zero_counts,
 )
-from bayescm.online.forecasts import BinnedForecasts, prior_of_forecasts
-from bayescm.online.item_scores import SummedItemScores
-from bayescm.online.multilabel import SummedLabels
+from bayescm.online.sampled_steps import SampledSteps
+from bayescm.posteriors import binned_forecasts, summed_item_scores, summed_labels
 from bayescm.posteriors.base import Posterior
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
 from bayescm.validate import check_kind, check_prob, check_whole, fail
@@ -194,7 +209,7 @@ def intervals(
     else:
         prior = concentration.broadcast_like(counts).transpose(*counts.dims).values
     return intervals_of(
-        _dirichlet(counts, prior),
+        DirichletMultinomial(counts, dirichlet.pseudo_counts(counts.values, prior)),
         measures,
         prob=prob,
         kind=kind,
@@ -333,60 +348,112 @@ def _dataset(posterior: Posterior, kernels: list, values: Mapping, **further: An
 
 def posterior_of(tables: xr.DataArray, concentration: Any = None) -> Posterior:
     """
-    Return the posterior of canonical tables, each leading index by itself.
+    Return the default posterior of tables or sums of batches, each leading index by itself.
 
     Parameters
     ----------
     tables : DataArray
         Dims (..., actual, predicted), (..., actual, bin), (..., statistic) or (..., pattern):
-        counts, binned forecasts, sums of item scores or of several labels, or patterns of labels.
+        counts, binned forecasts, sums over items, or counts of patterns.
     concentration : optional
         Prior pseudo-counts of counts, pseudo-items at each end of the scale of item scores, or
         pseudo-examples in each cell of several labels.
         Binned forecasts have a prior of their own.
     """
-    if has_item_scores(tables):
-        return SummedItemScores(tables, concentration)
-    if has_labels(tables):
-        return SummedLabels(tables, concentration)
-    if has_patterns(tables):
-        return uncertain_truth.posterior_of(tables, concentration)
-    prior = prior_cells(concentration, tables)
-    return BinnedForecasts(tables) if is_binned(tables) else _dirichlet(tables, prior)
-
-
-def _dirichlet(counts, prior):
-    """Return the posterior of canonical counts, of which nothing needs to be checked again."""
-    return DirichletMultinomial(counts, dirichlet.pseudo_counts(counts.values, prior))
-
-
-def bound_measures(measures: Any, sums: xr.DataArray) -> list[Measure]:
-    """Return the measures of items or examples that are monitored, bound to their evidence."""
-    if has_item_scores(sums):
-        resolved = item_scores.monitored_measures(measures)
-    else:
-        resolved = multilabel.monitored_measures(measures, sums.attrs["labels"])
-    posterior = posterior_of(sums[:1])
-    return [posterior.bound(measure) for measure in resolved]
+    if type_of(tables).one_by_one(tables):
+        return SampledSteps(tables, concentration)
+    return default_posterior(tables, Question(concentration=concentration))
 
 
 def as_prior(concentration: Any, tables: xr.DataArray) -> xr.DataArray:
     """Return a concentration of any form as a labelled one, in the order of the tables."""
     dims = tables.dims[-2:]
     coords = {k: v for k, v in tables.coords.items() if k in (*dims, "positive")}
-    values = prior_cells(concentration, tables)
-    return xr.DataArray(values, coords, list(dims), name="concentration")
+    posterior: Any = posterior_of(xr.zeros_like(tables), concentration)
+    return xr.DataArray(posterior.weights, coords, list(dims), name="concentration")
 
 
-def prior_cells(concentration: Any, tables: xr.DataArray) -> np.ndarray:
-    """Return the prior pseudo-counts of a table, in the order of its labels."""
-    if is_binned(tables):
-        if concentration is not None:
-            what, todo = "binned forecasts have a prior of their own", "leave `concentration` out"
-            raise fail(what, concentration, "no concentration", todo)
-        return prior_of_forecasts(tables)
-    size, cells = tables.sizes["actual"], concentration
+def prior_cells(concentration: Any, counts: xr.DataArray) -> np.ndarray:
+    """Return the prior pseudo-counts of a confusion matrix, in the order of its labels."""
+    size, cells = counts.sizes["actual"], concentration
     if concentration is not None:
-        cells = align(concentration, tables.isel({dim: 0 for dim in tables.dims[:-2]}, drop=True))
+        cells = align(concentration, counts.isel({dim: 0 for dim in counts.dims[:-2]}, drop=True))
     default = dirichlet.default_concentration(size)
     return np.array(np.broadcast_to(default if cells is None else cells, (size, size)), float)
+
+
+# What is monitored, and what is known of each batch
+
+
+def monitored_measures(measures: Any, tables: xr.DataArray) -> Any:
+    """
+    Return the measures that are monitored, by default those of the type of the batches.
+
+    Parameters
+    ----------
+    measures : name, function, sequence of these, or None
+    tables : DataArray
+        An empty batch, or tables or sums of batches.
+
+    Raises
+    ------
+    ValueError
+        If a measure does not follow from the tables or sums.
+    """
+    form = encoding_of(tables)
+    if form in _MONITORED:
+        return _MONITORED[form](measures, tables)
+    return usual_measures(tables) if measures is None else measures
+
+
+def usual_measures(tables: xr.DataArray) -> list[str]:
+    """Return the measures of counts, or of patterns, that are monitored by default."""
+    if encoding_of(tables) == CLASS_FORECASTS:
+        return ["log_loss", "brier"]
+    if tables.attrs.get("classified") == "nothing":
+        return ["prevalence"]
+    if encoding_of(tables) != COUNTS:
+        tables = zero_counts(tables.attrs["labels"], tables.attrs["positive"])
+    return default_measures(tables, WATCHED)
+
+
+# The functions of batches whose tables or sums have some measures only.
+_MONITORED: dict[str, Callable] = {
+    FORECASTS: binned_forecasts.monitored_measures,
+    ITEM_SCORES: summed_item_scores.monitored_measures,
+    ATTEMPTS: summed_item_scores.monitored_measures,
+    MULTILABEL: summed_labels.monitored_measures,
+    ITEM_COUNTS: summed_labels.monitored_measures,
+}
+
+
+def tables_of_batches(
+    batches: np.ndarray, like: xr.DataArray, measures: Sequence[Measure]
+) -> xr.DataArray:
+    """
+    Return tables or sums of batches, which add up over them, dims (step, ...).
+
+    Parameters
+    ----------
+    batches : ndarray
+        As `bayescm.online.encoding.decode` returns them.
+    like : DataArray
+        An empty batch.
+    measures : sequence of Measure
+        Those that are monitored: sums over items are made for them.
+    """
+    form = encoding_of(like)
+    if form in _SUMS:
+        return _SUMS[form](batches.tolist(), like, measures)
+    if batches.dtype == object:
+        return patterns_of_batches(batches.tolist(), like)
+    return xr.DataArray(batches, like.coords, ["step", *like.dims], "counts", like.attrs)
+
+
+# The functions that sum over the items or examples of batches.
+_SUMS: dict[str, Callable] = {
+    ITEM_SCORES: summed_item_scores.sums_of_batches,
+    ATTEMPTS: summed_item_scores.sums_of_batches,
+    MULTILABEL: summed_labels.sums_of_batches,
+    ITEM_COUNTS: summed_labels.sums_of_batches,
+}

@@ -235,6 +235,8 @@ class Posterior:
         How many chains they come from at most, those of a chain one after the other; 1 where they
         are independent.
     sampling_method : {"conjugate", "quadrature", "importance", "gibbs"}, for the tree of a fit
+    enough : bool or ndarray, shape (...)
+        Whether there are enough units for its tail probabilities, which alarms are read off.
     reference : str
         The values of covariates that the answers are for, such as ``"year=2000"``.
     counts : DataArray, dims (..., actual, predicted)
@@ -255,6 +257,7 @@ class Posterior:
     effective_draws: float = np.inf
     chains: int = 1
     sampling_method: str = "conjugate"
+    enough: Any = True
     reference: str = ""
     counts: xr.DataArray
 

@@ -74,7 +74,11 @@ from bayescm.distributions import dirichlet
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.empirical import Empirical
-from bayescm.distributions.moments import CornishFisherBeta, MomentsOrDraws
+from bayescm.distributions.moments import (
+    CornishFisherBeta,
+    MomentsOrDraws,
+    mean_of_dirichlet_process,
+)
 from bayescm.evidence.clusters_and_slices import (
     clusters_of,
     items_of_slices,
@@ -83,10 +87,11 @@ from bayescm.evidence.clusters_and_slices import (
 from bayescm.evidence.item_scores import as_item_scores
 from bayescm.inference import bayesian_bootstrap
 from bayescm.inference.bayesian_bootstrap import Disagreement
-from bayescm.measures.item_scores import ScoreDistribution
+from bayescm.measures.item_scores import ScoreDistribution, on_scale
 from bayescm.measures.measure import OfScores
 from bayescm.posteriors.base import DRAWS
 from bayescm.posteriors.sliced_items import SlicedItems
+from bayescm.posteriors.summed_item_scores import SummedItemScores
 from bayescm.validate import fail
 
 _GAMMAS = 2e7  # drawn in all by default, in some .2 seconds
@@ -102,14 +107,17 @@ _FEW_ITEMS, _FEW_EFFECTIVE = 30, 30
 _NONE = np.empty(0)
 
 
-def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> "ItemScores":
+def item_scores(
+    evidence: xr.Dataset | xr.DataArray, *, concentration: float = 0.5
+) -> "ItemScores | SummedItemScores":
     """
     Return the posterior of the distribution of scores in the population of items.
 
     Parameters
     ----------
-    evidence : xarray.Dataset
-        From :func:`bayescm.from_item_scores`. Every slice has a posterior of its own.
+    evidence : xarray.Dataset or DataArray
+        From :func:`bayescm.from_item_scores`. Every slice has a posterior of its own. Or the sums
+        of batches of a monitor (`bayescm.evidence.sums_of_items`), dims (..., statistic).
     concentration : float, default 0.5
         Prior pseudo-items >= 0 at each end of the range, where it is known: with scores of 0 and 1
         this is the parameter of a beta prior of their mean.
@@ -117,6 +125,7 @@ def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> "ItemSco
     Returns
     -------
     ItemScores
+        Of sums, a `SummedItemScores`: the same posterior of means and shares, by their moments.
 
     Raises
     ------
@@ -130,16 +139,24 @@ def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> "ItemSco
     >>> float(item_scores(evidence).point(bcm.measures.resolve("mean", "item_scores")))
     0.7
     """
-    evidence = as_item_scores(evidence)
     number = isinstance(concentration, int | float | np.number)
     if not number or isinstance(concentration, bool) or not 0 <= concentration < np.inf:
         raise fail("concentration", concentration, "a number >= 0", "pass e.g. `concentration=0.5`")
-    if "lowest" not in evidence.coords and concentration != 0.5:
-        todo = "pass `range= to from_item_scores`"
-        raise fail("pseudo-items stand at the ends of the range", ..., "a range", todo)
+    if isinstance(evidence, xr.DataArray):
+        _check_has_ends(evidence.attrs["lowest"] is not None, concentration)
+        return SummedItemScores(evidence, float(concentration))
+    evidence = as_item_scores(evidence)
+    _check_has_ends("lowest" in evidence.coords, concentration)
     evidence, lacking = on_common_items(evidence)
     check_clusters(evidence)
     return ItemScores(evidence, float(concentration), lacking)
+
+
+def _check_has_ends(has_ends, concentration):
+    """Raise an error if pseudo-items are requested at ends that are not known."""
+    if not has_ends and concentration != 0.5:
+        todo = "pass `range= to from_item_scores`"
+        raise fail("pseudo-items stand at the ends of the range", ..., "a range", todo)
 
 
 def on_common_items(evidence: xr.Dataset) -> tuple[xr.Dataset, int]:
@@ -231,17 +248,8 @@ class ItemScores(SlicedItems):
 
     def bound(self, measure: Any) -> Any:
         """Return a measure with the range of these scores, and what is better of them."""
-        form = measure.form
-        if not isinstance(form, OfScores):
-            return measure
-        facts: dict[str, Any] = {}
-        if form.kind != "spread":
-            facts["lower_is_better"] = bool(self.evidence["lower_is_better"])
-        if form.kind in ("mean", "score"):
-            facts["range"] = tuple(self.ends.tolist())
-        if form.kind == "spread" and self.bounded:
-            facts["range"] = (0.0, float(np.ptp(self.ends)) / 2)
-        return replace(measure, **facts)
+        lower_is_better = bool(self.evidence["lower_is_better"])
+        return on_scale(measure, tuple(self.ends.tolist()), lower_is_better)
 
     def caveats(self, of: str = "parameter") -> list[str]:
         """Say what few items, few clusters and a scale without ends make doubtful."""
@@ -685,21 +693,14 @@ def dirichlet_mean(
     extra = concentration if len(pseudo) else 0.0
     total = weight.sum() + 2 * extra
     mean = (weight @ score + 2 * extra * (probability @ pseudo)) / total
-    # The coefficients of t, ..., t^4 of the product over the items, by the power sums p_k / k.
-    p1, p2, p3, p4 = (weight @ (score - mean) ** k / k for k in (1, 2, 3, 4))
-    second, third = p1**2 / 2 + p2, p1**3 / 6 + p1 * p2 + p3
-    fourth = p1**4 / 24 + p1**2 * p2 / 2 + p2**2 / 2 + p1 * p3 + p4
-    series = np.array([1.0, p1, second, third, fourth])
+    further = None
     if extra:
         rising = np.cumprod([1.0, *((extra + k) / (k + 1) for k in range(4))])
         of_pseudo = rising * [probability @ (pseudo - mean) ** k for k in range(5)]
-        for _ in range(2):
-            series = np.convolve(series, of_pseudo)[:5]
-    ascending = np.cumprod([1.0, *((k + 1) / (total + k) for k in range(4))])
-    _, _, variance, third, fourth = ascending * series  # about the mean
-    if not variance > 0:
-        return mean, 0.0, 0.0, 0.0
-    return mean, math.sqrt(variance), third / variance**1.5, fourth / variance**2 - 3
+        further = np.convolve(of_pseudo, of_pseudo)[:5]
+    sums = [weight @ (score - mean) ** k for k in (1, 2, 3, 4)]
+    of_mean = mean_of_dirichlet_process(total, mean, sums, further)
+    return tuple(float(moment) for moment in of_mean)  # type: ignore[return-value]
 
 
 def _are_enough(distribution):

@@ -60,6 +60,7 @@ from bayescm.posteriors.base import DRAWS
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.posteriors.item_scores import ItemScores, check_clusters
 from bayescm.posteriors.sliced_items import SlicedItems
+from bayescm.posteriors.summed_labels import SummedLabels
 from bayescm.validate import fail
 
 _PRODUCTS = 2e10  # of weights and cells in all by default, in some seconds
@@ -68,21 +69,25 @@ _FEWEST_DRAWS = 500
 _FEW_POSITIVES = 4
 
 
-def multilabel(evidence: xr.Dataset, *, concentration: float = 0.5) -> "Multilabel":
+def multilabel(
+    evidence: xr.Dataset | xr.DataArray, *, concentration: float = 0.5
+) -> "Multilabel | SummedLabels":
     """
     Return the posterior of the cells of every label in the population of examples.
 
     Parameters
     ----------
-    evidence : xarray.Dataset
+    evidence : xarray.Dataset or DataArray
         From :func:`bayescm.from_multilabel` or :func:`bayescm.from_item_counts`. Every slice has a
-        posterior of its own.
+        posterior of its own. Or the sums of batches of a monitor
+        (`bayescm.evidence.sums_of_items`), dims (..., statistic).
     concentration : float, default 0.5
         Prior pseudo-examples > 0 in each cell of each label.
 
     Returns
     -------
     Multilabel
+        Of sums, a `SummedLabels`: the same posterior of ratios over the examples, by their moments.
 
     Raises
     ------
@@ -99,6 +104,8 @@ def multilabel(evidence: xr.Dataset, *, concentration: float = 0.5) -> "Multilab
     number = isinstance(concentration, int | float | np.number)
     if not number or isinstance(concentration, bool) or not 0 < concentration < np.inf:
         raise fail("concentration", concentration, "a number > 0", "pass e.g. `concentration=0.5`")
+    if isinstance(evidence, xr.DataArray):
+        return SummedLabels(evidence, float(concentration))
     return Multilabel(evidence, float(concentration))
 
 

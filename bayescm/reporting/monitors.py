@@ -28,7 +28,6 @@ from bayescm.online.encoding import (
     what_changes,
 )
 from bayescm.online.incidents import standing
-from bayescm.online.uncertain_truth import evidence_of
 from bayescm.reporting import cautions, methods, render, sections
 from bayescm.reporting.recipe import (
     RECIPES,
@@ -349,7 +348,7 @@ class UncertainTruthMonitorRecipe(MultilabelMonitorRecipe):
     ):
         self.monitor, self.batches, self.rules = monitor, monitor.batches(), rules
         self.latest = monitor.since_change(**rules)
-        evidence = evidence_of(self.latest.sum("step", keep_attrs=True))
+        evidence = monitor.evidence(**rules)
         settings = {"prob": prob, "kind": kind, "rope": 0.0, "random_seed": 0}
         Recipe.__init__(self, evidence, None, settings, {})
         self.concentration = concentration

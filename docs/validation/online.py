@@ -11,15 +11,17 @@ import xarray as xr
 from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtri
 
+from bayescm.answers.interval import resolve_measures
 from bayescm.evidence import from_cells, from_matrix
+from bayescm.evidence.binned_forecasts import EDGES, zero_forecasts
 from bayescm.evidence.counts import WATCHED
+from bayescm.evidence.item_scores import ScoredItems
+from bayescm.evidence.multilabel import LabelledExamples
+from bayescm.evidence.type import BATCH_FORM
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.probabilities import Forecasts
-from bayescm.online import item_scores, multilabel
 from bayescm.online.challenge import FUTILE, PROMOTE, Rule, decisions, interim_analyses
-from bayescm.online.encoding import LabelledExamples, ScoredItems, zero_forecasts
-from bayescm.online.forecasts import EDGES, BinnedForecasts, evaluate
 from bayescm.online.rules import (
     RULES,
     TOLERANCE,
@@ -29,8 +31,9 @@ from bayescm.online.rules import (
     evaluate_rules,
     segments,
 )
-from bayescm.online.updating import bound_measures, history, intervals, posterior_of
-from bayescm.posteriors import drifting
+from bayescm.online.updating import history, intervals, posterior_of
+from bayescm.posteriors import drifting, summed_item_scores, summed_labels
+from bayescm.posteriors.binned_forecasts import BinnedForecasts, evaluate
 from bayescm.priors import elicit
 from bayescm.simulation import Experiment, Repeated, Replications
 
@@ -701,7 +704,9 @@ class ScorePopulation(NamedTuple):
         bad = 3 * stream if self.lower_is_better else self.lowest
         rows = [ScoredItems(None, row) for row in np.where(is_worst, bad, stream)]
         facts = {name: getattr(self, name) for name in ("lowest", "highest", "lower_is_better")}
-        return item_scores.sums_of_batches(rows, facts, of_variable("mean", "item_scores"))
+        like = xr.DataArray(attrs=facts | {BATCH_FORM: "item_scores"})
+        measures = of_variable("mean", "item_scores")
+        return summed_item_scores.sums_of_batches(rows, like, measures)
 
 
 class LabelPopulation(NamedTuple):
@@ -735,7 +740,10 @@ class LabelPopulation(NamedTuple):
         predicted &= ~is_worst[..., None]
         pairs = zip(actual, predicted, strict=True)
         rows = [LabelledExamples(*pair) for pair in pairs]
-        return multilabel.sums_of_batches(rows, labels, of_variable(self.measure, "example_cells"))
+        like = xr.DataArray(np.zeros(4), {"label": labels}, ["label"])
+        like.attrs[BATCH_FORM] = "multilabel"
+        measures = of_variable(self.measure, "example_cells")
+        return summed_labels.sums_of_batches(rows, like, measures)
 
 
 def _choice(scores, shares, lowest, highest):
@@ -768,8 +776,9 @@ def tails_of_means(
     scores, above, below = SCORES[population], [], []
     for rng in replications.generators():
         sums = scores.sums(rng, SAMPLES, items)
-        (measure,) = bound_measures(scores.measure, sums)
-        distribution = posterior_of(sums).distribution(measure)
+        posterior = posterior_of(sums)
+        (measure,) = resolve_measures(posterior, scores.measure)
+        distribution = posterior.distribution(measure)
         above.append(distribution.sf(scores.mean))
         below.append(distribution.cdf(scores.mean))
     sides = {"above": np.concatenate(above), "below": np.concatenate(below)}

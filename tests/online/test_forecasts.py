@@ -12,18 +12,15 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 import bayescm as bcm
 from bayescm.cli import main
+from bayescm.evidence.binned_forecasts import events_of, middles
 from bayescm.measures import display_name
 from bayescm.measures.catalogue import resolve
 from bayescm.online import Ledger, Monitor, forecast_table
-from bayescm.online.forecasts import (
-    BinnedForecasts,
-    events_of,
-    log_evidence_of_events,
-    middles,
-)
+from bayescm.online.bayes_factor import log_evidence_of_events
 from bayescm.online.web import pages
 from bayescm.online.web.metrics import exposition
 from bayescm.online.web.state import dashboard_state
+from bayescm.posteriors.binned_forecasts import BinnedForecasts
 
 EDGES = np.linspace(0, 1, 151)
 
@@ -77,7 +74,7 @@ def filled(batches, **settings):
 def test_the_evidence_of_events_is_an_integral_over_how_many_there_are():
     rng = np.random.default_rng(3)
     tables = filled([batch(rng, 80)]).batches()
-    cells = events_of(tables)
+    cells = events_of(tables).numbers
     middle = middles(tables)
     expected = np.where(middle < 0.5, middle, 1 - middle) * tables.values[0].sum(axis=0)
     assert cells[..., 1].sum() == pytest.approx(expected.sum())
@@ -284,7 +281,7 @@ def test_what_is_no_batch_is_refused():
         Monitor(monitor.ledger, "risk", concentration=1).summary()
     with pytest.raises(ValueError, match="forecasts has no predictive distribution"):
         monitor.history(of="predictive")
-    with pytest.raises(ValueError, match="forecasts have no reference period"):
+    with pytest.raises(ValueError, match="probabilities have no reference period"):
         monitor.alarms(reference=1)
     with pytest.raises(ValueError, match="tolerance for a measure that is not monitored"):
         monitor.alarms(tolerance={"log_loss": 0.1})

@@ -6,28 +6,37 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 import bayescm as bcm
 from bayescm.cli import main
+from bayescm.distributions.moments import mean_of_dirichlet_process
+from bayescm.evidence.item_scores import ScoredItems
+from bayescm.evidence.sums_of_items import cut_points
 from bayescm.measures.catalogue import resolve
 from bayescm.online import Challenge, Ledger, Monitor, roll_up, verify
-from bayescm.online.encoding import ScoredItems
-from bayescm.online.item_scores import (
-    SummedItemScores,
-    cut_points,
-    mean_of_batch,
-    mean_of_process,
-    sums_of_batches,
-)
 from bayescm.online.predictive_check import unlikely_sums
 from bayescm.online.web import pages
 from bayescm.online.web.metrics import exposition
 from bayescm.online.web.state import dashboard_state
+from bayescm.posteriors.summed_item_scores import (
+    SummedItemScores,
+    mean_of_next_items,
+    sums_of_batches,
+)
 from bayescm.reporting.monitors import monitor_report
 
 MEASURES = ["mean", "share_above(3)"]
 GOOD, BAD = (0.05, 0.05, 0.1, 0.3, 0.5), (0.2, 0.2, 0.2, 0.2, 0.2)
-FACTS = {"lowest": 1.0, "highest": 5.0, "lower_is_better": False}
+
+
+def scale(lowest, highest, lower_is_better=False):
+    """Return an empty batch on a scale."""
+    facts = {"lowest": lowest, "highest": highest, "lower_is_better": lower_is_better}
+    return xr.DataArray(attrs=facts)
+
+
+MARKS = scale(1.0, 5.0)
 
 
 def day(number):
@@ -128,8 +137,11 @@ def test_moments_of_the_urn_are_those_of_its_items():
     total, mean = weight.sum(), weight @ base / weight.sum()
     central = [weight @ (base - mean) ** k / total for k in (2, 3, 4)]
     for values, moments in (
-        (shares @ base, mean_of_process(total, mean, *central)),
-        (counts @ base / n, mean_of_batch(total, mean, *central, n)),
+        (
+            shares @ base,
+            mean_of_dirichlet_process(total, mean, [0.0, *(total * mu for mu in central)]),
+        ),
+        (counts @ base / n, mean_of_next_items(total, mean, *central, n)),
     ):
         standard = (values - values.mean()) / values.std()
         drawn = [values.mean(), values.std(), (standard**3).mean(), (standard**4).mean() - 3]
@@ -140,7 +152,7 @@ def test_the_difference_of_two_samples_is_that_of_their_draws():
     rng, measure = np.random.default_rng(2), resolved("mean")
     samples = [ScoredItems(None, marks(rng, shares, 80)) for shares in (GOOD, BAD)]
     now, before = (
-        SummedItemScores(sums_of_batches([sample], FACTS, [measure])).distribution(measure)
+        SummedItemScores(sums_of_batches([sample], MARKS, [measure])).distribution(measure)
         for sample in samples
     )
     drawn = np.subtract(*(mean.quantile(rng.random((200_000, 1)))[:, 0] for mean in (now, before)))
@@ -155,7 +167,7 @@ def test_tails_of_a_batch_are_as_frequent_as_they_say(size):
     rng, measures = np.random.default_rng(size), [resolved(name) for name in MEASURES]
     scores = rng.choice([1.0, 2, 3, 4, 5], (2, 2000, size), p=GOOD)
     before, batches = (
-        SummedItemScores(sums_of_batches([ScoredItems(None, row) for row in rows], FACTS, measures))
+        SummedItemScores(sums_of_batches([ScoredItems(None, row) for row in rows], MARKS, measures))
         for rows in scores
     )
     tails = unlikely_sums(resolved("mean"), before, batches)
@@ -170,7 +182,7 @@ def test_a_batch_all_of_whose_items_are_at_an_end_is_no_rarer_than_that(share):
     """Of rare right answers a batch often has none, which the moments of its mean do not tell."""
     rng, measures = np.random.default_rng(1), [resolved("mean")]
     batches = [ScoredItems(None, (rng.random(20) < share) * 1.0) for _ in range(1500)]
-    sums = sums_of_batches(batches, FACTS | {"lowest": 0.0, "highest": 1.0}, measures)
+    sums = sums_of_batches(batches, scale(0.0, 1.0), measures)
     before = sums[100:].copy(data=sums.values.cumsum(axis=0)[99:-1])
     tails = unlikely_sums(measures[0], SummedItemScores(before), SummedItemScores(sums[100:]))
     assert (tails < 0.01).mean() < 0.02
@@ -188,7 +200,7 @@ def test_a_batch_all_of_whose_items_are_at_an_end_is_no_rarer_than_that(share):
     ids=["marks", "nearly all alike", "continuous", "all alike"],
 )
 def test_the_scale_is_parted_between_scores_that_occur(scores, shares):
-    cuts = cut_points([ScoredItems(None, np.array(scores, float))])
+    cuts = cut_points([np.array(scores, float)])
     parts = np.bincount(np.searchsorted(cuts, scores, "right"), minlength=len(cuts) + 1)
     np.testing.assert_allclose(sorted(parts / len(scores)), sorted(shares), atol=0.01)
     assert all(first < second for first, second in pairwise(cuts))
@@ -251,7 +263,7 @@ def test_what_a_monitor_of_item_scores_does_not_answer_is_refused(worse):
         worse.alarms(tolerance={"mean": 0.1})
     with pytest.raises(TypeError, match="a reference of items is of batches"):
         worse.alarms(reference=bcm.from_cells(tp=6, fn=1, fp=3, tn=3))
-    with pytest.raises(ValueError, match="no item scores"):
+    with pytest.raises(ValueError, match="the batches are counts"):
         Monitor(worse.ledger, "spam").item_scores()
     with pytest.raises(ValueError, match="concentration"):
         Monitor("sqlite://", "m", concentration=-1).add("a", bcm.from_item_scores([1, 2]))

@@ -5,17 +5,18 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 import bayescm as bcm
 from bayescm.cli import main
+from bayescm.evidence.multilabel import LabelledExamples
 from bayescm.measures.labelled import of_variable
 from bayescm.online import Ledger, Monitor, roll_up
-from bayescm.online.encoding import LabelledExamples
-from bayescm.online.multilabel import SummedLabels, sums_of_batches
 from bayescm.online.predictive_check import unlikely_sums
 from bayescm.online.web import pages
 from bayescm.online.web.metrics import exposition
 from bayescm.online.web.state import dashboard_state
+from bayescm.posteriors.summed_labels import SummedLabels, sums_of_batches
 from bayescm.reporting.monitors import monitor_report
 
 LABELS = ["bird", "cat", "dog", "fox"]
@@ -87,7 +88,9 @@ def test_tails_of_a_batch_are_as_frequent_as_they_say(name):
     before, batches = (
         SummedLabels(
             sums_of_batches(
-                [LabelledExamples(*labelled(rng, 0.1, 60)) for _ in range(1500)], LABELS, measures
+                [LabelledExamples(*labelled(rng, 0.1, 60)) for _ in range(1500)],
+                xr.DataArray(np.zeros(4), {"label": LABELS}, ["label"]),
+                measures,
             )
         )
         for _ in range(2)
@@ -159,7 +162,7 @@ def test_what_a_monitor_of_labels_does_not_answer_is_refused(worse):
         worse.posterior()
     with pytest.raises(ValueError, match="multilabel has no predictive"):
         worse.history(of="predictive")
-    with pytest.raises(ValueError, match="no item scores"):
+    with pytest.raises(ValueError, match="the batches are"):
         worse.item_scores()
 
 

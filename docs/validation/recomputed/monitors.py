@@ -25,7 +25,7 @@ from scipy import stats
 from scipy.special import betaln, expit, gammaln, log_expit, logsumexp, ndtr, ndtri
 
 import bayescm as bcm
-from bayescm.online.forecasts import EDGES
+from bayescm.evidence.binned_forecasts import EDGES
 from bayescm.simulation import Repeated, Replications
 from validation.recomputed import Figure, rows, summarised
 

@@ -1,8 +1,8 @@
 r"""
-Several labels batch by batch: what a ledger keeps, and the posterior of ratios over the examples.
+Ratios over examples from sums over them: the posterior of labels of batches that are added up.
 
-A ledger keeps which labels each example has and which were predicted. Most measures are ratios of
-sums over the examples i,
+It is the posterior of `bayescm.posteriors.multilabel` for any number of sums at once, dims
+(..., statistic). Most measures are ratios of sums over the examples i,
 
     m  =  sum_i p_i / sum_i q_i,
 
@@ -17,8 +17,9 @@ end of a mean over the examples. Then
     P(m <= x)  =  P(sum_i g_i u_i(x) <= 0),        u_i(x) = p_i - x q_i,
 
 so that the distribution of a ratio at x is that of the mean of a Dirichlet process at 0, and that
-of a batch of n further examples is that of n draws of its urn (`bayescm.online.item_scores`). The
-four moments of u(x) follow from the sums over the examples of p**a q**b with a + b <= 4.
+of a batch of n further examples is that of n draws of its urn
+(`bayescm.posteriors.summed_item_scores`). The four moments of u(x) follow from the sums over the
+examples of p**a q**b with a + b <= 4.
 
 A change is looked for in the shares of the examples by how many of their labels are wrong.
 """
@@ -29,135 +30,44 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike
 
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.beta import Beta
-from bayescm.distributions.moments import CornishFisherBeta
-from bayescm.evidence.item_counts import as_item_counts
-from bayescm.evidence.multilabel import as_multilabel
+from bayescm.distributions.moments import CornishFisherBeta, mean_of_dirichlet_process
+from bayescm.distributions.transformed_normal import TransformedNormal
+from bayescm.evidence.sums_of_items import (
+    cut_points,
+    in_parts,
+    number_of_items,
+    part,
+    statistic_of,
+)
 from bayescm.measures import example_cells
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import Measure, OverExamples, OverLabels, Overlap, Proportion
-from bayescm.online.encoding import CELLS, CountedItems, LabelledExamples, ScoredItems, sizes_of
-from bayescm.online.item_scores import (
-    MeanOfItems,
+from bayescm.posteriors.summed_item_scores import (
+    FEWEST_ITEMS,
+    NARROWEST,
     SummedItems,
     all_of_next,
-    check_one_system,
-    cut_points,
-    item_names,
-    mean_of_batch,
-    mean_of_process,
-    part,
-    statistic_of,
+    mean_of_next_items,
 )
-from bayescm.posteriors.multilabel import multilabel
 from bayescm.validate import fail
 
-_PSEUDO_EXAMPLES = 0.5  # in each cell, as of `posteriors.multilabel`
 _CELLS = ("tp", "fn", "fp", "tn")
 _POWERS = tuple((a, b) for a in range(5) for b in range(5 - a))  # p**a q**b
 _DEFAULT = ("precision_micro", "recall_micro", "f1_micro")
 _DEFAULT_OF_ITEM_COUNTS = ("precision", "recall", "f1")
-_FEW = 20  # examples, fewer of which the rules do not judge
-_NARROWEST = 1e-9  # standard deviation of a mean, in parts of its support
 _MOST_STEPS, _SETTLED = 60, 1e-10  # of the search for a quantile
-
-
-# What the ledger keeps
-
-
-def as_batch(evidence: xr.Dataset) -> xr.DataArray:
-    """
-    Return a batch of several labels as the ledger keeps it, dims (example, truth, label).
-
-    Raises
-    ------
-    ValueError
-        If there are several systems, slices, clusters or scores.
-    """
-    evidence = as_multilabel(evidence)
-    check_one_system(evidence)
-    of_examples = [
-        str(name) for name, column in evidence.variables.items() if "example" in column.dims
-    ]
-    if further := sorted({*of_examples} - {"example", "actual", "predicted"}):
-        todo = "leave them out; add slices by names of their own"
-        what = "a batch is the labels of each example: no slices, clusters, weights or scores"
-        raise fail(what, further, "none of these", todo)
-    pairs = np.stack([evidence["actual"].values, evidence["predicted"].values], axis=1)
-    coords = {"label": evidence["label"].values}
-    return xr.DataArray(pairs, coords, ["example", "truth", "label"], "labels")
-
-
-def as_counted(evidence: xr.Dataset, concentration: Any) -> xr.DataArray:
-    """
-    Return a batch of item counts as the ledger stores it, dims (item, cell).
-
-    Raises
-    ------
-    ValueError
-        If there are several systems or clusters, or the concentration is invalid.
-    """
-    evidence = as_item_counts(evidence)
-    if concentration is not None:
-        multilabel(evidence, concentration=concentration)
-    check_one_system(evidence)
-    columns = {str(name) for name, column in evidence.variables.items() if "item" in column.dims}
-    if further := sorted(columns - {"item", *CELLS}):
-        todo = "leave them out; add slices under names of their own"
-        what = "a batch has the counts of each item only"
-        raise fail(what, further, "no slices, clusters or weights", todo)
-    counts = np.stack([evidence[name].values for name in CELLS], axis=1)
-    names = evidence.indexes["item"]
-    unnamed = names.equals(pd.RangeIndex(len(names)))
-    # In one order, so that the same batch has the same text.
-    order = np.lexsort(counts.T[::-1]) if unnamed else np.argsort(names.astype(str), kind="stable")
-    items = np.arange(len(names)) if unnamed else names[order]
-    coords = {"item": items, "cell": list(CELLS)}
-    return xr.DataArray(counts[order], coords, ["item", "cell"], "item_counts")
-
-
-def item_counts_of(batches: Sequence[CountedItems], coords: Mapping[str, np.ndarray]) -> xr.Dataset:
-    """Return the items of batches as evidence, with coords of every batch at each of them."""
-    sizes = [len(batch.tp) for batch in batches]
-    columns = {
-        name: ("item", np.concatenate([getattr(batch, name) for batch in batches]).astype(int))
-        for name in CELLS
-    }
-    further = {name: ("item", np.repeat(values, sizes)) for name, values in coords.items()}
-    return xr.Dataset(columns, {"item": item_names(batches, sum(sizes)), **further})
-
-
-def as_labelled(evidence: xr.Dataset, concentration: Any) -> xr.DataArray:
-    """Return a batch, or raise where it is none or the concentration is none of its posterior."""
-    if concentration is not None:
-        multilabel(evidence, concentration=concentration)
-    return as_batch(evidence)
-
-
-def evidence_of(
-    batches: Sequence[LabelledExamples], labels: Sequence, coords: Mapping[str, np.ndarray]
-) -> xr.Dataset:
-    """Return the examples of batches as evidence, with coords of every batch at each of them."""
-    sizes = [len(batch.actual) for batch in batches]
-    none = np.zeros((0, len(labels)), bool)
-    variables = {
-        name: (["example", "label"], np.concatenate([none, *(getattr(b, name) for b in batches)]))
-        for name in ("actual", "predicted")
-    }
-    further = {name: ("example", np.repeat(values, sizes)) for name, values in coords.items()}
-    return xr.Dataset(variables, {"label": list(labels), **further})
 
 
 # The measures, and their sums over the examples of a batch
 
 
-def monitored_measures(measures: Any, labels: Sequence) -> list[Measure]:
+def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
     """
     Return the measures of several labels or of item counts that are monitored.
 
@@ -168,6 +78,7 @@ def monitored_measures(measures: Any, labels: Sequence) -> list[Measure]:
     ValueError
         If one is no ratio of sums over the examples.
     """
+    labels = labels_of(like)
     default = _DEFAULT if labels else _DEFAULT_OF_ITEM_COUNTS
     resolved = of_variable(default if measures is None else measures, "example_cells")
     for measure in resolved:
@@ -183,6 +94,13 @@ def monitored_measures(measures: Any, labels: Sequence) -> list[Measure]:
             allowed = "f1_micro, f1[label], f1_samples, subset_accuracy, hamming_loss and the like"
             raise fail("not monitored", measure.__name__, allowed, todo)
     return resolved
+
+
+def labels_of(like: xr.DataArray) -> list:
+    """Return the labels of a batch or of sums, none of item counts."""
+    if "labels" in like.attrs:
+        return like.attrs["labels"]
+    return like.indexes["label"].tolist() if "label" in like.dims else []
 
 
 def _ratio_of(measure):
@@ -206,9 +124,7 @@ def _ratio_of(measure):
 
 
 def sums_of_batches(
-    batches: Sequence[LabelledExamples] | Sequence[CountedItems],
-    labels: Sequence,
-    measures: Sequence[Measure],
+    batches: Sequence[Any], like: xr.DataArray, measures: Sequence[Measure]
 ) -> xr.DataArray:
     """
     Return the sums over the examples of each batch by which its ratios are known.
@@ -216,8 +132,8 @@ def sums_of_batches(
     Parameters
     ----------
     batches : sequence of LabelledExamples, or of CountedItems
-    labels : sequence
-        Empty for item counts.
+    like : DataArray
+        An empty batch, with the labels.
     measures : sequence of Measure
 
     Returns
@@ -228,26 +144,25 @@ def sums_of_batches(
         examples by how many labels are wrong. Attributes by measure: ``largest``, the largest q,
         and ``highest``, the highest p of a mean over the examples without a highest value.
     """
-    wrong = [ScoredItems(None, _number_wrong(batch)) for batch in batches]
+    labels, wrong = labels_of(like), [batch.number_wrong for batch in batches]
     cuts, largest = cut_points(wrong), {measure.__name__: 1.0 for measure in measures}
     highest = {measure.__name__: 1 / max(len(labels), 1) for measure in measures}
     rows = []
     for batch, number in zip(batches, wrong, strict=True):
-        row = [float(len(number.score))]
+        row = [float(len(number))]
         for measure in measures:
             p, q = _terms(measure, batch, labels)
             row += [*((p**a * q**b).sum() for a, b in _POWERS), (p == 0).sum(), (p == q).sum()]
             largest[measure.__name__] = max(largest[measure.__name__], q.max(initial=0.0))
             highest[measure.__name__] = max(highest[measure.__name__], p.max(initial=0.0))
-        places = np.searchsorted(cuts, number.score, "right")
-        rows.append([*row, *np.bincount(places, minlength=len(cuts) + 1)])
+        rows.append([*row, *in_parts(number, cuts)])
     names = ["items"]
     for measure in measures:
         names += [_power(measure, a, b) for a, b in _POWERS]
         names += [measure.__name__ + end for end in _AT_ENDS]
     names += map(part, range(len(cuts) + 1))
     sums = np.reshape(np.array(rows, float), (len(batches), len(names)))
-    attrs = {"labels": list(labels), "largest": largest, "highest": highest}
+    attrs = like.attrs | {"labels": labels, "largest": largest, "highest": highest}
     return xr.DataArray(sums, {"statistic": names}, ["step", "statistic"], "sums", attrs)
 
 
@@ -259,24 +174,11 @@ _Q = ": p**0 q**1"
 _AT_ENDS = (": p = 0", ": p = q")  # where a ratio of nothing else is 0, or 1
 
 
-def _number_wrong(batch):
-    """Return how many labels of each example, or objects of each item, are wrong, (n,)."""
-    if isinstance(batch, CountedItems):
-        return batch.fp + batch.fn
-    return (batch.actual ^ batch.predicted).sum(1).astype(float)
-
-
 def _terms(measure, batch, labels):
     """Return p and q of each example."""
     ratio = _ratio_of(measure)
-    if isinstance(batch, CountedItems):
-        return _p_and_q(measure, ratio, np.stack([batch.tp, batch.fn, batch.fp, 0 * batch.tp]))
-    actual, predicted = batch.actual, batch.predicted
     chosen = [str(label) in measure.form.labels for label in labels] if ratio is not None else []
-    if any(chosen):
-        actual, predicted = actual[:, chosen], predicted[:, chosen]
-    pairs = [actual & predicted, actual & ~predicted, ~actual & predicted, ~(actual | predicted)]
-    return _p_and_q(measure, ratio, np.stack([pair.sum(axis=1) for pair in pairs]).astype(float))
+    return _p_and_q(measure, ratio, batch.cells(chosen if any(chosen) else None))
 
 
 def _p_and_q(measure, ratio, cells):
@@ -305,25 +207,22 @@ class SummedLabels(SummedItems):
 
     Examples
     --------
+    >>> from bayescm.evidence.multilabel import LabelledExamples
     >>> rng = np.random.default_rng(1)
     >>> actual = rng.random((50, 3)) < 0.4
     >>> batch = LabelledExamples(actual, actual ^ (rng.random((50, 3)) < 0.1))
-    >>> (f1,) = monitored_measures("f1_micro", ["cat", "dog", "fox"])
-    >>> posterior = SummedLabels(sums_of_batches([batch], ["cat", "dog", "fox"], [f1]))
+    >>> like = xr.DataArray(np.zeros(3), {"label": ["cat", "dog", "fox"]}, ["label"])
+    >>> (f1,) = monitored_measures("f1_micro", like)
+    >>> posterior = SummedLabels(sums_of_batches([batch], like, [f1]))
     >>> float(posterior.point(f1)[0].round(3)), posterior.distribution(f1).eti(0.95).round(2)
     (0.821, array([[0.74, 0.88]]))
     """
 
     measured_variable = "example_cells"
-    estimands = {"parameter": "share"}  # noqa: RUF012
-    has_model = cell_prior = False
-    how = "moments"
-    bounded = True
 
-    def __init__(self, sums: xr.DataArray, concentration: float | None = None):
+    def __init__(self, sums: xr.DataArray, concentration: float = 0.5):
         self.sums = sums
-        default = _PSEUDO_EXAMPLES if concentration is None else float(concentration)
-        self.pseudo_examples = default
+        self.pseudo_examples = concentration
 
     def bound(self, measure: Any) -> Any:
         """Return a measure whose chosen labels, if it has some, are those of the evidence."""
@@ -387,18 +286,24 @@ class SummedLabels(SummedItems):
     def caveats(self, of: str = "parameter") -> list[str]:
         """Say so where the latest evidence is of few examples."""
         latest = self.sums[(-1,) * (self.sums.ndim - 1)]
-        number, counted = float(sizes_of(latest)), latest.indexes["statistic"]
-        if number < _FEW:
+        number, counted = float(number_of_items(latest)), latest.indexes["statistic"]
+        if number < FEWEST_ITEMS:
             return [
                 f"{number:.4g} examples are few: the prior says much of their labels, bounds are "
                 "rough, and the rules batch, reference and floor do not judge them."
             ]
         # The sums of q, such as how often a label occurs where it is about recall.
-        names = [name.split(":")[0] for name in counted[latest.values < _FEW] if name.endswith(_Q)]
+        names = [
+            name.split(":")[0]
+            for name in counted[latest.values < FEWEST_ITEMS]
+            if name.endswith(_Q)
+        ]
         if not names:
             return []
         few = ", ".join(names)
-        return [f"Fewer than {_FEW} examples or labels count in {few}: their bounds are rough."]
+        return [
+            f"Fewer than {FEWEST_ITEMS} examples or labels count in {few}: their bounds are rough."
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,6 +327,7 @@ class RatioOfMeans(Distribution):
 
     how: ClassVar[str] = "moments"
     support = (0.0, 1.0)
+    accurate_tails: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -433,6 +339,10 @@ class RatioOfMeans(Distribution):
         powers = {key: np.ravel(values)[index] for key, values in self.powers.items()}
         n = None if self.n is None else np.ravel(self.n)[index]
         return RatioOfMeans(powers, self.largest, n)
+
+    def minus(self, other: Distribution) -> TransformedNormal:
+        """Return the difference from an independent ratio, which is about normal."""
+        return TransformedNormal(self.mean() - other.mean(), np.hypot(self.sd(), other.sd()))
 
     @property
     def _mean_of_q(self):
@@ -451,11 +361,15 @@ class RatioOfMeans(Distribution):
         third = raw[3] - 3 * mean * raw[2] + 2 * mean**3
         fourth = raw[4] - 4 * mean * raw[3] + 6 * mean**2 * raw[2] - 3 * mean**4
         moments = total, mean, second, third, np.maximum(fourth, second**2)
-        law = mean_of_process(*moments) if self.n is None else mean_of_batch(*moments, self.n)
+        if self.n is None:
+            sums = [np.zeros_like(mean), *(total * moment for moment in moments[2:])]
+            law = mean_of_dirichlet_process(total, mean, sums)
+        else:
+            law = mean_of_next_items(*moments, self.n)
         low, high = -x * self.largest, (1 - x) * self.largest  # of u, as p lies between 0 and q
-        unit_mean = np.clip((law[0] - low) / self.largest, _NARROWEST, 1 - _NARROWEST)
-        sd = np.maximum(law[1] / self.largest, _NARROWEST)
-        return MeanOfItems(unit_mean, sd, law[2], law[3], support=(low, high))
+        unit_mean = np.clip((law[0] - low) / self.largest, NARROWEST, 1 - NARROWEST)
+        sd = np.maximum(law[1] / self.largest, NARROWEST)
+        return CornishFisherBeta(unit_mean, sd, law[2], law[3], support=(low, high))
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         """Return the probability of at most x."""

@@ -1,8 +1,9 @@
 """
-Probabilities or scores batch by batch: counts by truth and bin, and the posterior of measures.
+The posterior of probabilities or scores in bins: measures of shares of truth and bin, linearized.
 
-A ledger keeps how many examples of each class have a forecast in each bin. Forecasts are moved to
-the middles p_b of their bins, and the shares s of the cells (class, bin) have the posterior
+A ledger of a monitor keeps how many examples of each class have a forecast in each bin
+(`bayescm.evidence.binned_forecasts`). Forecasts are moved to the middles p_b
+of their bins, and the shares s of the cells (class, bin) have the posterior
 
     s  ~  Dirichlet(counts + prior),      prior  =  (1 - p_b, p_b) / B  of bin b,
 
@@ -17,106 +18,49 @@ where s are the mean shares, d_j is the derivative of g(m) towards cell j, and N
 and prior. What intervals cover is in ``docs/results/binned_intervals.csv``.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import gammaln, pdtrc
+from scipy.special import pdtrc
 
 from bayescm.distributions import dirichlet
 from bayescm.distributions.transformed_normal import TransformedNormal, inverse_link, link
-from bayescm.evidence.labels import check_no_dates, check_no_missing_text, obvious_positive
-from bayescm.evidence.scores import as_scores
+from bayescm.evidence.binned_forecasts import OF_FORECASTS, middles
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import CalibrationForm
 from bayescm.measures.probabilities import Forecasts
-from bayescm.online.encoding import OF_FORECASTS, zero_forecasts
 from bayescm.posteriors.base import LabelTemplate, Posterior
-from bayescm.validate import check_choice, check_reals, check_row_order, fail, unmasked
+from bayescm.validate import fail
 
-_LOW = [0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175]
-_MIDDLE = np.arange(8, 33) / 40  # from .2 to .8
-# Of probabilities: finer towards 0 and 1, where what is rare is told apart.
-EDGES = tuple(np.round([*_LOW, *_MIDDLE, *(1 - np.array(_LOW[::-1]))], 6).tolist())
-_MOST_BINS = 500
 _PRIOR = 1.0  # examples, over all bins
 _DEFAULT = ("auc", "brier", "calibration_in_the_large", "calibration_slope")
 _OF_SCORES = ("auc",)
+_FEWEST = 10  # examples of a class, below which the normal approximation has no use in its tails
 
 
-def forecast_table(
-    actual: Any,
-    forecasts: Any = None,
-    *,
-    positive: Hashable | None = None,
-    edges: Sequence[float] | None = None,
-    kind: str = "probabilities",
-) -> xr.DataArray:
+def binned_forecasts(evidence: xr.DataArray, *, concentration: None = None) -> "BinnedForecasts":
     """
-    Return how many examples of each class have a forecast in each bin.
+    Return the posterior of measures of binned forecasts.
 
     Parameters
     ----------
-    actual : array_like, shape (n,), or Dataset
-        True labels of two classes, of which a batch may lack one; or evidence of one classifier, as
-        :func:`bayescm.from_probabilities` or :func:`bayescm.from_scores` return it.
-    forecasts : array_like, shape (n,)
-        Of the positive class.
-    positive : label, optional
-        The positive class; obvious for {0, 1} and {False, True}.
-    edges : sequence of float, optional
-        Edges of the bins, ascending; a forecast on an edge is in the bin above. By default, of
-        probabilities, 48 bins that are finer towards 0 and 1. Scores below the first edge and above
-        the last have bins of their own.
-    kind : {"probabilities", "scores"}, default "probabilities"
-        Of evidence it is known.
-
-    Returns
-    -------
-    DataArray, dims (actual, bin)
-        Counts, the positive class last; attributes ``edges`` and ``chances``, whether these are
-        probabilities.
+    evidence : DataArray, dims (..., actual, bin)
+        As `bayescm.online.forecast_table` returns them, or sums of such tables.
+    concentration : None
+        The prior is fixed.
 
     Raises
     ------
     ValueError
-        If a forecast is missing or outside [0, 1], there are more than two classes, or the edges
-        are not ascending.
-
-    Examples
-    --------
-    >>> table = forecast_table([0, 0, 1], [0.1, 0.3, 0.8], edges=[0, 0.25, 0.5, 1])
-    >>> table.values
-    array([[1, 1, 0],
-           [0, 0, 1]])
+        If there is a concentration.
     """
-    if isinstance(actual, xr.Dataset):
-        actual, forecasts, positive, kind = _columns_of(actual)
-    check_row_order({"actual": actual, "forecasts": forecasts})
-    chances = check_choice("kind", kind, ["probabilities", "scores"]) == "probabilities"
-    edges = _check_edges(edges, chances)
-    unmasked(forecasts, "forecasts")
-    forecasts = check_reals(forecasts, "forecasts", "pass one number for each example")
-    actual, forecasts = _column("actual", actual), _column("forecasts", forecasts)
-    if len(actual) != len(forecasts):
-        what = "forecasts and actual differ in length"
-        raise fail(what, len(forecasts), str(len(actual)), "align them")
-    labels = _labels(actual, positive)
-    _check_forecasts(forecasts, chances)
-    bins = np.searchsorted(edges[1:-1] if chances else edges, forecasts, "right")
-    table = zero_forecasts(labels, labels[1], edges, chances)
-    np.add.at(table.values, ((actual == labels[1]).astype(int), bins), 1)
-    return table
-
-
-def middles(table: xr.DataArray) -> np.ndarray:
-    """Return the probability that stands for each bin, (B,), or the rank of a bin of scores."""
-    edges = np.array(table.attrs["edges"])
-    if table.attrs["chances"]:
-        return (edges[1:] + edges[:-1]) / 2
-    return (np.arange(table.sizes["bin"]) + 0.5) / table.sizes["bin"]
+    if concentration is not None:
+        what, todo = "binned forecasts have a prior of their own", "leave `concentration` out"
+        raise fail(what, concentration, "no concentration", todo)
+    return BinnedForecasts(evidence)
 
 
 # The measures
@@ -197,6 +141,7 @@ class BinnedForecasts(Posterior):
     Examples
     --------
     >>> from bayescm.measures import resolve
+    >>> from bayescm.evidence.scores import forecast_table
     >>> table = forecast_table([0, 0, 1, 1] * 10, [0.1, 0.3, 0.4, 0.8] * 10)
     >>> BinnedForecasts(table).distribution(resolve("brier")).eti(0.95).round(2)
     array([0.09, 0.17])
@@ -209,7 +154,8 @@ class BinnedForecasts(Posterior):
 
     def __init__(self, counts: xr.DataArray):
         self.counts, self.middle = counts, middles(counts)
-        self.weights = counts.values + prior_of_forecasts(counts)  # (..., 2, B)
+        self.prior = prior_of_forecasts(counts)
+        self.weights = counts.values + self.prior  # (..., 2, B)
 
     @cached_property
     def template(self) -> LabelTemplate:
@@ -222,6 +168,11 @@ class BinnedForecasts(Posterior):
     def batch(self) -> xr.DataArray:
         """The number of examples of every member of the batch."""
         return self.template.to_dataarray(self.counts.values.sum(axis=(-2, -1)))
+
+    @property
+    def enough(self) -> np.ndarray:
+        """Whether there are enough examples of each class for tails, (...)."""
+        return (self.counts.values.sum(axis=-1) >= _FEWEST).all(axis=-1)
 
     def caveats(self, of: str = "parameter") -> list[str]:
         """Return what the latest table makes doubtful."""
@@ -299,6 +250,7 @@ class LinearizedMeasure(TransformedNormal):
     """A measure that is about normal on the scale of its link, by its value at the mean shares."""
 
     how = "linearized"
+    accurate_tails = True
 
     def mean(self) -> np.ndarray:
         """
@@ -308,62 +260,6 @@ class LinearizedMeasure(TransformedNormal):
         while that of the normal approximation is off by a term in its variance.
         """
         return inverse_link(self.mu, self.bounds)
-
-
-# Has what comes true changed?
-
-# Of neighbouring bins. Too extreme, too low and too extreme rare forecasts (cases 1 to 3 of
-# ``forecast_streams_drifting``) are seen after 6, 8 and 4 batches in the median with 8 groups,
-# after 6, 6 and 5 with 4, and after 13, 12 and 8 with one for each of 48 bins (20 streams each).
-_GROUPS = 8
-_PSEUDO_EVENTS = 4.0  # of each group: what comes true may be half as many again as expected
-
-
-def is_change_sought(tables: xr.DataArray) -> bool:
-    """Say whether the rule `change` is one of such tables: scores do not say what is expected."""
-    return bool(tables.attrs["chances"])
-
-
-def events_of(tables: xr.DataArray) -> np.ndarray:
-    """
-    Return in each group of bins the number of events, and how many the forecasts expect.
-
-    Events are the examples that the forecasts think less likely: positive ones of bins below one
-    half, negative ones of the others. What is expected is summed over bins, so that a population
-    with other forecasts is no change in what comes true of them.
-
-    Parameters
-    ----------
-    tables : DataArray, dims (step, actual, bin)
-        Of probabilities.
-
-    Returns
-    -------
-    ndarray, shape (T, G, 2)
-    """
-    middle, cells = middles(tables), tables.values.astype(float)
-    is_low = middle < 0.5
-    events = np.where(is_low, cells[:, 1], cells[:, 0])
-    expected = cells.sum(axis=1) * np.where(is_low, middle, 1 - middle)
-    number = min(_GROUPS, len(middle))
-    first = np.linspace(0, len(middle), number, endpoint=False).astype(int)
-    return np.stack([np.add.reduceat(part, first, axis=1) for part in (events, expected)], axis=-1)
-
-
-def log_evidence_of_events(cells: np.ndarray) -> np.ndarray:
-    """
-    Return the log marginal likelihood (...) of events and expected numbers (..., G, 2).
-
-    With y events of e that are expected in a group,
-
-        y  ~  Poisson(lambda e),      lambda  ~  Gamma(a, a),      a = `_PSEUDO_EVENTS`,
-
-    up to what does not depend on lambda. Numbers of events of single examples vary less than those
-    of Poisson, so that Bayes factors are rather too small than too large.
-    """
-    events, expected, a = cells[..., 0], cells[..., 1], _PSEUDO_EVENTS
-    gain = gammaln(a + events) - gammaln(a) + a * np.log(a)
-    return (gain - (a + events) * np.log(a + expected)).sum(axis=-1)
 
 
 # What is doubtful
@@ -420,70 +316,3 @@ def _outermost(table):
         for where, wrong, right, most in sides
         if wrong > 1 and pdtrc(wrong - 1, (wrong + right) * most) < _UNLIKELY
     ]
-
-
-# The checks of a batch
-
-
-def _columns_of(evidence):
-    """Return truth, forecasts, positive class and kind of evidence of one classifier."""
-    evidence = as_scores(evidence)
-    if "class" in evidence.dims or "classifier" in evidence.dims:
-        todo = "select one: evidence.sel(classifier=...), curves.one_vs_rest(evidence, label)"
-        raise fail("a batch is of one classifier and two classes", evidence.dims, "one", todo)
-    further = sorted({"weight", "fold", "group", "prevalence"} & {*evidence.variables})
-    if further:
-        todo = "leave weights, folds, groups and a set prevalence out"
-        raise fail("a batch is one sample of single examples", further, "none of it", todo)
-    kind = "probabilities" if "probabilities" in evidence.coords else "scores"
-    return evidence["actual"].values, evidence["score"].values, evidence["positive"].item(), kind
-
-
-def _check_edges(edges, chances):
-    """Return the edges of bins, or raise where they are none."""
-    if edges is None and not chances:
-        todo = "pass e.g. edges=np.quantile(scores, np.linspace(0.02, 0.98, 49)) of a first sample"
-        raise fail("scores need edges", None, "ascending numbers", todo)
-    try:
-        numbers = np.asarray(EDGES if edges is None else edges, float)
-    except (TypeError, ValueError):
-        numbers = np.array(np.nan)
-    in_range = numbers.ndim == 1 and (not chances or (numbers[0], numbers[-1]) == (0, 1))
-    is_right = in_range and 3 <= len(numbers) <= _MOST_BINS and np.isfinite(numbers).all()
-    if not is_right or not (np.diff(numbers) > 0).all():
-        allowed = f"3 to {_MOST_BINS} ascending numbers{', from 0 to 1' if chances else ''}"
-        todo = "leave them out" if chances else "pass quantiles of a first sample"
-        raise fail("not edges of bins", edges, allowed, todo)
-    return numbers.tolist()
-
-
-def _column(name, values):
-    column = np.asarray(unmasked(values, name))
-    if column.ndim != 1 or not len(column):
-        what = f"{name} must be one column"
-        raise fail(what, column.shape, "shape (n,), n > 0", "pass one each")
-    return column
-
-
-def _labels(actual, positive):
-    """Return the negative and the positive class."""
-    check_no_dates(list(actual[:1]), "the labels of actual")
-    labels = np.unique(actual).tolist()
-    check_no_missing_text(labels)
-    positive = obvious_positive([0, 1]) if positive is None and set(labels) <= {0, 1} else positive
-    if positive is None or len({*labels, positive}) > 2:
-        todo = "pass positive=, and two classes"
-        raise fail("the positive class is not told", labels, "two classes and positive=", todo)
-    negative = [label for label in labels if label != positive]
-    if not negative and isinstance(positive, bool | int) and positive in (0, 1):
-        negative = [type(positive)(1 - positive)]
-    return [negative[0] if negative else None, positive]
-
-
-def _check_forecasts(forecasts, chances):
-    if np.isnan(forecasts).any():
-        raise fail("a forecast is missing", np.nan, "a number for each example", "drop these")
-    outside = forecasts[(forecasts < 0) | (forecasts > 1)]
-    if chances and len(outside):
-        todo = "pass predict_proba, or kind='scores' with edges"
-        raise fail("a probability is outside [0, 1]", outside[0], "[0, 1]", todo)
