@@ -16,8 +16,6 @@ from bayescm.evidence.labels import (
 )
 from bayescm.validate import check_choice, check_counts, fail, suggest, unmasked
 
-_WIDE = 64  # a range of integers that are codes as they are
-_PIECE = 1 << 18  # examples at a time, whose codes stay in the cache of the processor
 MAX_LABELS = 5000  # more distinct labels than this are scores or identifiers, not classes
 WEIGHTS = ("counts", "importance")
 DIMS = ("fold", "repeat", "classifier", "group", "step", "batch")
@@ -194,33 +192,14 @@ def axes_of(by: Mapping[str, Any] | None, taken: Sequence[str] = ()) -> dict[str
 def _axis(name, values):
     """Return where every example lies on a leading dim; its values are sorted."""
     array = column(name, values)
-    if narrow := _narrow(array):
-        codes, low = narrow[0][0], narrow[1]
-        labels = np.arange(int(codes.max()) + 1)
-        if _all_occur(codes, len(labels)):
-            return Axis(codes, low + labels)
     codes, values = factorize(name, array)
     check_no_missing_text(values, f"a value of {name}", "drop these examples, or rename it")
     order = np.argsort(np.array(values))
     return Axis(np.argsort(order)[codes], np.array(values)[order])
 
 
-def _all_occur(codes, number):
-    """Say whether every code below a number occurs, which the first examples mostly show."""
-    numbers = np.zeros(number, np.int64)
-    for start in range(0, len(codes), _PIECE):
-        numbers += np.bincount(codes[start : start + _PIECE], minlength=number)
-        if numbers.all():
-            return True
-    return False
-
-
 def _encode(actual, predicted):
     """Return the axes of both columns, of the same values."""
-    if narrow := _narrow(actual, predicted):
-        codes, low = narrow
-        values = np.arange(low, low + 1 + max(int(codes_of.max()) for codes_of in codes))
-        return [Axis(codes_of, values) for codes_of in codes]
     first, labels = factorize("actual", actual)
     second, others = factorize("predicted", predicted)
     universe = list(dict.fromkeys([*labels, *others]))
@@ -232,32 +211,6 @@ def _encode(actual, predicted):
         second = np.array([position[label] for label in others])[second]
     values = np.array(universe, dtype=object)
     return [Axis(codes_of, values) for codes_of in (first, second)]
-
-
-def _narrow(*arrays):
-    """Return integers as bytes above their lowest, and this, or None where their range is wide."""
-    if not all(isinstance(array, np.ndarray) and array.dtype.kind in "iub" for array in arrays):
-        return None
-    if not all(array.size for array in arrays):
-        return None
-    narrowed = [_small(array) for array in arrays]
-    if all(array is not None for array in narrowed):
-        return narrowed, 0
-    low, high = min(int(array.min()) for array in arrays), max(int(array.max()) for array in arrays)
-    if high - low >= _WIDE:
-        return None
-    return [(array.astype(np.intp) - low).astype(np.uint8) for array in arrays], low
-
-
-def _small(array):
-    """Return whole numbers from 0 on as bytes, or None where one is negative or too large."""
-    codes = np.empty(len(array), np.uint8)
-    for start in range(0, len(array), _PIECE):
-        part = array[start : start + _PIECE]
-        if not 0 <= np.bitwise_or.reduce(part) < _WIDE:
-            return None
-        codes[start : start + _PIECE] = part
-    return codes
 
 
 def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
@@ -279,29 +232,10 @@ def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
 
 
 def _count(axes, weights=None):
-    """Count in pieces that stay in the processor's cache."""
+    """Return how many examples, or which weight, each cell of the table has."""
     shape = tuple(len(axis.values) for axis in axes)
-    size, examples = math.prod(shape), len(axes[0].codes)
-    table = np.zeros(size, dtype=np.int64 if weights is None else np.float64)
-    piece = max(_PIECE, 4 * size)
-    for start in range(0, examples, piece):
-        part = slice(start, start + piece)
-        index = axes[0].codes[part].astype(np.min_scalar_type(size), copy=False)
-        for axis in axes[1:]:
-            index = index * index.dtype.type(len(axis.values))
-            index += axis.codes[part].astype(index.dtype, copy=False)
-        table += _tally(index, size) if weights is None else np.bincount(index, weights[part], size)
-    return table.reshape(shape)
-
-
-def _tally(codes, size):
-    """Count codes below ``size``, two of them at a time where there are few pairs."""
-    if size > 64 or codes.size % 2:
-        return np.bincount(codes, minlength=size)
-    codes = codes.astype(np.min_scalar_type(size * size), copy=False)
-    first, second = codes[: codes.size // 2], codes[codes.size // 2 :]
-    pairs = _tally(first * codes.dtype.type(size) + second, size * size).reshape(size, size)
-    return pairs.sum(axis=0) + pairs.sum(axis=1)
+    cells = np.ravel_multi_index([axis.codes for axis in axes], shape)
+    return np.bincount(cells, weights, math.prod(shape)).reshape(shape)
 
 
 def _labels(table, universe, labels, actual, abstain):
