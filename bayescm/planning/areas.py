@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit, ndtri
 
-from bayescm.planning.proportions import (
+from bayescm.planning.search import (
     LARGEST,
     check_share,
     check_size,

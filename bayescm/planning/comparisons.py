@@ -15,14 +15,8 @@ import pandas as pd
 from scipy import special
 
 from bayescm.measures.catalogue import resolve
-from bayescm.planning.proportions import (
-    binomial,
-    check_share,
-    fewest_successes,
-    plan_table,
-    prob_at_least,
-    smallest_size,
-)
+from bayescm.planning.proportions import binomial, fewest_successes, prob_at_least
+from bayescm.planning.search import check_share, plan_table, smallest_size
 from bayescm.validate import fail
 
 # What the prior puts into "one right, the other wrong", by the form of the measure: joint outcomes

@@ -30,13 +30,7 @@ from scipy.special import ndtri, stdtrit
 from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
 from bayescm.evidence.item_scores import as_item_scores
 from bayescm.inference.bayesian_bootstrap import draw_disagreement
-from bayescm.planning.proportions import (
-    check_share,
-    check_size,
-    plan_table,
-    size_error,
-    size_for_width,
-)
+from bayescm.planning.search import check_share, check_size, plan_table, size_error, size_for_width
 from bayescm.posteriors.item_scores import by_moments, item_scores
 from bayescm.validate import (
     check_kind,

@@ -25,13 +25,18 @@ from bayescm.evidence import align, from_matrix
 from bayescm.evidence.counts import COUNTS
 from bayescm.evidence.types import type_of
 from bayescm.measures.catalogue import names, resolve
+from bayescm.planning.search import (
+    check_share,
+    plan_table,
+    size_error,
+    size_for_width,
+    smallest_size,
+)
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.validate import check_kind, check_number, check_prob, check_seed, check_whole, fail
 
 # What the proportions are proportions of.
 UNITS = {name: unit for name in names() if (unit := resolve(name).unit)}
-# No test set of more than this is looked for.
-LARGEST = 10_000_000
 
 
 def plan(
@@ -680,100 +685,3 @@ def binomial(n: Any, p: float) -> tuple[np.ndarray, np.ndarray]:
     reach = 9 * np.sqrt(n * p * (1 - p)) + 9
     x = np.arange(max(0, np.floor(n * p - reach)), min(n, np.ceil(n * p + reach)) + 1)
     return x, np.exp(log_binomial(x, n, p))
-
-
-def smallest_size(
-    reach: Callable[[np.ndarray], np.ndarray], assurance: float, *, tooth: float = 0.0
-) -> tuple[int, float]:
-    """
-    Return the n from which on the assurance is reached, and the assurance there.
-
-    Parameters
-    ----------
-    reach : callable
-        From sizes to the assurance of each.
-    assurance : float
-    tooth : float
-        How many sizes one saw tooth has at most: one more failure allowed, one tooth further.
-    """
-
-    def is_enough(n):
-        return reach(np.array([n]))[0] >= assurance
-
-    high = 8
-    while not is_enough(high):
-        high *= 2
-        check_size(high)
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    # Whole counts make saw teeth: look around for the last n that falls short, and on from there
-    # until a whole tooth does not.
-    around = 20 + 2 * int(np.sqrt(high)) + int(tooth)
-    start = max(1, high - around)
-    while True:
-        candidates = np.arange(start, max(start, high) + around)
-        reached = reach(candidates)
-        short = np.flatnonzero(reached < assurance)
-        first = short[-1] + 1 if len(short) else 0
-        if len(candidates) - first > tooth:
-            return int(candidates[first]), float(reached[first])
-        start = int(candidates[first - 1])
-        check_size(start)
-
-
-def size_for_width(
-    simulate: Callable[[int], np.ndarray],
-    width: float,
-    assurance: float,
-    *,
-    start: int,
-    tolerance: float,
-    least: int = 1,
-) -> int:
-    """
-    Return about the n at which a quantile of simulated widths is the width asked for.
-
-    Widths shrink about as 1 / sqrt(n), which leads from one n to the next.
-    """
-    n = start
-    for _ in range(12):
-        quantile = np.quantile(simulate(n), assurance)
-        proposed = max(least, round(n * (quantile / width) ** 2))
-        check_size(proposed)
-        if abs(proposed - n) <= max(1, tolerance * n):
-            break
-        n = proposed
-    return n
-
-
-def size_error(n: int, widths: np.ndarray, assurance: float) -> float:
-    """Return the standard error of a simulated n, whose relative error is twice that of a width."""
-    step = np.sqrt(assurance * (1 - assurance) / len(widths))
-    low, high = np.quantile(widths, np.clip([assurance - step, assurance + step], 0, 1))
-    return float(n * (high - low) / np.quantile(widths, assurance))
-
-
-def check_size(n: float) -> None:
-    """Raise where a test set would be larger than any that is looked for."""
-    if n > LARGEST:
-        what = f"no sample size up to {LARGEST:,} reaches the goal"
-        raise fail(what, ..., "", "relax the goal")
-
-
-def check_share(name: str, value: Any, lowest: float = 0.0) -> None:
-    """Raise unless the value lies strictly between the lowest and 1."""
-    allowed = f"{lowest:g} < {name} < 1"
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise fail(f"{name} must be a number", value, allowed, f"pass {allowed}", TypeError)
-    if not lowest < value < 1:
-        raise fail(f"{name} is out of range", value, allowed, "pass a number between the two")
-
-
-def plan_table(measure, goal, assurance, n, unit, error, how):
-    """Return a plan as a table of one row."""
-    row = (measure, goal, assurance, n, unit, error, how)
-    return pd.DataFrame(
-        [row], columns=["measure", "goal", "assurance", "n", "unit", "error", "how"]
-    )

@@ -21,7 +21,7 @@ from bayescm.evidence.types import type_of
 from bayescm.measures.labelled import of_variable
 from bayescm.planning import attempts
 from bayescm.planning.item_scores import plan_item_scores
-from bayescm.planning.proportions import plan_table, size_error, size_for_width
+from bayescm.planning.search import plan_table, size_error, size_for_width
 from bayescm.validate import check_seed, check_whole, fail
 
 # Test sets simulated at each size: for intervals that take about 50 ms, and for slower ones.
