@@ -7,18 +7,12 @@ once.
 """
 
 import atexit
-import bz2
 import csv
-import gzip
-import io
 import itertools
-import lzma
 import os
 import re
 import shutil
 import warnings
-import zipfile
-import zlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -34,6 +28,7 @@ import xarray as xr
 from bayescm.evidence.counts import from_cells, from_matrix
 from bayescm.evidence.engines import NUMBER, TYPED, open_table, without_categories
 from bayescm.evidence.frames import check_labels, from_frame
+from bayescm.evidence.json_files import JSON, JsonTable, is_json
 from bayescm.evidence.labels import check_exact
 from bayescm.evidence.number_format import (
     NotANumberError,
@@ -46,13 +41,14 @@ from bayescm.evidence.number_format import (
 )
 from bayescm.evidence.predictions import column_of
 from bayescm.evidence.table_sides import described, sides_of, warn_of_names
+from bayescm.evidence.text_files import PACKED, open_text, plainly
 from bayescm.validate import Advice, fail
 
-# Rows in memory at a time; labels that a column may hold; bytes that a line of text may have.
-_PIECE, MOST_LABELS, LONGEST_LINE = 1_000_000, 100_000, 1 << 24
+# Rows of a text file in memory at a time.
+_PIECE = 1_000_000
+# A column with more labels holds neither classes nor groups.
+MOST_LABELS = 100_000
 _TEXT = (".csv", ".tsv", ".txt")
-_PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
 _CELLS, _MOST_STUDIES = {"tp", "fn", "fp", "tn"}, 1_000_000
 
 # Counts from a file
@@ -72,6 +68,7 @@ def read(
     abstain: Hashable | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
+    records: str | None = None,
 ) -> xr.DataArray:
     r"""
     Return counts from a file of predictions, of a confusion table or of studies.
@@ -82,8 +79,9 @@ def read(
     Parameters
     ----------
     path : str or Path
-        ``.csv`` (also ``.tsv`` and ``.txt``; separated by commas, semicolons or tabs; may be
-        compressed: ``.gz``, ``.bz2``, ``.xz``, ``.zip``), ``.parquet``, ``.feather``, ``.arrow``, a
+        ``.csv`` (also ``.tsv`` and ``.txt``; separated by commas, semicolons or tabs), ``.jsonl``,
+        ``.ndjson`` or ``.json`` (these may be compressed: ``.gz``, ``.bz2``, ``.xz``, ``.zip``),
+        ``.parquet``, ``.feather``, ``.arrow``, a
         folder of these (also in parts, ``site=a/...``), or a table of a database of DuckDB,
         ``answers.duckdb::table``. These count by themselves, and only the counts come into memory.
         Or the address of a file, ``https://...``, which is fetched first.
@@ -104,6 +102,10 @@ def read(
     thousands : {".", ",", " ", "'", "_"}, optional
         Separator between thousands in a text file. Default: none. With ``"."`` the decimal
         separator is a comma.
+    records : str, optional
+        Dotted path of the list of records in a JSON file, such as ``"results.results"``. Default:
+        the file is a list of records, or has one in each line. Fields inside others have dotted
+        names, such as ``actual="target.label"``.
 
     Returns
     -------
@@ -135,7 +137,7 @@ def read(
     >>> read(path)["actual"].values.tolist()
     ['01', '1']
     """
-    file = File(path, decimal=decimal, thousands=thousands)
+    file = File(path, decimal=decimal, thousands=thousands, records=records)
     if is_table(file, actual, predicted):
         cells = _CELLS & {name.lower() for name in file.names}
         if cells == _CELLS:
@@ -159,6 +161,7 @@ def read(
         counted=not weights,
         decimal=decimal,
         thousands=thousands,
+        records=records,
     )
     if not weights and len(frame):
         weights, weights_are = NUMBER, "counts"
@@ -259,6 +262,7 @@ def read_columns(
     counted: bool = False,
     decimal: str | None = None,
     thousands: str | None = None,
+    records: str | None = None,
 ) -> pd.DataFrame:
     """
     Return some columns of a file.
@@ -282,6 +286,8 @@ def read_columns(
         occurs as the column ``engines.NUMBER``.
     decimal, thousands : str, optional
         As for `read`, of scores and weights.
+    records : str, optional
+        As for `read`.
 
     Raises
     ------
@@ -296,7 +302,7 @@ def read_columns(
         If the points in weights such as 1.250 could separate thousands, or those in scores beside
         whole numbers such as 980.
     """
-    file = File(path, decimal=decimal, thousands=thousands)
+    file = File(path, decimal=decimal, thousands=thousands, records=records)
     scores, numbers = numbers, [*numbers, *([weights] if weights else [])]
     for name in (*labels, *by, *numbers):
         column_of(pd.DataFrame(columns=file.names), name)
@@ -410,7 +416,7 @@ class File:
         ``.csv``, ``.tsv`` or ``.txt``, which may be compressed (``.gz``, ``.bz2``, ``.xz``,
         ``.zip``), ``.parquet``, ``.feather`` or ``.arrow``, also ``https://...``; a folder of
         these, or ``file.duckdb::table``.
-    decimal, thousands : str, optional
+    decimal, thousands, records : str, optional
         As for `read`.
 
     Attributes
@@ -422,17 +428,27 @@ class File:
     """
 
     def __init__(
-        self, path: str | Path, *, decimal: str | None = None, thousands: str | None = None
+        self,
+        path: str | Path,
+        *,
+        decimal: str | None = None,
+        thousands: str | None = None,
+        records: str | None = None,
     ):
         path = local_path(path)
         self.path, self.table = path, open_table(path)
+        if is_json(path) and path.is_file():
+            self.table = JsonTable(path, records)
+        elif records is not None and not is_json(path):
+            todo = "leave records out"
+            raise fail(f"records has no effect: {path.name} is no JSON", records, "", todo)
         self.number_format = number_format(decimal, thousands)
         self.names: list[str] = []
         if self.table is not None and self.number_format.is_given:
             raise self.number_format.without_effect(f"{path.name} stores numbers, not text")
         if self.table is None:
             _check_text(path)
-        with _plainly(path):
+        with plainly(path):
             if self.table is None:
                 self._look()
             else:
@@ -441,7 +457,7 @@ class File:
     def counted(self, names: Sequence[str]) -> pd.DataFrame:
         """Return how often each combination of labels occurs, as the column ``NUMBER``."""
         self._check_once(names)
-        with _plainly(self.path):
+        with plainly(self.path):
             return self._counted(names) if self.table is None else self.table.counted(names)
 
     def _counted(self, names):
@@ -462,14 +478,14 @@ class File:
     def columns(self, wanted: Columns) -> pd.DataFrame:
         """Return some columns: labels of a text file as text, of any other in its own types."""
         self._check_once(wanted.names)
-        with _plainly(self.path):
+        with plainly(self.path):
             if self.table is not None:
                 return self.table.columns(wanted.names)
             return self._stream(wanted)
 
     def whole(self, rows: int) -> pd.DataFrame:
         """Return all columns of so many rows at most; the first one of a text file as text."""
-        with _plainly(self.path):
+        with plainly(self.path):
             if self.table is not None:
                 return self.table.head(rows)
             if not self.number_format.is_given:
@@ -482,7 +498,7 @@ class File:
 
     def _read(self, rows, **options):
         missing: dict[str, Any] = {"keep_default_na": False, "na_values": [""]}
-        with _open(self.path) as text:
+        with open_text(self.path) as text:
             return pd.read_csv(text, nrows=rows, **missing, **options, **self.options)
 
     def _texts(self, names, rows=None):
@@ -491,7 +507,7 @@ class File:
             frame = self.table.columns(names).astype(object)
             inferred = {name: pd.api.types.infer_dtype(frame[name], skipna=True) for name in frame}
             return frame[[name for name in frame if inferred[name] == "string"]]
-        with _plainly(self.path):
+        with plainly(self.path):
             return self._read(rows, dtype=str, usecols=names)[names]
 
     def check_counts(self, names: Sequence[str], rows: int) -> None:
@@ -535,7 +551,7 @@ class File:
 
     def _look(self):
         """Find out what separates the columns, and whether rows end in a separator more."""
-        with _open(self.path) as text:
+        with open_text(self.path) as text:
             lines = list(itertools.islice(text, 21))
         if not lines:
             raise ValueError("the file is empty")
@@ -564,7 +580,7 @@ class File:
         # As one piece: parts of it could hold True and 0.5, and be of different types.
         options |= {"chunksize": _PIECE, "usecols": wanted.names, "low_memory": False}
         types = kinds | as_text
-        with _open(self.path) as text, pd.read_csv(text, dtype=types, **options) as read:
+        with open_text(self.path) as text, pd.read_csv(text, dtype=types, **options) as read:
             for piece in read:
                 convert = self.number_format.numbers if as_text else _as_reals
                 numbers = {name: convert(piece[name]) for name in wanted.numbers}
@@ -608,74 +624,18 @@ def _check_text(path):
     """Raise where a path is not that of an existing text file."""
     ends = [suffix.lower() for suffix in path.suffixes]
     last = ends[-1] if ends else ""
-    packed = last in (*_PACKED, ".zip") and set(ends[-2:-1]) & set(_TEXT)
-    if not (last in (*_TEXT, *TYPED) or packed):
+    packed = last in (*PACKED, ".zip") and set(ends[-2:-1]) & {*_TEXT, *JSON}
+    if not (last in (*_TEXT, *TYPED, *JSON) or packed):
         todo = "save it as .csv or .parquet; in Python `from_frame` takes what pandas reads"
         allowed = (
-            f"{', '.join((*_TEXT, *TYPED))}, a folder of these, file.duckdb::table, or text in "
-            f"{', '.join(_PACKED)} or .zip"
+            f"{', '.join((*_TEXT, *JSON, *TYPED))}, a folder of .parquet, .feather or .arrow, "
+            "file.duckdb::table, or text in "
+            f"{', '.join(PACKED)} or .zip"
         )
         raise fail("unsupported file format", path.name, allowed, todo)
     if not path.is_file():
         todo = "check the path"
         raise fail("no such file", str(path), "an existing file", todo, FileNotFoundError)
-
-
-@contextmanager
-def _plainly(path):
-    """Say in plain English what is wrong with a file."""
-    try:
-        yield
-    except _DAMAGED as problem:
-        cut = isinstance(problem, EOFError)
-        why = "the compressed data end too early" if cut else str(problem)
-        what = f"{path.name} is {'cut off' if cut else 'damaged'}"
-        raise fail(what, why, "a whole file", "fetch it or write it again") from None
-    except UnicodeDecodeError as problem:
-        what = f"{path.name} is not text in UTF-8"
-        raise fail(what, str(problem), "UTF-8", "save it as UTF-8") from None
-    except NotANumberError as problem:
-        raise problem.refusal(path.name) from None
-    except (ValueError, OSError) as problem:
-        todo = "check that it is what its name says, with a line of column names"
-        raise fail(f"{path.name} cannot be read", str(problem), "a table", todo) from None
-
-
-def _open(path) -> io.TextIOWrapper:
-    """Open a text file, compressed or not, so that no line can fill the memory."""
-    suffix = path.suffix.lower()
-    if suffix == ".zip":
-        archive = zipfile.ZipFile(path)
-        names = archive.namelist()
-        if len(names) != 1:
-            raise ValueError(f"the archive holds {len(names)} files, not one")
-        raw: Any = archive.open(names[0])
-    else:
-        raw = _PACKED.get(suffix, open)(path, "rb")
-    return io.TextIOWrapper(io.BufferedReader(_ShortLines(raw), 1 << 20), "utf-8-sig", newline="")
-
-
-class _ShortLines(io.RawIOBase):
-    """A stream that ends in an error where a line is longer than any line of a table."""
-
-    def __init__(self, raw):
-        self.raw, self.since = raw, 0
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        data = self.raw.read(len(buffer))
-        end = data.rfind(b"\n")
-        self.since = self.since + len(data) if end < 0 else len(data) - end
-        if self.since > LONGEST_LINE:
-            raise ValueError(f"a line is longer than {LONGEST_LINE >> 20} MB: this is no table")
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self):
-        self.raw.close()
-        super().close()
 
 
 # Files at an address of the web

@@ -1,15 +1,19 @@
 """
-Other tools: scikit-learn, trackers of experiments, pytest.
+Other tools: scikit-learn, trackers of experiments, logs of evaluations, pytest.
 
 Loaded on first use: pytest loads this folder whenever it starts, in anybody's project.
 """
 
 from importlib import import_module
 
-__all__ = ["mlflow", "sklearn"]
+__all__ = ["inspect", "lm_eval", "mlflow", "sklearn"]
+
+_OF_LOGS = ("inspect", "lm_eval")
 
 
 def __getattr__(name):
     if name not in __all__:
         raise AttributeError(f"module 'bayescm.integrations' has no attribute {name!r}")
+    if name in _OF_LOGS:
+        return getattr(import_module("bayescm.integrations.evaluation_logs"), name)
     return import_module(f"bayescm.integrations.{name}")

@@ -1,0 +1,281 @@
+"""Logs of programs that evaluate language models: LM Evaluation Harness and Inspect."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.attempts import from_attempts
+from bayescm.evidence.item_scores import from_item_scores
+from bayescm.evidence.json_files import JsonTable
+from bayescm.validate import check_choice, fail, suggest
+
+__all__ = ["inspect", "lm_eval"]
+
+# A file of samples: samples_<task>_<date>.jsonl, in a folder for each model.
+_SAMPLES = re.compile(r"samples_(?P<task>.+?)(_\d{4}-\d{2}-\d{2}T[\d.-]+)?\.jsonl(\.\w+)?")
+
+
+def lm_eval(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    metric: str | None = None,
+    filter: str | None = None,
+    range: tuple[float, float] | None = None,
+) -> xr.Dataset:
+    r"""
+    Return evidence from sample files of the LM Evaluation Harness (``--log_samples``).
+
+    Parameters
+    ----------
+    paths : str, Path or sequence of these
+        Files ``samples_<task>_<date>.jsonl``, or folders, which are searched for such files. The
+        folder of a file names its model. Several files of one model and task are repeated runs.
+    metric : str, optional
+        The metric of each document, such as ``"acc"`` or ``"exact_match"``. Default: the only one.
+    filter : str, optional
+        The filter of the answers, such as ``"strict-match"``. Default: the only one.
+    range : (float, float), optional
+        The lowest and the highest possible value of a metric that is not 0 or 1, see
+        `bayescm.from_item_scores`.
+
+    Returns
+    -------
+    Dataset
+        Attempts (`bayescm.from_attempts`) if all values are 0 or 1, otherwise item scores
+        (`bayescm.from_item_scores`). The items are documents, which are joined by their hashes.
+        Several models are along ``classifier``. Several tasks are slices along ``task``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a path does not exist, or a folder has no sample files.
+    ValueError
+        If the files have several metrics or filters and none is named, or lack document hashes.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> folder = Path(tempfile.mkdtemp()) / "my-model"
+    >>> folder.mkdir()
+    >>> facts = {"filter": "none", "metrics": ["acc"]}
+    >>> rows = [{"doc_id": i, "doc_hash": f"h{i}", "acc": i % 2, **facts} for i in (0, 1, 2)]
+    >>> file = folder / "samples_arc_2026-01-31T12-00-00.000000.jsonl"
+    >>> _ = file.write_text("\n".join(map(json.dumps, rows)))
+    >>> dict(lm_eval(folder, metric="acc").sizes)
+    {'item': 3, 'attempt': 1}
+    """
+    files = _sample_files([paths] if isinstance(paths, str | Path) else list(paths))
+    tables = {path: JsonTable(path).frame for path in files}
+    frame = pd.concat(
+        [table.assign(**_model_and_task(path)) for path, table in tables.items()],
+        ignore_index=True,
+    )
+    _check_columns(frame, ["doc_id", "doc_hash", "metrics"], files[0])
+    frame = _of_filter(frame, filter)
+    named = sorted({name for names in frame["metrics"] for name in names})
+    metric = _the_only_one("metric", metric, named)
+    if frame[metric].isna().any():
+        lacking = sorted(set(frame.loc[frame[metric].isna(), "task"]))
+        todo = "pass the files of tasks with this metric"
+        raise fail(f"documents have no value of {metric}", lacking, "a value each", todo)
+    # A document that is in a data set twice has one hash: the copies are items of their own.
+    copy = frame.groupby(["path", "doc_hash"]).cumcount()
+    item = frame["doc_hash"].astype(str) + ("#" + (copy + 1).astype(str)).where(copy > 0, "")
+    return _as_evidence(frame.assign(item=item, score=frame[metric]), range)
+
+
+def inspect(
+    logs: Any,
+    *,
+    scorer: str | None = None,
+    passing: Sequence = ("C",),
+    errors: str | None = None,
+    group: str | None = None,
+    range: tuple[float, float] | None = None,
+) -> xr.Dataset:
+    """
+    Return evidence from logs of Inspect (inspect_ai).
+
+    Parameters
+    ----------
+    logs : str, Path, or whatever ``inspect_ai.analysis.samples_df`` takes
+        A log, a folder of logs, or several of them.
+    scorer : str, optional
+        The scorer. Default: the only one.
+    passing : sequence, default ("C",)
+        Of grades in letters, those that count as right. ``("C", "P")`` counts partly right answers
+        too.
+    errors : {"wrong", "missing"}, optional
+        Whether a sample that ended in an error is a wrong answer or an attempt that was not made.
+        It is required if there are such samples.
+    group : str, optional
+        The column of clusters of items, such as ``"metadata_document"``.
+    range : (float, float), optional
+        The lowest and the highest possible score, of scores that are neither letters nor 0 and 1.
+
+    Returns
+    -------
+    Dataset
+        Attempts if the scores are letters or 0 and 1, otherwise item scores. Epochs are attempts.
+        Several models are along ``classifier``, several tasks are slices along ``task``.
+
+    Raises
+    ------
+    ImportError
+        If inspect_ai is not installed.
+    ValueError
+        If there are several scorers and none is named, or samples with errors without ``errors``.
+    """
+    try:
+        from inspect_ai.analysis import EvalModel, EvalTask, SampleSummary, samples_df
+    except ImportError:
+        todo = "install it: pip install inspect_ai"
+        what = "logs of Inspect need inspect_ai, which is not installed"
+        raise fail(what, ..., "", todo, ImportError) from None
+    if errors is not None:
+        check_choice("errors", errors, ["wrong", "missing"])
+    frame = samples_df(logs, columns=[*SampleSummary, *EvalModel, *EvalTask], quiet=True)
+    return evidence_of_samples(
+        frame, scorer=scorer, passing=passing, errors=errors, group=group, range=range
+    )
+
+
+def evidence_of_samples(
+    frame: pd.DataFrame,
+    *,
+    scorer: str | None = None,
+    passing: Sequence = ("C",),
+    errors: str | None = None,
+    group: str | None = None,
+    range: tuple[float, float] | None = None,
+) -> xr.Dataset:
+    """Return evidence from the data frame of ``inspect_ai.analysis.samples_df``; see `inspect`."""
+    scorers = [
+        str(name).removeprefix("score_")
+        for name in frame
+        if str(name).startswith("score_") and frame[name].notna().any()
+    ]
+    if not scorers:
+        todo = "run the evaluation with a scorer"
+        raise fail("no sample of the logs has a score", ..., "", todo)
+    scorer = _the_only_one("scorer", scorer, scorers)
+    scores = frame[f"score_{scorer}"].astype(object)
+    # The text of the error, which is empty if there was none.
+    failed = frame["error"].fillna("").astype(str) != ""
+    if failed.any() and errors is None:
+        what = f"{int(failed.sum())} of {len(frame)} samples ended in an error"
+        todo = 'pass errors="wrong" to count them as wrong, or errors="missing" to leave them out'
+        raise fail(what, ..., "", todo)
+    if errors is not None and not failed.any():
+        todo = "leave errors out"
+        raise fail("errors has no effect: no sample ended in an error", errors, "", todo)
+    letters = scores.map(lambda value: isinstance(value, str) and not _is_numeric(value))
+    if letters.any():
+        unknown = sorted(set(scores[letters]) - {"C", "I", "P", "N", *passing})
+        if unknown:
+            todo = "pass passing=[...] with the grades that count as right"
+            raise fail(f"{scorer} gave unknown grades", unknown, "C, I, P or N", todo)
+        graded = scores.isin(list(passing)).astype(float)
+        scores = graded.where(scores.notna())
+    else:
+        scores = pd.to_numeric(scores)
+    if errors == "wrong":
+        scores = scores.mask(failed, 0.0)
+    elif errors == "missing":
+        scores = scores.mask(failed)
+    columns = {"item": frame["id"].astype(str), "score": scores, "system": frame["model"]}
+    columns["task"] = frame.get("task_name", "")
+    if "epoch" in frame:
+        columns["attempt"] = frame["epoch"]
+    if group is not None:
+        if group not in frame:
+            raise fail("no such column", group, list(frame), suggest(group, list(frame)))
+        columns["group"] = frame[group]
+    return _as_evidence(pd.DataFrame(columns), range)
+
+
+def _is_numeric(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _sample_files(paths):
+    """Return the sample files at paths, those of folders as well."""
+    files = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            found = sorted(file for file in path.rglob("samples_*.jsonl*"))
+            if not found:
+                todo = "run lm_eval with --log_samples"
+                what = "the folder has no sample files"
+                raise fail(what, str(path), "samples_<task>_<date>.jsonl", todo, FileNotFoundError)
+            files += found
+        elif path.is_file():
+            files.append(path)
+        else:
+            todo = "check the path"
+            raise fail("no such file", str(path), "an existing file", todo, FileNotFoundError)
+    if not files:
+        raise fail("no paths", paths, "at least one", "pass the folder of the results")
+    return list(dict.fromkeys(files))
+
+
+def _model_and_task(path):
+    match = _SAMPLES.fullmatch(path.name)
+    if match is None:
+        todo = "pass the files as lm_eval names them, or from_attempts(pandas.read_json(...))"
+        raise fail("not a sample file", path.name, "samples_<task>_<date>.jsonl", todo)
+    return {"system": path.parent.name, "task": match["task"], "path": str(path)}
+
+
+def _check_columns(frame, names, path):
+    missing = [name for name in names if name not in frame or frame[name].isna().any()]
+    if missing:
+        todo = "run lm_eval with --log_samples by a version that writes them"
+        raise fail(f"records of {path.name} lack fields", missing, ", ".join(names), todo)
+
+
+def _of_filter(frame, filter):
+    """Return the records of a filter: each document has a record for each filter."""
+    if "filter" not in frame:
+        if filter is not None:
+            raise fail("filter has no effect: the files name none", filter, "", "leave filter out")
+        return frame
+    name = _the_only_one("filter", filter, sorted(set(frame["filter"])))
+    return frame[frame["filter"] == name]
+
+
+def _the_only_one(argument, name, names):
+    """Return the name if it is one of several, or the only one if none is named."""
+    if name is None:
+        if len(names) != 1:
+            todo = f"pass {argument}= with one of them"
+            raise fail(f"there are several {argument}s", names, "one", todo)
+        return names[0]
+    if name not in names:
+        raise fail(f"no such {argument}", name, names, suggest(name, names))
+    return name
+
+
+def _as_evidence(frame, range):
+    """Return attempts if all scores are 0 or 1, otherwise item scores."""
+    tasks = set(frame["task"])
+    if len(tasks) > 1:
+        frame = frame.assign(item=frame["task"] + "/" + frame["item"])
+    columns: dict[str, Any] = {"item": "item", "by": "task" if len(tasks) > 1 else None}
+    columns["system"] = "system" if frame["system"].nunique() > 1 else None
+    columns["group"] = "group" if "group" in frame else None
+    if frame["score"].dropna().isin([0, 1]).all():
+        if range is not None:
+            todo = "leave range out"
+            raise fail("range has no effect: all scores are 0 or 1", range, "", todo)
+        attempt = "attempt" if "attempt" in frame else None
+        return from_attempts(frame, correct="score", attempt=attempt, **columns)
+    return from_item_scores(frame, score="score", range=range, **columns)
