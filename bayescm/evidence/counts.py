@@ -36,6 +36,9 @@ CLUSTERED = ("design_effect", "totals_effect")
 # What the folds of a cross-validation know of its design, scalar coords.
 DESIGN = ("n_folds", "test_share", "train_size", "fixed_totals")
 
+# The scalar coord of counts without true negatives. Their cell is 0.
+_TRUE_NEGATIVES = "true_negatives"
+
 # From cells and from matrices
 
 
@@ -55,6 +58,9 @@ def from_cells(
     ----------
     tp, fn, fp, tn : int, array_like (n,) or DataArray
         Numbers >= 0. Arrays broadcast to a leading dim ``batch``; DataArrays keep their dims.
+        ``tn=None`` if nobody counted true negatives, such as those of objects in images. The
+        evidence then answers for precision, recall, F1 and other measures that do not depend on
+        true negatives. Other measures raise an error.
     labels : sequence of two, default ("negative", "positive")
         The negative and the positive class.
     fractional : bool, default False
@@ -76,8 +82,10 @@ def from_cells(
            [15, 65]])
     >>> from_cells(tp=[65, 70], fn=[15, 10], fp=35, tn=30).dims
     ('batch', 'actual', 'predicted')
+    >>> default_measures(from_cells(tp=65, fn=15, fp=35, tn=None))
+    ['precision', 'recall', 'f1']
     """
-    cells = {"tn": tn, "fp": fp, "fn": fn, "tp": tp}
+    cells = {"tn": 0 if tn is None else tn, "fp": fp, "fn": fn, "tp": tp}
     check_row_order(cells)
     arrays = [_labelled_cell(name, cell, fractional) for name, cell in cells.items()]
     try:
@@ -92,6 +100,8 @@ def from_cells(
         todo = "use `from_matrix` for more classes"
         raise fail("`from_cells` takes two classes", classes.tolist(), "two labels", todo)
     counts = make_counts(table, classes, classes[1], first.dims, dict(first.coords))
+    if tn is None:
+        return counts.assign_coords({_TRUE_NEGATIVES: "unknown"})
     return with_design(counts)
 
 
@@ -622,6 +632,8 @@ def positive(counts: xr.DataArray) -> Any:
 
 def with_positive(evidence: Any, label: Any) -> Any:
     """Return counts, outcomes or scores with this positive class, or raise where it is no label."""
+    if label != _scalar_coord(evidence, "positive"):
+        check_true_negatives(evidence, f"a measure of the class {label!r}")
     classes = evidence["label" if is_outcomes(evidence) else "actual"].values
     return evidence.assign_coords(positive=find_label(label, list(dict.fromkeys(classes.tolist()))))
 
@@ -642,6 +654,18 @@ def classes(cells: xr.DataArray) -> np.ndarray:
     variable = cells.coords.variables.get("actual")
     labels = np.arange(cells.sizes["actual"]) if variable is None else variable.values
     return labels[labels != _scalar_coord(cells, "abstain")] if abstains(cells) else labels
+
+
+def lacks_true_negatives(counts: xr.DataArray) -> bool:
+    """Return whether nobody counted the true negatives."""
+    return _TRUE_NEGATIVES in counts.coords
+
+
+def check_true_negatives(counts: Any, what: str) -> None:
+    """Raise an error if a question depends on true negatives that nobody counted."""
+    if isinstance(counts, xr.DataArray) and lacks_true_negatives(counts):
+        todo = "ask for precision, recall, F1 or another measure without them, or pass tn="
+        raise fail(f"{what} depends on the true negatives, which are unknown", ..., "", todo)
 
 
 def is_outcomes(evidence: Any) -> TypeGuard[xr.Dataset]:
@@ -676,6 +700,7 @@ class Defaults(NamedTuple):
 
 
 _SIX = ("accuracy", "precision", "recall", "specificity", "f1", "mcc")
+_WITHOUT_TRUE_NEGATIVES = ["precision", "recall", "f1"]
 _OVERALL = ("accuracy", "balanced_accuracy", "f1_macro", "mcc")
 REPORTED = Defaults(_SIX, _OVERALL, _OVERALL)
 # A table has a row for each class, so that F1 of each stands beside its average.
@@ -710,6 +735,8 @@ def default_measures(counts: xr.DataArray, defaults: Defaults = REPORTED) -> lis
     >>> default_measures(bcm.from_matrix([[65, 15], [35, 30]]))
     ['accuracy', 'precision', 'recall', 'specificity', 'f1', 'mcc']
     """
+    if lacks_true_negatives(counts):
+        return _WITHOUT_TRUE_NEGATIVES
     if len(classes(counts)) > 2:
         measures = defaults.many_classes
     else:

@@ -27,8 +27,18 @@ def named(labels: Iterable, units: str, written: Written, where: str = "") -> st
     return f"{number_of(len(labels), units)}{place}: {', '.join(map(written, labels))}."
 
 
+def _without_true_negatives(counts, written):
+    """Describe true positives, false negatives and false positives."""
+    total = counts.sum([dim for dim in counts.dims if dim not in ("actual", "predicted")])
+    (_, fp), (fn, tp) = total.values.tolist()
+    numbers = f"{tp:,g} true positives, {fn:,g} false negatives and {fp:,g} false positives."
+    return [numbers, "The number of true negatives is unknown.", _positive(counts, written)]
+
+
 def describe_counts(counts: xr.DataArray, written: Written = str, paired: bool = False) -> list:
     """Describe confusion matrices; ``paired`` says that classifiers share their examples."""
+    if "true_negatives" in counts.coords:
+        return _without_true_negatives(counts, written)
     labels = [
         label
         for label in counts["actual"].values.tolist()

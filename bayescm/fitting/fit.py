@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import CELLS, COUNTS
+from bayescm.evidence.counts import CELLS, COUNTS, check_true_negatives
 from bayescm.evidence.stored import to_dataset
 from bayescm.evidence.trees import estimands_by_name, with_positive_class
 from bayescm.evidence.type import EVIDENCE_GROUP
@@ -132,6 +132,7 @@ def fit(
         todo = "pass the evidence that it is of"
         raise fail("this is a fit already", evidence.attrs.get("model", ...), "evidence", todo)
     evidence = with_positive_class(evidence, positive)
+    check_true_negatives(evidence, "the probability of a cell")
     if concentration is not None:
         keywords = {"concentration": concentration, **keywords}
     if model is None:

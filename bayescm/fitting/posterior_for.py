@@ -5,7 +5,7 @@ from typing import Any
 import xarray as xr
 
 from bayescm import posteriors
-from bayescm.evidence.counts import CELLS
+from bayescm.evidence.counts import CELLS, check_true_negatives
 from bayescm.evidence.trees import with_positive_class
 from bayescm.evidence.types import type_of
 from bayescm.fitting.models_by_name import (
@@ -64,6 +64,10 @@ def posterior_of(
         keywords = {**design, **keywords}
     elif model == "correlated_t" and compared is not None:
         keywords = {"dim": compared, **keywords}
+    if model != "dirichlet_multinomial":
+        check_true_negatives(evidence, "another model than dirichlet_multinomial")
+    if question.of == "predictive":
+        check_true_negatives(evidence, "the number of examples of the next test set")
     form: Any = direct_form(model) or model
     if isinstance(model, str) and form is model:
         todo = suggest(model, posteriors.__all__)

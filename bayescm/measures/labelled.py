@@ -12,10 +12,12 @@ from bayescm.evidence.counts import (
     TABULATED,
     abstains,
     as_counts,
+    check_true_negatives,
     classes,
     default_measures,
     in_order,
     known_shares,
+    lacks_true_negatives,
     positive,
     with_shares,
 )
@@ -105,6 +107,10 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
     resolved = of_variable(measures, "cells")
     if any(measure.class_selection for measure in resolved):
         resolved = [bound(measure, classes(cells)) for measure in resolved]
+    if lacks_true_negatives(cells):
+        for kernel in resolved:
+            if not _is_same_for_other_true_negatives(kernel):
+                check_true_negatives(cells, kernel.__name__)
     if abstains(cells):
         resolved = [with_abstentions(measure) for measure in resolved]
     if cells.sizes["actual"] - abstains(cells) == 2 and positive(cells) is None:
@@ -114,6 +120,14 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
     if not abstains(cells) and cells.sizes["actual"] > 2:
         _warn_of_columns([each for each in resolved if each.average == "macro"], cells)
     return resolved
+
+
+def _is_same_for_other_true_negatives(kernel):
+    """Try whether a measure has the same values for other true negatives."""
+    cells = np.random.default_rng(0).integers(5, 50, (8, 2, 2)).astype(float)
+    others = cells.copy()
+    others[:, 0, 0] *= 3
+    return np.allclose(kernel(cells), kernel(others), equal_nan=True)
 
 
 def _symmetric(kernel):

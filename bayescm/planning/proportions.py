@@ -22,7 +22,7 @@ from scipy import special
 
 from bayescm.distributions.log_densities import log_beta_binomial, log_binomial
 from bayescm.evidence import align, from_matrix
-from bayescm.evidence.counts import COUNTS
+from bayescm.evidence.counts import COUNTS, check_true_negatives
 from bayescm.evidence.types import type_of
 from bayescm.measures.catalogue import names, resolve
 from bayescm.planning.search import (
@@ -354,6 +354,7 @@ def _simulator(kernel, pilot, prob, kind, replications, random_seed):
             "`pilot=counts` of a pilot, or a concentration",
             "pass `pilot=bayescm.priors.elicit(...)` with three plausible measures",
         )
+    check_true_negatives(pilot, "the number of examples of a plan")
     concentration = _concentration(pilot)
     positive = "positive" if concentration.shape == (2, 2) else None
     labels = ["negative", "positive"] if positive else None

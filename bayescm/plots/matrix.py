@@ -13,7 +13,7 @@ from bayescm.answers.interval import (
 )
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.empirical import Empirical
-from bayescm.evidence.counts import CELLS, as_counts, in_order
+from bayescm.evidence.counts import CELLS, as_counts, check_true_negatives, in_order
 from bayescm.evidence.default_models import model_of_counts
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.trees import (
@@ -132,6 +132,7 @@ def plot_matrix(
     if order is not None:
         check_choice("order", order, ["labels", "error"])
     evidence = with_positive_class(matrices_of(evidence), positive)
+    check_true_negatives(evidence, "a plot of all cells")
     if getattr(evidence, "sizes", {}).get("classifier") == 1:
         evidence = evidence.isel(classifier=0, drop=True)
     asked = {"n": n, "model": model, "concentration": concentration, "draws": draws}

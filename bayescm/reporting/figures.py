@@ -4,7 +4,7 @@ import warnings
 
 import bayescm as bcm
 from bayescm.answers.interval import ASKED
-from bayescm.evidence.counts import CELLS, classes, positive
+from bayescm.evidence.counts import CELLS, classes, lacks_true_negatives, positive
 from bayescm.evidence.default_models import model_of_counts
 from bayescm.evidence.trees import with_positive_class
 from bayescm.fitting.posterior_for import select_estimand
@@ -138,13 +138,13 @@ def add_matrices(section, evidence, counts, posterior, interval):
         names = counts["classifier"].values
         dims, tables = (), {str(name): counts.sel(classifier=name, drop=True) for name in names}
     size = counts.sizes["actual"]
-    with_matrix = not dims and size <= _LARGEST_MATRIX
+    with_matrix = not dims and size <= _LARGEST_MATRIX and not lacks_true_negatives(counts)
     with_region = size == 2 and positive(posterior.counts) is not None
     if dims:
         section.sentences.append(
             f"The confusion matrix is left out: the model has one of every {dims[0]}."
         )
-    elif not with_matrix:
+    elif size > _LARGEST_MATRIX:
         section.sentences.append(
             f"The confusion matrix of {size} classes is left out: its labels would be unreadable."
         )

@@ -20,7 +20,7 @@ from bayescm.answers.gaps import gap_of
 from bayescm.answers.summary import sentences, summary
 from bayescm.answers.tables import decimals, in_text
 from bayescm.distributions.decision import chance
-from bayescm.evidence.counts import CELLS, classes, default_measures
+from bayescm.evidence.counts import CELLS, classes, default_measures, lacks_true_negatives
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.display_names import display_label, display_name
 from bayescm.measures.labelled import kernels, several
@@ -107,7 +107,7 @@ def evaluation(lines: Sequence[str], counts: xr.DataArray) -> Section:
     if number > _LARGEST_TABLE:
         section.sentences.append(f"With {number} classes the matrix is not a table here.")
         return section
-    section.tables = _matrices(counts)
+    section.tables = [] if lacks_true_negatives(counts) else _matrices(counts)
     return section
 
 
