@@ -1,5 +1,5 @@
 r"""
-Measures of repeated answers: the mean, pass@k, pass^k, a majority, and how items differ.
+Measures of repeated answers: the mean, pass@k, pass^k, a majority, and how items and runs differ.
 
 They are functions of draws of how the items' rates of right answers are distributed (`Rates`), and
 a majority also of how wrong answers are shared (`Wrong`).
@@ -180,10 +180,10 @@ def _plurality_among(right, wrong, k):
     return total / binom(float(right + wrong.sum()), k)
 
 
-def _measure(formula, name, answers, of_sample, votes=False, **facts):
+def _measure(formula, name, answers, of_sample, votes=False, is_mean=True, **facts):
     facts.setdefault("range", (0.0, 1.0))
     common: dict[str, Any] = {"canonical": name, "takes": "attempts", "needs_positive": False}
-    form = Repeated(answers, votes, of_sample)
+    form = Repeated(answers, votes, of_sample, is_mean)
     return Measure(formula, formula, name, form=form, **common, **facts)
 
 
@@ -200,6 +200,18 @@ def _between(rates):
 def _within(rates):
     """Variance of an answer about the rate of its item, on average."""
     return rates.mean(lambda p: p * (1 - p))
+
+
+def _flips(rates):
+    """Probability that two answers to an item differ, one of them right and the other wrong."""
+    return rates.mean(lambda p: 2 * p * (1 - p))
+
+
+def _share_between(rates):
+    """Share of the variance of an answer that lies between items: the intraclass correlation."""
+    mean = _mean(rates)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return _between(rates) / (mean * (1 - mean))
 
 
 def _between_items(answers):
@@ -221,6 +233,17 @@ def _within_items(answers):
     return answers.mean(np.array([0, 0.5, 0]))
 
 
+def _flips_of_items(answers):
+    """Return how often two answers to an item of a sample differ."""
+    return answers.mean(np.array([0, 1, 0]))
+
+
+def _share_between_items(answers):
+    """Return the share of the variance between the items of a sample, NaN without variance."""
+    between, within = _between_items(answers), _within_items(answers)
+    return between / (between + within) if between + within else np.nan
+
+
 mean = _measure(
     _mean,
     "mean",
@@ -229,7 +252,13 @@ mean = _measure(
     aliases=("mean_over_attempts", "accuracy", "win_rate", "pass_rate"),
 )
 variance_between = _measure(
-    _between, "variance_between", 2, _between_items, lower_is_better=True, range=(0.0, 0.25)
+    _between,
+    "variance_between",
+    2,
+    _between_items,
+    is_mean=False,
+    lower_is_better=True,
+    range=(0.0, 0.25),
 )
 variance_within = _measure(
     _within,
@@ -238,6 +267,17 @@ variance_within = _measure(
     _within_items,
     lower_is_better=True,
     range=(0.0, 0.25),
+)
+
+flip_rate = _measure(_flips, "flip_rate", 2, _flips_of_items, lower_is_better=True)
+variance_share_between = _measure(
+    _share_between,
+    "variance_share_between",
+    2,
+    _share_between_items,
+    is_mean=False,
+    aliases=("intraclass_correlation", "icc"),
+    lower_is_better=True,
 )
 
 

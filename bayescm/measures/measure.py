@@ -255,12 +255,14 @@ class Repeated(NamedTuple):
     The form of a function of so many answers to one item.
 
     ``votes`` says whether it goes by which answers are equal, where that is known. ``of_sample`` is
-    its value in a sample of items (`bayescm.measures.attempts.ItemAnswers`).
+    its value in a sample of items (`bayescm.measures.attempts.ItemAnswers`). ``is_mean`` says
+    whether this is a mean over the items.
     """
 
     answers: int
     votes: bool = False
     of_sample: Callable[[Any], float] | None = None
+    is_mean: bool = True
 
 
 class OfScores(NamedTuple):

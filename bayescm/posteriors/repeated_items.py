@@ -21,6 +21,13 @@ such as pass@k, is
 in the population, for the n observed items (:math:`N_m` of them are of component m), and for one
 new item.
 
+*One further run* of T attempts at each observed item (``of="predictive"``) has right answers
+
+.. math:: c_i \sim \mathrm{Binomial}(T, q_{m(i)}),
+
+and the measure of the run is the mean over the items of its unbiased estimate
+:math:`h_T(c_i)` from T answers (`bayescm.measures.attempts`).
+
 *Items in groups.* The weighted likelihood bootstrap (Newton & Raftery 1994): each draw weights
 whole groups, with gamma variates of such a shape that means vary as a t distribution does
 (`bayescm.inference.bayesian_bootstrap`), and maximises the likelihood of the mixture by EM
@@ -60,6 +67,7 @@ from bayescm.distributions.base import Distribution
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.differences import discordant
 from bayescm.distributions.empirical import Empirical
+from bayescm.distributions.log_densities import log_binomial
 from bayescm.evidence.attempts import as_attempts, reach
 from bayescm.evidence.clusters_and_slices import items_of_slices, slice_dims, without_slices
 from bayescm.evidence.unsupported import OF_VOTES
@@ -216,6 +224,7 @@ ESTIMANDS = {
     "population": "share",  # all items like these: the shares of the sorts of items
     "finite": "share_item",  # the items at hand: how many are of each sort
     "new": "share_new",  # one item not seen yet, of one sort that is drawn by the shares
+    "predictive": "share_item",  # one further run at the items at hand
 }
 
 
@@ -465,13 +474,51 @@ class RepeatedItems(Posterior):
         for measure in measures:
             self.check_reach(measure, of)
         votes = self.counts_votes(measures)
-        rates = self.rates(self.mixtures(size, rng, votes=votes), of, rng)
         shape = (size, *self.template.shape)
+        if of == "predictive":
+            estimates = [self._estimates_of_run(measure, n) for measure in measures]
+            rates = self.rates(self.mixtures(size, rng), of, rng)
+            return [values.reshape(shape) for values in self._run(rates, estimates, rng)]
+        rates = self.rates(self.mixtures(size, rng, votes=votes), of, rng)
         values = [measure(rates).reshape(shape) for measure in measures]
         if len(self.n_right) == 1 or self.estimands[of] != "share":
             return values
         joint = self._joint_values(measures, size, rng, votes)
         return [_in_order_of(order, draws, rng) for order, draws in zip(joint, values, strict=True)]
+
+    def _estimates_of_run(self, measure, n):
+        """Return the estimates (n + 1,) of a measure from 0, 1, ... right answers of n."""
+        attempts = int(self.reach if n is None else n)
+        form, name = getattr(measure, "form", None), getattr(measure, "__name__", repr(measure))
+        if not isinstance(form, Repeated) or form.of_sample is None or not form.is_mean:
+            todo = "ask for mean, flip_rate, pass_at(k) or pass_all(k)"
+            raise fail(f"{name} of one further run is not a mean over the items", ..., "", todo)
+        if self.counts_votes([measure]):
+            todo = 'leave the answers out: evidence.drop_vars("answer")'
+            raise fail(f"{name} of one further run depends on its wrong answers", ..., "", todo)
+        if attempts < form.answers:
+            todo = f"pass n={form.answers} or more"
+            what = f"{name} needs more attempts at each item of the run"
+            raise fail(what, attempts, f"{form.answers} or more", todo)
+        number = np.array([attempts])
+        counts = range(attempts + 1)
+        return [form.of_sample(ItemAnswers(np.array([right]), number)) for right in counts]
+
+    def _run(self, rates, estimates, rng):
+        """Return the measures (S, K) of one further run at the observed items."""
+        n_items, n_outcomes = self.n_right.shape[1], max(map(len, estimates))
+        right = np.arange(n_outcomes)
+        number = np.rint(rates.weight * n_items).astype(int)
+        step = max(1, int(_AT_ONCE / (number[0].size * n_outcomes)))
+        shares = []
+        for start in range(0, len(number), step):
+            part = slice(start, start + step)
+            rate = rates.support[part, ..., None]
+            probability = np.clip(np.exp(log_binomial(right, n_outcomes - 1, rate)), 0, 1)
+            probability /= probability.sum(axis=-1, keepdims=True)  # of rounding
+            drawn = rng.multinomial(number[part], probability)
+            shares.append(drawn.sum(axis=-2) / n_items)  # of items with 0, 1, ... right answers
+        return [np.concatenate(shares) @ np.array(each) for each in estimates]
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws, which of a majority says which."""
@@ -709,6 +756,9 @@ class RepeatedItems(Posterior):
         share = self._share_of_items(weight[:, 0], rate[:, 0], rng)[:, None]
         mu, rho = (variables[name][:, None] for name in ("mu", "rho"))
         rates = self.rates(Mixtures(weight, rate, share, mu, rho), of, rng)
+        if of == "predictive":
+            estimates = [self._estimates_of_run(measure, n) for measure in measures]
+            return [values.reshape(len(inner)) for values in self._run(rates, estimates, rng)]
         return [measure(rates).reshape(len(inner)) for measure in measures]
 
     def _share_of_items(self, weight, rate, rng):
@@ -796,7 +846,7 @@ class RepeatedItemsBySlice(SlicedItems):
         """Draw several measures jointly, (size, slices, [K])."""
         without_items = [np.full((size, *self._first.template.shape), np.nan)] * len(measures)
         by_slice = [
-            without_items if posterior is None else posterior.draw(measures, size, rng, of=of)
+            without_items if posterior is None else posterior.draw(measures, size, rng, of=of, n=n)
             for posterior in self.posteriors
         ]
         shape = (size, *self.template.shape)

@@ -15,7 +15,7 @@ from scipy.stats import beta
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.attempts import from_attempts
 from bayescm.fitting.posterior_for import posterior_of
-from bayescm.measures.attempts import Rates
+from bayescm.measures.attempts import ItemAnswers, Rates
 from bayescm.measures.catalogue import resolve
 from bayescm.posteriors.repeated_items import (
     COMPONENTS,
@@ -80,7 +80,7 @@ def successes(
 
 def _values(measures, p):
     items = Rates(p, np.full(len(p), 1 / len(p)))
-    return {name: float(resolve(name)(items)) for name in measures}
+    return {name: float(resolve(name, "attempts")(items)) for name in measures}
 
 
 @lru_cache
@@ -189,6 +189,54 @@ def many_attempts(
     table = pd.DataFrame(records)
     totals = table[["successes", "failures"]].mean()
     return summarize(table).assign(successes=totals["successes"], failures=totals["failures"])
+
+
+# One further run at the same items, with as many attempts at each or with one; and how often two
+# answers to an item differ, and the share of the variance between items, in the population.
+
+RUN_SIZES = ((10, 3), (30, 2), (30, 8), (164, 4))
+RUN_RATES = ("beta(.3, .5)", "beta(2, 3)", "lumps 0, 1, .05, .8")
+RUNS = {
+    case: RateSetting(*size, rates)
+    for case, (size, rates) in enumerate(product(RUN_SIZES, RUN_RATES), start=1)
+}
+OF_RUNS, OF_ITEMS = ("mean", "pass_at(2)", "flip_rate"), ("flip_rate", "variance_share_between")
+
+
+def further_run(
+    rng: np.random.Generator, items: int, attempts: int, rates: str
+) -> tuple[xr.Dataset, Mapping[str, float]]:
+    """Return which attempts are right, the measures of further runs, and those of all items."""
+    p = RATES[rates](rng, items)
+    right = rng.random((items, attempts)) < p[:, None]
+    number = np.full(items, attempts)
+    run = ItemAnswers(rng.binomial(attempts, p), number)
+    truth = {f"{name}, next run": _of_run(name, run) for name in OF_RUNS}
+    one = ItemAnswers(rng.binomial(1, p), np.ones(items, int))
+    truth["mean, next run of one attempt"] = _of_run("mean", one)
+    return from_attempts(right), truth | _with_estimand("population", _limits(OF_ITEMS, rates))
+
+
+def _of_run(name, answers):
+    return float(resolve(name).form.of_sample(answers))
+
+
+def run_intervals(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return 95% equal-tailed intervals of the measures of further runs and of all items."""
+    posterior, rng, ends = posterior_of(evidence), np.random.default_rng(0), {}
+    asked = [
+        (OF_RUNS, "predictive", None, "next run"),
+        (("mean",), "predictive", 1, "next run of one attempt"),
+        (OF_ITEMS, "population", None, "population"),
+    ]
+    for names, of, n, label in asked:
+        measures = [resolve(name) for name in names]
+        drawn = posterior.draw(measures, DRAWS, rng, of=of, n=n)
+        for name, values in zip(names, drawn, strict=True):
+            lower, upper = np.quantile(values, [0.025, 0.975])
+            # The measure of a run takes few values: the ends are among them.
+            ends[f"{name}, {label}"] = np.array([lower - 1e-12, upper + 1e-12])
+    return ends
 
 
 # Two systems of equal strength attempt the same items, whose difficulties have a normal copula: the
@@ -347,5 +395,6 @@ EXPERIMENTS = [
         table="paired",
     ),
     Repeated("attempts", MANY, many_attempts, table="many"),
+    Experiment("attempts", RUNS, further_run, {"repeated_items": run_intervals}, table="runs"),
     Experiment("attempts", ANSWERS, answers, {"plurality": plurality_intervals}, table="answers"),
 ]
