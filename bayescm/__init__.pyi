@@ -14,6 +14,7 @@ from . import raters as raters
 from .answers.check import check as check
 from .answers.classification_report import classification_report as classification_report
 from .answers.compare import compare as compare
+from .answers.frontier import frontier as frontier
 from .answers.gaps import gap as gap
 from .answers.interval import distribution as distribution
 from .answers.interval import interval as interval

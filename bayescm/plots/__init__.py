@@ -19,6 +19,7 @@ from bayescm.plots.densities import (
 )
 from bayescm.plots.folds import plot_folds, plot_omega
 from bayescm.plots.forest import plot_forest, plot_slices
+from bayescm.plots.frontier import plot_frontier
 from bayescm.plots.item_scores import plot_item_scores
 from bayescm.plots.matrix import plot_matrix
 from bayescm.plots.online import plot_history
@@ -37,6 +38,7 @@ __all__ = [
     "plot_expected_cost",
     "plot_folds",
     "plot_forest",
+    "plot_frontier",
     "plot_history",
     "plot_item_scores",
     "plot_learning_curve",

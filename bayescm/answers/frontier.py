@@ -1,0 +1,193 @@
+r"""
+Quality and cost: which systems are on the Pareto frontier.
+
+In each joint draw of the measure of all systems, a system is on the frontier if no other system
+costs as little and is as good, one of the two strictly. If costs are known for each item, the mean
+costs have the posterior of the Bayesian bootstrap (Rubin 1981), with the same weights of the items
+for all systems:
+
+.. math:: w \sim \mathrm{Dirichlet}(1, \ldots, 1), \qquad \bar c_k = \sum_i w_i c_{ki}.
+
+References
+----------
+Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9, 130-134.
+doi:10.1214/aos/1176345338
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.answers.compare import Evidence, draws_of, joint_posterior, positions, rng_of
+from bayescm.distributions.empirical import Empirical
+from bayescm.fitting.question import Question
+from bayescm.validate import check_kind, check_prob, fail, suggest
+
+
+def frontier(
+    evidence: Evidence,
+    measure: str | Callable,
+    *,
+    cost: Any,
+    margin: float = 0.0,
+    dim: str = "classifier",
+    prob: float = 0.95,
+    kind: str = "hdi",
+    of: str = "parameter",
+    n: int | None = None,
+    model: str | Callable | None = None,
+    concentration: Any = None,
+    positive: Any = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    **keywords: Any,
+) -> pd.DataFrame:
+    """
+    Return how probably each system is on the frontier of quality and cost.
+
+    Parameters
+    ----------
+    evidence
+        Several systems, as `bayescm.compare` takes them.
+    measure : str or callable
+        A measure with one value for each system.
+    cost : mapping of system to float or array_like (items,), DataFrame or Series
+        The cost of each system, such as dollars per 1,000 answers or seconds, or the costs of its
+        answers to single items. A DataFrame has a column for each system.
+    margin : float >= 0, default 0
+        A cheaper system is not worse if it is worse by no more than this.
+    dim : str, default "classifier"
+        The dim of the systems.
+    prob, kind, of, n, model, concentration, positive, draws, random_seed, **keywords
+        As of `bayescm.compare`.
+
+    Returns
+    -------
+    DataFrame
+        One row per system, the cheapest first: the system, ``measure``, ``mean``, ``lower`` and
+        ``upper`` of the measure, ``cost`` (the mean), ``cost_lower`` and ``cost_upper`` (equal to
+        the cost if it is one number), ``p_frontier``, and the system that is most probably cheaper
+        and not worse (``cheaper``, missing if no system is cheaper) with this probability
+        (``p_cheaper_not_worse``).
+
+    Raises
+    ------
+    ValueError
+        If a cost is negative or missing, a system has no cost, the measure has a value for each
+        class, or there are fewer than two systems.
+
+    Notes
+    -----
+    Costs of items are drawn independently of the measure.
+
+    See Also
+    --------
+    bayescm.plots.plot_frontier : The table as a plot.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> answers = {"small": [1, 0, 1, 0] * 20, "large": [1, 1, 1, 0] * 20}
+    >>> both = bcm.from_classifiers([1, 1, 1, 0] * 20, answers, positive=1)
+    >>> table = bcm.frontier(both, "accuracy", cost={"small": 0.2, "large": 3.0})
+    >>> table[["classifier", "cost", "p_frontier"]].round(2).values.tolist()
+    [['small', 0.2, 1.0], ['large', 3.0, 1.0]]
+    """
+    check_prob(prob), check_kind(kind)
+    if isinstance(margin, bool) or not isinstance(margin, int | float) or not margin >= 0:
+        raise fail("margin is a difference of the measure", margin, "a number >= 0", "pass 0.01")
+    question = Question(of, n, model, concentration, positive, draws, random_seed, None, keywords)
+    posterior, kernels, of = joint_posterior(evidence, [measure], question, dim=dim)
+    (kernel,) = kernels
+    found = list(positions(posterior, kernels, dim))
+    if len(found) > 1 or "class" in posterior.measure_template(kernel).dims:
+        todo = "select one member of the other dims, or pass an average, e.g. f1_macro"
+        what = f"{kernel.__name__} has several values for each system"
+        raise fail(what, len(found), "one value for each system", todo)
+    (_, position, names) = found[0]
+    size, rng = draws_of(question, posterior, of), rng_of(question)
+    (values,) = posterior.draw_in_parts(kernels, size, rng, of=of, n=question.n)
+    template = posterior.measure_template(kernel)
+    values = xr.DataArray(values, dims=("draw", *template.dims)).isel(position).values
+    costs = _draw_costs(cost, names, size, rng)
+    better = kernel.oriented(values)
+    # Entry i, j: system i costs less than, or as little as, system j, and is as good or better.
+    as_cheap, as_good = costs[:, :, None] <= costs[:, None], better[:, :, None] >= better[:, None]
+    strictly = (costs[:, :, None] < costs[:, None]) | (better[:, :, None] > better[:, None])
+    dominated = (as_cheap & as_good & strictly).any(axis=1)
+    cheaper = costs[:, :, None] < costs[:, None]
+    not_worse = better[:, :, None] >= better[:, None] - margin
+    p_cheaper = (cheaper & not_worse).mean(axis=0)
+    best = p_cheaper.argmax(axis=0)
+    is_cheaper = cheaper.any(axis=0).any(axis=0)
+    ends, _ = Empirical(values).interval_with_error(prob, kind)
+    cost_ends = np.quantile(costs, [(1 - prob) / 2, (1 + prob) / 2], axis=0)
+    table = pd.DataFrame(
+        {
+            dim: names,
+            "measure": kernel.__name__,
+            "mean": values.mean(axis=0),
+            "lower": ends[:, 0],
+            "upper": ends[:, 1],
+            "cost": costs.mean(axis=0),
+            "cost_lower": cost_ends[0],
+            "cost_upper": cost_ends[1],
+            "p_frontier": 1 - dominated.mean(axis=0),
+            "cheaper": [names[i] if has else None for i, has in zip(best, is_cheaper, strict=True)],
+            "p_cheaper_not_worse": p_cheaper[best, np.arange(len(names))],
+        }
+    )
+    table = table.sort_values("cost", kind="stable", ignore_index=True)
+    table.attrs |= {"prob": prob, "kind": kind, "margin": margin}
+    if doubts := posterior.caveats(of):
+        table.attrs["caution"] = " ".join(doubts)
+    return table
+
+
+def _draw_costs(cost, names, size, rng):
+    """Return draws of the mean cost of every system (S, K)."""
+    if isinstance(cost, pd.DataFrame | pd.Series):
+        cost = {str(name): cost[name] for name in cost.index if isinstance(cost, pd.Series)} or {
+            str(name): cost[name] for name in cost
+        }
+    if not isinstance(cost, Mapping):
+        todo = 'pass e.g. cost={"a": 0.2, "b": 3.0}'
+        raise fail("cost is not a mapping", type(cost).__name__, "system to cost", todo, TypeError)
+    by_name = {str(name): value for name, value in cost.items()}
+    wanted = list(map(str, names))
+    for name in by_name:
+        if name not in wanted:
+            raise fail("a cost of no system", name, wanted, suggest(name, wanted))
+    if missing := [name for name in wanted if name not in by_name]:
+        raise fail("systems without a cost", missing, "a cost for each", "add them")
+    arrays = {name: _as_costs(name, by_name[name]) for name in wanted}
+    sizes = {len(array) for array in arrays.values()} - {1}
+    weights = {number: rng.dirichlet(np.ones(number), size) for number in sorted(sizes)}
+    return np.stack(
+        [
+            np.full(size, array[0]) if len(array) == 1 else weights[len(array)] @ array
+            for array in arrays.values()
+        ],
+        axis=1,
+    )
+
+
+def _as_costs(name, value):
+    try:
+        array = np.atleast_1d(np.asarray(value, float))
+    except (TypeError, ValueError):
+        todo = "pass numbers"
+        raise fail(f"the cost of {name} is no number", value, "a number >= 0", todo) from None
+    if array.ndim > 1 or not array.size:
+        todo = "pass one number, or one for each item"
+        raise fail(f"the cost of {name} has the wrong shape", array.shape, "(items,)", todo)
+    if not np.isfinite(array).all():
+        todo = "correct them, or leave the item out for all systems"
+        number = int((~np.isfinite(array)).sum())
+        raise fail(f"costs of {name} are missing", number, "a number for each item", todo)
+    if (array < 0).any():
+        raise fail(f"a cost of {name} is negative", array.min(), "numbers >= 0", "correct it")
+    return array

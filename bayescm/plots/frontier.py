@@ -1,0 +1,110 @@
+"""Quality and cost of several systems, with the frontier."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from bayescm.measures.display_names import (
+    DisplayNames,
+    check_display_names,
+    display_label,
+    display_name,
+)
+from bayescm.plots import style
+from bayescm.plots.canvas import canvas
+from bayescm.validate import check_is, fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Costs that differ by more than this factor are drawn on a logarithmic axis.
+_WIDE = 20
+
+
+def plot_frontier(
+    table: pd.DataFrame,
+    *,
+    cost_label: str = "cost",
+    display_names: DisplayNames = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """
+    Plot the measure against the cost of each system, with the probability to be on the frontier.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `bayescm.frontier`.
+    cost_label : str, default "cost"
+        The label of the axis of costs, such as ``"dollars per 1,000 answers"``.
+    display_names : mapping of str to str, optional
+        Names of measures and systems, see `bayescm.measures.display_name`.
+    ax : matplotlib.axes.Axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Points that are filled are on the frontier with a probability of 0.5 or more. If the largest
+        cost is more than 20 times the smallest, the axis of costs is logarithmic.
+
+    Raises
+    ------
+    ValueError
+        If the table is not from `bayescm.frontier`.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> answers = {"small": [1, 0, 1, 0] * 20, "large": [1, 1, 1, 0] * 20}
+    >>> both = bcm.from_classifiers([1, 1, 1, 0] * 20, answers, positive=1)
+    >>> table = bcm.frontier(both, "accuracy", cost={"small": 0.2, "large": 3.0})
+    >>> plot_frontier(table).axes[0].get_ylabel()
+    'accuracy'
+    """
+    todo = "pass bcm.frontier(evidence, measure, cost=...)"
+    check_is(table, pd.DataFrame, "a frontier", "a DataFrame", todo)
+    if missing := [name for name in ("cost", "p_frontier", "lower") if name not in table]:
+        raise fail("not a frontier", list(table.columns), f"with a column {missing[0]}", todo)
+    names = check_display_names(display_names)
+    systems = table.iloc[:, 0]
+    with canvas((6.4, 4.2), ax=ax) as page:
+        axes = page.axes
+        for system, row in zip(systems, table.itertuples(index=False), strict=True):
+            on_frontier = row.p_frontier >= 0.5
+            color = style.color(0) if on_frontier else style.muted()
+            axes.errorbar(
+                row.cost,
+                row.mean,
+                xerr=_lengths(row.cost, row.cost_lower, row.cost_upper),
+                yerr=_lengths(row.mean, row.lower, row.upper),
+                color=color,
+                marker="o",
+                markerfacecolor=color if on_frontier else style.background(),
+                lw=1.5,
+            )
+            text = f"{display_label(system, names)}\nP(frontier) {row.p_frontier:.2f}"
+            axes.annotate(
+                text,
+                (row.cost, row.mean),
+                (6, 6),
+                textcoords="offset points",
+                fontsize="small",
+                color=style.foreground(),
+            )
+        positive = table["cost"][table["cost"] > 0]
+        if len(positive) == len(table) and positive.max() > _WIDE * positive.min():
+            axes.set_xscale("log")
+        axes.margins(x=0.25, y=0.15)
+        axes.set_xlabel(cost_label)
+        measures = table["measure"].unique()
+        axes.set_ylabel(display_name(measures[0], names))
+        words = style.interval_words(table.attrs.get("prob", 0.95), table.attrs.get("kind", "hdi"))
+        page.heading(f"dot: mean; bars: {words}", "filled: on the frontier with P ≥ 0.5", "")
+    return page.figure
+
+
+def _lengths(value, lower, upper):
+    """Return the lengths of both arms of an error bar; a mean may lie outside its interval."""
+    return [[max(value - lower, 0.0)], [max(upper - value, 0.0)]]
