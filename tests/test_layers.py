@@ -1,6 +1,7 @@
 """Imports between files: none runs upward, and none in a circle, not even inside a function."""
 
 import ast
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def _imported(path, names):
             yield from (alias.name for alias in node.names)
 
 
+@cache
 def imports():
     modules = dict(_modules())
     return {

@@ -44,6 +44,7 @@ def _dirichlet_average(counts, name, how, size=40_000):
     return (values * weights).sum(-1) / weights.sum(-1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("never_predicted", [(), (2,)])
 @pytest.mark.parametrize("name", AVERAGES)
 def test_point_and_posterior_leave_out_the_classes_that_scikit_learn_leaves_out(
@@ -111,6 +112,7 @@ EVIDENCE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EVIDENCE)
 def test_differences_and_ranks_are_of_the_same_averages_as_the_summary(name):
     evidence = EVIDENCE[name]()
@@ -141,6 +143,7 @@ def test_folds_and_groups_keep_a_class_that_only_some_of_them_lack():
         assert table["mean"].item() == pytest.approx(pooled["mean"].item(), abs=0.05)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("model", "dims"),
     [
@@ -177,6 +180,7 @@ def test_a_fit_leaves_out_the_same_classes():
     assert float(draws.mean()) == pytest.approx(fitted["mean"][0], abs=0.003)
 
 
+@pytest.mark.long
 def test_abstentions_do_not_bring_back_a_class_without_examples():
     actual, predicted = _predictions(9, 60)
     predicted = np.where(np.arange(60) % 9 == 0, -1, predicted)
@@ -204,6 +208,7 @@ def test_averages_over_labels_without_examples():
     assert "recall (macro): false alarms, never" in caution
 
 
+@pytest.mark.long
 def test_a_report_says_which_classes_its_averages_leave_out():
     actual, predicted = _predictions(11, 40)
     report = bcm.classification_report(actual, predicted, labels=range(4))
@@ -236,6 +241,7 @@ def test_a_point_outside_its_own_interval_whatever_the_type_of_evidence():
     assert "its denominator is 0 in the evidence" in ratio
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["hdi", "eti"])
 @pytest.mark.parametrize("n", [1, 5, 100])
 def test_perfect_results_are_not_cautioned_of(n, kind):

@@ -511,6 +511,7 @@ def two_data_sets():
     }
 
 
+@pytest.mark.long
 def test_classifiers_of_a_mapping_are_compared_within_each_data_set():
     sets = two_data_sets()
     table = bcm.compare(sets, ["accuracy", "f1_macro"], rope=0.01)
@@ -536,6 +537,7 @@ def test_comparing_data_sets_with_each_other_says_so():
     assert "To compare classifiers within each of them, leave out dim" in table.attrs["caution"]
 
 
+@pytest.mark.long
 def test_groups_at_hand_are_an_estimand_of_every_answer():
     sites = bcm.from_cells(tp=[40, 10, 35], fn=[5, 30, 8], fp=[9, 4, 20], tn=[41, 50, 30])
     sites = sites.rename(batch="group").assign_coords(group=list("ABC"))

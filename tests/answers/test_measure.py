@@ -19,6 +19,7 @@ OTHER_TYPES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", OTHER_TYPES)
 def test_points_are_those_of_summary(name):

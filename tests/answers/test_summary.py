@@ -109,6 +109,7 @@ def test_without_measures_counts_have_the_usual_ones():
     assert bcm.distribution(COUNTS).mean()["measure"].values.tolist() == usual
 
 
+@pytest.mark.long
 def test_without_measures_an_interval_has_those_with_one_value_for_all_classes():
     rng = np.random.default_rng(2)
     truth, judge = rng.integers(0, 3, 60), rng.integers(0, 3, 60)
@@ -237,6 +238,7 @@ def test_the_point_of_a_fit_with_importance_weights_is_its_median():
     np.testing.assert_allclose(bcm.summary(tree, "recall")["point"], median)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("model", "keywords"),
     [

@@ -415,6 +415,7 @@ def named(option, value, errors):
     return any(re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", errors) for word in words)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("always")
 @pytest.mark.parametrize(("name", "line"), list(cases()))
 def test_an_option_has_an_effect_or_is_refused_by_name(run, name, line):

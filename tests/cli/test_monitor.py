@@ -242,6 +242,7 @@ def test_a_file_may_say_something_else_of_each_classifier(run):
     assert (code, "recall" in said.err) == (2, True)  # on the command line it is meant
 
 
+@pytest.mark.long
 def test_a_report_goes_by_the_file_too(run, two_classifiers):
     for arguments in (("--store", "e.db"), ("--config", "monitor.toml")):
         with pytest.raises(SystemExit) as left:
@@ -253,6 +254,7 @@ def test_a_report_goes_by_the_file_too(run, two_classifiers):
         assert "recall" not in text.split("## ")[1]
 
 
+@pytest.mark.long
 def test_the_dashboard_goes_by_the_file_too(two_classifiers, monkeypatch):
     asked = {}
     monkeypatch.setattr("bayescm.online.serve", lambda store, **settings: asked.update(settings))
@@ -292,6 +294,7 @@ def test_the_table_of_a_classifier_is_taken_at_its_word(run, two_classifiers, te
         assert (code, message in said.err) == (2, True), said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -309,6 +312,7 @@ def test_a_configuration_that_cannot_be_understood_is_refused(run, tmp_path, tex
     assert "no such file" in run("status", "--config", "none.toml")[1].err
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Batch '2' has the very same")
 @pytest.mark.parametrize("labels", [(0, 1), (False, True)])
 def test_what_python_has_begun_the_command_line_goes_on_with(run, tmp_path, labels):
@@ -364,6 +368,7 @@ def test_a_report_of_items_names_the_command_that_writes_it(capsys, arguments, w
     assert f"Write {written_by} --report report.html" in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.long
 def test_who_is_asked_about_is_the_only_one_or_has_to_be_named(run, tmp_path):
     (tmp_path / "b.csv").write_text("actual,predicted\n1,1\n0,0\n0,1\n")
     add = ("add", "b.csv", "--store", "e.db", "--batch")
@@ -397,6 +402,7 @@ def test_the_latest_batch_is_one_that_counts(run, tmp_path):
     assert (code, "2026-01-07T00:00:00Z" in said.out, "2062" in said.out) == (0, True, False)
 
 
+@pytest.mark.long
 def test_the_prior_of_items_is_that_of_the_command_line_or_of_its_table(run, tmp_path):
     with bcm.online.Ledger(tmp_path / "e.db") as ledger:
         scores = bcm.from_item_scores([0.2, 0.9, 0.4], range=(0, 1))

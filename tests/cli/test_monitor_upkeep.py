@@ -75,6 +75,7 @@ def test_a_damaged_batch_is_named(run, tmp_path):
     assert "the ledger is damaged: \"batch '1" in said.err
 
 
+@pytest.mark.long
 def test_what_is_acknowledged_and_still_on_is_said_with_its_note(run, tmp_path):
     with bcm.online.Monitor(tmp_path / "n.db", "spam") as monitor:
         for day in range(5):

@@ -82,6 +82,7 @@ def fails(capsys, line):
     return said.err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("line", "options"),
     [

@@ -139,6 +139,7 @@ def below_by_adaptive_quadrature(distribution, x):
     )
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
 @pytest.mark.parametrize(
     "distribution",
@@ -161,6 +162,7 @@ def test_a_normal_difference_of_a_wide_and_a_narrow_share():
         assert np.diff(turned.cdf(turned.eti(0.95))) == pytest.approx(0.95, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "members",
     [

@@ -101,6 +101,7 @@ def test_the_stated_error_is_not_too_small(name, kind):
         assert (np.abs(ends - exact) <= 2 * error + 1e-9).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [(0, 0, 15, 0), (0, 0, 0, 15)])
 @pytest.mark.parametrize("accuracy", [1e-4, 1e-6])
 def test_the_error_of_an_interval_with_one_end_is_not_too_small(cells, accuracy):
@@ -113,6 +114,7 @@ def test_the_error_of_an_interval_with_one_end_is_not_too_small(cells, accuracy)
     assert (np.abs(ends - exact) <= error + left + 1e-12 * exact).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cells", "prior", "kind", "prob"),
     [

@@ -110,6 +110,7 @@ def columns(distribution, points):
     return np.asarray(points).reshape(-1, *[1] * len(distribution.shape))
 
 
+@pytest.mark.long
 @each(MADE)
 def test_shapes(distribution):
     shape = distribution.shape
@@ -237,6 +238,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("known", "kind", "mode"), FAMILIES.values(), ids=FAMILIES)
 def test_all_follows_from_the_distribution_function(known, kind, mode):
     distribution = OfCdf(known)

@@ -33,6 +33,7 @@ def _distribution(name, cells=CELLS, concentration=0.5):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", cases("fbeta")[::5])
 def test_fbeta_reference(case):
     tp, fn, fp, tn = case["inputs"]["tp_fn_fp_tn"]
@@ -78,6 +79,7 @@ def table(request):
     return posterior, drawn(posterior, BY_QUADRATURE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", BY_QUADRATURE)
 def test_agrees_with_draws(name, table):
     posterior, draws = table

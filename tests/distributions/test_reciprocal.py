@@ -39,6 +39,7 @@ def test_probabilities_and_quantiles_are_those_of_youdens_j(table):
         assert np.isinf(at) if q > 1 - youden.cdf(0.0) else number.cdf(at) == pytest.approx(q)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 @pytest.mark.parametrize("prob", [0.5, 0.95])
 def test_the_shortest_interval_has_the_mass_and_no_shorter_one_has(table, prob):

@@ -52,6 +52,7 @@ def test_every_type_is_tried():
     assert {*EVERY_TYPE, "fit"} == {entry.name for entry in TYPES}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EVERY_TYPE)
 def test_the_entry_describes_its_evidence(name):
     entry, evidence = type_of(EVERY_TYPE[name]), EVERY_TYPE[name]

@@ -126,6 +126,7 @@ def test_the_parts_of_a_groups_likelihood_make_one(trees):
     assert float(found) == pytest.approx(known)
 
 
+@pytest.mark.long
 def test_a_tree_says_whether_effects_are_integrated_out_of_its_log_likelihood():
     assert bcm.fit(GROUPS, draws=10, chains=2).attrs["log_likelihood_effects"] == "integrated out"
     # Sampled as a model of its own, it has the log likelihood given these effects.

@@ -197,6 +197,7 @@ def test_bad_input(flat):
         bcm.priors.evidence_for(flat)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_model_of_the_counts_as_they_were_read_is_of_the_evidence_of_their_fit():
     counts = bcm.from_matrix([[30, 4], [5, 61]], labels=["sick", "well"], positive="sick")

@@ -257,6 +257,7 @@ def test_the_samplers_keywords_reach_it(monkeypatch):
         fit(COUNTS, method="nuts")
 
 
+@pytest.mark.long
 def test_a_sampler_is_known_by_its_graph_before_it_was_compiled():
     """Compilers rewrite in place what depends on the data alone."""
     groups = bcm.from_cells(tp=[9, 7, 8], fn=[1, 3, 2], fp=2, tn=8).rename(batch="group")

@@ -43,6 +43,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_integrals_are_known_within_their_errors(case):
     draw, log_density, known = CASES[case]

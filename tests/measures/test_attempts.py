@@ -120,6 +120,7 @@ FUNCTIONS = {
 SAMPLE = [[0, 0, 1, 2, 2], [1, 1, 1, 3, 0], [0, 0, 0, 0, 0], [0, 1, 2, 3, 4], [0, 2, 2, 0, None]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_point_is_the_mean_over_all_choices_of_answers(name):
     k, function = FUNCTIONS[name]

@@ -53,6 +53,7 @@ def close(ours, theirs, name=""):
 # Parity with scikit-learn
 
 
+@pytest.mark.long
 @distributions
 @given(label_vectors(), st.sampled_from([None, "macro", "micro", "weighted"]))
 def test_precision_recall_and_f_are_those_of_scikit_learn(vectors, average):

@@ -218,6 +218,7 @@ def test_log_loss_is_refused_where_no_mistake_shows_what_one_costs():
         bcm.interval(bcm.from_probabilities(actual, actual.astype(float)), "log_loss")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("classifiers", [1, 2])
 @pytest.mark.parametrize("right", [True, False])
 def test_top_labels_that_are_all_right_or_all_wrong_have_a_summary(classifiers, right):

@@ -52,6 +52,7 @@ def test_the_model_computes_the_cells_of_the_direct_posterior(name, evidence):
             np.testing.assert_allclose(value, drawn[each][index], atol=1e-9, err_msg=each)
 
 
+@pytest.mark.long
 def test_partial_centring_changes_the_variables_and_not_the_distribution():
     """The density of the effects, times the Jacobian, is that of standardised ones."""
     counts = xr.concat([SITES, SITES * 3], "group")

@@ -118,6 +118,7 @@ def test_priors_are_functions_from_a_name():
     assert {"spread", "separation_spread"} <= names
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_draws_fit_the_model(name):
     cells, dims, keywords = CASES[name]

@@ -141,6 +141,7 @@ def test_a_prior_of_preliz_is_such_a_function(name):
     assert keyword in names(getattr(models, name)(evidence, **{keyword: distribution.to_pymc}))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PRIORS)
 def test_a_copied_file_is_a_model_of_its_own(name, tmp_path):
     copy = tmp_path / "mine.py"

@@ -90,6 +90,7 @@ def test_the_evidence_of_events_is_an_integral_over_how_many_there_are():
     assert log_evidence_of_events(cells)[0] == pytest.approx(total, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_wrong", [1, 12])
 def test_what_is_known_of_probabilities_is_known_since_what_comes_true_has_changed(n_wrong):
     rng, wrong = np.random.default_rng(4), range(12, 12 + n_wrong)

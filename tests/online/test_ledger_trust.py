@@ -69,6 +69,7 @@ def test_power_loss_loses_nothing_acknowledged():
     assert control  # a disk that ignores every fsync is found out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("verb", ["INSERT OR REPLACE", "REPLACE"])
 @pytest.mark.parametrize("key", ["entry", "batch_id", "rowid"])
 def test_rows_are_not_replaced(tmp_path, verb, key):

@@ -70,6 +70,7 @@ def test_few_examples_have_the_distribution_of_the_draws():
     assert "12 examples are few" in table.attrs["caution"]
 
 
+@pytest.mark.long
 def test_a_fall_raises_every_rule_in_one_incident(worse):
     rules = {"floor": {"f1_micro": 0.75, "hamming_loss": 0.15}, "reference": 10}
     alarms = worse.alarms(**rules)
@@ -82,6 +83,7 @@ def test_a_fall_raises_every_rule_in_one_incident(worse):
     assert len(worse.plot(floor={"f1_micro": 0.75}).axes) == len(MEASURES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["f1_micro", "f1[cat]", "hamming_loss"])
 def test_tails_of_a_batch_are_as_frequent_as_they_say(name):
     rng, measures = np.random.default_rng(4), of_variable(name, "example_cells")
@@ -100,6 +102,7 @@ def test_tails_of_a_batch_are_as_frequent_as_they_say(name):
     assert 0.03 < (tails < 0.1).mean() < 0.13
 
 
+@pytest.mark.long
 def test_a_batch_without_a_hit_of_a_rare_label_is_no_alarm_where_it_is_common():
     rng, monitor = np.random.default_rng(5), Monitor("sqlite://", "m", measures=["f1[fox]"])
     for number in range(60):

@@ -88,6 +88,7 @@ def test_the_evidence_of_a_batch_is_that_which_was_added(kind):
     np.testing.assert_allclose(bcm.interval(found, "recall").values, expected, atol=0.005)
 
 
+@pytest.mark.long
 def test_batches_are_sent_twice_replaced_verified_and_rolled_up(kind, tmp_path):
     store, make = f"sqlite:///{tmp_path}/eval.db", KINDS[kind]
     with Monitor(store, "system") as monitor:
@@ -111,6 +112,7 @@ def test_batches_are_sent_twice_replaced_verified_and_rolled_up(kind, tmp_path):
     assert sum(cells["counts"]) == 120
 
 
+@pytest.mark.long
 def test_a_floor_is_watched_and_earlier_batches_are_forgotten(kind):
     with Monitor("sqlite://", "system", measures=["accuracy"], window=1) as monitor:
         fill(monitor, kind, 3, change=2)

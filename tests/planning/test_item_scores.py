@@ -18,6 +18,7 @@ def test_a_width_takes_as_many_items_as_the_normal_approximation():
     assert row.n == pytest.approx((2 * 1.96 * A.std() / 0.04) ** 2, rel=0.1)
 
 
+@pytest.mark.long
 def test_a_difference_takes_as_many_items_as_the_power_of_a_test():
     pilot = bcm.from_item_scores({"b": B, "a": A}, range=(0, 1))
     (row,) = plan_item_scores(pilot, difference=0.02, assurance=0.8).itertuples()
@@ -60,6 +61,7 @@ def test_items_in_clusters_are_planned_in_clusters():
         plan_item_scores(weighed, width=0.06)
 
 
+@pytest.mark.long
 def test_three_systems_are_planned_pair_by_pair_with_an_error():
     rng = np.random.default_rng(3)
     shared = 0.5 * rng.random(60)

@@ -166,6 +166,7 @@ def test_one_proportion_is_summed_over_its_outcomes():
     assert plan["unit"] == "positives"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("measure", "prevalence"), [("recall", 0.2), ("specificity", 0.2)])
 def test_one_measure_is_planned_in_patients(measure, prevalence):
     """Of whom a random number is ill."""
@@ -206,6 +207,7 @@ def test_two_measures_are_shown_together(order):
     assert shown.mean() == pytest.approx(plan["assurance"], abs=0.005)
 
 
+@pytest.mark.long
 def test_widths_over_patients_are_those_of_a_random_number_of_the_ill():
     asked = {"expect": 0.9, "prevalence": 0.2}
     curve = width_curve("sensitivity", [200, 869], **asked)
@@ -253,6 +255,7 @@ def test_a_study_that_looks_four_times():
         assert row[["p_success", "p_futile", "p_open"]].sum() == pytest.approx(1)
 
 
+@pytest.mark.long
 def test_no_worse_by_more_than_a_margin():
     plan = bcm.planning.plan_comparison("recall", difference=0, agreement=0.9, margin=0.05).iloc[0]
     n = int(plan["n"])
@@ -301,6 +304,7 @@ def test_two_measures_say_how_many_of_each_class_are_needed():
     assert few.mean() == pytest.approx(both["p_too_few"], abs=0.005)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("above", "expect", "assurance"),
     [(0.99, 0.999, 0.9), (0.95, 0.99, 0.5), (0.99, 0.9999, 0.9), (0.8, 0.9, 0.9)],

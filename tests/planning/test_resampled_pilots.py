@@ -20,6 +20,7 @@ MEDIAN = {"assurance": 0.5, "kind": "eti"}
 Z = 1.96
 
 
+@pytest.mark.long
 def test_two_classifiers_are_planned_for_their_difference_as_paired_proportions():
     pilot = bcm.from_classifiers(ACTUAL, {"one": ONE, "two": TWO}, positive=1)
     (plan,) = bcm.plan("accuracy", width=0.08, pilot=pilot, **MEDIAN).itertuples()
@@ -162,6 +163,7 @@ def test_a_width_on_the_scale_of_the_scores():
         bcm.plan("mean", width=0, pilot=wide)
 
 
+@pytest.mark.long
 def test_a_number_that_is_hardly_known_is_warned_of():
     scores = np.exp(3 * np.random.default_rng(0).normal(size=24))
     pilot = bcm.from_item_scores(scores)

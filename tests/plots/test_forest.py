@@ -114,6 +114,7 @@ def test_classifiers_on_several_data_sets_have_a_colour_each_in_one_measure_too(
     assert alone.get_legend() is None
 
 
+@pytest.mark.long
 def test_crosses_of_a_fit_are_what_was_observed():
     sites = bcm.from_cells(tp=[40, 10, 35], fn=[5, 30, 8], fp=[6, 4, 9], tn=[60, 50, 70])
     tree = bcm.fit(sites.rename(batch="group"), draws=50, prevalence=0.1)

@@ -148,6 +148,7 @@ def log_of_model(model, points, names):
     ]
 
 
+@pytest.mark.long
 def test_the_prior_of_two_classes_is_that_of_the_model():
     model = remove_value_transforms(models.hierarchical_groups(GROUPS))
     posterior = posteriors.hierarchical_groups(GROUPS)
@@ -532,6 +533,7 @@ def test_the_published_telomerase_estimates():
     assert 0.92 < high[1] < 0.98
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [SITES, np.arange(18).reshape(2, 3, 3) % 7 + 1])
 def test_more_draws_are_of_more_points_of_the_parameters(cells):
     counts = bcm.from_matrix(cells, dims=("group",))
@@ -551,6 +553,7 @@ def test_a_scale_of_slopes_is_refused_where_there_are_no_covariates():
         posteriors.hierarchical_groups(cells, slope=1.0)
 
 
+@pytest.mark.long
 def test_limits_of_ratios_of_a_new_group_are_within_their_stated_error():
     """Against ten times as many points of the parameters, and as many new groups for each."""
     measures = [resolve(name) for name in ("dor", "LR+", "LR-")]

@@ -34,6 +34,7 @@ def weighted_and_plain(by, weights):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["robust_groups", "hierarchical_groups", "crossed_groups"])
 def test_what_a_group_weighs_is_not_how_many_examples_it_has(model):
     group = np.repeat(np.arange(5), [160, 120, 80, 20, 20])
@@ -47,6 +48,7 @@ def test_what_a_group_weighs_is_not_how_many_examples_it_has(model):
     np.testing.assert_allclose(*answers, rtol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dim", ["fold", "group"])
 def test_what_a_class_weighs_is_not_how_many_examples_it_has(dim):
     weights = np.where(np.arange(400) % 5 < 4, 1.0, 20.0)
@@ -61,6 +63,7 @@ def test_what_a_class_weighs_is_not_how_many_examples_it_has(dim):
     assert abs(prevalence - 320 / (320 + 80 * 20)) < 0.05
 
 
+@pytest.mark.long
 def test_groups_of_three_classes_count_the_examples_that_they_have():
     rng = np.random.default_rng(8)
     actual, group = rng.integers(0, 3, 300), np.arange(300) % 4
@@ -74,6 +77,7 @@ def test_groups_of_three_classes_count_the_examples_that_they_have():
     np.testing.assert_allclose(*answers, rtol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["dirichlet_multinomial", "fixed_totals"])
 def test_models_that_know_no_weights_warn(model):
     weights = {"weights": [1.0, 5.0] * 20, "weights_are": "importance"}
@@ -84,6 +88,7 @@ def test_models_that_know_no_weights_warn(model):
         bcm.fit(counts, model, draws=10)
 
 
+@pytest.mark.long
 def test_weights_of_classes_do_not_change_how_much_studies_differ():
     """Equal weights within a class make an example no more and no less than an example."""
     rng = np.random.default_rng(1)

@@ -471,6 +471,7 @@ def brute_force(scores, weight, size, rng, low=0.0, high=1.0):
     return draws
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("systems", [2, 3])
 def test_the_joint_draws_are_those_of_plain_numpy(systems):
     rng = np.random.default_rng(systems)

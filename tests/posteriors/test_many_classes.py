@@ -39,6 +39,7 @@ def by_logarithms(weights, size, seed):
     return np.exp(logs - special.logsumexp(logs, axis=(-2, -1), keepdims=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("concentration", ["equal", "unequal"])
 def test_draws_of_large_tables_are_those_of_a_dirichlet_distribution(concentration):
     cells, rng = table(60), np.random.default_rng(1)
@@ -68,6 +69,7 @@ def test_cells_of_nearly_no_weight_stay_empty(concentration):
     assert np.isfinite(totals.measured(resolve("f1_macro"))).all()
 
 
+@pytest.mark.long
 def test_a_class_without_examples_has_the_recall_of_its_prior():
     weights = table(60) + 2 / 3600
     totals = dirichlet.draw_class_totals(weights, DRAWS, np.random.default_rng(2))
@@ -81,6 +83,7 @@ def test_a_class_without_examples_has_the_recall_of_its_prior():
             assert (drawn > mark).mean() == pytest.approx(expected, abs=5 * spread)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_measures_from_class_totals_are_those_of_whole_tables(batch):
     cells = table(30, seed=3) if not batch else np.stack([table(30, seed=3), table(30, seed=4)])
@@ -102,6 +105,7 @@ def test_measures_from_class_totals_are_those_of_whole_tables(batch):
     assert stats.ks_2samp(drawn[0].reshape(SIZE, -1)[:, 0], shifted[:, 0]).pvalue < 1e-4
 
 
+@pytest.mark.long
 def test_classifiers_on_the_same_examples_are_drawn_from_class_totals():
     rng = np.random.default_rng(8)
     actual = np.repeat(np.arange(30), 5)

@@ -130,6 +130,7 @@ def test_i2_is_the_share_of_the_variation_that_is_not_chance():
     assert ((table["lower"] < table["median"]) & (table["median"] < table["upper"])).all()
 
 
+@pytest.mark.long
 def test_covariates_by_the_values_of_a_typical_study_are_the_numbers_of_study_covariates():
     options = {"of": "new", "draws": 500}
     by_value = bcm.interval(STUDIES, "recall", covariates={"year": 2}, **options)
@@ -209,6 +210,7 @@ def test_on_the_command_line(tmp_path):
     assert "no value of a covariate" in str(wrong.exception)
 
 
+@pytest.mark.long
 def test_answers_say_which_values_of_covariates_they_are_for():
     year = {"covariates": {"year": 0}}
     table = bcm.summary(STUDIES, ["recall"], of=["typical", "new"], **year)

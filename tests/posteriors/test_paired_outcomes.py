@@ -65,6 +65,7 @@ def test_a_wrong_distribution_is_noticed():
     assert distance(draws[:, 0], distribution.a[0] + 2, distribution.b[0]) > 1.95
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("judges", "classes"), [(2, 2), (3, 2), (2, 3)])
 def test_lazy_draws_have_the_moments_of_the_whole_table(judges, classes, monkeypatch):
     posterior = posteriors.paired_outcomes(simulated(judges, classes, 6))

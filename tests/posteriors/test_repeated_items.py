@@ -173,6 +173,7 @@ def test_draws_are_calibrated():
 # Many attempts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "attempts"),
     [([1, 2] * 5, 200), ([3, 4, 4, 6, 2, 5], 500), ([996, 998, 999] * 4, 1000)],
@@ -185,6 +186,7 @@ def test_the_mean_of_observed_items_is_as_uncertain_as_counting_makes_it(right, 
     assert drawn.mean().item() == pytest.approx(p, abs=0.5 * drawn.sd().item())
 
 
+@pytest.mark.long
 def test_rare_successes_of_all_items_do_not_make_others_frequent():
     evidence = bcm.from_attempts(table([(1, 200)] * 10))
     lower, upper = bcm.interval(evidence, "mean").values
@@ -318,6 +320,7 @@ def test_one_answer_does_not_tell_systems_apart():
         assert row["lower"] < 0 < row["upper"]
 
 
+@pytest.mark.long
 def test_more_answers_than_there_are_is_refused(evidence):
     with pytest.raises(ValueError, match="sample 32 answers to each item"):
         bcm.interval(evidence, "pass_at(32)")
@@ -362,6 +365,7 @@ def test_items_of_a_group_are_drawn_together():
         bcm.models.repeated_items(grouped)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("attempts", [3, 300])
 def test_groups_of_items_that_are_never_or_always_solved_have_an_interval(attempts):
     """Shares of the grid must not round below 0 if mu and rho are at the ends of their range."""
@@ -608,6 +612,7 @@ def test_near_copies_are_seldom_told_apart(items, share):
     assert verdicts <= 9
 
 
+@pytest.mark.long
 def test_a_system_has_the_same_posterior_alone_and_with_others():
     rng = np.random.default_rng(7)
     answers = near_copies(rng, 40, 0.3) | {"c": (rng.random((40, 8)) < 0.4).astype(float)}
@@ -620,6 +625,7 @@ def test_a_system_has_the_same_posterior_alone_and_with_others():
         np.testing.assert_allclose(next(lengths), np.asarray(next(lengths)), rtol=0.1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of", ["population", "finite", "new"])
 def test_comparisons_ranks_and_means_agree(of):
     rng = np.random.default_rng(9)
@@ -636,6 +642,7 @@ def test_comparisons_ranks_and_means_agree(of):
     assert best["a"] == pytest.approx(row["p_better"] + row["p_rope"] / 2, abs=0.02)
 
 
+@pytest.mark.long
 def test_the_difference_at_one_new_item_is_paired():
     """System b is better by 0.02 to 0.15 at every item, whose rates are anywhere."""
     rng = np.random.default_rng(3)
@@ -681,6 +688,7 @@ def distance(first, second):
     return np.abs(below[0] - below[1]).max()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("attempts", [2, 3, 4])
 def test_few_attempts_hardly_pair_systems_at_one_new_item(attempts):
     rng = np.random.default_rng(attempts)

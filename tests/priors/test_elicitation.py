@@ -44,6 +44,7 @@ def test_an_infeasible_elicitation_says_which_condition_fails(case):
         priors.elicit(weight=inputs.pop("m"), **inputs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "names",
     [

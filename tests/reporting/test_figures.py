@@ -138,6 +138,7 @@ def test_every_classifier_has_pictures_of_its_own_folds():
     np.testing.assert_allclose(rims(pictures["region-0"]), rims(alone))
 
 
+@pytest.mark.long
 def test_groups_of_two_classes_are_drawn_as_a_meta_analysis_does(tmp_path):
     cells = {"tp": [40, 10, 35], "fn": [5, 30, 8], "fp": [9, 4, 20], "tn": [41, 50, 30]}
     studies = bcm.from_cells(**cells).rename(batch="group")

@@ -42,6 +42,7 @@ def test_the_page_is_a_meta_analysis_in_the_words_of_medicine(tmp_path):
     assert "Publication bias is not modelled" in page
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measures", [None, ["recall", "specificity", "ppv"]])
 def test_the_summary_has_the_typical_study_the_mean_and_a_new_one(measures):
     counts = studies()
@@ -55,6 +56,7 @@ def test_the_summary_has_the_typical_study_the_mean_and_a_new_one(measures):
     assert len(section.sentences) == len(frame) / 3 + 1
 
 
+@pytest.mark.long
 def test_how_far_studies_differ_is_that_of_heterogeneity_and_what_goes_with_it():
     covariates = {"year": 2005}
     asked = recipe(studies(), None, covariates=covariates)
@@ -74,6 +76,7 @@ def test_hospitals_with_covariates_have_a_report_that_names_them(tmp_path):
     assert "How far the groups are apart" in page
 
 
+@pytest.mark.long
 def test_ratios_have_a_median_and_equal_tails_and_name_their_error():
     """The mean of an odds ratio of a new study is that of its largest values."""
     page = MetaAnalysisRecipe(studies(), None, SETTINGS | {"kind": "hdi"}, {})
@@ -106,6 +109,7 @@ def test_a_covariate_has_a_sentence_in_python_on_the_page_and_in_the_terminal(fi
     assert first in printed
 
 
+@pytest.mark.long
 def test_studies_whose_rates_rise_together_have_no_summary_curve(tmp_path):
     """Better and worse tests, and no cut-off that trades sensitivity for specificity."""
     counts = bcm.from_cells(
@@ -129,6 +133,7 @@ def test_numbers_have_no_digits_beyond_their_error():
     assert new["upper"] in section.sentences[0]
 
 
+@pytest.mark.long
 def test_cautions_name_few_studies_and_what_depends_on_the_prevalence():
     lines = recipe(studies(4), ["sensitivity", "ppv", "accuracy"]).cautions().sentences
     assert lines[0].startswith("4 studies say little")

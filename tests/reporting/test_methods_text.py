@@ -163,6 +163,7 @@ def test_averages_are_described_as_averages():
     assert "proportion of positives that are found, of the counts of all classes together" in text
 
 
+@pytest.mark.long
 def test_the_prior_is_that_of_each_data_set_and_of_pairs():
     three = bcm.from_classifiers(list("xyz") * 20, {"a": list("xyy") * 20, "b": list("xxz") * 20})
     text = bcm.methods_paragraph({"two": outcomes(), "more": three}, "f1_macro").text

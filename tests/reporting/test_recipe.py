@@ -107,6 +107,7 @@ def test_two_models_of_one_report_are_explained():
         assert any("are by two models" in x for x in section.sentences) is is_explained
 
 
+@pytest.mark.long
 def test_a_report_names_the_model_of_the_differences_that_it_has():
     rng, actual = np.random.default_rng(1), np.arange(80) % 2
     answers = {name: np.where(rng.random(80) < 0.8, actual, 1 - actual) for name in "ab"}

@@ -182,6 +182,7 @@ def _parts(evidence):
     return parts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in EVIDENCE if name not in HEAVY])
 def test_reports_and_methods_paragraphs_name_the_models_and_the_pairing(name):
     make, _, paired = EVIDENCE[name]
@@ -291,6 +292,7 @@ def test_the_mean_in_a_plot_of_item_scores_is_the_mean_of_its_interval():
     assert row["point"] != pytest.approx(row["mean"], abs=0.03)
 
 
+@pytest.mark.long
 def test_equal_medians_are_all_in_bold_and_inside_their_intervals():
     rng = np.random.default_rng(3)
     marks = {name: rng.choice([3, 4, 4, 4, 4, 5], 400).astype(float) for name in "abcd"}
