@@ -19,6 +19,7 @@ from .answers.gaps import gap as gap
 from .answers.interval import distribution as distribution
 from .answers.interval import interval as interval
 from .answers.interval import prob_above as prob_above
+from .answers.item_table import item_table as item_table
 from .answers.joint import joint_interval as joint_interval
 from .answers.latex import latex_table as latex_table
 from .answers.measure import measure as measure

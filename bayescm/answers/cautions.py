@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from bayescm.distributions.base import Distribution
 from bayescm.measures.display_names import display_label, display_name, with_index
@@ -186,3 +187,32 @@ def _listed(names, separator=", "):
     shown = separator.join(names[:_MOST_NAMED])
     more = len(names) - _MOST_NAMED
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def of_items(members: Mapping[Any, Any]) -> list[str]:
+    """
+    Say that members of a mapping have different items, or the same items but no pairs.
+
+    Items that are only numbered by their rows are not compared.
+    """
+    labels = []
+    for member in members.values():
+        if not isinstance(member, xr.Dataset) or "item" not in member.coords:
+            return []
+        items = member["item"].values
+        if items.dtype.kind in "iu" and np.array_equal(items, np.arange(len(items))):
+            return []
+        labels.append(set(items.tolist()))
+    common = len(set.intersection(*labels))
+    if all(len(items) == common for items in labels):
+        return [
+            "The systems answered the same items but are compared as independent. Make one piece "
+            "of evidence of all systems, which pairs them."
+        ]
+    numbers = ", ".join(
+        f"{len(items)} ({name})" for name, items in zip(members, labels, strict=True)
+    )
+    return [
+        f"The systems answered different items: {numbers}, of which all answered {common}. The "
+        "difference between the systems includes that between their items."
+    ]

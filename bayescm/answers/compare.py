@@ -279,6 +279,8 @@ def _comparison(
         table.attrs["draws"] = size
     caveats = cautions.of_measures(posterior, kernels, of) + prior_decides
     caveats += [words for kernel in kernels for words in posterior.caveats_of_pairs(kernel)]
+    if is_members(evidence):
+        caveats += cautions.of_items(evidence)
     if is_members(evidence) and hold_dim(evidence, "classifier"):
         caveats.append(
             f"The members of the mapping ({display_dim(dim, display_names)}) are compared with "
