@@ -664,7 +664,7 @@ def lacks_true_negatives(counts: xr.DataArray) -> bool:
 def check_true_negatives(counts: Any, what: str) -> None:
     """Raise an error if a question depends on true negatives that nobody counted."""
     if isinstance(counts, xr.DataArray) and lacks_true_negatives(counts):
-        todo = "ask for precision, recall, F1 or another measure without them, or pass tn="
+        todo = "ask for precision, recall, F1 or another measure that does not depend on them"
         raise fail(f"{what} depends on the true negatives, which are unknown", ..., "", todo)
 
 

@@ -440,8 +440,8 @@ class File:
         if is_json(path) and path.is_file():
             self.table = JsonTable(path, records)
         elif records is not None and not is_json(path):
-            todo = "leave records out"
-            raise fail(f"records has no effect: {path.name} is no JSON", records, "", todo)
+            todo = "leave `records` out"
+            raise fail(f"`records` has no effect: {path.name} is no JSON", records, "", todo)
         self.number_format = number_format(decimal, thousands)
         self.names: list[str] = []
         if self.table is not None and self.number_format.is_given:

@@ -104,7 +104,7 @@ def _at(content, records, name):
             place = place[int(key)]
         else:
             allowed = ", ".join(_paths_of_records(content)) or "a path of a list of records"
-            todo = "pass one of these as records="
+            todo = "pass one of these as `records`"
             raise fail(f"{name} has nothing at this path", records, allowed, todo)
     return place
 
@@ -128,7 +128,7 @@ def _rows(content: Any, name: str) -> list[dict]:
     paths = _paths_of_records(content)
     todo = "write a list of records, or one record in each line of a .jsonl file"
     if paths:
-        todo = f"pass records={paths[0]!r}"
+        todo = f"pass `records={paths[0]!r}`"
     raise fail(f"{name} is not a list of records", _kind(content), "records", todo)
 
 
