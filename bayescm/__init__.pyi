@@ -1,6 +1,7 @@
 from . import answers as answers
 from . import classical as classical
 from . import curves as curves
+from . import integrations as integrations
 from . import learners as learners
 from . import measures as measures
 from . import meta as meta

@@ -538,9 +538,7 @@ class File:
             whole = pd.to_numeric(column[~column.str.contains(".", regex=False)], errors="coerce")
             if number and (not only_beside_hundreds or has_hundreds(whole)):
                 joined = number.replace(".", "")
-                what = (
-                    f"Numbers such as {number} in column {name!r} of {self.path.name} are read as "
-                )
+                what = f"Numbers such as {number} in column {name!r} of {self.path.name} are "
                 todo = f"if the points separate thousands, pass `thousands='.'` to read {joined}; "
                 todo += "pass `decimal='.'` if they are decimal points"
                 warnings.warn(Advice(f"{what}read as {float(number):g}", todo), stacklevel=4)

@@ -70,11 +70,12 @@ def from_item_scores(
     Parameters
     ----------
     scores : array_like, Series, mapping or DataFrame
-        One number for each item, shape (n,). A mapping holds those of several systems on the same
-        items: sequences have their items in the same order, Series with an index of their own are
-        aligned by it. A DataFrame has a row for each item and a column for each system; or, with
-        ``score``, a row for each score. Columns named item, score and perhaps system, or by
-        synonyms such as query and model, are recognised.
+        One number for each item, shape (n,), or a mapping of item to number, as tools for search
+        return them. A mapping of systems holds the scores of several systems on the same items.
+        Sequences have their items in the same order. Mappings, and Series with an index of their
+        own, are aligned by their items. A DataFrame has a row for each item and a column for each
+        system; or, with ``score``, a row for each score. Columns named item, score and perhaps
+        system, or by synonyms such as query and model, are recognised.
     item : array_like, shape (n,), or str, optional
         The labels of the items; of a DataFrame the name of their column.
     system, score : str, optional
@@ -127,6 +128,9 @@ def from_item_scores(
     >>> evidence = from_item_scores({"a": [0.9, 0.4, 1.0], "b": [0.8, 0.5, 0.7]}, range=(0, 1))
     >>> dict(evidence.sizes)
     {'classifier': 2, 'item': 3}
+    >>> found = from_item_scores({"a": {"q1": 0.9, "q2": 0.4}, "b": {"q2": 0.5, "q1": 0.8}})
+    >>> found["item_score"].sel(item="q2").values
+    array([0.4, 0.5])
     >>> frame = pd.DataFrame({"q": [1, 2, 1, 2], "model": list("aabb"), "s": [0.2, 0.4, 0.3, 0.9]})
     >>> from_item_scores(frame, item="q", system="model", score="s")["item_score"].values
     array([[0.2, 0.4],
@@ -136,6 +140,7 @@ def from_item_scores(
         check_choice("missing", missing, _MISSING)
     by = [by] if isinstance(by, str) else by
     columns = {"group": group, "by": by, "weights": weights}
+    scores = _as_series(scores)
     if hasattr(scores, "to_pandas") and not isinstance(scores, xr.DataArray):
         scores = scores.to_pandas()
     if item is score is system is None and isinstance(scores, pd.DataFrame):
@@ -155,6 +160,23 @@ def from_item_scores(
         evidence = _judged(evidence, scores, judge, item, system, missing)
     evidence = evidence if judge is not None else _filled(evidence, missing)
     return as_item_scores(_with_columns(evidence, weights_are=weights_are, **columns))
+
+
+def _as_series(scores):
+    """Return mappings of item to number as Series, also those inside a mapping of systems."""
+    if not isinstance(scores, Mapping) or not scores or isinstance(scores, xr.Dataset):
+        return scores
+    if all(isinstance(value, int | float | np.number) for value in scores.values()):
+        return pd.Series(dict(scores))
+    of_items = {name: isinstance(values, Mapping) for name, values in scores.items()}
+    if any(of_items.values()) and not all(of_items.values()):
+        todo = "pass a mapping from items to scores for every system"
+        lacking = [name for name, has in of_items.items() if not has]
+        raise fail("some systems have scores without their items", lacking, "", todo)
+    return {
+        name: pd.Series(dict(values)) if isinstance(values, Mapping) else values
+        for name, values in scores.items()
+    }
 
 
 # From wide and long tables to scores ([classifier,] item)

@@ -276,6 +276,7 @@ ann, bob, eve, llm = (
 NOT_EXECUTED = {
     "spark.md": "needs Java",
     "dask.md": "needs a cluster; tests/answers/test_dask.py has one",
+    "evaluation-files.md": "needs inspect_ai, ir_measures, pycocotools and seqeval",
 }
 
 

@@ -139,3 +139,13 @@ def test_a_column_that_numbers_the_rows_is_no_system():
         bcm.from_item_scores(frame)
     scores = bcm.from_item_scores(frame, item="answer")
     assert scores["classifier"].values.tolist() == ["base", "tuned"]
+
+
+def test_scores_by_item_are_joined_by_the_items():
+    found = bcm.from_item_scores({"a": {"q1": 0.9, "q2": 0.4}, "b": {"q2": 0.5, "q1": 0.8}})
+    assert found["item_score"].sel(classifier="b", item=["q1", "q2"]).values.tolist() == [0.8, 0.5]
+    assert bcm.from_item_scores({"q1": 0.9, "q2": 0})["item"].values.tolist() == ["q1", "q2"]
+    with pytest.raises(ValueError, match=r"without their items: \['b'\]"):
+        bcm.from_item_scores({"a": {"q1": 0.9}, "b": [0.5]})
+    with pytest.raises(ValueError, match="scores are missing"):
+        bcm.from_item_scores({"a": {"q1": 0.9}, "b": {"q2": 0.5}})
