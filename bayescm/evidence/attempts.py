@@ -680,6 +680,7 @@ ATTEMPTS = EvidenceType(
     sentences=describe_attempts,
     resample=resample_rows("item"),
     batch_forms=(_FORM,),
+    watched_measures=lambda batch: ["mean"],
     as_batch=as_batch,
     add=add_batches,
     batch_sizes=number_of_items,

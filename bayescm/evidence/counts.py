@@ -790,6 +790,7 @@ COUNTS = EvidenceType(
     from_dataset=lambda dataset: dataset["counts"],
     sentences=describe_counts,
     batch_forms=(_FORM,),
+    watched_measures=lambda counts: default_measures(counts, WATCHED),
     as_batch=as_batch,
     change_statistic=lambda tables: ChangeStatistic(tables.values),
     alarm_rules=lambda tables: ("change", "batch", "floor", "reference"),

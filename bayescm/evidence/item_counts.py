@@ -270,6 +270,7 @@ ITEM_COUNTS = EvidenceType(
     sentences=describe_item_counts,
     resample=resample_rows("item"),
     batch_forms=(_FORM,),
+    watched_measures=lambda batch: ["precision", "recall", "f1"],
     as_batch=as_batch,
     add=add_batches,
     batch_sizes=number_of_items,

@@ -604,6 +604,7 @@ ITEM_SCORES = EvidenceType(
     sentences=describe_item_scores,
     resample=resample_rows("item"),
     batch_forms=(_FORM,),
+    watched_measures=lambda batch: ["mean"],
     as_batch=as_batch,
     add=add_batches,
     batch_sizes=number_of_items,

@@ -475,6 +475,7 @@ MULTILABEL = EvidenceType(
     sentences=describe_multilabel,
     resample=resample_rows("example"),
     batch_forms=(_FORM,),
+    watched_measures=lambda batch: ["precision_micro", "recall_micro", "f1_micro"],
     as_batch=as_batch,
     add=add_batches,
     batch_sizes=number_of_items,

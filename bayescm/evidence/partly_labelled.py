@@ -53,6 +53,7 @@ from bayescm.evidence.patterns import (
     number_of_examples,
     pattern_table,
     patterns_of_batches,
+    watched_measures,
 )
 from bayescm.evidence.resampling import check_no_parts, draw_numbers
 from bayescm.evidence.tabulate import (
@@ -855,6 +856,14 @@ def _canonical(evidence):
 
 # Batches of a monitor
 
+
+def _by_classifier(evidence):
+    if "classifier" not in evidence.dims:
+        return {}
+    names = [str(name) for name in evidence["classifier"].values]
+    return {name: select_classifier(evidence, place) for place, name in enumerate(names)}
+
+
 _FORM = "partly_labelled"
 
 
@@ -965,6 +974,8 @@ PARTLY_LABELLED = EvidenceType(
     sentences=describe_partly_labelled,
     resample=_resample,
     batch_forms=(_FORM,),
+    by_system=_by_classifier,
+    watched_measures=watched_measures,
     as_batch=as_batch,
     add=add_batches,
     batch_sizes=number_of_examples,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from bayescm.evidence.counts import WATCHED, default_measures
 from bayescm.evidence.type import BATCH_FORM
 
 
@@ -69,6 +70,18 @@ def patterns_of_batches(batches: Sequence[PatternCounts], like: xr.DataArray) ->
         np.add.at(row, [place[pattern] for pattern in batch.pattern], batch.counts)
     coords = {"pattern": np.array(patterns, object)}
     return xr.DataArray(table, coords, ["step", "pattern"], "counts", like.attrs)
+
+
+def watched_measures(table: xr.DataArray) -> list[str]:
+    """Return the measures of patterns of labels that a monitor reports by default."""
+    if table.attrs.get("classified") == "nothing":
+        return ["prevalence"]
+    labels, label = table.attrs["labels"], table.attrs["positive"]
+    coords = {"actual": labels, "predicted": labels} | (
+        {} if label is None else {"positive": label}
+    )
+    zeros = np.zeros((len(labels), len(labels)))
+    return default_measures(xr.DataArray(zeros, coords, ["actual", "predicted"]), WATCHED)
 
 
 def has_patterns(evidence: Any) -> bool:

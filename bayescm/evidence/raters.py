@@ -26,6 +26,7 @@ from bayescm.evidence.patterns import (
     number_of_examples,
     pattern_table,
     patterns_of_batches,
+    watched_measures,
 )
 from bayescm.evidence.resampling import resample_counts
 from bayescm.evidence.type import DefaultModel, EvidenceType
@@ -461,6 +462,8 @@ RATINGS = EvidenceType(
     combine=combine_ratings,
     resample=resample_counts("pattern"),
     batch_forms=(_FORM,),
+    by_system=lambda ratings: {},  # one model of all raters
+    watched_measures=watched_measures,
     as_batch=as_batch,
     add=add_batches,
     batch_sizes=number_of_examples,

@@ -1134,6 +1134,14 @@ def _sizes(tables):
     return number_of_examples(tables) if has_patterns(tables) else tables.sum(("actual", "bin"))
 
 
+def _watched_measures(tables):
+    """Return the measures that a monitor reports by default."""
+    if has_patterns(tables):
+        return ["log_loss", "brier"]
+    of_chances = ["auc", "brier", "calibration_in_the_large", "calibration_slope"]
+    return of_chances if tables.attrs["chances"] else ["auc"]
+
+
 def _alarm_rules(tables):
     """Return the rules of batches. Scores do not say what is expected, so that none may change."""
     if has_patterns(tables):
@@ -1189,6 +1197,7 @@ PROBABILITIES = EvidenceType(
     has_cells=False,
     is_whole=_weights_are_whole,
     batch_forms=(BINNED, _CLASS_FORECASTS),
+    watched_measures=_watched_measures,
     as_batch=as_batch,
     add=add_batches,
     batch_sizes=_sizes,

@@ -52,6 +52,14 @@ class ChangeStatistic(NamedTuple):
     prior: Any = None
 
 
+def systems_of(evidence: Any) -> dict[str, Any]:
+    """Return the evidence of each classifier by its name, empty if there is no such dim."""
+    if "classifier" not in getattr(evidence, "dims", ()):
+        return {}
+    names = [str(name) for name in evidence["classifier"].values]
+    return {name: evidence.isel(classifier=i, drop=True) for i, name in enumerate(names)}
+
+
 @dataclass(frozen=True, eq=False)
 class EvidenceType:
     """
@@ -111,6 +119,9 @@ class EvidenceType:
     batch_forms : tuple of str
         The forms in which a ledger stores batches of this type (`bayescm.online.encoding`). A batch
         and a sum of batches have their form as an attribute, `BATCH_FORM`.
+    by_system : callable
+        From evidence to that of each system by its name, which a monitor records under this name;
+        empty if it is of one system, or of several that are recorded together.
     as_batch : callable, optional
         From (evidence, like) to one batch as a ledger stores it, a DataArray: checked, and in one
         order, so that the same batch has the same text. ``like`` is an empty batch with the facts
@@ -118,6 +129,9 @@ class EvidenceType:
     add : callable, optional
         From (batches, like, coords) to the evidence of all units of several batches. ``coords``
         are values of each batch, by name; each unit gets those of its batch.
+    watched_measures : callable
+        From an empty batch, or tables or sums, to the names of the measures that a monitor reports
+        by default.
     batch_sizes : callable
         From tables or sums (..., ) of batches to the number of units of each leading index.
     change_statistic : callable
@@ -153,8 +167,12 @@ class EvidenceType:
     combine: Callable[[Sequence, str, list | None], Any] | None = None
     resample: Callable[..., Any] | None = None
     batch_forms: tuple[str, ...] = ()
+    by_system: Callable[[Any], dict[str, Any]] = field(
+        default=lambda evidence: systems_of(evidence)
+    )
     as_batch: Any = None
     add: Any = None
+    watched_measures: Callable[[Any], list[str]] = field(default=lambda tables: [])
     batch_sizes: Callable[[Any], Any] = field(default=lambda tables: tables.sum(tables.dims[-2:]))
     change_statistic: Callable[[Any], ChangeStatistic | None] = field(default=lambda tables: None)
     changing: str = "answers"

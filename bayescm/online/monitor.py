@@ -22,9 +22,6 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import COUNTS as EVIDENCE_COUNTS
-from bayescm.evidence.outcomes import OUTCOMES, counts_of
-from bayescm.evidence.partly_labelled import PARTLY_LABELLED, select_classifier
-from bayescm.evidence.raters import RATINGS
 from bayescm.evidence.sums_of_items import repeated_items
 from bayescm.evidence.types import type_of
 from bayescm.measures.catalogue import resolve
@@ -244,8 +241,8 @@ class Monitor(LedgerClient):
         if isinstance(evidence, (str, int)) and not isinstance(batch_id, (str, int)):
             what, allowed = "the name of a batch in place of its evidence", "the name first"
             raise fail(what, evidence, allowed, f"pass add({evidence!r}, evidence)", TypeError)
-        if "classifier" in getattr(evidence, "dims", ()) and not RATINGS.matches(evidence):
-            return self._add_every_classifier(batch_id, evidence, at, corrects)
+        if parts := type_of(evidence).by_system(evidence):
+            return self._add_every_classifier(batch_id, parts, at, corrects)
         table = self._as_table(evidence, may_be_empty=corrects is not None)
         is_new, entry = self.ledger.append(
             self.classifier, batch_id, table, at=at, corrects=corrects
@@ -264,17 +261,12 @@ class Monitor(LedgerClient):
             )
         return is_new
 
-    def _add_every_classifier(self, batch_id, evidence, at, corrects):
-        """Record the batch of every classifier in evidence, each in its own history."""
-        names = [str(name) for name in evidence["classifier"].values]
+    def _add_every_classifier(self, batch_id, parts, at, corrects):
+        """Record the batch of every classifier, each in its own history."""
+        names = list(parts)
         if self.classifier not in names:
             todo = f"open a Monitor of one of these, such as {names[0]!r}, or select one classifier"
             raise fail("the batch lacks the classifier", self.classifier, names, todo)
-        if PARTLY_LABELLED.matches(evidence):
-            parts = {name: select_classifier(evidence, i) for i, name in enumerate(names)}
-        else:
-            each = counts_of(evidence) if OUTCOMES.matches(evidence) else evidence
-            parts = {name: each.isel(classifier=i, drop=True) for i, name in enumerate(names)}
         settings = {"concentration": self._concentration, "edges": self.edges}
         monitors = {name: Monitor(self.ledger, name, **settings) for name in names}
         # First all parts are checked, so that an invalid batch records nothing.
@@ -957,10 +949,10 @@ def _check_rules_of(batches, rules):
 
     unfit = [name for name in ("change", "reference") if rules.get(name) is not None]
     if unfit and type_of(batches).one_by_one(batches):
-        noun, run = "probabilities of three classes", "a sampled posterior"
-        if encoding_of(batches) == RATING_BATCHES:
-            noun, run = "ratings", "a Gibbs run"
-        what = f"a monitor of {noun} has no rule {unfit[0]}: it would need {run} per batch"
+        noun = type_of(batches).name
+        what = (
+            f"a monitor of {noun} has no rule {unfit[0]}: its posterior is sampled for each batch"
+        )
         todo = "set a floor, or compare the evidence of two periods by bcm.summary"
         raise fail(what, rules[unfit[0]], "rate, floor and horizon", todo)
     check_rules(rules)

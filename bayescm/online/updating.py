@@ -18,16 +18,7 @@ import xarray as xr
 
 from bayescm.answers.interval import resolve_measures
 from bayescm.distributions import dirichlet
-from bayescm.evidence.counts import (
-    CELLS,
-    WATCHED,
-    align,
-    as_counts,
-    by_labels,
-    default_measures,
-    in_order,
-    positive,
-)
+from bayescm.evidence.counts import CELLS, align, as_counts, by_labels, in_order, positive
 from bayescm.evidence.patterns import patterns_of_batches
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import posterior_of as default_posterior
@@ -36,15 +27,12 @@ from bayescm.measures.measure import Measure
 from bayescm.online.discounting import accumulate, check_forgetting
 from bayescm.online.encoding import (
     ATTEMPTS,
-    CLASS_FORECASTS,
-    COUNTS,
     FORECASTS,
     ITEM_COUNTS,
     ITEM_SCORES,
     MULTILABEL,
     encoding_of,
     sizes_of,
-    zero_counts,
 )
 from bayescm.online.sampled_steps import SampledSteps
 from bayescm.posteriors import binned_forecasts, summed_item_scores, summed_labels
@@ -400,21 +388,10 @@ def monitored_measures(measures: Any, tables: xr.DataArray) -> Any:
     ValueError
         If a measure does not follow from the tables or sums.
     """
+    if measures is None:
+        measures = type_of(tables).watched_measures(tables)
     form = encoding_of(tables)
-    if form in _MONITORED:
-        return _MONITORED[form](measures, tables)
-    return usual_measures(tables) if measures is None else measures
-
-
-def usual_measures(tables: xr.DataArray) -> list[str]:
-    """Return the measures of counts, or of patterns, that are monitored by default."""
-    if encoding_of(tables) == CLASS_FORECASTS:
-        return ["log_loss", "brier"]
-    if tables.attrs.get("classified") == "nothing":
-        return ["prevalence"]
-    if encoding_of(tables) != COUNTS:
-        tables = zero_counts(tables.attrs["labels"], tables.attrs["positive"])
-    return default_measures(tables, WATCHED)
+    return _MONITORED[form](measures, tables) if form in _MONITORED else measures
 
 
 # The functions of batches whose tables or sums have some measures only.

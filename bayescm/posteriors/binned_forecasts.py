@@ -36,7 +36,7 @@ from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import fail
 
 _PRIOR = 1.0  # examples, over all bins
-_DEFAULT = ("auc", "brier", "calibration_in_the_large", "calibration_slope")
+_SOME = ("auc", "brier", "calibration_in_the_large", "calibration_slope")
 _OF_SCORES = ("auc",)
 _FEWEST = 10  # examples of a class, below which the normal approximation has no use in its tails
 
@@ -72,9 +72,7 @@ def monitored_measures(measures: Any, table: xr.DataArray) -> list:
 
     Parameters
     ----------
-    measures : name, function, sequence of these, or None
-        By default the area under the ROC curve, and of probabilities the Brier score, calibration
-        in the large and its slope.
+    measures : name, function, or sequence of these
     table : DataArray, dims (..., actual, bin)
 
     Raises
@@ -84,13 +82,11 @@ def monitored_measures(measures: Any, table: xr.DataArray) -> list:
         area and the forecasts are scores.
     """
     chances = table.attrs["chances"]
-    if measures is None:
-        measures = _DEFAULT if chances else _OF_SCORES
     resolved = of_variable(measures, OF_FORECASTS)
     for measure in resolved:
         name = measure.__name__
         if isinstance(measure.form, CalibrationForm) or (not measure.one_class and measure.average):
-            todo = f"watch some of {list(_DEFAULT)}"
+            todo = f"watch some of {list(_SOME)}"
             raise fail("not of binned forecasts", name, "no curve, one class", todo)
     calibration = [m.__name__ for m in resolved if m.__name__ not in _OF_SCORES]
     if not chances and calibration:

@@ -67,7 +67,7 @@ _FEW_ITEMS = 30  # of a scale without ends, as of `posteriors.item_scores`
 
 def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
     """
-    Return the measures that follow from sums over items, by default the mean.
+    Return the measures that follow from sums over items.
 
     Of attempts it is the mean alone, which is also pass@1.
 
@@ -79,7 +79,7 @@ def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
     of_attempts = like.attrs.get("unit_of_scores") == "attempts"
     # The mean of attempts is that of the shares of right answers, which may be resolved already.
     variable = ("attempts", "item_scores") if of_attempts else "item_scores"
-    resolved = of_variable("mean" if measures is None else measures, variable)
+    resolved = of_variable(measures, variable)
     if of_attempts:
         return [_mean_of_attempts(measure) for measure in resolved]
     for measure in resolved:

@@ -59,8 +59,6 @@ from bayescm.validate import fail
 
 _CELLS = ("tp", "fn", "fp", "tn")
 _POWERS = tuple((a, b) for a in range(5) for b in range(5 - a))  # p**a q**b
-_DEFAULT = ("precision_micro", "recall_micro", "f1_micro")
-_DEFAULT_OF_ITEM_COUNTS = ("precision", "recall", "f1")
 _MOST_STEPS, _SETTLED = 60, 1e-10  # of the search for a quantile
 
 
@@ -71,16 +69,13 @@ def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
     """
     Return the measures of several labels or of item counts that are monitored.
 
-    The default is precision, recall and F1, over all labels.
-
     Raises
     ------
     ValueError
         If one is no ratio of sums over the examples.
     """
     labels = labels_of(like)
-    default = _DEFAULT if labels else _DEFAULT_OF_ITEM_COUNTS
-    resolved = of_variable(default if measures is None else measures, "example_cells")
+    resolved = of_variable(measures, "example_cells")
     for measure in resolved:
         if labels:
             example_cells.bound(measure, labels)  # raises an error if there is no such label

@@ -144,7 +144,7 @@ def test_ratings_have_no_rule_that_needs_a_run_per_batch(name):
     with Monitor("sqlite://", "system") as monitor:
         fill(monitor, "ratings", 1)
         with pytest.raises(
-            ValueError, match=f"no rule {name}: it would need a Gibbs run per batch"
+            ValueError, match=f"no rule {name}: its posterior is sampled for each batch"
         ):
             monitor.alarms(**{name: 1})
         assert monitor.rules == ("rate", "floor", "horizon")
