@@ -99,8 +99,9 @@ def interval(
     random_seed : int, default 0
         Seed of the draws.
     accuracy : float, optional
-        The numerical error that is good enough for the bound of an interval by quadrature (in parts
-        of it where it is above 1): by default 1e-6, and 1e-3 for more than 1,000 matrices.
+        Largest numerical error of the ends of intervals by quadrature, relative to the length of
+        the interval; by default 1e-4, and 1e-3 for more than 1,000 matrices. Probabilities are
+        always more accurate.
     **keywords
         The model's further keywords, such as ``omega`` of `bayescm.models.pooled_folds`; of a
         sampled model also ``tune`` and ``chains``.

@@ -15,7 +15,12 @@ from numpy.typing import ArrayLike
 from scipy.special import beta as beta_function
 from scipy.special import ndtr, stdtr, stdtrit
 
-from bayescm.distributions.base import Distribution, concatenate, near_normal
+from bayescm.distributions.base import (
+    PROBABILITY_ACCURACY,
+    Distribution,
+    concatenate,
+    near_normal,
+)
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.distributions.empirical import Discrete, Empirical
 from bayescm.distributions.hdi import INTERIOR
@@ -37,8 +42,15 @@ def independent(first: Distribution, second: Distribution) -> "Independent | Non
     It is there where its intervals are known to many digits: of closed forms and of functions of a
     few independent shares.
     """
-    distribution = Independent(first, second)
+    distribution = Independent(_accurate(first), _accurate(second))
     return distribution if distribution.is_exact else None
+
+
+def _accurate(side):
+    """Return a side as accurate as probabilities are, unless its accuracy is set."""
+    if isinstance(side, FunctionOfShares) and side.accuracy is None:
+        return side.with_tolerance(PROBABILITY_ACCURACY)
+    return side
 
 
 def independent_tails(first: Distribution, second: Distribution) -> "Independent | None":
@@ -315,7 +327,9 @@ class Discordant(Distribution):
     def _lines(self):
         """The same as a function of the wins, and of the losses among what the wins leave."""
         shares = Beta(self.wins, self.losses + self.rest), Beta(self.losses, self.rest)
-        return FunctionOfShares(shares, _log_odds_of_difference, self.support)
+        return FunctionOfShares(
+            shares, _log_odds_of_difference, self.support, accuracy=PROBABILITY_ACCURACY
+        )
 
     def interval_with_error(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
         return self._lines.interval_with_error(prob, kind)

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayescm.distributions.base import Distribution, default_accuracy
+from bayescm.distributions.base import ACCURACY_OF_MANY, MANY, Distribution
 from bayescm.distributions.batches import InTurn
 from bayescm.distributions.beta import F1, Beta
 from bayescm.distributions.hdi import INTERIOR, LOWER, NOT_UNIMODAL, U_SHAPED, UPPER
@@ -630,7 +630,8 @@ class MomentsOrDraws(InTurn):
     draws_error : float
         The error of a bound of these draws, in standard deviations: more is not asked of moments.
     accuracy : float, optional
-        The error of a bound that is good enough; by default 1e-6, and 1e-3 for more than 1,000.
+        The error of a bound that is good enough even if draws are more accurate; by default 1e-3
+        for more than 1,000 numbers, and 0 for fewer.
     """
 
     by_moments: CornishFisherBeta
@@ -656,7 +657,8 @@ class MomentsOrDraws(InTurn):
     @cached_property
     def good(self) -> np.ndarray:
         """Whether the moments are enough, (size of the flat batch,)."""
-        accuracy = self.accuracy or default_accuracy(np.size(self.by_moments.unit_mean))
+        is_large = np.size(self.by_moments.unit_mean) > MANY
+        accuracy = self.accuracy or (ACCURACY_OF_MANY if is_large else 0.0)
         ends = np.stack([self.by_moments.error_of(score) for score in (-_SCORE, _SCORE)])
         most = np.maximum(accuracy, self.draws_error * self.by_moments.sd())
         return np.ravel((ends <= most).all(0))

@@ -333,7 +333,8 @@ def _state_errors(rows, ends, move_before, dy_dz, level, together):
         error = np.broadcast_to(error.max(-1, keepdims=True), error.shape)
     dx_dy = np.exp(link.log_slope(np.where(np.isfinite(ends.y), ends.y, 0.0)))
     x = link.to_x(ends.y)
-    length = np.ptp(x, -1)[:, None] if together else np.inf
+    # The length of an interval; for a single quantile, four times its dx/dz.
+    length = np.ptp(x, -1)[:, None] if together else 4 * dy_dz * dx_dy
     size = np.minimum(length, np.maximum(1, np.abs(x)))
     error_of_x = np.where(np.isfinite(ends.y), error * dy_dz * dx_dy, 0.0)
     error_of_x = np.where(np.isnan(error_of_x), np.inf, error_of_x)

@@ -53,7 +53,13 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from bayescm.distributions import newton
-from bayescm.distributions.base import MANY, Distribution, check_interval, default_accuracy
+from bayescm.distributions.base import (
+    MANY,
+    PROBABILITY_ACCURACY,
+    Distribution,
+    check_interval,
+    default_accuracy,
+)
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.distributions.hdi import Link
 from bayescm.distributions.incomplete import Share, log_odds, near_log_odds
@@ -83,9 +89,10 @@ class FunctionOfShares(Distribution):
         ``power_moment(k, *shares)`` -> E x**k where that may be infinite; NaN leaves it to the
         lattice.
     accuracy : float, optional
-        The numerical error of a bound that is good enough, in parts of the length of the interval
-        or, where that is less, of ``max(1, bound)``; by default 1e-6, and 1e-3 for more than 1,000
-        distributions.
+        The largest numerical error of an end, in parts of the length of the interval or, if that is
+        less, of ``max(1, end)``; by default 1e-4, and 1e-3 for more than 1,000 distributions. A
+        quantile is compared with four times its standard deviation dx/dz. Up to 1,000
+        distributions, probabilities and densities are as accurate as for 1e-6, whatever is asked.
     share_error : float, optional
         The error of a bound, in parts of the length of the interval, that the shares themselves
         bring with them: no bound is found more accurately.
@@ -136,19 +143,19 @@ class FunctionOfShares(Distribution):
         return self.accuracy or default_accuracy(self._size)
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        return self._elementwise(lambda rows, x: rows.probabilities(x)[0], x)
+        return self._elementwise(lambda rows, x: rows.probabilities(x)[0], x, self._exact_rows)
 
     def sf(self, x: ArrayLike) -> np.ndarray:
-        return self._elementwise(lambda rows, x: rows.probabilities(x)[1], x)
+        return self._elementwise(lambda rows, x: rows.probabilities(x)[1], x, self._exact_rows)
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
-        return self._elementwise(lambda rows, x: rows.probabilities(x)[2], x)
+        return self._elementwise(lambda rows, x: rows.probabilities(x)[2], x, self._exact_rows)
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        return self._elementwise(lambda rows, q: newton.quantiles(rows, q)[0], q)
+        return self._elementwise(lambda rows, q: newton.quantiles(rows, q)[0], q, self._rows)
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        return self._elementwise(lambda rows, x: rows.probabilities(x)[3], x)
+        return self._elementwise(lambda rows, x: rows.probabilities(x)[3], x, self._exact_rows)
 
     def eti(self, prob: float) -> np.ndarray:
         return self.interval_with_error(prob, "eti")[0]
@@ -190,13 +197,13 @@ class FunctionOfShares(Distribution):
             )
         return self._found[prob, kind]
 
-    def _elementwise(self, function, points):
+    def _elementwise(self, function, points, every_rows):
         """Apply a function of rows and points (m, P) to points that broadcast with the batch."""
         points = np.asarray(points, float)
         shape = np.broadcast_shapes(points.shape, self.shape)
         flat = np.broadcast_to(points, shape).reshape(-1, self._size).T
         values, start = np.empty(flat.shape), 0
-        for rows in self._rows():
+        for rows in every_rows():
             part = slice(start, start + rows.size)
             values[part], start = function(rows, flat[part]), part.stop
         return values.T.reshape(shape)[()]
@@ -210,9 +217,22 @@ class FunctionOfShares(Distribution):
             part = self.take(np.arange(start, min(start + MANY, self._size)))
             yield Rows(replace(part, accuracy=self._tolerance))
 
+    def _exact_rows(self) -> "Iterator[Rows]":
+        """Yield the same for probabilities, which are more accurate unless there are many."""
+        if self._size > MANY:
+            yield from self._rows()
+        else:
+            yield self._all_exact_rows
+
     @cached_property
     def _all_rows(self):
         return Rows(self.take(np.arange(self._size)))
+
+    @cached_property
+    def _all_exact_rows(self):
+        if self._tolerance <= PROBABILITY_ACCURACY:
+            return self._all_rows
+        return Rows(replace(self._all_rows.distribution, accuracy=PROBABILITY_ACCURACY))
 
 
 def _flat(share, shape):
@@ -245,6 +265,8 @@ _GREATEST_LOG = 600.0  # of a number whose exponential is finite
 def difference(first: Any, second: Any) -> FunctionOfShares | None:
     """
     Return the distribution of the difference of two independent numbers, first less second.
+
+    A comparison needs probabilities too, so its interval uses their lattices and their accuracy.
 
     Parameters
     ----------
@@ -280,24 +302,30 @@ def difference(first: Any, second: Any) -> FunctionOfShares | None:
         return np.arcsinh(x - y)
 
     if np.isinf(high):
-        return FunctionOfShares(tuple(shares), asinh, (-np.inf, np.inf))
-    return FunctionOfShares(tuple(shares), log_odds, (low - high, high - low))
+        return FunctionOfShares(
+            tuple(shares), asinh, (-np.inf, np.inf), accuracy=PROBABILITY_ACCURACY
+        )
+    return FunctionOfShares(
+        tuple(shares), log_odds, (low - high, high - low), accuracy=PROBABILITY_ACCURACY
+    )
 
 
 # Many distributions on lattices
 
 _ROUGH = 1e-4  # an accuracy from which on coarser lattices, and fewer points, are enough
-# Numbers of an array: 2 MB, which stays in a processor's cache; and of the lattice of one row, a
-# second and 16 MB an array, after which an error is stated as it is.
-_ARRAY, _LARGEST_LATTICE = 2**18, 2**21
+_ARRAY = 2**14  # numbers of an array: 128 kB, of which some fit into a processor's cache
+# Numbers of the lattice of one row: 16 MB and a second, after which the error is stated as it is.
+_LARGEST_LATTICE = 2**21
 # Log odds up to which floats hold the shares: no product of four cells, e**-320, is lost.
 _PLAIN = 80.0
 # How many times as far as all others the outer share moves y, for lines to go along it as well.
 _LEADS = 3.0
 # From 16 rows on the log odds of rough answers are read off a polynomial, to 5e-6 of their spread.
 _MANY_SHARES, _DEGREES = 16, (15, 11)
+# Normal scores of the middle of a share, and around it, at which it is asked which way y goes.
+_PROBES = np.array([0.0, -4.0, -2.0, 2.0, 4.0])
 _MOMENT_LEVELS = 6  # moments of a number in a finite range have settled by then
-_CURVE_LATTICES = 8  # arrays: the finest lattice of a number that is a share itself
+_LARGEST_CURVE = 2**21  # numbers of the finest lattices of numbers that are shares themselves
 
 
 class Rows:
@@ -369,10 +397,10 @@ class Rows:
         logs, index = [np.zeros(0)] * len(shares), [np.zeros((1, 1), int)] * len(shares)
         if self.outer is not None:
             nodes, node = np.unique(lines.outer, return_inverse=True)
-            logs[self.outer] = self._log_odds_of(shares[self.outer], nodes)
+            logs[self.outer] = self._log_odds_of([self.outer], nodes)[0]
             index[self.outer] = node[:, None]
-        for position, i in enumerate(self.along):
-            table = self._log_odds_of(shares[i], lines.grid)
+        tables = self._log_odds_of(self.along, lines.grid)
+        for position, (i, table) in enumerate(zip(self.along, tables, strict=True)):
             logs[i] = np.where(self.signs[position][:, None] > 0, table, table[:, ::-1])
             index[i] = lines.grid_index[position]
         for i, share in enumerate(shares):
@@ -412,31 +440,38 @@ class Rows:
         with np.errstate(all="ignore"):
             return self.distribution.log_odds(*shares)
 
-    def _log_odds_of(self, share, z):
-        """Return the log odds of a share at scores (G,) or (m, G)."""
-        if not isinstance(share, Beta):
-            return share.log_odds(z)
-        a, b = np.asarray(share.a, float), np.asarray(share.b, float)
-        if self.rough and z.ndim == 1 and len(a) > _MANY_SHARES:
-            return near_log_odds(a, b, z, _DEGREES)
-        return log_odds(a[:, None], b[:, None], z)
+    def _log_odds_of(self, chosen, z):
+        """Return the log odds (m, G) of some shares at scores (G,), all betas in one call."""
+        shares = [self.distribution.shares[i] for i in chosen]
+        logs = [None if isinstance(share, Beta) else share.log_odds(z) for share in shares]
+        betas = [k for k, share in enumerate(shares) if isinstance(share, Beta)]
+        if betas:
+            a, b = (np.array([getattr(shares[k], name) for k in betas], float) for name in "ab")
+            if self.rough and a.size > _MANY_SHARES:
+                tables = near_log_odds(a, b, z, _DEGREES)
+            else:
+                tables = log_odds(a[..., None], b[..., None], z)
+            for k, table in zip(betas, tables, strict=True):
+                logs[k] = table
+        return logs
 
-    def _log_odds_of_all(self, z):
-        """Return the log odds (m, G) of all shares at scores, those of point masses (m, 1)."""
+    @cached_property
+    def _probes(self):
+        """The log odds of all shares at `_PROBES`, (m, 5) each, (m, 1) for point masses."""
+        shares = self.distribution.shares
+        free = [i for i, share in enumerate(shares) if not isinstance(share, PointMass)]
+        tables = dict(zip(free, self._log_odds_of(free, _PROBES), strict=True))
         return [
-            special.logit(share.at)[:, None]
-            if isinstance(share, PointMass)
-            else self._log_odds_of(share, z)
-            for share in self.distribution.shares
+            tables[i] if i in tables else special.logit(share.at)[:, None]
+            for i, share in enumerate(shares)
         ]
 
     @cached_property
     def signs(self):
         """Which way y goes with each share along the lines, (m,) each: 1 or -1."""
-        logs = self._log_odds_of_all(np.array([0.0, -4.0, 4.0]))
-        signs = []
+        logs, signs = self._probes, []
         for i in self.along:
-            index = [np.array([1, 2]) if k == i else np.zeros(1, int) for k in range(len(logs))]
+            index = [np.array([1, 4]) if k == i else np.zeros(1, int) for k in range(len(logs))]
             low, high = self._y(logs, index).T
             signs.append(np.where(high >= low, 1, -1))
         return signs
@@ -448,7 +483,7 @@ class Rows:
         In the other shares it is a step then, which equidistant nodes of the outer share do not
         resolve, and which lines along that share find exactly. Asked of all rows together.
         """
-        logs = self._log_odds_of_all(np.array([0.0, -4.0, -2.0, 2.0, 4.0]))
+        logs = self._probes
         middle = [np.zeros(1, int)] * len(logs)
         spans = {}
         for i in free:
@@ -528,7 +563,7 @@ class Rows:
         """Return the quantile function, by the first lattice that agrees with the one before."""
         z = np.broadcast_to(np.linspace(-4, 4, 17), (self.size, 17))
         before, level = np.inf, 0
-        while 0 < self.points(level) * self.size <= _ARRAY * _CURVE_LATTICES:
+        while 0 < self.points(level) * self.size <= _LARGEST_CURVE:
             with np.errstate(all="ignore"):
                 curve = self.values(level).quantile_function(_CLOSE_NODES)
                 y, dy_dz = curve(z)
@@ -686,19 +721,23 @@ class LineValues:
 
     def masses(self, y: np.ndarray) -> Masses:
         """Return the masses at y, (m, Q): the sums over all crossings at the head of the file."""
-        lines = self.lattice
+        lines, n_points = self.lattice, self.values.shape[-1]
         under = self.values[:, None] <= y[:, :, None, None]
-        row, query, line, point = np.nonzero(under[..., 1:] != under[..., :-1])
+        line_of_query, point = divmod(
+            np.flatnonzero(under[..., 1:] != under[..., :-1]), n_points - 1
+        )
+        flat_row, line = divmod(line_of_query, self.values.shape[1])
+        row = flat_row // y.shape[1]
         # The polynomial through the points around a crossing, in steps t from their middle.
-        size = min(_WINDOW[self.rough], self.values.shape[-1])
-        start = np.clip(point - size // 2 + 1, 0, self.values.shape[-1] - size)
-        flat = (row * self.values.shape[1] + line) * self.values.shape[2] + start
-        window = self.values.ravel()[flat[:, None] + np.arange(size)] - y[row, query][:, None]
-        crossing = np.arange(len(row))
-        left = window[crossing, point - start]
-        chord = window[crossing, point - start + 1] - left
+        size = min(_WINDOW[self.rough], n_points)
+        start = np.clip(point - size // 2 + 1, 0, n_points - size)
+        of_line = (row * self.values.shape[1] + line) * n_points
+        goal, values = y.ravel()[flat_row], self.values.ravel()
+        window = values[of_line + start + np.arange(size)[:, None]] - goal
+        left = values[of_line + point] - goal
+        chord = values[of_line + point + 1] - goal - left
         to_coefficients, middle = _interpolation(size)
-        coefficients = (window @ to_coefficients).T
+        coefficients = to_coefficients @ window
         low = point - start - middle
         t = low - left / chord
         for _ in range(_NEWTON_STEPS[self.rough]):
@@ -711,10 +750,9 @@ class LineValues:
         s = lines.first[line] + lines.step * (start + middle + t)
         weight = self.weights[row if len(self.weights) > 1 else 0, line]
         signed = np.where(left <= 0, weight, -weight)  # by the direction of the crossing
-        shape, flat_row = y.shape, row * y.shape[1] + query
 
         def total(terms):
-            return np.bincount(flat_row, terms, y.size).reshape(shape)
+            return np.bincount(flat_row, terms, y.size).reshape(y.shape)
 
         density = signed * _phi(s) / dy_ds
         # Lines that end below y, and that begin above it, have no crossing to say so.
@@ -761,7 +799,7 @@ class LineValues:
 def _interpolation(size):
     """Return what makes coefficients, of rising powers about the middle, of `size` values."""
     middle = (size - 1) / 2
-    return np.linalg.inv(np.vander(np.arange(size) - middle, increasing=True)).T, middle
+    return np.linalg.inv(np.vander(np.arange(size) - middle, increasing=True)), middle
 
 
 def _phi(z):
@@ -894,7 +932,7 @@ class QuantileShare:
 
     @cached_property
     def _quantile_function(self):
-        return self.distribution._all_rows.quantile_function()
+        return self.distribution._all_exact_rows.quantile_function()
 
 
 class LogNumber(NDArrayOperatorsMixin):

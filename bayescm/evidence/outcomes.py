@@ -467,7 +467,8 @@ def masked_sums(weights: np.ndarray, masks: np.ndarray) -> np.ndarray:
         for mask in np.packbits(masks, axis=1)
     ]
     distinct = masks[np.unique(positions, return_index=True)[1]]
-    return (weights @ distinct.T.astype(weights.dtype))[..., positions]
+    sums = weights @ distinct.T.astype(weights.dtype)
+    return sums if len(distinct) == len(masks) else sums[..., positions]
 
 
 # The entry

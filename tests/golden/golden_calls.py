@@ -17,6 +17,7 @@ MANY = [
     "jaccard", "lift", "markedness", "mcc", "negative_likelihood_ratio", "npv", "overlap",
     "positive_likelihood_ratio", "precision", "prevalence", "recall", "specificity",
 ]  # fmt: skip
+ACCURATE = 1e-6  # the accuracy that outputs of class ``integrated`` request
 
 
 @dataclass(frozen=True)
@@ -56,19 +57,27 @@ def _evidence_for(seed):
 
 CALLS: dict[str, Call] = {
     # one table of two classes
-    "summary of many measures": _integrated(lambda: bcm.summary(e.two(), MANY)),
+    "summary of many measures": _integrated(lambda: bcm.summary(e.two(), MANY, accuracy=ACCURATE)),
     "summary, equal tails, .5": _integrated(
-        lambda: bcm.summary(e.two(), MANY, kind="eti", prob=0.5)
+        lambda: bcm.summary(e.two(), MANY, kind="eti", prob=0.5, accuracy=ACCURATE)
     ),
     "interval of f1": _exact(lambda: bcm.interval(e.two(), "f1")),
     "interval of precision": _exact(lambda: bcm.interval(e.two(), "precision")),
-    "small table": _integrated(lambda: bcm.summary(e.small(), RATES)),
-    "small table, equal tails": _integrated(lambda: bcm.summary(e.small(), RATES, kind="eti")),
-    "large table": _integrated(lambda: bcm.summary(e.large(), RATES)),
-    "flat prior": _integrated(lambda: bcm.summary(e.two(), RATES, concentration=1.0)),
-    "weak prior": _integrated(lambda: bcm.summary(e.small(), RATES, concentration=0.1)),
+    "small table": _integrated(lambda: bcm.summary(e.small(), RATES, accuracy=ACCURATE)),
+    "small table, equal tails": _integrated(
+        lambda: bcm.summary(e.small(), RATES, kind="eti", accuracy=ACCURATE)
+    ),
+    "large table": _integrated(lambda: bcm.summary(e.large(), RATES, accuracy=ACCURATE)),
+    "flat prior": _integrated(
+        lambda: bcm.summary(e.two(), RATES, concentration=1.0, accuracy=ACCURATE)
+    ),
+    "weak prior": _integrated(
+        lambda: bcm.summary(e.small(), RATES, concentration=0.1, accuracy=ACCURATE)
+    ),
     "quantiles": _integrated(
-        lambda: bcm.distribution(e.two(), RATES).quantile([0.001, 0.05, 0.5, 0.95, 0.999])
+        lambda: bcm.distribution(e.two(), RATES, accuracy=ACCURATE).quantile(
+            [0.001, 0.05, 0.5, 0.95, 0.999]
+        )
     ),
     "probability above": _integrated(lambda: bcm.prob_above(e.two(), "mcc", 0.3)),
     "predictive": _exact(
@@ -78,9 +87,11 @@ CALLS: dict[str, Call] = {
         lambda seed: bcm.interval(e.two(), "f1", of="predictive", n=50, random_seed=seed)
     ),
     "known prevalence": _integrated(
-        lambda: bcm.summary(bcm.at_prevalence(e.two(), 0.1), RATES, kind="eti")
+        lambda: bcm.summary(bcm.at_prevalence(e.two(), 0.1), RATES, kind="eti", accuracy=ACCURATE)
     ),
-    "fixed totals": _integrated(lambda: bcm.summary(e.two(), RATES, model="fixed_totals")),
+    "fixed totals": _integrated(
+        lambda: bcm.summary(e.two(), RATES, model="fixed_totals", accuracy=ACCURATE)
+    ),
     "mislabelled": _drawn(
         lambda seed: bcm.summary(e.two(), RATES, label_error=0.05, random_seed=seed)
     ),
@@ -98,8 +109,17 @@ CALLS: dict[str, Call] = {
     "requirements": _integrated(
         lambda: bcm.check(e.two(), ["recall > 0.7", "precision > 0.7 @ 0.9", "f1 > 0.6"])
     ),
+    # the default accuracy, one entry for each function
+    "summary, default accuracy": _integrated(lambda: bcm.summary(e.two(), ["mcc", "lift"])),
+    "interval, default accuracy": _integrated(lambda: bcm.interval(e.small(), "mcc")),
+    "quantiles, default accuracy": _integrated(
+        lambda: bcm.distribution(e.small(), "mcc").quantile([0.001, 0.05, 0.5, 0.95, 0.999])
+    ),
+    "batch, default accuracy": _integrated(
+        lambda: bcm.interval(e.batch(), ["cohen_kappa", "mcc"], kind="eti")
+    ),
     "proportion": _exact(lambda: bcm.answers.proportion(18, 2)),
-    "batch of tables": _integrated(lambda: bcm.interval(e.batch(), RATES)),
+    "batch of tables": _integrated(lambda: bcm.interval(e.batch(), RATES, accuracy=ACCURATE)),
     # many classes
     "three classes": _integrated(
         lambda: bcm.summary(e.three(), ["accuracy", "recall", "f1", "recall_macro"])
