@@ -19,9 +19,9 @@ classifiers.
 a level, a slope (z is the standardised log odds) and a random walk of second order (shape R) over
 knots among the forecasts, joined by straight lines (h), whose scale s is learned. On a grid of
 scales the coefficients have Laplace's approximation, whose draws are weighted and resampled
-(`bayescm.inference.laplace`). The sums over the forecasts are Gauss's quadrature of these very
-forecasts between the knots (`gauss_nodes`). Of few forecast values each has a beta posterior of its
-own.
+(`bayescm.inference.nested_laplace`). The sums over the forecasts are Gauss's quadrature of these
+very forecasts between the knots (`gauss_nodes`). With few forecast values, each has a separate beta
+posterior.
 
 **The band** is that of the smooth curve, or one of `bayescm.posteriors.calibration_bands` where
 forecasts take few values or the curve may have a step. Whether it has one is a matter of a Bayes
@@ -56,7 +56,7 @@ from scipy.special import expit, log_ndtr, logit, logsumexp
 
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.scores import as_probabilities
-from bayescm.inference import bayesian_bootstrap, laplace
+from bayescm.inference import bayesian_bootstrap, laplace, nested_laplace
 from bayescm.measures.measure import CalibrationForm
 from bayescm.measures.probabilities import Forecasts, in_blocks, log_odds
 from bayescm.posteriors import calibration_bands, heavy_weights
@@ -565,8 +565,8 @@ class SmoothCurve:
         return likelihood + prior + rayleigh
 
     @cached_property
-    def laplace(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mode and root of the covariance at each scale, and the logs of their weights."""
+    def approximation(self) -> nested_laplace.NestedLaplace:
+        """Laplace's approximation of the coefficients at each scale."""
         odds, total, sums, _ = self._likelihood
         straight, steps = self.design(odds)
 
@@ -575,9 +575,8 @@ class SmoothCurve:
             scaled = np.r_[sums[:2], scale * sums[2:]]
             return _derivatives(columns, odds, scaled, total, self.precision)
 
-        return laplace.at_scales(
-            SCALES, np.zeros(len(self.precision)), derivatives, self.log_density
-        )
+        start = np.zeros(len(self.precision))
+        return nested_laplace.on_grid(SCALES, start, derivatives, self.log_density)
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
         """
@@ -591,7 +590,7 @@ class SmoothCurve:
         efficiency : float
             The effective share of the draws before they were resampled by their weights.
         """
-        return laplace.draw(SCALES, self.laplace, self.log_density, size, rng)
+        return self.approximation.draw(self.log_density, size, rng)
 
     @cached_property
     def sample(self) -> tuple[np.ndarray, np.ndarray]:
@@ -759,9 +758,10 @@ def log_bayes_factors(
     first = first[first > 0]  # a step lies below the forecast of this index
     share = np.diff(np.r_[0, (reached[first - 1][:-1] + reached[first - 1][1:]) / 2, 1])
     design, at_cut = smooth.design(odds), {}
-    modes, factors, weights = smooth.laplace
+    laplace_at = smooth.approximation
+    of_scales = SCALES, laplace_at.modes, laplace_at.factors, laplace_at.log_density
     plain, rising, falling = [], [], []
-    for scale, mode, factor, weight in zip(SCALES, modes, factors, weights, strict=True):
+    for scale, mode, factor, weight in zip(*of_scales, strict=True):
         columns = _columns(*design, scale)
         truth = expit(odds + columns @ mode)
         spread = total * truth * (1 - truth)

@@ -12,8 +12,10 @@ slope or the curve of one of numbers. The computation has two stages (`CrossedRa
 
 1. Given the scales :math:`(\tau, \omega)` the effects b and v are integrated out by Laplace's
    method, at their mode, found by Newton steps. The posterior of the few scales that follows is
-   explored by importance sampling (`bayescm.inference.importance`).
-2. At scales drawn from it, b is proposed from a Student t distribution about its mode and weighted
+   explored by importance sampling (`bayescm.inference.importance`). The interactions v have a
+   diagonal curvature, so that block elimination leaves a system of the size of b only.
+2. At scales drawn from it, b is proposed from a Student t distribution about its mode
+   (`bayescm.inference.nested_laplace`) and weighted
    by the posterior density with v integrated out by adaptive Gauss-Hermite quadrature, as of
    `bayescm.posteriors.hierarchical_groups`. The weights make the approximation of stage 1 good.
 
@@ -38,6 +40,7 @@ from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.log_densities import log_half_normal
 from bayescm.evidence.counts import is_outcomes
 from bayescm.inference.importance import Weighted, explore
+from bayescm.inference.nested_laplace import NestedLaplace, log_determinant
 from bayescm.posteriors.base import (
     FINITE_DRAWS,
     CountsPosterior,
@@ -386,35 +389,25 @@ class CrossedRates(LogitNormalRates):
         """Weighted draws of scales, middle and main effects, from a fixed seed."""
         logs = np.log(self._prior_scales)
         scales = explore(
-            lambda log_scales: self.laplace(log_scales)[0],
+            lambda log_scales: self.laplace(log_scales).log_density,
             logs + _START,
             [(log + _LOWER, log + _UPPER) for log in logs],
             rough=_ROUGH,
             size=_SCALES,
         )
         rng = np.random.default_rng(20240229)
-        log_heights, modes, roots = self.laplace(scales.points)
+        # Systematic resampling without its random start and order.
         edges = np.cumsum(scales.weights) / scales.weights.sum()
-        index = np.searchsorted(edges, (np.arange(_SIZE) + 0.5) / _SIZE).clip(max=len(modes) - 1)
-        noise = rng.standard_normal((_SIZE, modes.shape[1]))
-        noise /= np.sqrt(rng.chisquare(_FREEDOM, (_SIZE, 1)) / _FREEDOM)
-        shifts = np.linalg.solve(roots[index].transpose(0, 2, 1), noise[..., None])[..., 0]
-        parameters = np.concatenate([modes[index] + shifts, scales.points[index]], axis=1)
-        log_proposal = log_heights[index] + _log_student(noise) + _log_determinant(roots)[index]
+        index = np.searchsorted(edges, (np.arange(_SIZE) + 0.5) / _SIZE).clip(max=len(edges) - 1)
+        effects, log_proposal = self.laplace(scales.points).propose(index, rng, freedom=_FREEDOM)
+        parameters = np.concatenate([effects, scales.points[index]], axis=1)
         return Weighted.from_logs(parameters, self.log_posterior(parameters) - log_proposal)
 
-    def laplace(self, log_scales: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def laplace(self, log_scales: np.ndarray) -> NestedLaplace:
         """
         Integrate the effects out, given logarithms of scales (S, A + 1).
 
-        Returns
-        -------
-        log_heights : ndarray, shape (S,)
-            Log posterior densities of the scales, up to a constant.
-        modes : ndarray, shape (S, 1 + L)
-            Where the middle and the main effects are most probable.
-        roots : ndarray, shape (S, 1 + L, 1 + L)
-            The lower Cholesky factor of their precision.
+        The approximation is of the middle and the main effects, (1 + L,) for each row of scales.
         """
         log_heights = self._log_prior_of_scales(log_scales)
         logs = np.clip(log_scales, *_LOG_SCALES)
@@ -429,7 +422,8 @@ class CrossedRates(LogitNormalRates):
         log_heights += self._log_prior_of_middle(b[:, 0])
         log_heights -= (precision * b**2).sum(1) / 2 + logs[:, self.terms].sum(1)
         log_heights -= (v**2 / variance + np.log1p(variance * weight)).sum(1) / 2
-        return log_heights - _log_determinant(roots), b, roots
+        factors = np.linalg.inv(roots).swapaxes(1, 2)
+        return NestedLaplace(log_scales, b, factors, log_heights + log_determinant(factors))
 
     def _mode(self, precision, variance):
         """Return middle and main effects (S, 1 + L) and interactions (S, G), by Newton's method."""
@@ -466,16 +460,6 @@ class CrossedRates(LogitNormalRates):
         hessian[:, diagonal, diagonal] += precision
         hessian[:, 0, 0] += (prior_hits + prior_misses) * middle * (1 - middle)
         return rate, weight, hessian
-
-
-def _log_determinant(roots):
-    """Return the logarithm of the determinant of each triangular matrix (S, D, D)."""
-    return np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(1)
-
-
-def _log_student(noise):
-    """Return the log density of Student t numbers (S, D), up to a constant."""
-    return -(_FREEDOM + noise.shape[1]) / 2 * np.log1p((noise**2).sum(1) / _FREEDOM)
 
 
 # The design of the main effects: a column for each level, or a slope and a curve of numbers.

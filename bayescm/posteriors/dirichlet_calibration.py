@@ -22,7 +22,7 @@ of two classes. The whole forecast p has the Dirichlet calibration: the chances 
 
 where z(p) is the standardised log forecast, a the levels of the classes, b one slope, and s, the
 scale of what the forecast of each class says of each other one, is learned: Laplace's approximation
-at each of a grid of scales, then importance weights (`bayescm.inference.laplace`).
+at each of a grid of scales, then importance weights (`bayescm.inference.nested_laplace`).
 """
 
 import copy
@@ -37,7 +37,7 @@ from scipy.special import softmax
 
 from bayescm.distributions.log_densities import log_half_normal
 from bayescm.evidence.scores import as_forecasts, one_vs_rest, top_label, top_labels_alike
-from bayescm.inference import bayesian_bootstrap, laplace
+from bayescm.inference import bayesian_bootstrap, nested_laplace
 from bayescm.measures.probabilities import ClassForecasts, Forecasts, log_odds
 from bayescm.posteriors import heavy_weights
 from bayescm.posteriors.calibration import Calibration, lower_limit_of_distance
@@ -423,10 +423,10 @@ class LinearDeparture:
         return self.matrices(unit, np.full(len(unit), scale)).reshape(len(unit), -1).T
 
     @cached_property
-    def _laplace(self):
-        """Return mode and root of the covariance at each scale, and the logs of their weights."""
+    def _approximation(self):
+        """Return Laplace's approximation of the coefficients at each scale."""
         start = np.zeros(len(self.precision))
-        return laplace.at_scales(_SCALES, start, self._derivatives, self.log_density)
+        return nested_laplace.on_grid(_SCALES, start, self._derivatives, self.log_density)
 
     def _derivatives(self, scale):
         """Return what gives the gradient and minus the Hessian of the log density at a scale."""
@@ -457,7 +457,7 @@ class LinearDeparture:
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
         """Draw coefficients (size, p) and scales (size,), with the effective share of the draws."""
-        return laplace.draw(_SCALES, self._laplace, self.log_density, size, rng)
+        return self._approximation.draw(self.log_density, size, rng)
 
     @cached_property
     def sample(self) -> np.ndarray:

@@ -20,6 +20,7 @@ The constants and their reasons are those of the model.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -35,6 +36,7 @@ from bayescm.distributions.empirical import WeightedNodes
 from bayescm.distributions.log_densities import log_half_student_t2
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.folds import FOLDS, design, is_random_split, stack
+from bayescm.inference import laplace
 from bayescm.inference.importance import Weighted
 from bayescm.measures.measure import of_members
 from bayescm.posteriors.base import (
@@ -760,20 +762,21 @@ def _two_classes(folds, level, fold_sd):
 def _many_classes(folds, level, fold_sd):
     """Return the log likelihood of each fold, (M, N), with the effects as they are."""
     logs = np.empty((len(folds), len(level)))
-    unit = np.eye(fold_sd.shape[-1])
     for row, fold in enumerate(folds):
-        effects = np.zeros_like(fold_sd)
-        for _ in range(_NEWTON_STEPS):
-            rates = log_softmax(shifted(level, fold_sd * effects), axis=-1)
-            gradient, curvature = _expansion(fold, np.exp(rates))
-            hessian = curvature * fold_sd[:, :, None] * fold_sd[:, None, :] + unit
-            step = np.linalg.solve(hessian, (gradient * fold_sd - effects)[..., None])[..., 0]
-            far = abs(fold_sd * step).sum(-1, keepdims=True)
-            effects = effects + step / np.maximum(1, far)
+        derivatives = partial(_derivatives, fold, level, fold_sd)
+        effects, hessian = laplace.mode(np.zeros_like(fold_sd), derivatives)
         rates = log_softmax(shifted(level, fold_sd * effects), axis=-1)
         logs[row] = (fold * rates).sum((-2, -1)) - (effects**2).sum(-1) / 2
         logs[row] -= np.linalg.slogdet(hessian)[1] / 2
     return logs
+
+
+def _derivatives(fold, level, fold_sd, effects):
+    """Return gradient and minus the Hessian of the log density of standardised effects."""
+    rates = softmax(shifted(level, fold_sd * effects), axis=-1)
+    gradient, curvature = _expansion(fold, rates)
+    hessian = curvature * fold_sd[:, :, None] * fold_sd[:, None, :] + np.eye(fold_sd.shape[-1])
+    return gradient * fold_sd - effects, hessian
 
 
 def _expansion(fold, rates):

@@ -157,7 +157,7 @@ def test_the_bayes_factor_is_that_of_laplace_at_every_place():
         plain = np.concatenate([straight, scale * steps], axis=1)
         without, _ = laplace(plain, odds, hits, smooth.precision)
         prior = 2 * np.log(scale / 2) - (scale / 2) ** 2 / 2
-        weight = smooth.laplace[2][list(SCALES).index(scale)] - prior
+        weight = smooth.approximation.log_density[list(SCALES).index(scale)] - prior
         for cut in (odds[1:] + odds[:-1]) / 2:
             columns = np.column_stack([plain, odds > cut])
             value, rises = laplace(columns, odds, hits, np.r_[smooth.precision, 1.5**-2])
