@@ -28,10 +28,12 @@ def test_f1_agrees_with_the_closed_form():
 # Without an abstention the coverage is 1.
 @pytest.mark.parametrize("measure", [each for each in names() if each != "coverage"])
 def test_quantile_cdf_and_interval_are_one_distribution(measure):
-    lower, upper = bcm.interval(COUNTS, measure, kind="eti", prob=0.9).values
+    accurate = {"accuracy": 1e-6}
+    lower, upper = bcm.interval(COUNTS, measure, kind="eti", prob=0.9, **accurate).values
+    distribution = bcm.distribution(COUNTS, measure, **accurate)
     for q, x in ((0.05, lower), (0.95, upper)):
-        assert float(bcm.distribution(COUNTS, measure).quantile(q)) == pytest.approx(x, rel=1e-6)
-        assert float(bcm.distribution(COUNTS, measure).cdf(x)) == pytest.approx(q, abs=1e-6)
+        assert float(distribution.quantile(q)) == pytest.approx(x, rel=1e-6)
+        assert float(distribution.cdf(x)) == pytest.approx(q, abs=1e-6)
         assert float(bcm.prob_above(COUNTS, measure, x)) == pytest.approx(1 - q, abs=1e-6)
     shortest = bcm.interval(COUNTS, measure, kind="hdi", prob=0.9).values
     assert np.ptp(shortest) <= (upper - lower) * (1 + 1e-6)
