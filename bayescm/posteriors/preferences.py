@@ -22,7 +22,7 @@ Each pair touches two of the z, so that gradient and Hessian are sums over pairs
 their systems. The time depends on the number of pairs, not on the number of votes.
 
 **The posterior** of (z, d, t) is approximated by Laplace's method at each of a grid of scales, and
-corrected by importance weights (`bayescm.inference.laplace`).
+corrected by importance weights (`bayescm.inference.nested_laplace`).
 
 **Votes in clusters**, such as prompts or voters, agree more than the likelihood assumes. With the
 mode b of (z, d, t) at a scale, the Hessian H = L L' there, the scores g_c of the C clusters, and
@@ -49,7 +49,7 @@ import xarray as xr
 
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.preferences import as_preferences, groups_that_never_met, places_of_pairs
-from bayescm.inference import laplace
+from bayescm.inference import nested_laplace
 from bayescm.measures.preferences import PreferenceMeasure, Strengths
 from bayescm.posteriors.base import DRAWS, LARGE_DRAWS, LabelTemplate, Posterior
 from bayescm.validate import check_number, fail
@@ -337,22 +337,21 @@ class Preferences(Posterior):
 
     def _approximation(self, scales):
         start = np.zeros(len(self.precision))
-        return laplace.at_scales(scales, start, self._derivatives, self._log_density)
+        return nested_laplace.on_grid(scales, start, self._derivatives, self._log_density)
 
     @cached_property
     def _laplace(self):
-        """The grid of scales, and Laplace's approximation at each of them."""
+        """Laplace's approximation at each scale of a grid."""
         coarse = self.spread * np.geomspace(_LOWEST, _HIGHEST, _COARSE)
-        weights = self._approximation(coarse)[-1]
+        weights = self._approximation(coarse).log_density
         kept = np.flatnonzero(weights > weights.max() + np.log(_NEGLIGIBLE))
         low, high = max(kept[0] - 1, 0), min(kept[-1] + 1, _COARSE - 1)
         scales = np.geomspace(coarse[low], coarse[high], _SCALES)
-        return scales, self._approximation(scales)
+        return self._approximation(scales)
 
     def _draw(self, size, rng):
         """Draw (z, d, t), (size, p), and scales, (size,); also the share of effective draws."""
-        scales, approximation = self._laplace
-        return laplace.draw(scales, approximation, self._log_density, size, rng)
+        return self._laplace.draw(self._log_density, size, rng)
 
     @cached_property
     def effective_draws(self) -> float:  # type: ignore[override]
@@ -420,9 +419,9 @@ class Preferences(Posterior):
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the value at the mode of the strengths, at the most probable scale."""
         self.resolve_estimand(of)
-        scales, (modes, _, weights) = self._laplace
-        best = int(np.argmax(weights))
-        return measure(self._strengths(modes[[best]], scales[[best]]))[0]
+        at_scales = self._laplace
+        best = int(np.argmax(at_scales.log_density))
+        return measure(self._strengths(at_scales.modes[[best]], at_scales.points[[best]]))[0]
 
     def _coefficients(self, variables):
         parts = [variables["z"]]
@@ -470,7 +469,7 @@ class Preferences(Posterior):
 
     def _widened(self, coefficients, scale):
         """Return draws with the covariance of the sandwich about the mode of their scale."""
-        scales, (modes, factors, _) = self._laplace
+        scales, modes, factors = self._laplace.points, self._laplace.modes, self._laplace.factors
         nearest = np.abs(np.log(scale)[:, None] - np.log(scales)).argmin(axis=1)
         widened = np.empty_like(coefficients)
         for place in np.unique(nearest):
