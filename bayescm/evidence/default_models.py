@@ -34,7 +34,8 @@ several labels, item counts                                          ``multilabe
                     each slice of one of these three                 see below
 ratings                                                              ``noisy_labels``
 preferences                                                          ``preferences``
-results                                                              ``hierarchical_differences``
+results             several data sets                                ``hierarchical_differences``
+                    one data set                                     ``correlated_t``
 a fit                                                                its own draws
 ==================  ===============================================  ==============================
 

@@ -16,7 +16,7 @@ import xarray as xr
 from bayescm.evidence.clusters_and_slices import combine_along
 from bayescm.evidence.descriptions import describe_results
 from bayescm.evidence.identifiers import check_no_identifiers
-from bayescm.evidence.type import EvidenceType, always
+from bayescm.evidence.type import DefaultModel, EvidenceType
 from bayescm.validate import fail, no_numbers
 
 DIMS = ("data_set", "classifier", "run")
@@ -218,13 +218,19 @@ def as_results(evidence: xr.Dataset) -> xr.Dataset:
     return evidence
 
 
+def model_of_results(results, keywords, members=None, compared=None):
+    """Return the model of results on several data sets, or of the runs on one."""
+    one = results.sizes["data_set"] == 1
+    return DefaultModel("correlated_t" if one else "hierarchical_differences", results)
+
+
 RESULTS = EvidenceType(
     name="results",
     made_by="from_results",
     unit="data sets",
     matches=is_results,
     canonical=as_results,
-    default_model=always("hierarchical_differences"),
+    default_model=model_of_results,
     size=lambda results: results.sizes["data_set"],
     values=lambda results: results["result"],
     has_cells=False,

@@ -1,15 +1,18 @@
-"""scikit-learn: a bound of the posterior as a score for searches, and displays with intervals."""
+"""scikit-learn: a bound of the posterior as a score, results of searches, and displays."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from sklearn.utils.validation import check_is_fitted
 
 import bayescm as bcm
-from bayescm.validate import check_keywords, check_kind, check_prob, check_row_order, fail
+from bayescm.evidence.results import from_results
+from bayescm.validate import check_keywords, check_kind, check_prob, check_row_order, fail, suggest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +24,7 @@ __all__ = [
     "ConfusionMatrixDisplay",
     "PrecisionRecallDisplay",
     "RocCurveDisplay",
+    "from_search",
     "scorer",
 ]
 
@@ -94,6 +98,95 @@ def scorer(
     asked: dict[str, Any] = {"of": of, "n": n, "model": model, "concentration": concentration}
     asked |= {"draws": draws, "random_seed": random_seed, **keywords}
     return Scorer(measure, at, prob, kind, positive, asked)
+
+
+def from_search(
+    search: Any, metric: str | None = None, *, test_share: float | None = None
+) -> xr.Dataset:
+    """
+    Return the results of a fitted search, to compare its candidates over the splits.
+
+    Parameters
+    ----------
+    search : fitted ``GridSearchCV``, ``RandomizedSearchCV`` or another object with ``cv_results_``
+    metric : str, optional
+        The metric of a search with several. Default: the only one.
+    test_share : float in (0, 1), optional
+        Test examples over all examples of a split. Default: 1/K for K folds. Other splitters need
+        it.
+
+    Returns
+    -------
+    Dataset, dims (data_set, classifier, run)
+        As from `bayescm.from_results`, with one data set. Candidates are named by the parameters in
+        which they differ. `bayescm.compare` and `bayescm.ranks` use the correlated t, which takes
+        account of the training examples that splits share.
+
+    Raises
+    ------
+    ValueError
+        If there are several metrics and none is named, or the share of test examples is unknown.
+
+    Notes
+    -----
+    The score of the best candidate is too good, because it was selected. Use
+    `bayescm.learners.best`, or evaluate it on examples that took no part in the search.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(random_state=0)
+    >>> search = GridSearchCV(tree, {"max_depth": [1, 4]}, scoring="accuracy", cv=10).fit(X, y)
+    >>> results = from_search(search)
+    >>> bcm.compare(results)[["first", "second", "p_better"]].round(3).values.tolist()
+    [['max_depth=1', 'max_depth=4', 0.011]]
+    """
+    check_is_fitted(search, "cv_results_")
+    results = search.cv_results_
+    found = [re.fullmatch(r"split0_test_(.+)", name) for name in results]
+    metrics = [match[1] for match in found if match]
+    if metric is None and len(metrics) > 1:
+        raise fail(
+            "the search has several metrics", metrics, "one", "pass metric= with one of them"
+        )
+    metric = metrics[0] if metric is None else metric
+    if metric not in metrics:
+        raise fail("no such metric", metric, metrics, suggest(metric, metrics))
+    splits = [results[f"split{i}_test_{metric}"] for i in range(search.n_splits_)]
+    name = search.scoring if metric == "score" and isinstance(search.scoring, str) else metric
+    share = _test_share(search) if test_share is None else test_share
+    rows = [
+        ("data", candidate, split, score)
+        for split, scores in enumerate(splits)
+        for candidate, score in zip(_candidates(results["params"]), scores, strict=True)
+    ]
+    table = pd.DataFrame(rows, columns=["data_set", "classifier", "run", name])
+    return from_results(table, measure=name, test_share=share)
+
+
+def _candidates(params):
+    """Return the names of candidates: the parameters in which they differ."""
+    names = list(dict.fromkeys(name for each in params for name in each))
+    differ = [name for name in names if len({repr(each.get(name)) for each in params}) > 1] or names
+    return [", ".join(f"{name}={each[name]}" for name in differ if name in each) for each in params]
+
+
+def _test_share(search):
+    """Return the share of test examples in a split, by the splitter of a search."""
+    splitter = search.cv
+    if splitter is None or isinstance(splitter, int):
+        return 1 / search.n_splits_
+    if hasattr(splitter, "n_repeats"):
+        return 1 / splitter.cvargs["n_splits"]
+    if isinstance(getattr(splitter, "n_splits", None), int) and not hasattr(splitter, "test_size"):
+        return 1 / splitter.n_splits
+    if isinstance(getattr(splitter, "test_size", None), float):
+        return splitter.test_size
+    todo = "pass test_share=, test examples over all examples of a split"
+    raise fail("the share of test examples is not known", type(splitter).__name__, "", todo)
 
 
 @dataclass(frozen=True)

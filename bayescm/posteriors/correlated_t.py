@@ -32,30 +32,35 @@ from numpy.typing import ArrayLike
 from bayescm.distributions.differences import StudentT
 from bayescm.evidence.counts import CELLS, known_shares, with_shares
 from bayescm.evidence.folds import FOLDS, overlap, stack
-from bayescm.posteriors.base import CountsPosterior, as_labelled_counts
+from bayescm.evidence.results import as_results, is_results
+from bayescm.posteriors.base import CountsPosterior, LabelTemplate, Posterior, as_labelled_counts
+from bayescm.posteriors.hierarchical_differences import measure_of_results, of_differences
 from bayescm.validate import fail
 
 
-def correlated_t(evidence: Any, *, dim: str = "classifier") -> "CorrelatedT":
+def correlated_t(evidence: Any, *, dim: str = "classifier") -> "CorrelatedT | CorrelatedTOfResults":
     """
     Return the posterior of differences of mean measures over the folds of one cross-validation.
 
     Parameters
     ----------
     evidence : DataArray, dims (..., [repeat,] fold, actual, predicted), or Dataset
-        Counts, or outcomes of several classifiers.
+        Counts, outcomes of several classifiers, or results on one data set
+        (`bayescm.from_results`).
     dim : str, default "classifier"
         The dim whose members are paired, being tested on the same folds.
 
     Returns
     -------
-    CorrelatedT
+    CorrelatedT or CorrelatedTOfResults
 
     Raises
     ------
     ValueError
-        If the counts have no folds, or no such dim.
+        If the counts have no folds, or no such dim. If results are of several data sets.
     """
+    if is_results(evidence):
+        return CorrelatedTOfResults(as_results(evidence))
     counts = as_labelled_counts(evidence)
     for name in (dim, "fold"):
         if name not in counts.dims:
@@ -133,6 +138,82 @@ class CorrelatedT(CountsPosterior):
             _warn_of_certainty(values[index], self._rows[index[:lead]])
             draws[(slice(None), *index)] = correlated_draws(values[index], self.rho, size, rng)
         return np.moveaxis(draws, -1, 1 + lead)
+
+
+class CorrelatedTOfResults(Posterior):
+    """
+    The posterior of the differences of classifiers over the runs of one cross-validation.
+
+    Parameters
+    ----------
+    results : Dataset, dims (data_set, classifier, run)
+        Canonical results on one data set.
+    """
+
+    measured_variable = "results"
+    pairs = ("classifier",)
+    cell_prior = False
+    has_model = False
+    estimands = {"parameter": "mean over runs"}  # noqa: RUF012
+    how = "correlated t"
+
+    def __init__(self, results: xr.Dataset):
+        if results.sizes["data_set"] > 1:
+            todo = "select one, or leave the model out"
+            names = results["data_set"].values.tolist()
+            raise fail("the correlated t is of one data set", names, "one", todo)
+        self.results, self.rho = results, results["test_share"].item()
+        self.names = results["classifier"].values.tolist()
+        self.measured = (measure_of_results(results["measured"].item()),)
+        self._runs = results["result"].values[0]
+
+    @property
+    def observed(self) -> xr.DataArray:
+        """The results."""
+        return self.results["result"]
+
+    @property
+    def template(self) -> LabelTemplate:
+        """The classifiers."""
+        return LabelTemplate().append_dim("classifier", self.names)
+
+    @property
+    def batch(self) -> xr.DataArray:
+        """The number of runs, for every classifier."""
+        return self.observed.notnull().sum(["data_set", "run"]).astype(float)
+
+    @property
+    def values_per_draw(self) -> int:
+        """The numbers of one draw."""
+        return len(self.names)
+
+    def distributions(self, measures: Sequence[Callable], **keywords: Any) -> list:
+        """Raise: the posterior is of how classifiers differ."""
+        raise of_differences()
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Raise: the posterior is of how classifiers differ."""
+        raise of_differences()
+
+    def exact_difference(
+        self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
+    ) -> StudentT:
+        """Return the distribution of the mean difference of two classifiers."""
+        minuend, subtrahend = (self._runs[at["classifier"]] for at in (first, second))
+        return mean_difference(minuend - subtrahend, self.rho)
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw the mean results of all classifiers over the runs that all have, (size, J)."""
+        means = correlated_draws(self._runs, self.rho, size, rng)
+        return [measure(means) for measure in measures]
 
 
 def _warn_of_certainty(values, tables):

@@ -49,6 +49,7 @@ from bayescm.evidence.unsupported import NO_LEVEL
 from bayescm.inference import exponential_tilting
 from bayescm.inference.importance import systematic
 from bayescm.measures.catalogue import is_loss, own
+from bayescm.measures.measure import Measure
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import fail
 
@@ -115,7 +116,7 @@ class HierarchicalDifferences(Posterior):
     def __init__(self, results: xr.Dataset, scale: float | None):
         self.results = results
         self.names = results["classifier"].values.tolist()
-        kernel = _measure(results["measured"].item())
+        kernel = measure_of_results(results["measured"].item())
         self.measured = (kernel,)
         rho, table = results["test_share"].item(), results["result"].values
         self.pairs_of = {
@@ -151,11 +152,11 @@ class HierarchicalDifferences(Posterior):
 
     def distributions(self, measures: Sequence[Callable], **keywords: Any) -> list:
         """Raise: the posterior is of how classifiers differ."""
-        raise _of_differences()
+        raise of_differences()
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Raise: the posterior is of how classifiers differ."""
-        raise _of_differences()
+        raise of_differences()
 
     def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
@@ -236,7 +237,7 @@ class HierarchicalDifferences(Posterior):
         return {"location": location, "spread": spread, "excess": excess, "difference": difference}
 
 
-def _of_differences():
+def of_differences() -> Exception:
     """Return the error of a measure of single classifiers."""
     todo = "use compare(results) or ranks(results)"
     return fail(NO_LEVEL, ..., "", todo)
@@ -259,7 +260,7 @@ def _pair(differences, rho, scale, first, second):
     return HierarchicalT(mean, np.maximum(error, size * _FLOOR), number - 1.0, float(size))
 
 
-def _measure(name):
+def measure_of_results(name: str) -> Measure:
     """Return the measure that the results are of: its values as they are."""
     loss = is_loss(name)
     measure = own(lambda values: values, "results").called(name)

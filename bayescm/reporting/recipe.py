@@ -880,9 +880,12 @@ class ResultsRecipe(Recipe):
     def cautions(self) -> Section:
         """Say what is assumed of the data sets and of the runs."""
         share = f"{100 * self.evidence['test_share'].item():.3g} %"
+        assumed = "The data sets are taken for a sample of those that the answers are about."
+        if self.evidence.sizes["data_set"] == 1:
+            assumed = "Results on one data set say nothing about other data sets."
         return cautions.section(
             [
-                "The data sets are taken for a sample of those that the answers are about.",
+                assumed,
                 f"Runs share training examples; {share} of the examples are tested in each.",
                 *([caution] if (caution := self.ranked.attrs.get("caution")) else []),
             ]

@@ -3,13 +3,21 @@ import pickle
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_validate,
+)
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
 import bayescm as bcm
 
@@ -129,3 +137,60 @@ def test_a_classifier_without_probabilities_is_named():
         bcm.sklearn.CalibrationDisplay.from_estimator(model, X[1::2, :2], Y[1::2])
     shown = bcm.sklearn.RocCurveDisplay.from_estimator(model, X[1::2, :2], Y[1::2])
     assert shown.ax_.get_xlabel() == "false positive rate"
+
+
+def fitted_search(cv=5, scoring="accuracy", **options):
+    tree = DecisionTreeClassifier(random_state=0)
+    grid = {"max_depth": [1, 4], "criterion": ["gini"]}
+    return GridSearchCV(tree, grid, scoring=scoring, cv=cv, **options).fit(X[:200], Y[:200])
+
+
+def test_candidates_of_a_search_are_compared_by_the_correlated_t():
+    search = fitted_search()
+    results = bcm.sklearn.from_search(search)
+    assert results["classifier"].values.tolist() == ["max_depth=1", "max_depth=4"]
+    assert (results["measured"].item(), results["test_share"].item()) == ("accuracy", 0.2)
+    scores = np.array([search.cv_results_[f"split{i}_test_score"] for i in range(5)])
+    difference = scores[:, 0] - scores[:, 1]
+    # Nadeau and Bengio's variance, with a quarter of the training examples tested.
+    scale = np.sqrt(difference.var(ddof=1) * (1 / 5 + 1 / 4))
+    expected = stats.t(4, difference.mean(), scale)
+    row = bcm.compare(results).loc[0]
+    assert row["mean"] == pytest.approx(difference.mean())
+    assert (row["lower"], row["upper"]) == pytest.approx(expected.interval(0.95))
+    assert row["p_better"] == pytest.approx(expected.sf(0))
+    ranks = bcm.ranks(results, random_seed=1).set_index("classifier")
+    assert ranks.loc["max_depth=1", "p_best"] == pytest.approx(expected.sf(0), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("cv", "share"),
+    [
+        (StratifiedKFold(4), 1 / 4),
+        (RepeatedStratifiedKFold(n_splits=4, n_repeats=2, random_state=0), 1 / 4),
+        (ShuffleSplit(3, test_size=0.3, random_state=0), 0.3),
+    ],
+)
+def test_the_share_of_test_examples_is_that_of_the_splitter(cv, share):
+    results = bcm.sklearn.from_search(fitted_search(cv))
+    assert results["test_share"].item() == pytest.approx(share)
+
+
+def test_searches_that_do_not_tell_are_errors():
+    several = fitted_search(scoring=["accuracy", "f1"], refit="f1")
+    with pytest.raises(ValueError, match=r"several metrics.*metric="):
+        bcm.sklearn.from_search(several)
+    assert bcm.sklearn.from_search(several, "f1")["measured"].item() == "f1"
+    with pytest.raises(ValueError, match="no such metric"):
+        bcm.sklearn.from_search(several, "mcc")
+    with pytest.raises(NotFittedError):
+        bcm.sklearn.from_search(GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1]}))
+    unknown = fitted_search(ShuffleSplit(3, random_state=0))
+    with pytest.raises(ValueError, match=r"share of test examples is not known.*test_share="):
+        bcm.sklearn.from_search(unknown)
+    assert bcm.sklearn.from_search(unknown, test_share=0.1).sizes["run"] == 3
+
+
+def test_a_report_of_a_search_is_about_one_data_set(tmp_path):
+    path = bcm.report(bcm.sklearn.from_search(fitted_search()), tmp_path / "search.md")
+    assert "say nothing about other data sets" in path.read_text()

@@ -123,7 +123,7 @@ def test_losses_are_better_where_lower_and_other_questions_are_refused():
         bcm.compare(RESULTS, "f1")
     one = bcm.from_results(TABLE[TABLE["data_set"] == "set 0"])
     with pytest.raises(ValueError, match="too few data sets in common"):
-        bcm.compare(one)
+        bcm.compare(one, model="hierarchical_differences")
 
 
 def test_draws_are_those_of_the_quadrature():
