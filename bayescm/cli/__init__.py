@@ -99,16 +99,23 @@ def application(commands: Iterable[str] = COMMANDS, groups: Iterable[str] = GROU
     )
     app.callback()(_main_options)
     for name in commands:
-        app.command(cls=Command)(load(name))
+        function = load(name)
+        app.command(cls=Command, epilog=_epilog(function))(function)
     for former, name in FORMER.items():
         if name in commands:
             app.command(former, hidden=True, cls=Command)(load(name))
     for name in groups:
         group = typer.Typer(help=_MONITOR, no_args_is_help=True)
         for function in load_group(name):
-            group.command(cls=Command)(function)
+            group.command(cls=Command, epilog=_epilog(function))(function)
         app.add_typer(group, name=name)
     return app
+
+
+def _epilog(function):
+    """Return the examples of a command, at the end of its help."""
+    examples = getattr(function, "examples", ())
+    return "\n\n".join(["Examples:", *examples]) if examples else None
 
 
 def main(arguments: list[str] | None = None) -> None:

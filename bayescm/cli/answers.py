@@ -2,116 +2,153 @@
 
 from typing import Annotated, Any
 
-import typer
-
+from bayescm.cli.columns import Evidence
 from bayescm.cli.options import (
-    Abstentions,
+    QUESTION,
     Contrast,
     Estimand,
-    Folds,
-    Groups,
-    Halves,
     Interval,
-    Judges,
-    Matrix,
     Measures,
     NextTestSet,
-    OptionalSource,
     Options,
-    Predictions,
     Prior,
     PriorAndLabelErrors,
     Probability,
-    Raters,
-    Results,
     SafeOutput,
-    Source,
-    SourceOrTable,
     TableAndPlot,
-    Target,
-    Transfer,
-    Weights,
+    Targets,
     command,
+    option,
 )
 from bayescm.validate import fail
 
 
-class Targets(Options):
-    """The populations that are meant."""
-
-    prevalence: Annotated[
-        list[float] | None,
-        typer.Option(
-            "--prevalence", help="Prevalence of the target population; repeat for several."
-        ),
-    ] = None
-
-
-@command
+@command(
+    "bayescm interval --tp 65 --fn 15 --fp 35 --tn 30 -m f1 -m mcc",
+    "bayescm interval --tp 65 --fn 15 --fp 35 --tn 30 -m ppv --prevalence 0.01 --prevalence 0.1",
+)
 def interval(
-    matrix: Matrix,
+    columns: Evidence,
     measures: Measures,
+    question: NextTestSet,
     interval: Interval,
     prior: PriorAndLabelErrors,
     target: Targets,
-    question: NextTestSet,
     output: TableAndPlot,
 ) -> None:
     """
-    Posterior interval of any measure from the counts of a confusion matrix.
+    Posterior interval of any measure from the counts of a confusion matrix, or from a file.
 
-    With several --prevalence the picture of --plot is of the predictive values over them.
+    With several --prevalence, --plot shows the predictive values over the prevalence.
+    """
+    _summary(columns, measures, question, interval, prior, target, output)
+
+
+@command(
+    "bayescm summary predictions.csv --actual y --predicted yhat --positive sick",
+    "bayescm summary scores.csv --item query --system engine --score ndcg --range 0,1",
+    "bayescm summary answers.csv --item problem --correct right -m pass@4",
+)
+def summary(
+    columns: Evidence,
+    measures: Measures,
+    question: NextTestSet,
+    interval: Interval,
+    prior: PriorAndLabelErrors,
+    target: Targets,
+    output: TableAndPlot,
+) -> None:
+    """Table of posterior summaries, from a file with any type of evidence or from counts."""
+    _summary(columns, measures, question, interval, prior, target, output)
+
+
+def _summary(columns, measures, question, interval, prior, target, output):
+    from bayescm.cli import evidence
+    from bayescm.cli.output import header
+
+    data = evidence.read(columns)
+    places = {share: evidence.at_target(data, share) for share in target.prevalence or []}
+    at_first = next(iter(places.values()), data)
+    keywords = {**interval.keywords(), **question.keywords(), **evidence.prior(prior, at_first)}
+    top = header(at_first, interval.prob, interval.kind)
+    if columns.file is None:
+        top = _with_cells(top, at_first, columns, interval)
+    show_summary(data, measures.measures, keywords, output, columns, places=places, header=top)
+
+
+def _with_cells(header, counts, columns, interval):
+    """Return the header of counts that were passed by themselves."""
+    from bayescm.evidence.table_sides import two_by_two
+
+    if columns.matrix is None:
+        cells = [f"{name}={getattr(columns, name)}" for name in ("tp", "fn", "fp", "tn")]
+        return f"{' '.join(cells)}, {interval.prob:.4g} {interval.kind}"
+    is_two_by_two = counts.shape == (2, 2) and "positive" in counts.coords
+    return f"{header} ({two_by_two(counts)})" if is_two_by_two else header
+
+
+def show_summary(
+    data: Any,
+    measures: list[str] | None,
+    keywords: dict[str, Any],
+    output: TableAndPlot,
+    columns: Options,
+    *,
+    places: dict[float, Any] | None = None,
+    header: str,
+) -> None:
+    """
+    Print posterior summaries of measures.
+
+    Parameters
+    ----------
+    data : evidence
+    measures : list of str, optional
+    keywords : dict
+        Of `bayescm.summary`.
+    output : TableAndPlot
+    columns : Options
+        The options that named the evidence; perhaps also the halves of its folds.
+    places : dict, optional
+        The evidence at each prevalence of a target population.
+    header : str
     """
     from bayescm.answers.summary import summary
     from bayescm.cli import evidence
-    from bayescm.cli.output import (
-        default_measures,
-        facts_of_counts,
-        header_of_counts,
-        show,
-    )
-    from bayescm.evidence import at_prevalence
-    from bayescm.evidence.table_sides import two_by_two
+    from bayescm.cli.output import default_measures, facts, show
 
-    table = evidence.from_matrix_options(matrix)
-    places = {share: at_prevalence(table, share) for share in target.prevalence or []}
-    counts = next(iter(places.values()), table)
-    header = header_of_counts(counts, interval.prob, interval.kind)
-    if matrix.matrix is None:
-        cells = f"tp={matrix.tp} fn={matrix.fn} fp={matrix.fp} tn={matrix.tn}"
-        header = f"{cells}, {interval.prob:.4g} {interval.kind}"
-    elif counts.shape == (2, 2) and "positive" in counts.coords:
-        header += f" ({two_by_two(counts)})"
-    keywords = {**interval.keywords(), **question.keywords(), **evidence.prior(prior, counts)}
-    names = measures.measures or default_measures(counts)
-    several = len(places) > 1
-    frame = summary(places if several else counts, names, dim="prevalence", **keywords)
+    at_first = next(iter((places or {}).values()), data)
+    names = measures or default_measures(at_first) or None
+    constant = facts(at_first, **keywords)
+    keywords = {"of": constant["of"], **keywords, **evidence.halves(columns, data)}
+    several = places if places and len(places) > 1 else None
+    frame = summary(several or at_first, names, dim="prevalence", **keywords)
 
     def picture():
         from bayescm import plots
 
         if several:
-            return plots.plot_predictive_values(table, [*places], **keywords)
-        return plots.plot_forest(counts, names, **keywords)
+            return plots.plot_predictive_values(data, [*several], **keywords)
+        return plots.plot_forest(at_first, names, **keywords)
 
-    show(frame, output, header, facts=facts_of_counts(counts, **keywords), picture=picture)
-
-
-class MatrixOrPredictions(OptionalSource, Matrix, Predictions, Folds, Groups):
-    """Counts, or the columns of a file of predictions."""
+    show(frame, output, header, facts=constant, picture=picture, hidden=["sentence"])
 
 
 class Thresholds(Options):
     """The values that a measure is compared with."""
 
     threshold: Annotated[
-        list[float], typer.Option("--threshold", help="A value of the measure. May be repeated.")
+        list[float],
+        option("--threshold", "Value of the measure. Repeat for several.", QUESTION, "NUMBER"),
     ]
 
 
-@command
+@command(
+    "bayescm prob-above predictions.csv --actual y --predicted yhat -m recall --threshold 0.8",
+    "bayescm prob-above answers.csv --item problem --correct right -m pass@4 --threshold 0.5",
+)
 def prob_above(
-    columns: MatrixOrPredictions,
+    columns: Evidence,
     thresholds: Thresholds,
     measures: Measures,
     question: NextTestSet,
@@ -123,20 +160,18 @@ def prob_above(
 
     from bayescm.answers.interval import prob_above
     from bayescm.cli import evidence
-    from bayescm.cli.output import default_measures, facts_of_counts, show
+    from bayescm.cli.output import default_measures, facts, show
 
-    if columns.file is None:
-        counts = evidence.from_matrix_options(columns)
-    else:
-        counts = evidence.from_predictions_options(columns)
-    keywords = {**question.keywords(), **evidence.prior(prior, counts)}
+    data = evidence.read(columns)
+    keywords = {**question.keywords(), **evidence.prior(prior, data)}
+    constant = facts(data, **question.keywords())
+    keywords = {"of": constant["of"], **keywords}
     parts = [
-        _probabilities(prob_above(counts, measure, threshold, **keywords), measure, threshold)
-        for measure in measures.measures or default_measures(counts)
+        _probabilities(prob_above(data, measure, threshold, **keywords), measure, threshold)
+        for measure in measures.measures or default_measures(data)
         for threshold in thresholds.threshold
     ]
-    facts = facts_of_counts(counts, **question.keywords())
-    show(pd.concat(parts, ignore_index=True), output, facts=facts)
+    show(pd.concat(parts, ignore_index=True), output, facts=constant)
 
 
 def _probabilities(p_above, measure, threshold):
@@ -150,184 +185,133 @@ def _probabilities(p_above, measure, threshold):
     return frame.assign(threshold=threshold, p_above=p)
 
 
-class AllPredictions(
-    SourceOrTable,
-    Predictions,
-    Folds,
-    Groups,
-    Halves,
-    Judges,
-    Transfer,
-    Raters,
-    Abstentions,
-    Weights,
-):
-    """Every column that a file of predictions, of a judge or of raters may have."""
-
-
-@command
-def summary(
-    columns: AllPredictions,
-    measures: Measures,
-    question: NextTestSet,
-    interval: Interval,
-    prior: PriorAndLabelErrors,
-    target: Target,
-    output: TableAndPlot,
-) -> None:
-    """Table of posterior summaries from a file with one row per example, or a confusion table."""
-    from bayescm.answers.summary import summary
-    from bayescm.cli import evidence
-    from bayescm.cli.output import default_measures, facts_of_counts, header_of_counts, show
-
-    data = evidence.at_target(target, evidence.from_predictions_options(columns))
-    header = header_of_counts(data, interval.prob, interval.kind)
-    keywords = {**interval.keywords(), **question.keywords(), **evidence.prior(prior, data)}
-    facts = facts_of_counts(data, **keywords)
-    keywords |= evidence.halves(columns, data)
-    names = measures.measures or default_measures(data)
-
-    def picture():
-        from bayescm.plots import plot_forest
-
-        return plot_forest(data, names, **keywords)
-
-    show(summary(data, names, **keywords), output, header, facts=facts, picture=picture)
-
-
-class ComparedPredictions(Source, Predictions, Folds, Groups, Judges, Abstentions):
-    """The columns of a file of predictions of several classifiers, or of one in several groups."""
-
-
 class PooledContrast(Contrast):
-    """What is compared with what, and which differences count, where there may be groups."""
+    """The differences of a comparison that count, and whether groups are pooled."""
 
     pool: Annotated[
-        bool,
-        typer.Option("--pool", help="Pool the groups partially: --model hierarchical_groups."),
+        bool, option("--pool", "Pool the groups partially: --model hierarchical_groups.", QUESTION)
     ] = False
 
 
-@command
+@command(
+    "bayescm compare predictions.csv --actual y --predicted old --predicted new -m f1 --rope 0.01",
+    "bayescm compare scores.csv --item query --system engine --score ndcg --range 0,1",
+    "bayescm compare results.csv --data-set data -m accuracy",
+)
 def compare(
-    columns: ComparedPredictions,
-    results: Results,
+    columns: Evidence,
     measures: Measures,
     question: NextTestSet,
     contrast: PooledContrast,
     interval: Interval,
-    prior: PriorAndLabelErrors,
+    prior: Prior,
     output: TableAndPlot,
 ) -> None:
     """Paired differences of measures: intervals, P(better), expected loss, a sentence each."""
-    from bayescm.answers.compare import compare
     from bayescm.cli import evidence
-    from bayescm.cli.output import (
-        facts_of_counts,
-        facts_of_results,
-        header_of_counts,
-        header_of_results,
-        show,
-    )
-    from bayescm.evidence.counts import COMPARED
 
     rope, reference = contrast.ends(), contrast.reference
+    data = evidence.read(columns, measures=measures)
     keywords: dict[str, Any] = interval.keywords()
-    if results.data_set is not None:
-        data: Any = evidence.results(columns, results, measures.measures)
-        names, header = None, header_of_results(data, **keywords)
+    if contrast.pool:
+        if columns.group is None:
+            allowed, todo = "--pool together with --group", "name the column of groups"
+            raise fail("there are no groups to pool", "--pool", allowed, todo)
+        keywords |= question.keywords("of", "n") | {"model": "hierarchical_groups"}
+    elif evidence.is_results(data):
         keywords |= question.keywords("of", "n")
-        facts = facts_of_results(data, **keywords)
     else:
-        names, pooled, dim = measures.measures or list(COMPARED), {}, {}
-        if columns.judge:
-            _check_several(columns, " with --judge")
-            data = evidence.partly_labelled(columns)
-        else:
-            if contrast.pool:
-                pooled = {"model": "hierarchical_groups"}
-                if columns.group is None:
-                    allowed, todo = "--pool together with --group", "name the column of groups"
-                    raise fail("there are no groups to pool", "--pool", allowed, todo)
-            if (columns.predicted and len(columns.predicted) > 1) or columns.group is None:
-                _check_several(columns)
-                data = evidence.outcomes(columns)
-            else:  # the groups of one classifier
-                data, dim = evidence.from_predictions_options(columns), {"dim": "group"}
-                groups: dict[Any, Any] = {str(g): g for g in data["group"].values.tolist()}
-                reference = groups.get(reference, reference)
-        header = header_of_counts(data, **keywords)
-        keywords |= question.keywords("of", "n") | pooled if pooled else question.keywords()
-        keywords |= dim | evidence.prior(prior, data)
-        facts = facts_of_counts(data, **keywords)
-    table = compare(data, names, rope=rope, reference=reference, random_seed=0, **keywords)
+        keywords |= question.keywords()
+    if not evidence.is_results(data):
+        keywords |= evidence.prior(prior, data)
+    if data.sizes.get("classifier", 1) == 1:
+        keywords["dim"] = evidence.dim_of_parts(columns, data)
+        dim = data[keywords["dim"]]
+        places: dict[Any, Any] = {str(place): place for place in dim.values.tolist()}
+        reference = places.get(reference, reference)
+    show_comparison(data, measures.measures, rope, reference, keywords, output)
+
+
+def show_comparison(
+    data: Any,
+    measures: list[str] | None,
+    rope: Any,
+    reference: Any,
+    keywords: dict[str, Any],
+    output: TableAndPlot,
+) -> None:
+    """Print the differences of systems, or of groups, with a sentence for each."""
+    from bayescm.answers.compare import compare
+    from bayescm.cli import evidence
+    from bayescm.cli.output import facts, header, show
+    from bayescm.evidence.counts import COMPARED
+
+    constant = facts(data, **keywords)
+    asked = {**keywords, "of": constant["of"]}
+    names = None if evidence.is_results(data) else measures
+    if names is None and evidence.has_cells(data):
+        names = list(COMPARED)
+    table = compare(data, names, rope=rope, reference=reference, random_seed=0, **asked)
 
     def picture():
         from bayescm.plots import plot_differences
 
-        return plot_differences(table, rope=rope, **interval.keywords())
+        return plot_differences(table, rope=rope, prob=keywords["prob"], kind=keywords["kind"])
 
-    sentences = "\n".join(table["sentence"])
-    printing: dict[str, Any] = {"facts": facts, "picture": picture, "closing": sentences}
-    show(table, output, header, hidden=["sentence"], **printing)
-
-
-def _check_several(columns, where=""):
-    """Raise where there is only one classifier."""
-    names = columns.predicted or ["predicted"]
-    if len(names) < 2:
-        allowed, todo = "several --predicted", "name another --predicted"
-        raise fail(f"only one classifier to compare{where}", names, allowed, todo)
+    top = header(data, keywords["prob"], keywords["kind"])
+    printing: dict[str, Any] = {"facts": constant, "picture": picture, "hidden": ["sentence"]}
+    show(table, output, top, closing="\n".join(table["sentence"]), **printing)
 
 
-class RankedPredictions(Source, Predictions, Folds, Abstentions):
-    """The columns of a file of predictions of several classifiers."""
-
-
-@command
+@command(
+    "bayescm ranks predictions.csv --actual y --predicted a --predicted b --predicted c -m f1",
+    "bayescm ranks results.csv --data-set data -m accuracy --plot tiers.png",
+)
 def ranks(
-    columns: RankedPredictions,
-    results: Results,
+    columns: Evidence,
     measures: Measures,
     question: Estimand,
     interval: Probability,
     prior: Prior,
     output: TableAndPlot,
 ) -> None:
-    """Ranks of classifiers: sets that hold jointly, tiers, P(best), expected rank and loss."""
+    """Ranks of systems: sets that hold jointly, tiers, P(best), expected rank and loss."""
+    from bayescm.cli import evidence
+
+    data, keywords = evidence.read(columns, measures=measures), interval.keywords()
+    if evidence.is_results(data):
+        keywords |= question.keywords("of")
+    else:
+        evidence.check_several(columns, data)
+        keywords |= question.keywords() | evidence.prior(prior, data)
+    show_ranks(data, measures.measures, keywords, output)
+
+
+def show_ranks(
+    data: Any, measures: list[str] | None, keywords: dict[str, Any], output: TableAndPlot
+) -> None:
+    """Print the ranks of systems."""
     from bayescm.answers.ranks import ranks
     from bayescm.cli import evidence
-    from bayescm.cli.output import (
-        facts_of_counts,
-        facts_of_results,
-        header_of_counts,
-        header_of_results,
-        show,
-    )
+    from bayescm.cli.output import facts, header, show
 
-    prob = interval.prob
-    if results.data_set is not None:
-        keywords = question.keywords("of")
-        data = evidence.results(columns, results, measures.measures)
-        names, shown = None, [data["measured"].item()]
-        header = header_of_results(data, prob, "jointly")
-        facts = facts_of_results(data, prob=prob, kind="jointly", **keywords)
+    names = measures
+    if evidence.is_results(data):
+        names, constant = None, facts(data, kind="jointly", **keywords)
     else:
-        keywords = question.keywords()
-        _check_several(columns)
-        data = evidence.outcomes(columns)
-        names = shown = measures.measures or ["accuracy"]
-        header = header_of_counts(data, prob, "jointly")
-        facts = facts_of_counts(data, prob=prob, **keywords)
-        keywords |= evidence.prior(prior, data)
-    table = ranks(data, names, prob=prob, random_seed=0, **keywords)
+        constant = facts(data, **keywords)
+        names = names or (["accuracy"] if evidence.has_cells(data) else None)
+    asked = {**keywords, "of": constant["of"]}
+    table = ranks(data, names, random_seed=0, **asked)
+    shown = table["measure"].unique().tolist()
 
     def picture():
         from bayescm.plots import plot_tiers
 
         if len(shown) > 1:
             raise fail("a picture of tiers is of one measure", shown, "one", "ask one by one")
-        return plot_tiers(data, shown[0], prob=prob, **keywords)
+        return plot_tiers(data, names[0] if names else shown[0], **asked)
 
     each_rank = [name for name in table if str(name).startswith("rank_")]
-    show(table, output, header, facts=facts, picture=picture, hidden=each_rank)
+    top = header(data, keywords["prob"], "jointly")
+    show(table, output, top, facts=constant, picture=picture, hidden=each_rank)

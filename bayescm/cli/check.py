@@ -6,117 +6,177 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from bayescm.cli.columns import Evidence
 from bayescm.cli.options import (
-    Folds,
-    Model,
+    OUTPUT,
+    QUESTION,
+    BelongsWith,
+    Estimand,
     Options,
     Output,
-    Predictions,
     Prior,
-    SourceOrTable,
     command,
+    option,
 )
 from bayescm.validate import fail, suggest
 
 STATUS = {"failed": 1, "not yet known": 3, "met": 0}
-# The keys of a file of requirements, and the options in whose place they stand.
-_KEYS = {name: name for name in ("require", "level", "by", "actual", "predicted", "positive")}
-_KEYS |= {"model": "model", "label": "labels"}
-
-
-class Columns(SourceOrTable, Predictions, Folds):
-    """The columns of a file of predictions."""
 
 
 class Requirements(Options):
-    """What is required, of which part of the file, and where the outcomes are written."""
+    """What is required, and where the outcomes are written."""
 
     require: Annotated[
         list[str] | None,
-        typer.Option("--require", help='Such as "recall > 0.9 @ 0.95"; repeat for several.'),
+        option(
+            "--require",
+            'Requirement such as "recall > 0.9 @ 0.95". Repeat for several.',
+            QUESTION,
+            "TEXT",
+        ),
     ] = None
     requirements: Annotated[
         Path | None,
-        typer.Option("--requirements", help="TOML file: require = [...], level, by, positive ..."),
-    ] = None
-    by: Annotated[
-        str | None,
-        typer.Option("--by", "--group", help="Column: every requirement for each of its values."),
+        option(
+            "--requirements",
+            "TOML file: require = [...], level, by, positive ...",
+            QUESTION,
+            "FILE",
+        ),
     ] = None
     level: Annotated[
         float | None,
-        typer.Option("--level", help="Probability asked for where none is given; default 0.95."),
+        option(
+            "--level",
+            "Required probability if a requirement states none. Default: 0.95.",
+            QUESTION,
+            "SHARE",
+        ),
+        BelongsWith("--require"),
     ] = None
     junit: Annotated[
-        Path | None, typer.Option("--junit", help="Write the outcomes here as JUnit XML.")
+        Path | None,
+        option("--junit", "Write the outcomes here as JUnit XML.", OUTPUT, "FILE"),
+        BelongsWith("--require"),
     ] = None
 
 
-@command
+@command(
+    'bayescm check predictions.csv --actual y --predicted new --require "recall > 0.9 @ 0.95"',
+    'bayescm check scores.csv --item query --score ndcg --range 0,1 --require "mean > 0.6"',
+    "bayescm check predictions.csv --requirements gate.toml --junit gate.xml",
+)
 def check(
-    columns: Columns, required: Requirements, model: Model, prior: Prior, output: Output
+    columns: Evidence, required: Requirements, question: Estimand, prior: Prior, output: Output
 ) -> int:
     """Exit with 0 if all requirements are met, 1 if one fails, 3 if one is not yet known."""
-    from bayescm.answers.check import check
     from bayescm.cli import evidence
-    from bayescm.cli.output import facts_of_counts, show
+    from bayescm.cli.output import ITEM_TYPES
 
-    if required.requirements is not None:
-        values = values_of(required.requirements, _KEYS)
-        for options in (required, columns, model):
-            options.fill(values)
+    read_requirements(required, columns, question)
     if not required.require:
         todo = 'pass --require "recall > 0.9 @ 0.95", or --requirements FILE'
         raise fail("nothing is required", ..., "--require or --requirements", todo)
-    _refuse_items(required.require)
-    data = _evidence(columns, required)
-    keywords: dict[str, Any] = {
-        "level": 0.95 if required.level is None else required.level,
-        "by": required.by,
-    }
-    if columns.predicted and len(columns.predicted) > 1:
-        keywords["classifier"] = columns.predicted[0]
-    keywords |= model.keywords() | evidence.prior(prior, data)
-    table = check(data, required.require, **keywords)
-    facts, path = facts_of_counts(data, **model.keywords()), required.junit
-    junit = None if path is None else partial(write_junit, table, path)
-    show(table, output, facts=facts, files=junit, renamed={"needed": "would decide it"})
+    name = "counts" if columns.file is None else evidence.type_of_options(columns)
+    _check_measures(required.require, name)
+    if name in ITEM_TYPES:
+        data, by, classifier = evidence.read(columns), None, None
+    else:
+        data, by, classifier = _predictions(columns, required.require, name)
+    keywords = question.keywords() | evidence.prior(prior, data)
+    return show_outcomes(data, required, keywords, columns, output, by=by, classifier=classifier)
+
+
+def show_outcomes(
+    data: Any,
+    required: Requirements,
+    keywords: dict[str, Any],
+    columns: Options,
+    output: Output,
+    *,
+    by: str | None = None,
+    classifier: str | None = None,
+) -> int:
+    """Print which requirements are met, of each system or slice, and return the exit status."""
+    from bayescm.answers.check import check
+    from bayescm.cli.output import ITEM_TYPES, facts, show, what_is_evaluated
+    from bayescm.evidence.types import type_of
+
+    level, top = 0.95 if required.level is None else required.level, ""
+    constant = facts(data, **keywords)
+    asked = {"of": constant["of"], **keywords, "level": level}
+    if type_of(data).name in ITEM_TYPES:
+        top, constant = what_is_evaluated(data), constant | {"level": level}
+        slices = columns.get("by") or []
+        by = "classifier" if data.sizes.get("classifier", 1) > 1 else next(iter(slices), None)
+    if classifier is not None:
+        asked["classifier"] = classifier
+    table = check(data, required.require or [], by=by, **asked)
+    junit = None if required.junit is None else partial(write_junit, table, required.junit)
+    show(table, output, top, facts=constant, files=junit, renamed={"needed": "would decide it"})
     return next(code for name, code in STATUS.items() if name in {*table["outcome"]})
 
 
-# The commands of measures that no table of predictions has.
-_COMMANDS = {"item_scores": "items", "attempts": "attempts", "example_cells": "multilabel"}
+def read_requirements(required: Requirements, *groups: Options) -> None:
+    """Set what the file of requirements says, if the command line leaves it open."""
+    if required.requirements is None:
+        return
+    allowed = {"require", "level", *(name for group in groups for name in group.names())} - {"file"}
+    keys = {"label" if name == "labels" else name: name for name in sorted(allowed)}
+    values = values_of(required.requirements, keys)
+    for name in ("by", "group", "predicted", "score", "probability", "judge"):
+        if isinstance(values.get(name), str):
+            values[name] = [values[name]]
+    if isinstance(values.get("range"), list):
+        values["range"] = ",".join(map(str, values["range"]))
+    for group in (required, *groups):
+        for name in values.keys() & {*group.names()} - group.on_command_line():
+            setattr(group, name, values[name])
+    if not required.require:
+        todo = "write require = [...] in the file, or pass --require"
+        raise fail("nothing is required", required.requirements.name, "require", todo)
 
 
-def _refuse_items(texts):
-    """Raise where a requirement is of item scores, repeated answers or several labels."""
+def _check_measures(texts, name):
+    """Raise an error if a requirement is of another type of evidence than the columns."""
     from bayescm.answers.check import parse
+    from bayescm.evidence.types import TYPES, type_named
     from bayescm.measures.catalogue import resolve
 
-    def is_of(name, variable):
+    def is_of(measure, entry):
         try:
-            resolve(name, variable)
+            resolve(measure, (entry.measured_variable,))
         except (ValueError, TypeError):
             return False
         return True
 
+    if type_named(name).measured_variable is not None:
+        return
+    needed = [
+        (entry, entry.columns.needed[0])
+        for entry in TYPES
+        if entry.measured_variable and entry.columns
+    ]
     for text in texts:
         requirement = parse(text)
         for term in (requirement.first, requirement.second):
-            if term is None or is_of(term.measure, ("cells", "curve", "probabilities")):
+            if term is None or _is_of_predictions(term.measure):
                 continue
-            commands = [
-                f"bayescm {command}"
-                for variable, command in _COMMANDS.items()
-                if is_of(term.measure, variable)
-            ]
-            if commands:
-                todo = f"ask {' or '.join(commands)} FILE --require {text!r}"
-                raise fail(
-                    f"{term.measure} is no measure of predictions", text, "another command", todo
-                )
+            found = [columns for entry, columns in needed if is_of(term.measure, entry)]
+            columns = sorted(" and ".join(f"--{name}" for name in names) for names in found)
+            if columns:
+                what = f"{term.measure} is not a measure of predictions"
+                raise fail(what, text, "", f"name the columns by {', or '.join(columns)}")
+
+
+def _is_of_predictions(measure):
+    from bayescm.measures.catalogue import resolve
+
+    try:
+        resolve(measure, ("cells", "curve", "probabilities"))
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 def values_of(path: Path, keys: Mapping[str, str]) -> dict[str, Any]:
@@ -138,26 +198,31 @@ def values_of(path: Path, keys: Mapping[str, str]) -> dict[str, Any]:
     for name in content:
         if name not in keys:
             raise fail(f"unknown key in {path.name}", name, list(keys), suggest(name, keys))
-    if isinstance(content.get("predicted"), str):
-        content["predicted"] = [content["predicted"]]
     return {keys[name]: value for name, value in content.items()}
 
 
-def _evidence(columns, required):
-    """Read the columns that the requirements speak of, beside those of the classifiers."""
+def _predictions(columns, requirements, name):
+    """Return evidence with the parts of the requirements, the dim of --by, and the classifier."""
     from bayescm.answers.check import parse
     from bayescm.cli import evidence
 
-    parsed = [parse(text) for text in required.require]
-    pairs = [(requirement.first, requirement.second) for requirement in parsed]
-    terms = [term for pair in pairs for term in pair if term is not None]
+    parsed = [parse(text) for text in requirements]
+    terms = [term for one in parsed for term in (one.first, one.second) if term is not None]
     named = [term.where["classifier"] for term in terms if "classifier" in term.where]
     dims = [dim for term in terms for dim in term.where if dim not in ("classifier", "class")]
-    by = {dim: dim for dim in [*dims, *([required.by] if required.by else [])]}
-    if named:
+    if named and name == "counts":
         predicted = columns.predicted or ["predicted"]
         columns.predicted = list(dict.fromkeys([*predicted, *named]))
-    return evidence.from_predictions_options(columns, by | columns.keywords("fold"))
+    if name != "counts" or columns.file is None:
+        data = evidence.read(columns)
+        return data, "classifier" if data.sizes.get("classifier", 1) > 1 else None, None
+    parts = [*(columns.by or []), *(columns.group or [])]
+    if len(parts) > 1:
+        raise fail("several columns --by", parts, "one", "ask one by one")
+    by = {dim: dim for dim in [*dims, *parts]}
+    data = evidence.predictions(columns, by | columns.keywords("fold"))
+    several = columns.predicted and len(columns.predicted) > 1
+    return data, next(iter(parts), None), columns.predicted[0] if several else None
 
 
 def write_junit(table: Any, path: Path) -> None:

@@ -24,7 +24,7 @@ class Demo(Options):
     seed: Annotated[int, typer.Option("--seed", help="Seed of the split and of all draws.")] = 1
 
 
-@command
+@command()
 def demo(options: Demo) -> None:
     """Train two classifiers on the breast-cancer data and evaluate them end to end."""
     import bayescm as bcm

@@ -1,9 +1,9 @@
 """
-Evidence from the options of a command, which name a file and its columns.
+Evidence from the options of a command: its type, and the file and columns that they name.
 
-A function here takes the group of options that names the file and its columns, and reads of it what
-its type of evidence has. Which types a command takes is said by the options that it has:
-``--raters`` and ``--judge`` are asked for first, and without them a file holds predictions.
+The type is determined from the columns that are passed (`type_of_options`): the entry of every type
+lists the columns that it needs (`EvidenceType.columns`). Each type has one function that reads it,
+listed in `READERS`.
 """
 
 import ast
@@ -16,20 +16,73 @@ from typing import Any
 
 import xarray as xr
 
+from bayescm.cli.columns import given
 from bayescm.validate import fail
 
 
-def from_matrix_options(options: Any) -> xr.DataArray:
+def read(options: Any, name: str | None = None, *, measures: Any = None) -> Any:
+    """
+    Return the evidence that options name.
+
+    Parameters
+    ----------
+    options : Options
+        A group with some or all options of `bayescm.cli.columns.Evidence`.
+    name : str, optional
+        The type of the evidence if the command has a single one. By default it is determined from
+        the options.
+    measures : Measures, optional
+        The options of measures, one of which may be a column of a table of results.
+    """
+    if options.file is None:
+        return from_cells_options(options)
+    name = name or type_of_options(options)
+    if name == "results":
+        return results(options, measures and measures.measures)
+    return READERS[name](options)
+
+
+def type_of_options(options: Any) -> str:
+    """Return the name of the type of evidence whose columns are passed."""
+    from bayescm.evidence.types import TYPES
+
+    passed = given(options)
+    found = {
+        entry.name: max(matched, key=len)
+        for entry in TYPES
+        if entry.columns is not None
+        and (matched := [need for need in entry.columns.needed if passed >= {*need}])
+    }
+    most = max(map(len, found.values()), default=0)
+    names = [name for name, need in found.items() if len(need) == most]
+    if len(names) > 1:
+        # A judge, raters or a table may have columns that mean something else elsewhere.
+        columns = sorted({f"--{word.replace('_', '-')}" for name in names for word in found[name]})
+        what = f"{' and '.join(columns)} are columns of different types of evidence"
+        raise fail(what, ..., "", "leave one of them out")
+    if names:
+        return names[0]
+    for word in ("item", "system"):
+        if word in passed:
+            what = f"--{word} is a column of scores, attempts and counts of items"
+            todo = f"add --score, --correct, or --tp, --fp and --fn to --{word}"
+            raise fail(what, ..., "", todo)
+    return "counts"
+
+
+def from_cells_options(options: Any) -> xr.DataArray:
     """Return the counts of ``--tp --fn --fp --tn`` or of ``--matrix``."""
     from bayescm.evidence import from_cells, from_matrix
 
-    cells = {name: getattr(options, name) for name in ("tp", "fn", "fp", "tn")}
+    cells = {name: options.get(name) for name in ("tp", "fn", "fp", "tn")}
     missing = [f"--{name}" for name, count in cells.items() if count is None]
-    if options.matrix is None:
+    if options.get("matrix") is None:
+        if len(missing) == len(cells) or not options.has("tn"):
+            check_file(options)
         if missing:
             allowed = "--tp, --fn, --fp and --tn, or --matrix"
             raise fail(f"Missing option {' '.join(missing)}", ..., allowed, "give all four counts")
-        return from_cells(**cells)
+        return from_cells(**{name: _whole(name, count) for name, count in cells.items()})
     if len(missing) < len(cells):
         single = " ".join(f"--{name}" for name in cells if f"--{name}" not in missing)
         raise fail("two matrices", f"--matrix and {single}", "one of them", "choose one")
@@ -37,6 +90,14 @@ def from_matrix_options(options: Any) -> xr.DataArray:
     if labels is None and str(positive).isdecimal():
         positive = int(positive)  # without --label the classes are the numbers from 0 on
     return from_matrix(_counts(options.matrix), labels=labels, positive=positive)
+
+
+def _whole(name, text):
+    try:
+        return int(text)
+    except ValueError:
+        todo = f"write --{name} 65, or pass FILE if it is a column"
+        raise fail(f"--{name} is not a whole number", text, "", todo) from None
 
 
 def _counts(text):
@@ -47,27 +108,54 @@ def _counts(text):
         raise fail("cannot read --matrix", text, "rows of counts", todo) from None
 
 
-def from_predictions_options(options: Any, by: Mapping[str, str] | None = None) -> Any:
+def predictions(options: Any, by: Mapping[str, str] | None = None) -> Any:
     """
-    Return the evidence that the options of predictions name.
-
-    Ratings where raters are named, partly labelled examples where a judge is, or else the counts of
-    the file, or the outcomes where it has several classifiers.
+    Return the counts of a file of predictions, or the outcomes if it has several classifiers.
 
     Parameters
     ----------
     options : Predictions
     by : mapping of str to str, optional
-        Columns of further dims; by default those of ``--fold`` and ``--group``.
+        Columns of further dims. Default: those of the options.
     """
-    if options.get("raters"):
-        return _ratings(options)
-    if options.get("judge"):
-        return partly_labelled(options)
     predicted = options.get("predicted")
     if predicted and len(predicted) > 1:
         return outcomes(options, by=by)
     return counts(options, predicted=predicted[0] if predicted else None, by=by)
+
+
+def parts_of(options: Any) -> dict[str, str]:
+    """Return the columns of parts by dim: a single column of groups has the dim group."""
+    dims, groups = options.keywords("fold"), _several(options, "group")
+    dims |= {"group": groups[0]} if len(groups) == 1 else {name: name for name in groups}
+    return dims | {name: name for name in _several(options, "by")}
+
+
+def _several(options, name):
+    """Return the columns of an option."""
+    columns = options.get(name) or []
+    return [columns] if isinstance(columns, str) else columns
+
+
+def _single(options, name, default=None):
+    """Return the one column of an option that other types of evidence may repeat."""
+    columns = _several(options, name)
+    if len(columns) > 1:
+        raise fail(f"several columns --{name}", columns, "one", f"pass --{name} once")
+    return columns[0] if columns else default
+
+
+def _needed(options, name):
+    """Return the columns of an option that has no usual name."""
+    if not (columns := _several(options, name)):
+        raise fail(f"Missing option --{name}", ..., "a column", f"name it by --{name}")
+    return columns
+
+
+def _columns(options, *names):
+    """Return the single columns that are named, by keyword."""
+    columns = {name: _single(options, name) for name in names}
+    return {name: column for name, column in columns.items() if column is not None}
 
 
 def counts(
@@ -77,7 +165,7 @@ def counts(
     from bayescm.evidence.files import File, is_table, read
 
     classes = options.keywords("labels", "positive")
-    by = options.keywords("fold", "group") if by is None else by
+    by = parts_of(options) if by is None else by
     if is_table(File(options.file), options.get("actual"), predicted):
         if by:
             what, allowed = "a confusion table has no columns of parts", "one row per example"
@@ -118,7 +206,7 @@ def outcomes(
         options.get("actual") or "actual",
         predicted or options.get("predicted") or ["predicted"],
     )
-    by = options.keywords("fold", "group") if by is None else by
+    by = parts_of(options) if by is None else by
     columns = list(dict.fromkeys([actual, *predicted]))
     numeric = numeric_labels or bool(options.get("numeric_labels"))
     frame = read_columns(options.file, columns, by=list(by.values()), numeric_labels=numeric)
@@ -204,14 +292,14 @@ def _one_or_several(frame, names):
     return columns if len(columns) > 1 else next(iter(columns.values()), None)
 
 
-def _ratings(options):
+def ratings(options: Any) -> Any:
     """Return the labels of the raters, and of the classifiers, in a file."""
     from bayescm.evidence import from_raters
     from bayescm.evidence.files import kind_of, read_columns
 
     raters = [name.strip() for name in options.raters.split(",") if name.strip()]
     predicted = options.get("predicted") or []
-    gold, group = options.get("gold"), options.get("group")
+    gold, group = options.get("gold"), _single(options, "group")
     optional = [name for name in (gold, group) if name is not None]
     columns = list(dict.fromkeys([*raters, *predicted, *optional]))
     frame = read_columns(options.file, columns, numeric_labels=False)
@@ -241,16 +329,12 @@ def scores(
     columns : list of str
         A column for each classifier, or, for `constructor` to say so, for each class.
     constructor : callable, optional
-        What makes evidence of them; by default `bayescm.from_scores`, to which groups are nothing.
+        What makes evidence of them; by default `bayescm.from_scores`.
     """
     from bayescm.evidence.files import as_label, kind_of, read_columns
     from bayescm.evidence.scores import from_scores
 
-    actual, dims = (
-        options.get("actual") or "actual",
-        ("fold",) if constructor is None else ("fold", "group"),
-    )
-    by = options.keywords(*dims)
+    actual, by = options.get("actual") or "actual", _columns(options, "fold", "group")
     weights = options.get("weights")
     weighted = {} if weights is None else options.keywords("weights_are")
     frame = read_columns(
@@ -269,9 +353,16 @@ def scores(
         frame[actual].to_numpy(),
         values if len(columns) > 1 else values[columns[0]],
         positive=as_label(options.get("positive"), kind_of(frame[actual])),
-        **{dim: frame[column].to_numpy() for dim, column in by.items()},
+        **_places(constructor, {dim: frame[column].to_numpy() for dim, column in by.items()}),
         **weighted,
     )
+
+
+def _places(constructor, places):
+    """Return folds and groups as the keywords of a constructor: scores have groups as slices."""
+    if constructor is not None or "group" not in places:
+        return places
+    return {"by": {"group": places.pop("group")}, **places}
 
 
 def probabilities(options: Any) -> xr.Dataset:
@@ -279,14 +370,15 @@ def probabilities(options: Any) -> xr.Dataset:
     from bayescm.evidence.scores import from_probabilities
 
     constructor: Any = partial(from_probabilities, **options.keywords("clip"))
-    pairs = [text.partition("=") for text in options.probability]
+    probability = _needed(options, "probability")
+    pairs = [text.partition("=") for text in probability]
     named = [bool(sign) for _, sign, _ in pairs]
     if not any(named):
-        return scores(options, options.probability, constructor)
+        return scores(options, probability, constructor)
     if not all(named) or len(pairs) < 3:
         todo = "write --probability cat=p_cat --probability dog=p_dog --probability fox=p_fox"
         allowed = "CLASS=COLUMN of three classes or more"
-        raise fail("classes by column", options.probability, allowed, todo)
+        raise fail("classes by column", probability, allowed, todo)
 
     columns = [column for _, _, column in pairs]
 
@@ -301,14 +393,14 @@ def probabilities(options: Any) -> xr.Dataset:
     return scores(options, columns, of_classes)
 
 
-def results(source: Any, options: Any, measures: list[str] | None) -> xr.Dataset:
+def results(options: Any, measures: list[str] | None = None) -> xr.Dataset:
     """Return the results in a file: one measure of every classifier on every data set."""
     from bayescm.evidence.files import File, read_columns
     from bayescm.evidence.results import from_results
 
     if measures is not None and len(measures) > 1:
         raise fail("results are of one measure", measures, "one --measure", "ask one by one")
-    file, separators = source.file, _separators(source)
+    file, separators = options.file, _separators(options)
     data_set, classifier = options.data_set, options.classifier or "classifier"
     measure, names = measures[0] if measures else None, File(file).names
     keys = [name for name in (data_set, classifier, "repeat", "fold", "run") if name in names]
@@ -330,21 +422,19 @@ def item_scores(options: Any) -> Any:
     from bayescm.evidence.files import read_columns
     from bayescm.evidence.item_scores import from_item_scores
 
-    slices, columns = options.get("by") or [], options.keywords("group")
-    names = [*columns.values(), *slices, *options.keywords("system").values()]
-    numbers: dict[str, Any] = {"numbers": [options.score], "weights": options.get("weights")}
+    slices, columns = _several(options, "by"), _columns(options, "group", "system")
+    item, score = options.get("item") or "item", _single(options, "score", "score")
+    numbers: dict[str, Any] = {"numbers": [score], "weights": options.get("weights")}
     numbers |= _separators(options)
-    frame = read_columns(options.file, [options.item], by=names, **numbers)
-    frame = _in_order(frame, [options.item], options)
-    keywords = columns | options.keywords("system", "weights", "weights_are", "missing")
+    frame = read_columns(options.file, [item], by=[*columns.values(), *slices], **numbers)
+    frame = _in_order(frame, [item], options)
+    keywords: dict[str, Any] = columns | options.keywords("weights", "weights_are", "missing")
     if slices:
         keywords["by"] = slices
     if options.range is not None:
         keywords["range"] = _two_numbers("--range", options.range)
-    lower_is_better = bool(options.lower_is_better)
-    return from_item_scores(
-        frame, item=options.item, score=options.score, lower_is_better=lower_is_better, **keywords
-    )
+    lower = bool(options.lower_is_better)
+    return from_item_scores(frame, item=item, score=score, lower_is_better=lower, **keywords)
 
 
 def item_counts(options: Any) -> Any:
@@ -352,8 +442,8 @@ def item_counts(options: Any) -> Any:
     from bayescm.evidence.files import read_columns
     from bayescm.evidence.item_counts import from_item_counts
 
-    columns = {name: getattr(options, name) for name in ("tp", "fp", "fn")}
-    names = options.keywords("item", "system", "group")
+    columns = {name: options.get(name) or name for name in ("tp", "fp", "fn")}
+    names = _columns(options, "item", "system", "group")
     if "system" in names and "item" not in names:
         todo = "name the column of the items by --item"
         raise fail("--system needs --item: systems are compared item by item", ..., "", todo)
@@ -408,23 +498,23 @@ def multilabel(options: Any, *, separator_means_type: bool = False) -> Any:
     from bayescm.evidence.files import read_columns
     from bayescm.evidence.multilabel import from_multilabel
 
-    predicted, slices = options.predicted or ["predicted"], options.get("by") or []
-    predicted = [predicted] if isinstance(predicted, str) else predicted
-    columns = options.keywords("group")
-    fields = list(dict.fromkeys([options.actual, *predicted]))
+    predicted, slices = _several(options, "predicted") or ["predicted"], _several(options, "by")
+    actual, separator = options.get("actual") or "actual", options.get("separator")
+    columns, separator = _columns(options, "group"), ";" if separator is None else separator
+    fields = list(dict.fromkeys([actual, *predicted]))
     weights = options.keywords("weights")
     read: dict[str, Any] = {"by": [*columns.values(), *slices], "weights": options.get("weights")}
     frame = read_columns(options.file, fields, **read, **(_separators(options) if weights else {}))
     sets, are_lists = {}, False
     for name in fields:
-        sets[name], of_lists = _sets_of_labels(frame[name], options.separator)
+        sets[name], of_lists = _sets_of_labels(frame[name], separator)
         are_lists |= of_lists
     if are_lists and not separator_means_type and "separator" in options.on_command_line():
         todo = "leave --separator out"
         raise fail("--separator has no effect: the fields are lists of labels", ..., "", todo)
     if not any(len(labels) > 1 for rows in sets.values() for labels in rows):
         todo = "name what stands between them; of one label each: bayescm summary"
-        got = f"--separator {options.separator!r}"
+        got = f"--separator {separator!r}"
         raise fail("no field holds several labels", got, "a separator of the file", todo)
     keywords = {name: frame[column] for name, column in {**columns, **weights}.items()}
     keywords |= options.keywords("weights_are")
@@ -432,7 +522,7 @@ def multilabel(options: Any, *, separator_means_type: bool = False) -> Any:
         keywords["by"] = {name: frame[name] for name in slices}
     answers = {name: sets[name] for name in predicted}
     return from_multilabel(
-        sets[options.actual],
+        sets[actual],
         answers if len(predicted) > 1 else answers[predicted[0]],
         **options.keywords("labels"),
         **keywords,
@@ -506,8 +596,8 @@ def attempts(options: Any) -> Any:
     from bayescm.evidence.attempts import from_attempts
     from bayescm.evidence.files import read_columns
 
-    item, slices = options.item, options.get("by") or []
-    keywords: dict[str, Any] = options.keywords("system", "attempt", "group")
+    item, slices = options.get("item") or "item", _several(options, "by")
+    keywords: dict[str, Any] = _columns(options, "system", "attempt", "group")
     columns = [*keywords.values(), *slices]
     if options.get("answer") is None and options.get("truth") is None:
         answer = options.correct or "correct"
@@ -533,15 +623,87 @@ def _answer_and_truth(options):
     return options.answer, options.truth
 
 
-def at_target(options: Any, counts: Any) -> Any:
-    """Return counts at the prevalence of ``--prevalence``; other evidence has no such thing."""
-    from bayescm.evidence import at_prevalence
-    from bayescm.evidence.counts import COUNTS
+# The function that reads each type of evidence, by the name of the type.
+READERS: dict[str, Callable[..., Any]] = {
+    "counts": predictions,
+    "partly labelled": partly_labelled,
+    "ratings": ratings,
+    "scores": lambda options: scores(options, _needed(options, "score")),
+    "probabilities": probabilities,
+    "attempts": attempts,
+    "item scores": item_scores,
+    "item counts": item_counts,
+    "multilabel": multilabel,
+    "results": results,
+}
+
+
+def check_file(options: Any) -> Path:
+    """Return the file, or raise an error if there is none."""
+    if options.file is None:
+        counts = "; --tp, --fn, --fp and --tn; or --matrix" if options.has("matrix") else ""
+        raise fail("Missing argument FILE", ..., f"FILE{counts}", "name a file")
+    return options.file
+
+
+def type_name(evidence: Any) -> str:
+    """Return the name of the type of evidence."""
     from bayescm.evidence.types import type_of
 
-    if type_of(counts) is not COUNTS or options.prevalence is None:
-        return counts
-    return at_prevalence(counts, options.get("prevalence"))
+    return type_of(evidence).name
+
+
+def is_results(evidence: Any) -> bool:
+    """Return whether evidence is a table of results, whose measure is a column."""
+    return type_name(evidence) == "results"
+
+
+def has_cells(evidence: Any) -> bool:
+    """Return whether the measures of evidence are functions of confusion matrices."""
+    from bayescm.evidence.types import type_of
+
+    return type_of(evidence).has_cells
+
+
+def dim_of_parts(options: Any, evidence: Any) -> str:
+    """Return the dim of the groups or slices of one system, or raise an error if there is none."""
+    slices = [name for name in _several(options, "by") if name in evidence.dims]
+    if "group" in evidence.dims or slices:
+        return "group" if "group" in evidence.dims else slices[0]
+    check_several(options, evidence)
+    return "classifier"
+
+
+def check_several(options: Any, evidence: Any) -> None:
+    """Raise an error if there is only one system to compare."""
+    if evidence.sizes.get("classifier", 1) > 1:
+        return
+    if not has_cells(evidence):
+        option = "--system" if "item" in evidence.dims else "several columns"
+        todo = f"name the column of the systems by {option}, or several columns of one file"
+        if option != "--system":
+            todo = "repeat the option of the column for each system"
+        raise fail("only one system to compare", ..., "two or more", todo)
+    names = options.get("predicted") or ["predicted"]
+    judge = " with --judge" if options.get("judge") else ""
+    allowed, todo = "several --predicted", "name another --predicted"
+    raise fail(f"only one classifier to compare{judge}", names, allowed, todo)
+
+
+def at_target(evidence: Any, prevalence: float) -> Any:
+    """Return counts or scores at the prevalence of a target population."""
+    from bayescm import at_prevalence, curves
+    from bayescm.evidence.counts import COUNTS
+    from bayescm.evidence.scores import PROBABILITIES, SCORES
+    from bayescm.evidence.types import type_of
+
+    entry = type_of(evidence)
+    if entry in (SCORES, PROBABILITIES):
+        return curves.at_prevalence(evidence, prevalence)
+    if entry is not COUNTS:
+        what = f"--prevalence has no effect on {entry.name}"
+        raise fail(what, ..., "", "leave it out")
+    return at_prevalence(evidence, prevalence)
 
 
 def prior(options: Any, counts: Any) -> dict[str, Any]:
@@ -550,7 +712,8 @@ def prior(options: Any, counts: Any) -> dict[str, Any]:
     from bayescm.evidence.types import type_of
 
     read = {"concentration": _concentration, "label_error": _label_error}
-    if type_of(counts) is RATINGS:  # the errors of raters are estimated
+    entry = type_of(counts)
+    if entry is RATINGS or not entry.has_cells:  # the errors of raters are estimated
         del read["label_error"]
     values = options.keywords(*read)
     return {name: read[name](value, counts) for name, value in values.items()}
@@ -558,6 +721,7 @@ def prior(options: Any, counts: Any) -> dict[str, Any]:
 
 def _concentration(text, counts):
     from bayescm.evidence.outcomes import matrices_of
+    from bayescm.evidence.types import type_of
     from bayescm.priors import default
 
     try:
@@ -569,6 +733,9 @@ def _concentration(text, counts):
         raise fail("cannot read --concentration", text, "a number, or TP,FN,FP,TN", todo)
     if len(numbers) == 1:
         return numbers[0]
+    if not type_of(counts).has_cells:
+        todo = "write --concentration 0.5"
+        raise fail("TP,FN,FP,TN are of two classes", text, "one number", todo)
     empty = default(matrices_of(counts))
     if empty.shape != (2, 2) or "positive" not in empty.coords:
         todo = "give one number for all cells"

@@ -5,44 +5,42 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from bayescm.cli.columns import Evidence, Separators
 from bayescm.cli.options import (
+    MODEL,
+    QUESTION,
     BelongsWith,
-    Classes,
     Covariates,
     Interval,
     Measures,
     Options,
-    Predictions,
     Prior,
     SafeOutput,
-    Separators,
-    Source,
     TableAndPlot,
-    Truth,
     command,
-    file_with,
+    option,
 )
 from bayescm.validate import fail
 
 
-class Dims(Options):
-    """The columns of the groups, or of the attributes that make slices."""
+def _read(columns):
+    """Return the evidence in groups or slices, and their dims; a single dim is called group."""
+    from bayescm.cli import evidence
 
-    group: Annotated[
-        list[str],
-        typer.Option(
-            "--group", "--by", help="Column of the groups; repeat for the combinations of several."
-        ),
-    ]
-
-
-class Columns(Source, Predictions, Dims):
-    """The columns of a file of predictions in groups."""
-
-
-def _by(columns):
-    """Return the columns of the groups by dim: a single one is called group."""
-    return {"group": columns.group[0]} if len(columns.group) == 1 else {c: c for c in columns.group}
+    name = evidence.type_of_options(columns)
+    if name in ("attempts", "item scores", "item counts", "multilabel"):  # groups are clusters
+        data = evidence.read(columns, name)
+        dims = list(columns.by or [])
+    elif name == "counts":
+        parts = [*(columns.group or []), *(columns.by or [])]
+        by = {"group": parts[0]} if len(parts) == 1 else {part: part for part in parts}
+        data, dims = evidence.predictions(columns, by), list(by)
+    else:
+        data, dims = evidence.read(columns, name), ["group"] if columns.group else []
+    if not dims:
+        todo = "name their columns by --group, or slices of items by --by"
+        raise fail("Missing option --group", ..., "columns of groups or slices", todo)
+    return data, dims
 
 
 class Gap(Options):
@@ -50,25 +48,37 @@ class Gap(Options):
 
     statistic: Annotated[
         Literal["range", "ratio", "worst", "deviation"],
-        typer.Option(
+        option(
             "--statistic",
-            help="Largest minus smallest (range), smallest by largest (ratio), the worst group, or "
+            "Largest minus smallest (range), smallest by largest (ratio), the worst group, or "
             "each group minus the mean of the others (deviation).",
+            QUESTION,
         ),
     ] = "range"
     delta: Annotated[
-        float | None, typer.Option("--delta", help="Also the probability of less than this.")
+        float | None,
+        option(
+            "--delta", "Also print the probability of a smaller gap than this.", QUESTION, "NUMBER"
+        ),
     ] = None
     reference: Annotated[
         str | None,
-        typer.Option("--reference", help="Of every other classifier, its gap minus this one's."),
+        option(
+            "--reference",
+            "Print the gap of every other classifier minus the gap of this one.",
+            QUESTION,
+            "NAME",
+        ),
         BelongsWith("several --predicted"),
     ] = None
 
 
-@command
+@command(
+    "bayescm gap predictions.csv --actual y --predicted yhat --group site -m recall",
+    "bayescm gap predictions.csv --actual y --predicted yhat --group sex --group age",
+)
 def gap(
-    columns: Columns,
+    columns: Evidence,
     measures: Measures,
     question: Gap,
     interval: Interval,
@@ -80,17 +90,16 @@ def gap(
 
     from bayescm.answers.gaps import gap
     from bayescm.cli import evidence
-    from bayescm.cli.output import facts_of_counts, header_of_counts, show
+    from bayescm.cli.output import default_measures, facts, header, show
 
-    by = _by(columns)
-    data = evidence.from_predictions_options(columns, by)
+    data, dims = _read(columns)
     keywords = {**interval.keywords(), **evidence.prior(prior, data)}
     keywords |= question.keywords("statistic", "delta")
-    if len(columns.predicted or ()) > 1:
+    if data.sizes.get("classifier", 1) > 1:
         keywords |= question.keywords("reference")
+    usual = ["recall", "specificity"] if evidence.has_cells(data) else default_measures(data)
     gaps = {
-        measure: gap(data, measure, dim=list(by), **keywords)
-        for measure in measures.measures or ["recall", "specificity"]
+        measure: gap(data, measure, dim=dims, **keywords) for measure in measures.measures or usual
     }
     parts = [_gaps(found, measure) for measure, found in gaps.items()]
     table = pd.concat(parts, ignore_index=True)
@@ -98,9 +107,9 @@ def gap(
         f"{name}: {found.caution}" for name, found in gaps.items() if "caution" in found.attrs
     ]
     table.attrs = {"caution": " ".join(cautions)} if cautions else {}
-    header = header_of_counts(data, **interval.keywords())
-    asked = interval.keywords() | {"of": "finite", "model": _model(data, list(by), keywords)}
-    show(table, output, header, facts=facts_of_counts(data, **asked, statistic=question.statistic))
+    asked = interval.keywords() | {"of": "finite", "model": _model(data, dims, keywords)}
+    constant = facts(data, **asked, statistic=question.statistic)
+    show(table, output, header(data, **interval.keywords()), facts=constant)
 
 
 def _model(data, dims, keywords):
@@ -125,103 +134,119 @@ def _gaps(interval, measure):
     return frame
 
 
-class SliceColumns(Source, Truth, Classes, Dims):
-    """The columns of a file of predictions of one classifier in slices."""
-
-    predicted: Annotated[
-        str | None, typer.Option("--predicted", help="Column of the predicted classes.")
-    ] = None
-
-
 class Slices(Options):
     """Which slices are bad, and how many of them are shown."""
 
-    measure: Annotated[str, typer.Option("--measure", "-m", help="The measure.")] = "recall"
+    measure: Annotated[str, option("--measure -m", "The measure.", QUESTION, "NAME")] = "recall"
     threshold: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--threshold",
-            help="A slice is bad if it is worse than this; by default, worse than the mean of the "
-            "others.",
+            "A slice is bad if it is worse than this. Default: the mean of the others.",
+            QUESTION,
+            "NUMBER",
         ),
     ] = None
     delta: Annotated[
-        float, typer.Option("--delta", help="Without a threshold: worse by more than this.")
+        float,
+        option("--delta", "Without a threshold: worse by more than this.", QUESTION, "NUMBER"),
     ] = 0.0
     fdr: Annotated[
-        float, typer.Option("--fdr", help="Share of those flagged that may be falsely so.")
+        float,
+        option(
+            "--fdr",
+            "Acceptable share of false discoveries among the flagged slices.",
+            QUESTION,
+            "SHARE",
+        ),
     ] = 0.1
     smooth: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--smooth",
-            help="Column of numbers, such as an age, that acts by a curve; of several columns.",
+            "Numeric column to model with a smooth curve, e.g. age. Repeat for several.",
+            MODEL,
+            "COLUMN",
         ),
     ] = None
-    k: Annotated[int, typer.Option("-k", help="Rows: the worst so many.")] = 10
+    k: Annotated[int, option("-k", "Number of slices to show, worst first.", QUESTION, "N")] = 10
 
 
-@command
+@command(
+    "bayescm slices predictions.csv --actual y --predicted yhat --group shop --threshold 0.7",
+    "bayescm slices scores.csv --item query --score ndcg --range 0,1 --by topic -m mean",
+)
 def slices(
-    columns: SliceColumns,
-    question: Slices,
-    interval: Interval,
-    prior: Prior,
-    output: TableAndPlot,
+    columns: Evidence, question: Slices, interval: Interval, prior: Prior, output: TableAndPlot
 ) -> None:
     """Which of many slices are bad, the worst first, with the false discoveries to expect."""
     from bayescm.answers.slices import worst_slices
     from bayescm.cli import evidence
-    from bayescm.cli.output import facts_of_counts, header_of_counts, show
+    from bayescm.cli.output import facts, header, show
 
-    by = _by(columns)
-    counts = evidence.counts(columns, predicted=columns.predicted, by=by)
-    keywords: dict[str, Any] = {"dim": list(by), **interval.keywords()}
+    data, dims = _read(columns)
+    keywords: dict[str, Any] = {"dim": dims, **interval.keywords()}
     keywords |= question.keywords("threshold", "fdr", "smooth", "k")
     if question.threshold is None:
         keywords |= question.keywords("delta")
-    keywords |= evidence.prior(prior, counts)
-    table = worst_slices(counts, question.measure, **keywords)
+    keywords |= evidence.prior(prior, data)
+    table = worst_slices(data, question.measure, **keywords)
     flagged = int(table["flagged"].sum())
-    header = f"{header_of_counts(counts, **interval.keywords())}\n"
-    header += f"{flagged} of {len(table)} slices flagged"
+    top = f"{header(data, **interval.keywords())}\n{flagged} of {len(table)} slices flagged"
     if flagged:
         expected = table.attrs["expected_false"]
-        header += f", {expected:.1f} of them falsely as is to be expected"
-    asked = interval.keywords() | {"of": "finite", "model": _model(counts, list(by), keywords)}
-    facts = facts_of_counts(counts, **asked, fdr=question.fdr)
+        top += f", {expected:.1f} of them falsely as is to be expected"
+    asked = interval.keywords() | {"of": "finite", "model": _model(data, dims, keywords)}
+    constant = facts(data, **asked, fdr=question.fdr)
     table = table.head(question.k)
-    if len(columns.group) == 1:
-        table = table.rename(columns={"group": columns.group[0]})
+    if dims == ["group"]:
+        (name,) = [*(columns.group or []), *(columns.by or [])]
+        table = table.rename(columns={"group": name})
 
     def picture():
         from bayescm.plots import plot_slices
 
-        return plot_slices(counts, question.measure, **keywords)
+        return plot_slices(data, question.measure, **keywords)
 
-    show(table, output, header, facts=facts, picture=picture)
+    show(table, output, top, facts=constant, picture=picture)
 
 
 class StudySource(Separators):
     """The file of the studies."""
 
-    file: Annotated[Path, file_with("one row per study: TP, FN, FP, TN and its covariates.")]
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="File with one row per study: TP, FN, FP, TN and covariates.", show_default=False
+        ),
+    ]
 
 
 class Studies(Covariates):
     """What goes with the differences between studies, and their prior."""
 
-    spread: Annotated[float, typer.Option("--spread", help="Scale of its prior.")] = 1.0
+    spread: Annotated[
+        float,
+        option(
+            "--spread",
+            "Scale of the prior of the between-study standard deviation.",
+            MODEL,
+            "NUMBER",
+        ),
+    ] = 1.0
 
 
-@command
+@command(
+    "bayescm heterogeneity studies.csv",
+    "bayescm heterogeneity studies.csv --covariate year=2000 --covariate test=ELISA",
+)
 def heterogeneity(
     source: StudySource, question: Studies, interval: Interval, output: SafeOutput
 ) -> None:
     """How much studies of a test differ beyond chance (I2), and what goes with it."""
     from bayescm.answers.heterogeneity import heterogeneity
     from bayescm.cli.evidence import typical_study
-    from bayescm.cli.output import facts_of_counts, show
+    from bayescm.cli.output import facts, show
     from bayescm.evidence import read
     from bayescm.evidence.files import File
 
@@ -234,9 +259,9 @@ def heterogeneity(
     if question.covariate:
         keywords["covariates"] = typical_study(studies, question.covariate)
     table = heterogeneity(studies, **keywords).reset_index()
-    facts = facts_of_counts(studies, **interval.keywords())
+    constant = facts(studies, **interval.keywords())
     participants = studies.sum().item()
     header = f"{studies.sizes['group']} studies of {participants:,.6g} participants"
     header += f"; {interval.prob:.4g} {interval.kind}"
     closing = "\n".join(table.attrs.get("sentences", []))
-    show(table, output, header, facts=facts, closing=closing)
+    show(table, output, header, facts=constant, closing=closing)

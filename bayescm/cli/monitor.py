@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from bayescm.cli.columns import Positive, Separators
 from bayescm.cli.monitor_config import NAME, names_of, read_config, tables
 from bayescm.cli.options import (
     BelongsWith,
@@ -22,9 +23,7 @@ from bayescm.cli.options import (
     Measures,
     Options,
     Output,
-    Positive,
     Prior,
-    Separators,
     check_picture,
     command,
 )
@@ -357,8 +356,7 @@ class Predictions(BatchClasses, Separators):
         ),
     ] = None
     raters: Annotated[
-        str | None,
-        typer.Option("--raters", help="Columns of several raters' labels, ANN,BOB,LLM."),
+        str | None, typer.Option("--raters", help="Columns of several raters' labels, ANN,BOB,LLM.")
     ] = None
     gold: Annotated[
         str | None,
@@ -428,7 +426,7 @@ class NamedBatch(Batch):
     batch_id: Annotated[str, typer.Option("--batch", help="Name of the batch, taken once.")]
 
 
-@command
+@command()
 def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: NewName) -> None:
     """Record a batch: predictions, probabilities, scores, labels, attempts, ratings. Idempotent."""
     from bayescm.online.encoding import time_of_name
@@ -631,7 +629,8 @@ def _uncertain_truth(columns, template):
         positive=columns.positive,
         numeric_labels=_are_numbers(known),
     )
-    found = _as_truth_values(evidence.from_predictions_options(options), known)
+    reader = evidence.ratings if columns.raters else evidence.partly_labelled
+    found = _as_truth_values(reader(options), known)
     _ask_for_positive(columns, found["actual"].values.tolist(), "positive" in found.coords)
     return found
 
@@ -653,7 +652,7 @@ class AllClassifiers(Store):
     ] = None
 
 
-@command
+@command()
 def status(
     source: AllClassifiers, memory: Memory, rules: Rules, interval: Interval, output: Output
 ) -> None:
@@ -741,7 +740,7 @@ class Latest(Options):
     ] = None
 
 
-@command
+@command()
 def history(
     source: Classifier,
     memory: Memory,
@@ -781,7 +780,7 @@ class Unacknowledged(Options):
     ] = False
 
 
-@command
+@command()
 def alarms(
     source: Classifier, memory: Memory, rules: RulesSince, new: Unacknowledged, output: Output
 ) -> int:
@@ -802,7 +801,7 @@ def _number_of_alarms(number):
     return f"{number} {'alarm' if number == 1 else 'alarms'}"
 
 
-@command
+@command()
 def incidents(source: Classifier, memory: Memory, rules: RulesSince, output: Output) -> None:
     """List the incidents so far: alarms that belong together, and which are open."""
     from bayescm.cli.output import show
@@ -825,7 +824,7 @@ class Acknowledgement(Options):
     note: Annotated[str, typer.Option("--note", help="What was found, kept beside it.")] = ""
 
 
-@command
+@command()
 def acknowledge(
     source: Classifier, memory: Memory, rules: RulesSince, acknowledgement: Acknowledgement
 ) -> None:
@@ -849,7 +848,7 @@ class Picture(Options):
     ]
 
 
-@command
+@command()
 def plot(
     source: Classifier, memory: Memory, rules: Rules, interval: Interval, picture: Picture
 ) -> None:
@@ -912,7 +911,7 @@ class ChallengeBatch(BatchClasses, Batch):
     ] = "challenger"
 
 
-@command
+@command()
 def challenge(
     source: Challenge, columns: ChallengeBatch, beginning: NewName, output: Output
 ) -> None:
@@ -978,12 +977,11 @@ class Hooks(Options):
     ] = None
     log: Annotated[bool, typer.Option("--log", help="Write each page to standard error.")] = False
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say what would be handed over; hand over nothing."),
+        bool, typer.Option("--dry-run", help="Say what would be handed over; hand over nothing.")
     ] = False
 
 
-@command
+@command()
 def notify(
     source: Classifier, memory: Memory, rules: RulesSince, hooks: Hooks, output: Output
 ) -> int:
@@ -1034,14 +1032,8 @@ class Server(Options):
     ] = None
 
 
-@command
-def serve(
-    source: Store,
-    server: Server,
-    memory: Memory,
-    rules: Rules,
-    interval: Interval,
-) -> None:
+@command()
+def serve(source: Store, server: Server, memory: Memory, rules: Rules, interval: Interval) -> None:
     """Serve a dashboard: classifiers, their alarms, challenges; /metrics, /healthz."""
     from bayescm.online import serve
     from bayescm.online.ledger import Ledger
@@ -1073,7 +1065,7 @@ def _of_single_classifiers(ledger, config, memory, rules):
     return of_single
 
 
-@command
+@command()
 def verify(source: Store, output: Output) -> int:
     """Check every entry against its hash; leave with status 1 where any is damaged."""
     from bayescm.cli.output import show
@@ -1090,7 +1082,7 @@ class NewFile(Options):
     path: Annotated[Path, typer.Argument(help="A new file, itself a ledger.")]
 
 
-@command
+@command()
 def backup(source: Store, copy: NewFile) -> None:
     """Copy the ledger as it is at this moment; others may go on writing."""
     from bayescm.online import backup
@@ -1106,7 +1098,7 @@ class Backup(Options):
     path: Annotated[Path, typer.Argument(help="What backup wrote.")]
 
 
-@command
+@command()
 def restore(copy: Backup, source: Store) -> None:
     """Make a new ledger of a backup: a new file, or in an empty database of PostgreSQL."""
     from bayescm.online import restore
@@ -1122,7 +1114,7 @@ class Period(Options):
     by: Annotated[str, typer.Option("--by", help="One batch a day, month or year.")] = "month"
 
 
-@command
+@command()
 def roll_up(source: Store, copy: NewFile, period: Period) -> None:
     """Make a new ledger that keeps the sums of early batches; the old one is not touched."""
     from bayescm.online import roll_up
@@ -1138,7 +1130,7 @@ class Export(Output):
     style: FormatOption = Format.csv
 
 
-@command
+@command()
 def export(source: Store, output: Export) -> None:
     """Write every entry of the ledger, corrected ones too: counts, times, labels."""
     from bayescm.cli.output import show

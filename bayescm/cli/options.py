@@ -4,14 +4,14 @@ The options of the commands: how a command declares them, and every option that 
 A *group* is a dataclass, of which every field is one option::
 
     class Interval(Options):
-        prob: Annotated[float, typer.Option("--prob", help="Mass of the interval.")] = 0.95
+        prob: Annotated[float, option("--prob", "Its probability.", QUESTION)] = 0.95
 
 A field has the name of the keyword of the library, its annotation is what Typer needs to know of
 the option, and groups are put together by inheritance. A *command* is a function of groups, which
 ``@command`` expands into the signature that Typer reads::
 
-    @command
-    def interval(matrix: Matrix, interval: Interval, output: TableOutput) -> None: ...
+    @command("bayescm interval --tp 65 --fn 15 --fp 35 --tn 30")
+    def interval(columns: Evidence, interval: Interval, output: TableOutput) -> None: ...
 
 **An option without effect is an error.** Many options belong with others: ``--gold`` means nothing
 without ``--raters``. A group notes which of its fields are read. What stands on the command line,
@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, dataclass_transform, get_type_hints
 
 import typer
-from typer.models import ArgumentInfo, OptionInfo, ParameterInfo
+from typer.models import OptionInfo, ParameterInfo
 
 from bayescm.validate import arguments_in, fail, message_of
 
@@ -95,6 +95,10 @@ class Options:
         """Return whether the group has an option, without reading it."""
         return name in {field.name for field in fields(self)}  # type: ignore[arg-type]
 
+    def names(self) -> list[str]:
+        """Return the names of the fields, without reading them."""
+        return [field.name for field in fields(self)]  # type: ignore[arg-type]
+
     def on_command_line(self) -> set[str]:
         """Return the fields that stand on the command line, without reading them."""
         return {*self._invocation.names} & {field.name for field in fields(self)}  # type: ignore[arg-type]
@@ -119,8 +123,31 @@ class Options:
         self._invocation.refuse_unread(names)
 
 
-def command(function: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Make a command of a function whose parameters are groups of options."""
+# Panels of the help screens.
+QUESTION = "Question"
+MODEL = "Model and prior"
+OUTPUT = "Output"
+
+
+def option(names: str, help: str, panel: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return an option, such as ``"--measure -m"``, for the annotation of a field."""
+    more |= {"help": help, "rich_help_panel": panel, "metavar": metavar}
+    return typer.Option(*names.split(), **more)
+
+
+def command(*examples: str) -> Callable[[Callable[..., int | None]], Callable[..., int | None]]:
+    """Return the decorator that makes a command; examples are at the end of its help."""
+
+    def decorate(function: Callable[..., int | None]) -> Callable[..., int | None]:
+        made: Any = _made_command(function)
+        made.examples = examples
+        return made
+
+    return decorate
+
+
+def _made_command(function):
+    """Return a command made of a function whose parameters are groups of options."""
     groups = {name: kind for name, kind in get_type_hints(function).items() if name != "return"}
     all_fields = {field.name: field for group in groups.values() for field in fields(group)}
     if len(all_fields) < sum(len(fields(group)) for group in groups.values()):
@@ -157,6 +184,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., int | None]:
     kind = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("context", kind, annotation=typer.Context)]
     for name, field in all_fields.items():
+        _hide_type_of_flag(field)
         default = inspect.Parameter.empty if field.default is MISSING else field.default
         parameters.append(inspect.Parameter(name, kind, default=default, annotation=field.type))
     described: Any = run
@@ -164,6 +192,13 @@ def command(function: Callable[..., int | None]) -> Callable[..., int | None]:
     described.__annotations__ = {p.name: p.annotation for p in parameters}
     described.options = options
     return run
+
+
+def _hide_type_of_flag(field):
+    """Let the help show no type for an option without a value."""
+    for info in field.type.__metadata__:
+        if isinstance(info, OptionInfo) and isinstance(field.default, bool):
+            info.metavar = " "
 
 
 def _on_command_line(context, name):
@@ -306,257 +341,30 @@ def check_picture(path: Path | None) -> Path | None:
     return path
 
 
-def file_with(rows: str) -> ArgumentInfo:
-    """Return the argument of a file, by what its rows are."""
-    formats = "CSV, Parquet or Arrow file, a folder of these, or a table of DuckDB "
-    formats += "(answers.duckdb::table), with"
-    return typer.Argument(help=f"{formats} {rows}", show_default=False)
-
-
-_EXAMPLES = "one row per example; in text files labels are text."
-_OR_TABLE = f"{_EXAMPLES} Or a confusion table: a row for each actual class, its label first."
-
-
-class Separators(Options):
-    """How numbers are written in a text file."""
-
-    decimal: Annotated[
-        str | None,
-        typer.Option("--decimal", help="Decimal separator in a text file: . or , [default: .]"),
-        BelongsWith("counts, scores or weights in a text file"),
-    ] = None
-    thousands: Annotated[
-        str | None,
-        typer.Option("--thousands", help="Separator between thousands in a text file, e.g. ."),
-        BelongsWith("counts, scores or weights in a text file"),
-    ] = None
-
-
-class Source(Separators):
-    """The file of the evidence."""
-
-    file: Annotated[Path, file_with(_EXAMPLES)]
-
-
-class SourceOrTable(Separators):
-    """The file of the evidence, or of a confusion table."""
-
-    file: Annotated[Path, file_with(_OR_TABLE)]
-
-
-class OptionalSource(Separators):
-    """The file of the evidence, where it may come from elsewhere."""
-
-    file: Annotated[Path | None, file_with(_OR_TABLE)] = None
-
-
-class Positive(Options):
-    """The positive class."""
-
-    positive: Annotated[str | None, typer.Option("--positive", help="The positive class.")] = None
-
-
-class Classes(Positive):
-    """The classes, of which one may be positive."""
-
-    labels: Annotated[
-        list[str] | None,
-        typer.Option("--label", help="A class; repeat for all, in order, to keep absent ones."),
-    ] = None
-
-
-class Truth(Positive):
-    """The column of the true classes."""
-
-    actual: Annotated[
-        str | None, typer.Option("--actual", help="Column of the true classes; default actual.")
-    ] = None
-    numeric_labels: Annotated[
-        bool,
-        typer.Option(
-            "--numeric-labels", help="Labels are whole numbers: 01 and 1 are the same class."
-        ),
-    ] = False
-
-
-class Predictions(Truth, Classes):
-    """The columns of the true classes and of the predictions of classifiers."""
-
-    predicted: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--predicted",
-            help="Column of a classifier's predictions; default predicted. Repeat for several.",
-        ),
-    ] = None
-
-
-class Matrix(Classes):
-    """The counts of a confusion matrix."""
-
-    tp: Annotated[int | None, typer.Option("--tp", help="True positives.")] = None
-    fn: Annotated[int | None, typer.Option("--fn", help="False negatives.")] = None
-    fp: Annotated[int | None, typer.Option("--fp", help="False positives.")] = None
-    tn: Annotated[int | None, typer.Option("--tn", help="True negatives.")] = None
-    matrix: Annotated[
-        str | None,
-        typer.Option(
-            "--matrix",
-            help='Instead of four counts a table of any number of classes: "50,2,1;3,40,7;0,5,45", '
-            "a row for each actual class.",
-        ),
-    ] = None
-
-
-class Folds(Options):
-    """The column of the folds."""
-
-    fold: Annotated[str | None, typer.Option("--fold", help="Column of the folds.")] = None
-
-
-class Groups(Options):
-    """The column of the groups."""
-
-    group: Annotated[str | None, typer.Option("--group", help="Column of the groups.")] = None
-
-
-class Abstentions(Options):
-    """The answer that is none."""
-
-    abstain: Annotated[
-        str | None, typer.Option("--abstain", help="The answer that is none, such as refused.")
-    ] = None
-
-
-class Weights(Options):
-    """The column of weights."""
-
-    weights: Annotated[
-        str | None,
-        typer.Option("--weights", help="Column of weights."),
-        BelongsWith("the predictions of one classifier"),
-    ] = None
-    weights_are: Annotated[
-        str | None,
-        typer.Option(
-            "--weights-are",
-            help="What weights are: counts (how many examples a row stands for) or importance "
-            "(sampling weights).",
-        ),
-        BelongsWith("--weights"),
-    ] = None
-
-
-class Judges(Options):
-    """The columns of judges that have seen all examples, of which people labelled a part."""
-
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--judge",
-            help="Column of a judge's answers or scores, where --actual is empty for what nobody "
-            "labelled; repeat for several judges.",
-        ),
-    ] = None
-
-
-class Transfer(Options):
-    """How the labelled rows are related to the others."""
-
-    transfer: Annotated[
-        str | None,
-        typer.Option(
-            "--transfer",
-            help="errors: the labelled rows come from elsewhere, and only the judge's error rates "
-            "carry over.",
-        ),
-        BelongsWith("--judge"),
-    ] = None
-
-
-class Raters(Options):
-    """The columns of raters, of whom none need be right."""
-
-    raters: Annotated[
-        str | None,
-        typer.Option(
-            "--raters",
-            help="Columns of several raters' labels, ANN,BOB,LLM, where none need be the truth; "
-            "--predicted are raters, too.",
-        ),
-    ] = None
-    gold: Annotated[
-        str | None,
-        typer.Option("--gold", help="With --raters: column of the truth, empty where not known."),
-        BelongsWith("--raters"),
-    ] = None
-
-
-class Clip(Options):
-    """What becomes of probabilities of exactly 0 and 1."""
-
-    clip: Annotated[
-        float | None,
-        typer.Option("--clip", help="Moves probabilities into [clip, 1 - clip]."),
-        BelongsWith("--probability"),
-    ] = None
-
-
-class Halves(Options):
-    """The file of classifiers that were trained on halves."""
-
-    halves: Annotated[
-        Path | None,
-        typer.Option(
-            "--halves",
-            help="File of predictions of classifiers trained on the other half, with columns "
-            "repeat and half and those of the first file: says how far training sets move the "
-            "measures.",
-        ),
-        BelongsWith("--fold and one --predicted"),
-    ] = None
-
-
-class Results(Options):
-    """The columns of a table of results on several data sets."""
-
-    data_set: Annotated[
-        str | None,
-        typer.Option(
-            "--data-set",
-            help="Column of the data sets: the file is a table of results, long (columns of the "
-            "classifier, of repeat, fold or run, and of the score) or wide.",
-        ),
-    ] = None
-    classifier: Annotated[
-        str | None,
-        typer.Option("--classifier", help="Column of the classifiers, with --data-set."),
-        BelongsWith("--data-set"),
-    ] = "classifier"
-    test_share: Annotated[
-        float | None,
-        typer.Option("--test-share", help="With --data-set: share of examples tested in a run."),
-        BelongsWith("--data-set"),
-    ] = None
-
-
 class Measures(Options):
-    """The measures asked for."""
+    """The requested measures."""
 
     measures: Annotated[
         list[str] | None,
-        typer.Option("--measure", "-m", help="A measure: f1, mcc, fbeta(0.5) ... May be repeated."),
+        option(
+            "--measure -m",
+            "Measure: f1, mcc, auc, mean, pass@4, fbeta(0.5) ... Repeat for several.",
+            QUESTION,
+            "NAME",
+        ),
     ] = None
 
 
 class Covariates(Options):
-    """What goes with the differences between groups, such as studies."""
+    """Covariates of the differences between groups, such as studies."""
 
     covariate: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--covariate",
-            help="A column of studies and its value in the typical one: year=2000, test=ELISA.",
+            "Column of studies and its typical value: year=2000. Repeat for several.",
+            MODEL,
+            "NAME=VALUE",
         ),
         BelongsWith("a table of studies"),
     ] = None
@@ -567,49 +375,57 @@ class Model(Options):
 
     model: Annotated[
         str | None,
-        typer.Option("--model", help="The model; by default the one that fits the evidence."),
+        option(
+            "--model", "Name of the model. Default: the one that fits the evidence.", MODEL, "NAME"
+        ),
     ] = None
 
 
 class Estimand(Model):
-    """The model, and what the numbers are of."""
+    """The model, and the estimand."""
 
     of: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--of",
-            help="What the numbers are of: parameter (the measure itself, the default), predictive "
-            "(that of the next test set); with groups or folds also finite, population or new; "
-            "with groups typical or group.",
+            "Estimand: parameter, predictive (the next test set), finite (the observed groups "
+            "or items), population, typical, new, or group.",
+            QUESTION,
+            "ESTIMAND",
         ),
     ] = None
 
 
 class NextTestSet(Estimand):
-    """The model, what the numbers are of, and the size of the next test set."""
+    """The model, the estimand, and the size of the next test set."""
 
     n: Annotated[
         int | None,
-        typer.Option("--n", help="Size of the next test set, with --of predictive."),
+        option("--n", "Size of the next test set. Needs --of predictive.", QUESTION, "N"),
         BelongsWith("--of predictive"),
     ] = None
 
     def keywords(self, *names: str) -> dict[str, Any]:
-        """Return what was asked for, the size of the next test set only where it is asked about."""
+        """Return what was asked for, the size of the next test set only with ``predictive``."""
         all_names = names or ("model", "of", "n")
         return super().keywords(*(n for n in all_names if n != "n" or self.of == "predictive"))
 
 
 class Contrast(Options):
-    """What is compared with what, and which differences count."""
+    """The differences of a comparison that count, and its reference."""
 
     rope: Annotated[
         str,
-        typer.Option("--rope", help="Differences below this, or within LOW,HIGH, count as none."),
+        option(
+            "--rope",
+            "Differences below this, or within LOW,HIGH, count as equal.",
+            QUESTION,
+            "WIDTH",
+        ),
     ] = "0"
     reference: Annotated[
         str | None,
-        typer.Option("--reference", help="Compare all others with this classifier only."),
+        option("--reference", "Compare all others with this system only.", QUESTION, "NAME"),
     ] = None
 
     def ends(self) -> float | tuple[float, ...]:
@@ -626,13 +442,18 @@ class Contrast(Options):
 class Probability(Options):
     """The mass of an interval."""
 
-    prob: Annotated[float, typer.Option("--prob", help="Mass of the interval.")] = 0.95
+    prob: Annotated[float, option("--prob", "Probability of the interval.", QUESTION, "SHARE")] = (
+        0.95
+    )
 
 
 class Interval(Probability):
     """The mass and the kind of an interval."""
 
-    kind: Annotated[Literal["hdi", "eti"], typer.Option("--kind", help="Kind of interval.")] = "hdi"
+    kind: Annotated[
+        Literal["hdi", "eti"],
+        option("--kind", "Highest density (hdi) or equal tails (eti).", QUESTION),
+    ] = "hdi"
 
 
 class Prior(Options):
@@ -640,10 +461,11 @@ class Prior(Options):
 
     concentration: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--concentration",
-            help="Prior pseudo-count per cell, default 2/C^2; or of two classes TP,FN,FP,TN, as "
-            "`bayescm elicit` prints them.",
+            "Prior pseudo-counts: one number, or TP,FN,FP,TN from `bayescm elicit`.",
+            MODEL,
+            "NUMBERS",
         ),
     ] = None
 
@@ -653,24 +475,41 @@ class PriorAndLabelErrors(Prior):
 
     label_error: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--label-error",
-            help="How often labels are wrong: 0.05, or 2,38 for a Beta(2, 38); sick=0.05 of one "
-            "class, repeated for others.",
+            "Rate of wrong labels: 0.05, 2,38 for Beta(2, 38), or sick=0.05 for one class. "
+            "Repeat for several classes.",
+            MODEL,
+            "RATE",
+        ),
+    ] = None
+
+
+class Targets(Options):
+    """The target populations."""
+
+    prevalence: Annotated[
+        list[float] | None,
+        option(
+            "--prevalence",
+            "Prevalence of the target population. Repeat for several.",
+            QUESTION,
+            "SHARE",
         ),
     ] = None
 
 
 class Target(Options):
-    """The population that is meant."""
+    """The target population."""
 
     prevalence: Annotated[
-        float | None, typer.Option("--prevalence", help="Prevalence of the target population.")
+        float | None,
+        option("--prevalence", "Prevalence of the target population.", QUESTION, "SHARE"),
     ] = None
 
 
 class Format(StrEnum):
-    """How a table is printed."""
+    """Formats of a printed table."""
 
     table = "table"
     json = "json"
@@ -678,7 +517,7 @@ class Format(StrEnum):
     markdown = "markdown"
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="Format of the table.")]
+FormatOption = Annotated[Format, option("--format", "Format of the table.", OUTPUT)]
 
 
 class Output(Options):
@@ -688,27 +527,31 @@ class Output(Options):
 
 
 class SafeOutput(Output):
-    """How a table is printed, of which cells may be somebody else's text."""
+    """How a table that may contain untrusted text is printed."""
 
     safe_csv: Annotated[
         bool,
-        typer.Option(
-            "--safe-csv", help="Write text that a spreadsheet takes for a formula after a '."
+        option(
+            "--safe-csv", "Put a ' before text that a spreadsheet would read as a formula.", OUTPUT
         ),
         BelongsWith("--format csv"),
     ] = False
 
 
 class Plot(Options):
-    """A picture beside the table."""
+    """A figure in addition to the table."""
 
     plot: Annotated[
         Path | None,
-        typer.Option(
-            "--plot", callback=check_picture, help="Write a picture here (.png, .svg or .pdf)."
+        option(
+            "--plot",
+            "Write a figure here (.png, .svg or .pdf).",
+            OUTPUT,
+            "FILE",
+            callback=check_picture,
         ),
     ] = None
 
 
 class TableAndPlot(SafeOutput, Plot):
-    """How a table is printed, and where its picture goes."""
+    """How a table is printed, and where its figure goes."""

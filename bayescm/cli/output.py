@@ -86,9 +86,7 @@ def show(
         if header:
             say(header)
         say_table(
-            frame.rename(columns=renamed or {}),
-            markdown=output.style == "markdown",
-            hidden=hidden,
+            frame.rename(columns=renamed or {}), markdown=output.style == "markdown", hidden=hidden
         )
         if closing:
             say(closing)
@@ -235,11 +233,22 @@ def bounds(interval: xr.DataArray) -> dict[str, xr.DataArray]:
     return {end: interval.sel(bound=end, drop=True) for end in ("lower", "upper")}
 
 
-def header_of_counts(evidence: Any, prob: float, kind: str) -> str:
-    """Return one line that says what was evaluated: text labels in quotes, numbers without."""
-    from bayescm.evidence.partly_labelled import PARTLY_LABELLED
-    from bayescm.evidence.types import type_of
+def header(evidence: Any, prob: float, kind: str) -> str:
+    """Return one line that says what was evaluated, and the interval."""
+    return f"{what_is_evaluated(evidence)}; {prob:.4g} {kind}"
 
+
+def what_is_evaluated(evidence: Any) -> str:
+    """Return the units, classes and systems of evidence; text labels are in quotes."""
+    name = _type_of(evidence).name
+    if name in ITEM_TYPES:
+        return _items(evidence, name)
+    if name in ("scores", "probabilities"):
+        return _scores(evidence)
+    if name == "results":
+        sizes, measure = evidence.sizes, evidence["measured"].item()
+        number = f"{sizes['classifier']} classifiers, {sizes['data_set']} data sets"
+        return f"{number}, {sizes['run']} runs of {measure}"
     counts = _counts(evidence)
     none = counts["abstain"].item() if "abstain" in counts.coords else None
     labels = [label for label in counts["actual"].values.tolist() if label != none]
@@ -247,75 +256,109 @@ def header_of_counts(evidence: Any, prob: float, kind: str) -> str:
     positive = f", positive {counts['positive'].item()}" if "positive" in counts.coords else ""
     positive += f", no answer {none!r}" if none is not None else ""
     number = f"{float(counts.sum()):.15g} examples"
-    if type_of(evidence) is PARTLY_LABELLED:
+    if name == "partly labelled":
         number += f" labelled of {float(counts.sum() + evidence['unlabelled'].sum()):.15g}"
     if "effective" in counts.coords:
         number = f"weighted examples worth {float(counts.sum()):.4g} (Kish)"
-    return f"{number}, {len(labels)} classes: {shown}{positive}; {prob:.4g} {kind}"
+    return f"{number}, {len(labels)} classes: {shown}{positive}"
 
 
-def header_of_scores(evidence: xr.Dataset, prob: float, kind: str = "eti") -> str:
-    """Return one line that says of which scores or probabilities a table is."""
+# Types whose estimand is the population of items unless another one is requested.
+ITEM_TYPES = ("attempts", "item scores", "item counts", "multilabel")
+
+
+def _items(evidence, name):
+    """Return the number of items, of clusters and slices, and of systems."""
+    from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
+
+    dim = "example" if name == "multilabel" else "item"
+    text = f"{evidence.sizes[dim]} {dim}s"
+    if (clusters := clusters_of(evidence, dim)) is not None:
+        text += f" in {len({*clusters.tolist()})} clusters"
+    slices = " x ".join(f"{evidence.sizes[name]} of {name}" for name in slice_dims(evidence))
+    text += f", slices: {slices}" if slices else ""
+    text += f", {evidence.sizes['classifier']} systems" if "classifier" in evidence.dims else ""
+    if name == "multilabel":
+        text += f", {evidence.sizes['label']} labels"
+    if name == "attempts":
+        least = _fewest_attempts(evidence)
+        text += f", {'1 attempt' if least == 1 else f'{least} attempts'} or more at each"
+    return text
+
+
+def _fewest_attempts(evidence):
+    return int(evidence["correct"].notnull().sum("attempt").min())
+
+
+def _scores(evidence):
     number = evidence.sizes["example"]
     folds = f", {len(set(evidence['fold'].values.tolist()))} folds" if "fold" in evidence else ""
     if "class" in evidence.dims:
-        return f"{number} examples of {evidence.sizes['class']} classes{folds}; {prob:.4g} {kind}"
+        return f"{number} examples of {evidence.sizes['class']} classes{folds}"
     label = evidence["positive"].item()
     positive = int((evidence["actual"] == label).sum())
-    return f"{number} examples, {positive} positive ({label}){folds}; {prob:.4g} {kind}"
+    return f"{number} examples, {positive} positive ({label}){folds}"
 
 
-def header_of_results(evidence: xr.Dataset, prob: float, kind: str) -> str:
-    """Return one line that says of which table of results a table is."""
-    sizes, measure = evidence.sizes, evidence["measured"].item()
-    number = f"{sizes['classifier']} classifiers, {sizes['data_set']} data sets"
-    return f"{number}, {sizes['run']} runs of {measure}; {prob:.4g} {kind}"
-
-
-def facts_of_counts(
+def facts(
     evidence: Any,
     *,
     model: str | None = None,
-    of: str = "parameter",
+    of: str | None = None,
     n: int | None = None,
     concentration: Any = None,
-    **options: Any,
+    **asked: Any,
 ) -> dict[str, Any]:
-    """Return what a program needs to know beside the numbers; the prior is not among it."""
+    """Return what a program needs to know in addition to the numbers, without the prior."""
+    entry, keywords = _type_of(evidence), {**asked, "of": of or usual_estimand(evidence)}
+    if entry.name == "results":
+        sizes = evidence.sizes
+        found = {"measure": evidence["measured"].item(), "data_sets": sizes["data_set"]}
+        return {**found, "runs": sizes["run"], **keywords, "model": "hierarchical_differences"}
+    model = model or entry.default_model(evidence, asked).model
+    if entry.name in ITEM_TYPES:
+        return {**keywords, **_sizes(evidence, entry.name), "model": model}
+    if entry.name in ("scores", "probabilities"):
+        positive = evidence["positive"].item() if "positive" in evidence else None
+        number: float = evidence.sizes["example"]
+    else:
+        counts = _counts(evidence)
+        positive = counts["positive"].item() if "positive" in counts.coords else None
+        number = counts.sum().item()
+        number = int(number) if number == int(number) else number
+    found = {**keywords, "positive": positive, "n": number, "model": model}
+    return found if n is None else {**found, "next": n}
+
+
+def usual_estimand(evidence: Any) -> str:
+    """Return the estimand of a type of evidence if none is requested."""
+    return "population" if _type_of(evidence).name in ITEM_TYPES else "parameter"
+
+
+def _sizes(evidence, name):
+    if name == "multilabel":
+        return {"examples": evidence.sizes["example"], "labels": evidence.sizes["label"]}
+    if name == "attempts":
+        return {"items": evidence.sizes["item"], "attempts": _fewest_attempts(evidence)}
+    return {"items": evidence.sizes["item"]}
+
+
+def _type_of(evidence):
     from bayescm.evidence.types import type_of
 
-    counts = _counts(evidence)
-    positive = counts["positive"].item() if "positive" in counts.coords else None
-    number = counts.sum().item()
-    number = int(number) if number == int(number) else number
-    facts = {**options, "of": of, "positive": positive, "n": number}
-    facts["model"] = model or type_of(evidence).default_model(evidence, options).model
-    return facts if n is None else {**facts, "next": n}
-
-
-def facts_of_results(
-    evidence: xr.Dataset, *, of: str = "parameter", **options: Any
-) -> dict[str, Any]:
-    """Return what a program needs to know of a table of results beside the numbers."""
-    facts = {"measure": evidence["measured"].item(), "data_sets": evidence.sizes["data_set"]}
-    facts |= {"runs": evidence.sizes["run"], **options}
-    return {**facts, "of": of, "model": "hierarchical_differences"}
+    return type_of(evidence)
 
 
 def default_measures(evidence: Any) -> list[str]:
     """Return the measures worth showing first."""
-    from bayescm.evidence.types import type_of
-
-    return type_of(evidence).default_measures(evidence)
+    return _type_of(evidence).default_measures(evidence)
 
 
 def _counts(evidence):
     """Return the counts of one classifier: all of them were tested on the same examples."""
     from bayescm.evidence.outcomes import matrices_of
-    from bayescm.evidence.raters import RATINGS
-    from bayescm.evidence.types import type_of
 
-    if type_of(evidence) is RATINGS:
+    if _type_of(evidence).name == "ratings":
         from bayescm.fitting.posterior_for import posterior_of
 
         return posterior_of(evidence).counts.isel(classifier=0, drop=True)

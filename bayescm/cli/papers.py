@@ -45,7 +45,7 @@ class Simulation(Options):
     seed: Annotated[int, typer.Option("--seed", help="Seed of the simulation.")] = 0
 
 
-@command
+@command()
 def paper(simulation: Simulation, output: Output) -> None:
     """Degree of confidence and length of intervals, simulated as in a paper."""
     from bayescm.cli.output import show

@@ -5,23 +5,23 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from bayescm.cli.columns import Evidence, Judges, Predictions, Source
 from bayescm.cli.options import (
-    Abstentions,
+    OUTPUT,
+    QUESTION,
     BelongsWith,
     Interval,
-    Judges,
     Options,
     Output,
     Plot,
-    Predictions,
     Probability,
     SafeOutput,
-    Source,
     command,
+    option,
 )
 from bayescm.validate import fail
+
+DESIGN = "Study design"
 
 
 class Goal(Options):
@@ -29,21 +29,29 @@ class Goal(Options):
 
     measure: Annotated[
         list[str] | None,
-        typer.Option("--measure", "-m", help="The measure, accuracy by default; two for --above."),
+        option("--measure -m", "Measure; two with --above. Default: accuracy.", QUESTION, "NAME"),
     ] = None
     width: Annotated[
-        float | None, typer.Option("--width", help="Largest acceptable width of the interval.")
+        float | None,
+        option("--width", "Largest acceptable width of the interval.", QUESTION, "NUMBER"),
     ] = None
     above: Annotated[
         list[float] | None,
-        typer.Option("--above", help="Show that the measure is larger than this; one for each."),
+        option(
+            "--above",
+            "Show that the measure is larger than this. Repeat for two measures.",
+            QUESTION,
+            "NUMBER",
+        ),
     ] = None
     difference: Annotated[
         float | None,
-        typer.Option("--difference", help="Compare two classifiers that differ by this much."),
+        option(
+            "--difference", "Compare two classifiers that differ by this much.", QUESTION, "NUMBER"
+        ),
     ] = None
     assurance: Annotated[
-        float, typer.Option("--assurance", help="Probability that the goal is reached.")
+        float, option("--assurance", "Probability that the goal is reached.", QUESTION, "SHARE")
     ] = 0.9
 
 
@@ -52,25 +60,37 @@ class Expected(Options):
 
     expect: Annotated[
         list[float] | None,
-        typer.Option("--expect", help="Its plausible value, for a proportion; one for each."),
+        option(
+            "--expect",
+            "Plausible value of the measure, e.g. 0.85. One per --measure.",
+            DESIGN,
+            "NUMBER",
+        ),
         BelongsWith("--width or --above"),
     ] = None
     pilot: Annotated[
         str | None,
-        typer.Option("--pilot", help="Counts of a pilot as TP,FN,FP,TN instead of --expect."),
+        option(
+            "--pilot",
+            "Counts of a pilot as TP,FN,FP,TN instead of --expect.",
+            DESIGN,
+            "TP,FN,FP,TN",
+        ),
         BelongsWith("--width"),
     ] = None
     prevalence: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--prevalence",
-            help="Proportion of positives: plan in examples (patients), not in positives.",
+            "Proportion of positives: plan in examples (patients), not in positives.",
+            DESIGN,
+            "SHARE",
         ),
         BelongsWith("--width or --above"),
     ] = None
     agreement: Annotated[
         float,
-        typer.Option("--agreement", help="Proportion both get right or both wrong."),
+        option("--agreement", "Proportion both get right or both wrong.", DESIGN, "SHARE"),
         BelongsWith("--difference"),
     ] = 0.9
 
@@ -80,17 +100,17 @@ class Certainty(Interval):
 
     level: Annotated[
         float,
-        typer.Option("--level", help="Posterior probability of that, to be reached."),
+        option("--level", "Required posterior probability of --above.", QUESTION, "SHARE"),
         BelongsWith("--above"),
     ] = 0.95
     margin: Annotated[
         float,
-        typer.Option("--margin", help="No worse by more than this: non-inferiority."),
+        option("--margin", "No worse by more than this: non-inferiority.", QUESTION, "NUMBER"),
         BelongsWith("--difference"),
     ] = 0.0
     p_better: Annotated[
         float,
-        typer.Option("--p-better", help="P(better) to be exceeded."),
+        option("--p-better", "P(better) to be exceeded.", QUESTION, "SHARE"),
         BelongsWith("--difference"),
     ] = 0.95
 
@@ -99,9 +119,19 @@ class TablePlan(Output, Plot):
     """How the plan is printed, and where its picture goes."""
 
 
-@command
-def plan(goal: Goal, expected: Expected, certainty: Certainty, output: TablePlan) -> None:
-    """Size of the test set for an interval, for a requirement, or to tell two classifiers apart."""
+@command(
+    "bayescm plan -m recall --expect 0.85 --width 0.1",
+    "bayescm plan -m recall --above 0.8 --expect 0.9",
+    "bayescm plan scores.csv --item query --score ndcg --range 0,1 -m mean --width 0.05",
+)
+def plan(
+    columns: Evidence, goal: Goal, expected: Expected, certainty: Certainty, output: TablePlan
+) -> None:
+    """
+    Size of the test set for an interval, a requirement, or a difference of two classifiers.
+
+    With FILE the evidence in the file is a pilot.
+    """
     from bayescm import planning
     from bayescm.cli.output import show
 
@@ -110,6 +140,9 @@ def plan(goal: Goal, expected: Expected, certainty: Certainty, output: TablePlan
         allowed = "--width, --above or --difference"
         raise fail("only one goal at a time", goals, allowed, "choose one")
     keywords: dict[str, Any] = goal.keywords("assurance", *[name[2:] for name in goals])
+    if columns.file is not None:
+        _plan_like(columns, goal, keywords, certainty, output)
+        return
     if goal.difference is None:
         keywords |= expected.keywords("expect")
     measures = goal.measure or ["accuracy"]
@@ -154,6 +187,27 @@ def plan(goal: Goal, expected: Expected, certainty: Certainty, output: TablePlan
     show(frame, output, picture=picture, closing=_of_patients(frame, measure))
 
 
+def _plan_like(columns, goal, keywords, certainty, output):
+    """Print the plan of a test set of units like those in a file."""
+    from bayescm import planning
+    from bayescm.cli import evidence
+    from bayescm.cli.output import default_measures, show, what_is_evaluated
+
+    data = evidence.read(columns)
+    if goal.difference is not None and evidence.type_name(data) == "item scores":
+        frame = planning.plan_item_scores(data, **keywords, **certainty.keywords("prob"))
+    elif goal.width is None:
+        todo = "plan for --width, or leave FILE out"
+        raise fail("a pilot in a file plans the width of an interval", ..., "--width", todo)
+    else:
+        names = goal.measure or default_measures(data)[:1]
+        if len(names) > 1:
+            raise fail("several measures", names, "one", "plan each on its own")
+        keywords |= {"pilot": data, **certainty.keywords("prob", "kind")}
+        frame = planning.plan(names[0], **keywords)
+    show(frame, output, f"pilot: {what_is_evaluated(data)}")
+
+
 def _of_patients(frame, measure):
     """Say how many of one class a plan in examples needs, and how often a test set has fewer."""
     from bayescm.measures import resolve
@@ -181,25 +235,31 @@ def _pilot(text):
     return from_cells(tp=tp, fn=fn, fp=fp, tn=tn)
 
 
-class LabelColumns(Source, Predictions, Judges, Abstentions):
+class LabelColumns(Source, Predictions, Judges):
     """The columns of a file that a judge has seen whole."""
 
 
 class Budget(Options):
     """How many examples people can label, of which measure and where they are attribute_dims."""
 
-    measure: Annotated[str, typer.Option("--measure", "-m", help="The measure.")] = "f1"
-    budget: Annotated[int, typer.Option("--budget", help="How many more can be labelled.")] = 50
+    measure: Annotated[str, option("--measure -m", "The measure.", QUESTION, "NAME")] = "f1"
+    budget: Annotated[int, option("--budget", "How many more can be labelled.", QUESTION, "N")] = 50
     batch: Annotated[
-        int | None, typer.Option("--batch", help="How many of these to choose now; default all.")
+        int | None,
+        option("--batch", "How many of these to choose now; default all.", QUESTION, "N"),
     ] = None
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the chosen rows here (.csv).")
+        Path | None, option("--out -o", "Write the chosen rows here (.csv).", OUTPUT, "FILE")
     ] = None
-    seed: Annotated[int, typer.Option("--seed", help="Of the choice within a stratum.")] = 0
+    seed: Annotated[
+        int, option("--seed", "Seed of the choice within a stratum.", QUESTION, "N")
+    ] = 0
 
 
-@command
+@command(
+    "bayescm label items.csv --actual human --judge llm --predicted new --positive good "
+    "--budget 50 --out chosen.csv"
+)
 def label(columns: LabelColumns, budget: Budget, interval: Probability, output: SafeOutput) -> None:
     """Which examples to label next, of those that a judge has seen, to know a measure best."""
     from bayescm.cli import evidence
@@ -211,7 +271,8 @@ def label(columns: LabelColumns, budget: Budget, interval: Probability, output: 
         todo = "add --judge llm, --predicted yhat or both"
         raise fail("nothing to choose by", ..., "what a judge or a classifier said", todo)
     out, seed = budget.out, budget.seed
-    if out is not None and out.resolve() == Path(columns.file).resolve():
+    file = evidence.check_file(columns)
+    if out is not None and out.resolve() == file.resolve():
         todo = "give the rows a file of their own"
         raise fail("--out is the file itself", str(out), "another name", todo)
     data, labels = evidence.partly_labelled_columns(columns)
@@ -243,14 +304,14 @@ class PlausibleMeasures(Options):
 
     measures: Annotated[
         list[str],
-        typer.Option("--measure", "-m", help="A plausible value, recall=0.65; three of them."),
+        option("--measure -m", "A plausible value, recall=0.65; three of them.", QUESTION, "NAME"),
     ]
     weight: Annotated[
-        float, typer.Option("--weight", help="How many examples this knowledge is worth.")
+        float, option("--weight", "How many examples this knowledge is worth.", QUESTION, "N")
     ]
 
 
-@command
+@command("bayescm elicit -m precision=0.6 -m recall=0.65 -m accuracy=0.6 --weight 20")
 def elicit(plausible: PlausibleMeasures, output: Output) -> None:
     """Prior pseudo-counts of two classes that have three given measures."""
     import pandas as pd

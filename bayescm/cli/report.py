@@ -3,66 +3,54 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from bayescm.cli.columns import Evidence, given
 from bayescm.cli.monitor import Forgetting, Rules, monitor_and_rules
 from bayescm.cli.monitor_config import NAME, config_file, defaults
 from bayescm.cli.options import (
-    Abstentions,
+    OUTPUT,
+    QUESTION,
     BelongsWith,
-    Clip,
     Covariates,
     Estimand,
-    Folds,
-    Groups,
-    Halves,
     Interval,
-    Judges,
     Measures,
-    OptionalSource,
     Options,
-    Predictions,
     Prior,
-    Raters,
-    Results,
     command,
+    option,
 )
 from bayescm.validate import fail
 
+MONITOR = "Monitor"
 
-class Columns(
-    OptionalSource, Predictions, Folds, Groups, Halves, Judges, Raters, Abstentions, Clip
-):
-    """Every column that a report may be of, or the ledger of a monitor."""
 
-    score: Annotated[
-        list[str] | None, typer.Option("--score", help="Column of a classifier's scores.")
-    ] = None
-    probability: Annotated[
-        list[str] | None,
-        typer.Option("--probability", help="Column of a classifier's probabilities."),
+class Columns(Evidence):
+    """The evidence of a report, or the ledger of a monitor."""
+
+    classifier: Annotated[
+        str | None,
+        option(
+            "--classifier",
+            "Classifier in the store; with --data-set the column of the classifiers.",
+            MONITOR,
+            "NAME",
+        ),
+        BelongsWith("--store or --data-set"),
     ] = None
     threshold: Annotated[
         list[float] | None,
-        typer.Option("--threshold", help="Of net benefit, with --probability; may be repeated."),
+        option(
+            "--threshold",
+            "Threshold of net benefit. Needs --probability. Repeat for several.",
+            QUESTION,
+            "SHARE",
+        ),
         BelongsWith(
             "--probability in a report of all examples as one sample, without --group and --fold"
         ),
     ] = None
     store: Annotated[
-        str | None, typer.Option("--store", help="Ledger of a monitor, instead of a file.")
-    ] = None
-
-
-class ResultsOrClassifier(Results):
-    """The columns of a table of results, or the classifier of a ledger."""
-
-    classifier: Annotated[
-        str | None,
-        typer.Option(
-            "--classifier", help="Which classifier in the store; with --data-set the column."
-        ),
-        BelongsWith("--store or --data-set"),
+        str | None, option("--store", "Ledger of a monitor, instead of a file.", MONITOR, "LEDGER")
     ] = None
 
 
@@ -71,10 +59,10 @@ class Studies(Covariates):
 
     meta_analysis: Annotated[
         bool,
-        typer.Option(
+        option(
             "--meta-analysis",
-            help="Groups are studies of a diagnostic test, as of a table with columns TP, FN, FP "
-            "and TN.",
+            "Groups are studies of a diagnostic test: columns TP, FN, FP and TN.",
+            QUESTION,
         ),
         BelongsWith("one table of two classes for each study"),
     ] = False
@@ -84,41 +72,32 @@ class Document(Options):
     """The document that is written."""
 
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Ends in .html, .md, .tex or .docx.")
+        Path | None, option("--out -o", "Output file: .html, .md, .tex or .docx.", OUTPUT, "FILE")
     ] = None
     style: Annotated[
-        str | None, typer.Option("--format", help="html, md, tex or docx: report.html and so on.")
+        str | None,
+        option(
+            "--format", "html, md, tex or docx: writes report.html and so on.", OUTPUT, "FORMAT"
+        ),
     ] = None
     checklist: Annotated[
         str | None,
-        typer.Option("--checklist", help="stard or tripod: where each item of it is."),
+        option(
+            "--checklist",
+            "Append where each item of a reporting guideline is.",
+            OUTPUT,
+            "stard|tripod",
+        ),
     ] = None
     interactive: Annotated[
-        bool, typer.Option("--interactive", help="HTML: numbers where a picture is pointed at.")
+        bool, option("--interactive", "HTML: show numbers of a figure under the mouse.", OUTPUT)
     ] = False
-    title: Annotated[str | None, typer.Option("--title", help="The heading.")] = None
+    title: Annotated[str | None, option("--title", "Title of the report.", OUTPUT, "TEXT")] = None
     rope: Annotated[
         float,
-        typer.Option("--rope", help="Differences below this count as none."),
+        option("--rope", "Differences below this count as equal.", QUESTION, "WIDTH"),
         BelongsWith("several classifiers"),
     ] = 0.0
-
-
-# The commands that write a report of a number, of labels or of answers of each item, by an option
-# that only they have, and what else they need.
-_OTHER_COMMANDS = {
-    "item": ("of item scores", "bayescm items FILE --item question --score mark"),
-    "separator": ("of several labels", "bayescm multilabel FILE --actual tags --separator ';'"),
-    "correct": ("of repeated answers", "bayescm attempts FILE --item task --correct right"),
-}
-
-
-class OfItems(Options):
-    """Options of the commands of items, which write reports of their own."""
-
-    correct: Annotated[str | None, typer.Option("--correct", hidden=True)] = None
-    separator: Annotated[str | None, typer.Option("--separator", hidden=True)] = None
-    item: Annotated[str | None, typer.Option("--item", hidden=True)] = None
 
 
 class OfMonitor(Forgetting, Rules):
@@ -126,17 +105,19 @@ class OfMonitor(Forgetting, Rules):
 
     config: Annotated[
         Path | None,
-        typer.Option(
-            "--config",
-            help=f"TOML file of a monitor; with --store {NAME} of the working directory.",
+        option(
+            "--config", f"TOML file of a monitor. Default: {NAME} with --store.", MONITOR, "FILE"
         ),
     ] = None
 
 
-@command
+@command(
+    "bayescm report predictions.csv --actual y --predicted yhat --positive sick -o report.html",
+    "bayescm report scores.csv --item query --system engine --score ndcg --range 0,1 -o items.html",
+    "bayescm report studies.csv --meta-analysis -o studies.html",
+)
 def report(
     columns: Columns,
-    results: ResultsOrClassifier,
     studies: Studies,
     document: Document,
     measures: Measures,
@@ -144,21 +125,12 @@ def report(
     prior: Prior,
     interval: Interval,
     monitored: OfMonitor,
-    items: OfItems,
 ) -> None:
-    """
-    Report with tables, sentences and pictures: HTML, Markdown, LaTeX or Word.
-
-    The commands items, multilabel and attempts have their own: --report report.html.
-    """
+    """Report with tables, sentences and figures: HTML, Markdown, LaTeX or Word."""
+    from bayescm.cli import evidence
     from bayescm.cli.output import say
-    from bayescm.reporting import report
     from bayescm.reporting.render import check_path
 
-    for option in items.keywords():
-        evidence, command_line = _OTHER_COMMANDS[option]
-        what = f"a report {evidence} is written by the command that reads them"
-        raise fail(what, f"--{option}", "", f"write {command_line} --report report.html")
     out = _path(document.out, document.style)
     check_path(out, interactive=document.interactive)
     if columns.store is not None or monitored.config is not None:
@@ -166,27 +138,47 @@ def report(
             todo = "leave --interactive out; bayescm monitor serve has the pictures"
             raise fail("a monitor's report has none to point at", "--interactive", "a file", todo)
         groups = (measures, prior, interval, monitored)
-        path = _report_of_monitor(columns, results, document, *groups, out)
+        path = _report_of_monitor(columns, document, *groups, out)
         say(f"written to {path}")
         return
-    if columns.file is None:
-        todo = "bayescm report FILE --actual y --predicted yhat -o report.html"
-        raise fail("nothing to report on", ..., "a file, or --store", todo)
-    data, settings = _evidence(columns, results, studies, measures, question, prior, interval)
+    data, settings = _evidence(columns, studies, measures, question, prior, interval)
     settings |= document.keywords("title", "checklist", "interactive") | interval.keywords("prob")
     parts = (data, settings.get("scores", data))
     if any(part.sizes.get("classifier", 1) > 1 for part in parts):
         settings |= document.keywords("rope")
-    document.refuse_unread()
-    path = report(data, out, source=columns.file, progressbar=True, **settings)
-    say(f"written to {path}")
-    if "group" in getattr(data, "dims", ()) and not (
-        columns.group or settings.get("meta_analysis")
-    ):
+    write_report(data, out, columns.file, settings, document)
+    is_grouped = evidence.has_cells(data) and "group" in data.dims
+    if is_grouped and not (columns.group or settings.get("meta_analysis")):
         say("Of studies of a diagnostic test, --meta-analysis writes a meta-analysis.")
 
 
-def _report_of_monitor(columns, results, document, measures, prior, interval, monitored, out):
+def write_report(
+    data: Any, out: Path, source: Path | None, settings: dict[str, Any], options: Options
+) -> None:
+    """
+    Write a report on evidence, after every option was read.
+
+    Parameters
+    ----------
+    data : evidence
+    out, source : Path
+        The report, and the file of the evidence.
+    settings : dict
+        Keywords of `bayescm.report`.
+    options : Options
+        Any group of the command.
+    """
+    from bayescm.cli.output import say
+    from bayescm.reporting import report
+    from bayescm.reporting.render import check_path
+
+    check_path(out)
+    options.refuse_unread()
+    written = report(data, out, source=source, progressbar=True, **settings)
+    say(f"written to {written}")
+
+
+def _report_of_monitor(columns, document, measures, prior, interval, monitored, out):
     """Write the report of a classifier of a ledger; return where it is."""
     from bayescm.online import Ledger
     from bayescm.reporting.monitors import monitor_report
@@ -200,7 +192,7 @@ def _report_of_monitor(columns, results, document, measures, prior, interval, mo
     groups = [group.with_defaults(values) for group in (measures, prior, monitored)]
     settings = interval.with_defaults(values).keywords() | document.keywords("title")
     with Ledger(store, create=False) as ledger:
-        name = results.classifier or values.get("classifier") or ledger.only_classifier()
+        name = columns.classifier or values.get("classifier") or ledger.only_classifier()
         monitor, rules = monitor_and_rules(ledger, name, groups, config)
         settings |= {"classifier": name, **monitor.settings, **rules}
     document.refuse_unread()
@@ -217,33 +209,37 @@ def _path(out, style):
     return out
 
 
-def _evidence(
-    columns, results, studies, measures, question, prior, interval
-) -> tuple[Any, dict[str, Any]]:
+def _evidence(columns, studies, measures, question, prior, interval) -> tuple[Any, dict[str, Any]]:
     """Return the evidence that the options name, and the keywords that a report on it has."""
     from bayescm.cli import evidence
+    from bayescm.cli.output import ITEM_TYPES
 
-    if results.data_set is not None:
-        data = evidence.results(columns, results, measures.measures)
+    if columns.file is None and not {"tp", "matrix"} & given(columns):
+        todo = "bayescm report FILE --actual y --predicted yhat -o report.html"
+        raise fail("nothing to report on", ..., "a file, counts, or --store", todo)
+    name = "counts" if columns.file is None else evidence.type_of_options(columns)
+    beside: dict[str, Any] = {}
+    if (
+        name == "scores" and columns.predicted
+    ):  # scores of the classifier whose predictions these are
+        name, beside = "counts", {"scores": evidence.read(columns, "scores")}
+    data = evidence.read(columns, name, measures=measures)
+    if name == "scores":
+        return data, {}
+    if name == "results":
         return data, question.keywords("of") | interval.keywords("kind")
-    if columns.probability:
-        # Intervals of probabilities and scores are equal-tailed.
-        data = evidence.probabilities(columns)
+    if name in ITEM_TYPES:
+        return data, measures.keywords() | question.keywords("of") | interval.keywords("kind")
+    if name == "probabilities":  # whose intervals are equal-tailed
         single_sample = not {"fold", "group", "class"} & {*data, *data.dims}  # has a net benefit
         thresholds = {"thresholds": columns.threshold} if single_sample else {}
         keywords = measures.keywords() | question.keywords() | thresholds
         return data, {name: value for name, value in keywords.items() if value is not None}
-    beside: dict[str, Any] = {}
-    if not (columns.raters or columns.judge) and columns.score:
-        beside["scores"] = evidence.scores(columns, columns.score)
-        if not columns.predicted:
-            return beside["scores"], {}
     keywords = measures.keywords() | question.keywords() | interval.keywords("kind") | beside
-    data = evidence.from_predictions_options(columns)
     if tuple(getattr(data, "dims", ()))[:1] == ("group",):
         keywords |= studies.keywords("meta_analysis")
         if studies.covariate:
             keywords["covariates"] = evidence.typical_study(data, studies.covariate)
-    if not columns.raters:
+    if name != "ratings":
         keywords |= evidence.prior(prior, data) | evidence.halves(columns, data)
     return data, keywords

@@ -3,21 +3,18 @@
 from functools import partial
 from typing import Annotated, Any, Literal
 
-import typer
-
+from bayescm.cli.columns import Fold, Group, Probabilities, Scores, Source, Truth, Weights
 from bayescm.cli.options import (
+    OUTPUT,
+    QUESTION,
     BelongsWith,
-    Clip,
-    Folds,
-    Groups,
+    Measures,
     Options,
     Probability,
-    Source,
     TableAndPlot,
     Target,
-    Truth,
-    Weights,
     command,
+    option,
 )
 from bayescm.validate import fail
 
@@ -28,12 +25,8 @@ _ONE_SAMPLE = {"ece", "ece_macro", "ece_top_label", "ece_full"}  # that folds ar
 _THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
-class ScoreColumns(Source, Truth, Folds, Weights):
+class ScoreColumns(Source, Truth, Scores, Fold, Weights):
     """The columns of a file of scores."""
-
-    score: Annotated[
-        list[str], typer.Option("--score", help="Column of scores; repeat for each classifier.")
-    ]
 
 
 class Curve(Options):
@@ -41,21 +34,24 @@ class Curve(Options):
 
     kind: Annotated[
         Literal["roc", "pr", "threshold"],
-        typer.Option("--kind", help="ROC curve, precision-recall curve, or measure by threshold."),
+        option("--kind", "ROC, precision-recall, or a measure by threshold.", QUESTION),
     ] = "roc"
     measure: Annotated[
         str,
-        typer.Option("--measure", "-m", help="The measure by threshold: f1, mcc ..."),
+        option("--measure -m", "The measure by threshold: f1, mcc ...", QUESTION),
         BelongsWith("--kind threshold"),
     ] = "f1"
     pointwise: Annotated[
         bool,
-        typer.Option("--pointwise", help="Pointwise band, not one for the whole curve."),
+        option("--pointwise", "Pointwise band, not one for the whole curve.", OUTPUT),
         BelongsWith("--plot"),
     ] = False
 
 
-@command
+@command(
+    "bayescm curve patients.csv --actual sick --positive yes --score risk --plot roc.png",
+    "bayescm curve patients.csv --actual sick --positive yes --score risk --kind threshold -m f1",
+)
 def curve(
     columns: ScoreColumns,
     question: Curve,
@@ -66,9 +62,9 @@ def curve(
     """Curves with bands, their areas, and the best threshold, from a file of scores."""
     from bayescm import curves, plots
     from bayescm.cli import evidence
-    from bayescm.cli.output import header_of_scores, show
+    from bayescm.cli.output import header, show
 
-    data, prob = evidence.scores(columns, columns.score), interval.prob
+    data, prob = evidence.read(columns, "scores"), interval.prob
     # A ROC curve and its area are the same at every prevalence.
     if question.kind != "roc" and target.prevalence is not None:
         data = curves.at_prevalence(data, target.prevalence)
@@ -87,7 +83,7 @@ def curve(
     def picture():
         return draw(prob=prob, simultaneous=not question.pointwise)
 
-    show(frame, output, header_of_scores(data, prob, kind), facts=facts, picture=picture)
+    show(frame, output, header(data, prob, kind), facts=facts, picture=picture)
 
 
 def _areas(evidence, measure, prob):
@@ -119,40 +115,32 @@ def _best_threshold(evidence, measure, prob):
     return frame
 
 
-class ProbabilityColumns(Source, Truth, Folds, Groups, Clip):
+class ProbabilityColumns(Source, Truth, Probabilities, Fold, Group):
     """The columns of a file of probabilities."""
-
-    probability: Annotated[
-        list[str],
-        typer.Option(
-            "--probability",
-            help="Column of probabilities; repeat for each classifier, or of more than two classes "
-            "CLASS=COLUMN for each class.",
-        ),
-    ]
 
 
 class Calibration(Options):
     """What is asked of probabilities."""
 
-    measures: Annotated[
-        list[str] | None,
-        typer.Option("--measure", "-m", help="Such as brier, log_loss, ece; may be repeated."),
-    ] = None
     recalibrated: Annotated[
         bool,
-        typer.Option("--recalibrated", help="By how much recalibration would improve the scores."),
+        option("--recalibrated", "By how much recalibration would improve the scores.", QUESTION),
     ] = False
     corp: Annotated[
         bool,
-        typer.Option("--corp", help="The picture is the CORP reliability diagram."),
+        option("--corp", "The picture is the CORP reliability diagram.", OUTPUT),
         BelongsWith("--plot"),
     ] = False
 
 
-@command
+@command(
+    "bayescm calibration patients.csv --actual sick --positive yes --probability risk",
+    "bayescm calibration pets.csv --actual pet --probability cat=p_cat --probability dog=p_dog "
+    "--probability fox=p_fox",
+)
 def calibration(
     columns: ProbabilityColumns,
+    measures: Measures,
     question: Calibration,
     target: Target,
     interval: Probability,
@@ -166,9 +154,9 @@ def calibration(
     """
     from bayescm import curves, plots
     from bayescm.cli import evidence
-    from bayescm.cli.output import header_of_scores, show
+    from bayescm.cli.output import header, show
 
-    data, prob = evidence.probabilities(columns), interval.prob
+    data, prob = evidence.read(columns, "probabilities"), interval.prob
     if target.prevalence is not None:
         data = curves.at_prevalence(data, target.prevalence)
     if question.recalibrated:
@@ -177,20 +165,20 @@ def calibration(
 
         frame = recalibrated(data, prob=prob)
     else:
-        frame = _calibration(data, question.measures, prob)
+        frame = _calibration(data, measures.measures, prob)
 
     def picture():
         if question.corp:
             _check_one_sample("--corp", data)
             return plots.plot_corp(data, prob=prob)
         if "group" in data:
-            first = (question.measures or _SITES)[0]
+            first = (measures.measures or _SITES)[0]
             return plots.plot_forest(data, first, of="group", prob=prob, kind="eti")
         _check_one_sample("--plot", data)
         return plots.plot_calibration(data, prob=prob)
 
     facts = {"prob": prob, "kind": "eti", "n": data.sizes["example"]}
-    show(frame, output, header_of_scores(data, prob), facts=facts, picture=picture)
+    show(frame, output, header(data, prob, "eti"), facts=facts, picture=picture)
 
 
 def _check_one_sample(option, evidence):
@@ -216,13 +204,8 @@ def _calibration(evidence, measures, prob):
     return table[[name for name in columns if name in table]]
 
 
-class DecisionColumns(Source, Truth):
+class DecisionColumns(Source, Truth, Probabilities):
     """The columns of a file of probabilities."""
-
-    probability: Annotated[
-        list[str],
-        typer.Option("--probability", help="Column of probabilities; repeat for each classifier."),
-    ]
 
 
 class Decision(Options):
@@ -230,19 +213,22 @@ class Decision(Options):
 
     threshold: Annotated[
         list[float] | None,
-        typer.Option("--threshold", help="Act from here on; repeat. Default 0.1, 0.2, ..., 0.9."),
+        option("--threshold", "Act from here on; repeat. Default 0.1, 0.2, ..., 0.9.", QUESTION),
     ] = None
     false_alarm: Annotated[
-        float | None, typer.Option("--false-alarm", help="Cost of a false alarm.")
+        float | None, option("--false-alarm", "Cost of a false alarm.", QUESTION)
     ] = None
-    miss: Annotated[float | None, typer.Option("--miss", help="Cost of a missed positive.")] = None
+    miss: Annotated[float | None, option("--miss", "Cost of a missed positive.", QUESTION)] = None
     promise: Annotated[
         float | None,
-        typer.Option("--promise", help="Answer only when sure: a risk to keep to, such as 0.05."),
+        option("--promise", "Answer only when sure: a risk to keep to, such as 0.05.", QUESTION),
     ] = None
 
 
-@command
+@command(
+    "bayescm decide patients.csv --actual sick --positive yes --probability risk",
+    "bayescm decide patients.csv --actual sick --probability risk --miss 4 --false-alarm 1",
+)
 def decide(
     columns: DecisionColumns,
     question: Decision,
@@ -253,19 +239,18 @@ def decide(
     """Net benefit of acting on probabilities; with costs the cost, with a promise the coverage."""
     from bayescm import plots
     from bayescm.cli import evidence
-    from bayescm.cli.output import header_of_scores, show
+    from bayescm.cli.output import header, show
     from bayescm.curves import at_prevalence
-    from bayescm.evidence.scores import from_probabilities
 
-    data = evidence.scores(columns, columns.probability, from_probabilities)
-    prob, header = interval.prob, header_of_scores(data, interval.prob)
+    data, prob = evidence.read(columns, "probabilities"), interval.prob
+    top = header(data, prob, "eti")
     # A risk is promised of the sample as it was drawn.
     if question.promise is None and target.prevalence is not None:
         data = at_prevalence(data, target.prevalence)
     if question.promise is not None:
         promise = question.promise
         frame, assurance = _risks(data, promise, prob)
-        header += f"; risk below {promise:g} with probability {assurance:g}"
+        top += f"; risk below {promise:g} with probability {assurance:g}"
         picture = partial(plots.plot_risk_coverage, data, promise=promise, prob=prob)
     else:
         thresholds = list(question.threshold or _THRESHOLDS)
@@ -275,11 +260,11 @@ def decide(
             picture = partial(plots.plot_decision_curve, data, prob=prob)
         else:
             frame, implied = _costs(data, costs, thresholds, prob)
-            header += f"; costs imply the threshold {implied:.3g}"
+            top += f"; costs imply the threshold {implied:.3g}"
             picture = partial(plots.plot_expected_cost, data, costs, prob=prob)
     facts = {"prob": prob, "kind": "eti", "n": data.sizes["example"]}
     facts |= {"positive": data["positive"].item()}
-    show(frame, output, header, facts=facts, picture=picture)
+    show(frame, output, top, facts=facts, picture=picture)
 
 
 def _net_benefits(evidence, thresholds, prob):

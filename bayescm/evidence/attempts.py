@@ -32,7 +32,11 @@ from bayescm.evidence.sums_of_items import (
     parts_of,
 )
 from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, factorize
-from bayescm.evidence.type import BATCH_FORM, EvidenceType
+from bayescm.evidence.type import (
+    BATCH_FORM,
+    Columns,
+    EvidenceType,
+)
 from bayescm.validate import check_row_order, fail, no_numbers, suggest, unmasked
 
 _RESERVED = ("item", "attempt", "classifier", "group", "measure", "bound")
@@ -687,4 +691,8 @@ ATTEMPTS = EvidenceType(
     change_statistic=parts_of,
     changing="scores",
     alarm_rules=lambda sums: RULES_OF_ITEMS,
+    columns=Columns(
+        (("correct",), ("answer",), ("truth",), ("attempt",)),
+        ("item", "system", "group", "by"),
+    ),
 )

@@ -27,7 +27,12 @@ from bayescm.evidence.labels import (
 )
 from bayescm.evidence.table_sides import described, sides_of, warn_of_names
 from bayescm.evidence.tabulate import RESERVED
-from bayescm.evidence.type import ChangeStatistic, EvidenceType, name_of
+from bayescm.evidence.type import (
+    ChangeStatistic,
+    Columns,
+    EvidenceType,
+    name_of,
+)
 from bayescm.validate import check_counts, check_row_order, fail, suggest
 
 CELLS = ("actual", "predicted")
@@ -794,4 +799,21 @@ COUNTS = EvidenceType(
     as_batch=as_batch,
     change_statistic=lambda tables: ChangeStatistic(tables.values),
     alarm_rules=lambda tables: ("change", "batch", "floor", "reference"),
+    columns=Columns(
+        (),
+        (
+            "actual",
+            "predicted",
+            "labels",
+            "positive",
+            "numeric_labels",
+            "abstain",
+            "fold",
+            "group",
+            "by",
+            "weights",
+            "weights_are",
+            "halves",
+        ),
+    ),
 )

@@ -26,7 +26,12 @@ from bayescm.evidence.sums_of_items import (
     parts_of,
 )
 from bayescm.evidence.tabulate import check_sizes, column
-from bayescm.evidence.type import BATCH_FORM, EvidenceType, always
+from bayescm.evidence.type import (
+    BATCH_FORM,
+    Columns,
+    EvidenceType,
+    always,
+)
 from bayescm.validate import check_counts, check_row_order, fail, suggest
 
 CELLS = ("tp", "fp", "fn")
@@ -276,4 +281,5 @@ ITEM_COUNTS = EvidenceType(
     batch_sizes=number_of_items,
     change_statistic=parts_of,
     alarm_rules=lambda sums: RULES_OF_ITEMS,
+    columns=Columns((("tp", "fp", "fn"),), ("item", "system", "group")),
 )

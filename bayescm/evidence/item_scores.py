@@ -39,7 +39,11 @@ from bayescm.evidence.sums_of_items import (
     parts_of,
 )
 from bayescm.evidence.tabulate import check_sizes, column, factorize
-from bayescm.evidence.type import BATCH_FORM, EvidenceType
+from bayescm.evidence.type import (
+    BATCH_FORM,
+    Columns,
+    EvidenceType,
+)
 from bayescm.validate import check_choice, check_reals, check_row_order, fail, suggest, unmasked
 
 _MISSING = ("drop pairs", "worst")
@@ -611,4 +615,14 @@ ITEM_SCORES = EvidenceType(
     change_statistic=parts_of,
     changing="scores",
     alarm_rules=lambda sums: RULES_OF_ITEMS,
+    columns=Columns(
+        (
+            ("score", "item"),
+            ("score", "system"),
+            ("range",),
+            ("lower_is_better",),
+            ("missing",),
+        ),
+        ("group", "by", "weights", "weights_are"),
+    ),
 )

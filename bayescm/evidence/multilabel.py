@@ -35,7 +35,11 @@ from bayescm.evidence.sums_of_items import (
     parts_of,
 )
 from bayescm.evidence.tabulate import check_sizes
-from bayescm.evidence.type import BATCH_FORM, EvidenceType
+from bayescm.evidence.type import (
+    BATCH_FORM,
+    Columns,
+    EvidenceType,
+)
 from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
 
 _RESERVED = ("example", "label", "classifier", "measure", "bound")
@@ -481,4 +485,8 @@ MULTILABEL = EvidenceType(
     batch_sizes=number_of_items,
     change_statistic=parts_of,
     alarm_rules=lambda sums: RULES_OF_ITEMS,
+    columns=Columns(
+        (("separator",),),
+        ("actual", "predicted", "labels", "group", "by", "weights", "weights_are"),
+    ),
 )

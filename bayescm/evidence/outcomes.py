@@ -34,7 +34,13 @@ from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
 from bayescm.evidence.labels import as_labels, default_labels, obvious_positive
 from bayescm.evidence.resampling import resample_counts
 from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
-from bayescm.evidence.type import DefaultModel, EvidenceType, name_of, systems_of
+from bayescm.evidence.type import (
+    Columns,
+    DefaultModel,
+    EvidenceType,
+    name_of,
+    systems_of,
+)
 from bayescm.validate import check_counts, check_row_order, fail, suggest, unmasked
 
 
@@ -534,4 +540,18 @@ OUTCOMES = EvidenceType(
     resample=resample_counts("outcome"),
     batch_forms=("paired_outcomes",),  # of a challenge
     by_system=lambda outcomes: systems_of(counts_of(outcomes)),
+    columns=Columns(
+        (),
+        (
+            "actual",
+            "predicted",
+            "labels",
+            "positive",
+            "numeric_labels",
+            "abstain",
+            "fold",
+            "group",
+            "by",
+        ),
+    ),
 )

@@ -66,7 +66,13 @@ from bayescm.evidence.tabulate import (
     factorize,
     tabulate,
 )
-from bayescm.evidence.type import ChangeStatistic, DefaultModel, EvidenceType, number_of
+from bayescm.evidence.type import (
+    ChangeStatistic,
+    Columns,
+    DefaultModel,
+    EvidenceType,
+    number_of,
+)
 from bayescm.validate import Advice, check_choice, check_counts, check_row_order, fail
 
 
@@ -981,4 +987,16 @@ PARTLY_LABELLED = EvidenceType(
     batch_sizes=number_of_examples,
     change_statistic=labelled_by_stratum,
     alarm_rules=lambda tables: ("change", "floor"),
+    columns=Columns(
+        (("judge",),),
+        (
+            "actual",
+            "predicted",
+            "labels",
+            "positive",
+            "numeric_labels",
+            "abstain",
+            "transfer",
+        ),
+    ),
 )

@@ -29,7 +29,11 @@ from bayescm.evidence.patterns import (
     watched_measures,
 )
 from bayescm.evidence.resampling import resample_counts
-from bayescm.evidence.type import DefaultModel, EvidenceType
+from bayescm.evidence.type import (
+    Columns,
+    DefaultModel,
+    EvidenceType,
+)
 from bayescm.validate import check_row_order, fail, suggest
 
 FEW_GOLD = 5  # examples with a gold label: fewer may be hard ones
@@ -468,4 +472,8 @@ RATINGS = EvidenceType(
     add=add_batches,
     batch_sizes=number_of_examples,
     one_by_one=has_patterns,
+    columns=Columns(
+        (("raters",),),
+        ("predicted", "gold", "group", "labels", "positive", "numeric_labels"),
+    ),
 )

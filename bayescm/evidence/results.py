@@ -16,7 +16,11 @@ import xarray as xr
 from bayescm.evidence.clusters_and_slices import combine_along
 from bayescm.evidence.descriptions import describe_results
 from bayescm.evidence.identifiers import check_no_identifiers
-from bayescm.evidence.type import DefaultModel, EvidenceType
+from bayescm.evidence.type import (
+    Columns,
+    DefaultModel,
+    EvidenceType,
+)
 from bayescm.validate import fail, no_numbers
 
 DIMS = ("data_set", "classifier", "run")
@@ -236,4 +240,5 @@ RESULTS = EvidenceType(
     has_cells=False,
     combine=combine_along("data_set", as_results, "from_results", ragged="run"),
     sentences=describe_results,
+    columns=Columns((("data_set",),), ("classifier", "test_share")),
 )

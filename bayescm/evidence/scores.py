@@ -51,7 +51,11 @@ from bayescm.evidence.slices import (
     slices_of,
 )
 from bayescm.evidence.tabulate import check_weights
-from bayescm.evidence.type import DefaultModel, EvidenceType
+from bayescm.evidence.type import (
+    Columns,
+    DefaultModel,
+    EvidenceType,
+)
 from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
 
 # Scores
@@ -1177,6 +1181,10 @@ SCORES = EvidenceType(
     values=lambda scores: scores["score"],
     has_cells=False,
     is_whole=_weights_are_whole,
+    columns=Columns(
+        (("score",),),
+        ("actual", "positive", "numeric_labels", "fold", "group", "weights", "weights_are"),
+    ),
 )
 
 PROBABILITIES = EvidenceType(
@@ -1205,4 +1213,8 @@ PROBABILITIES = EvidenceType(
     changing="outcomes",
     alarm_rules=_alarm_rules,
     one_by_one=has_patterns,
+    columns=Columns(
+        (("probability",),),
+        ("actual", "positive", "numeric_labels", "fold", "group", "weights", "weights_are", "clip"),
+    ),
 )

@@ -60,6 +60,29 @@ def systems_of(evidence: Any) -> dict[str, Any]:
     return {name: evidence.isel(classifier=i, drop=True) for i, name in enumerate(names)}
 
 
+class Columns(NamedTuple):
+    """
+    The columns of a file of evidence, and the settings that go with them.
+
+    The command line has an option for each; ``labels`` is ``--label``, others have their names.
+
+    Attributes
+    ----------
+    needed : tuple of tuple of str
+        Alternatives: columns that together mean that a file is of this type.
+    others : tuple of str
+        What else it may have.
+    """
+
+    needed: tuple[tuple[str, ...], ...]
+    others: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> set[str]:
+        """All columns and settings."""
+        return {*self.others}.union(*self.needed)
+
+
 @dataclass(frozen=True, eq=False)
 class EvidenceType:
     """
@@ -144,6 +167,8 @@ class EvidenceType:
     one_by_one : callable
         Whether the posterior of tables takes about a second for each leading index, so that a
         monitor asks it for the evidence in force alone.
+    columns : Columns, optional
+        The columns of its file form. None if it is not read from a file of columns.
     to_dataset, from_dataset : callable
         From the evidence to a Dataset that can be stored, and back. The default is for evidence
         that is a Dataset itself.
@@ -178,6 +203,7 @@ class EvidenceType:
     changing: str = "answers"
     alarm_rules: Callable[[Any], tuple[str, ...]] = field(default=lambda tables: ("floor",))
     one_by_one: Callable[[Any], bool] = field(default=lambda tables: False)
+    columns: Columns | None = None
     to_dataset: Callable[[Any], Any] = field(default=lambda evidence: evidence)
     from_dataset: Callable[[Any], Any] = field(default=lambda dataset: dataset)
 

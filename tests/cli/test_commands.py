@@ -565,17 +565,17 @@ def test_requirements_of_items_in_a_file_say_what_would_decide_and_are_written(
 
 
 @pytest.mark.parametrize(
-    ("requirement", "commands"),
+    ("requirement", "columns"),
     [
-        ("mean > .7", "bayescm items or bayescm attempts FILE"),
-        ("share_at_least(4) > .7", "bayescm items FILE"),
-        ("pass@4 > .7", "bayescm attempts FILE"),
-        ("f1_samples - f1_samples[classifier=old] > 0", "bayescm multilabel FILE"),
+        ("mean > .7", "ame the columns by --correct, or --score and --item"),
+        ("share_at_least(4) > .7", "ame the columns by --score and --item"),
+        ("pass@4 > .7", "ame the columns by --correct"),
+        ("f1_samples - f1_samples[classifier=old] > 0", "--separator, or --tp and --fp and --fn"),
     ],
 )
-def test_check_names_the_command_of_measures_of_items(capsys, marks, requirement, commands):
+def test_check_names_the_columns_of_measures_of_items(capsys, marks, requirement, columns):
     code, _, err = run(capsys, "check", marks[0], "--require", requirement)
-    assert (code, commands in err) == (2, True)
+    assert (code, columns in err) == (2, True), err
 
 
 @pytest.mark.long

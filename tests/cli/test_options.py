@@ -26,7 +26,7 @@ class Fruit(Options):
     ripe: Annotated[bool, typer.Option("--ripe")] = False
 
 
-@command
+@command()
 def eat(fruit: Fruit) -> int:
     """Eat pears with two apples, and nothing with none."""
     if fruit.apples == 2:
@@ -100,8 +100,8 @@ def fails(capsys, line):
         (f"interval {CELLS} --label a --label b --positive x", ["--label", "--positive"]),
         (f"interval {CELLS} -m f1 --n 50", ["--n", "--of predictive"]),
         (f"report {P} --probability r --concentration 99 -o r.md", ["--concentration"]),
-        (f"report {P} --probability r --judge g -o r.md", ["--judge"]),
-        (f"report {P} --score s --group nonsense -m nonsense -o r.md", ["--group", "--measure"]),
+        (f"report {P} --probability r --transfer errors -o r.md", ["--transfer", "--judge"]),
+        (f"report {P} --score s --clip 0.1 -m nonsense -o r.md", ["--clip", "--measure"]),
         (f"report {P} --predicted a --rope .1 -o r.md", ["--rope", "several classifiers"]),
         (f"compare {P} --predicted a --predicted b -m recall --test-share .2", ["--test-share"]),
         (f"compare {P} --predicted a --predicted b -m recall --classifier x", ["--classifier"]),
@@ -248,7 +248,7 @@ def test_an_option_belongs_to_one_group():
         """Take two groups with the same options."""
 
     with pytest.raises(TypeError, match="two groups of share share an option"):
-        command(share)
+        command()(share)
 
 
 def test_an_option_of_one_value_is_passed_once(capsys):
