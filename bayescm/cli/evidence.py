@@ -37,9 +37,19 @@ def read(options: Any, name: str | None = None, *, measures: Any = None) -> Any:
     if options.file is None:
         return from_cells_options(options)
     name = name or type_of_options(options)
+    columns = _columns_of_types()
+    options.refuse(set().union(*columns.values()) - columns[name], columns[name])
     if name == "results":
         return results(options, measures and measures.measures)
     return READERS[name](options)
+
+
+def _columns_of_types():
+    """Return the columns of each type of evidence, by its name."""
+    from bayescm.evidence.types import TYPES
+
+    names = {entry.name: entry.columns.names for entry in TYPES if entry.columns is not None}
+    return names | {"counts": names["counts"] | names["outcomes"]}
 
 
 def type_of_options(options: Any) -> str:

@@ -48,11 +48,15 @@ class Invocation:
         self.read: set[str] = set()
 
     def refuse_unread(self, later: Iterable[str] = ()) -> None:
-        """Raise where an option stands on the command line and nothing has read or will read it."""
+        """Raise an error if an option was passed, and nothing has read or will read it."""
         unread = [name for name in self.names if name not in self.read and name not in later]
+        self.refuse(unread, [name for name in self.names if name in self.read])
+
+    def refuse(self, unread: list[str], read: list[str]) -> None:
+        """Raise an error if there are options without effect, beside others that have one."""
         if not unread:
             return
-        read_options = [self.options[name] for name in self.names if name in self.read]
+        read_options = [self.options[name] for name in read]
         what = f"{_listed(self.options[name] for name in unread)} "
         what += "has no effect" if len(unread) == 1 else "have no effect"
         reason = self.reasons.get(unread[0]) if len(unread) == 1 else None
@@ -116,6 +120,12 @@ class Options:
         for name, value in values.items():
             if vars(self).get(name, ...) is None:
                 setattr(self, name, value)
+
+    def refuse(self, names: Iterable[str], beside: Iterable[str]) -> None:
+        """Raise an error if options of some names were passed, which others give no effect."""
+        passed, unread = self._invocation.names, set(names) - self._invocation.read
+        with_effect = [name for name in passed if name in {*beside}]
+        self._invocation.refuse([name for name in passed if name in unread], with_effect)
 
     def refuse_unread(self, later: "Options | None" = None) -> None:
         """Raise where an option had no effect, before writing; a group may be read later."""

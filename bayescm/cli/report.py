@@ -222,7 +222,7 @@ def _evidence(columns, studies, measures, question, prior, interval) -> tuple[An
     if (
         name == "scores" and columns.predicted
     ):  # scores of the classifier whose predictions these are
-        name, beside = "counts", {"scores": evidence.read(columns, "scores")}
+        name, beside = "counts", {"scores": evidence.scores(columns, columns.score)}
     data = evidence.read(columns, name, measures=measures)
     if name == "scores":
         return data, {}

@@ -353,21 +353,6 @@ def test_probabilities_after_counts_are_refused(run, tmp_path):
     assert (code, "holds other batches: 'forecasts in bins'" in said.err) == (2, True)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "written_by"),
-    [
-        ("--item q --score s", "bayescm items FILE --item question --score mark"),
-        ("--actual tags --separator ;", "bayescm multilabel FILE --actual tags --separator ';'"),
-        ("--item task --correct right", "bayescm attempts FILE --item task --correct right"),
-    ],
-)
-def test_a_report_of_items_names_the_command_that_writes_it(capsys, arguments, written_by):
-    with pytest.raises(SystemExit) as leaving:
-        main(["report", "file.csv", *arguments.split()])
-    assert leaving.value.code == 2
-    assert f"Write {written_by} --report report.html" in " ".join(capsys.readouterr().err.split())
-
-
 @pytest.mark.long
 def test_who_is_asked_about_is_the_only_one_or_has_to_be_named(run, tmp_path):
     (tmp_path / "b.csv").write_text("actual,predicted\n1,1\n0,0\n0,1\n")

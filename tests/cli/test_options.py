@@ -101,7 +101,7 @@ def fails(capsys, line):
         (f"interval {CELLS} -m f1 --n 50", ["--n", "--of predictive"]),
         (f"report {P} --probability r --concentration 99 -o r.md", ["--concentration"]),
         (f"report {P} --probability r --transfer errors -o r.md", ["--transfer", "--judge"]),
-        (f"report {P} --score s --clip 0.1 -m nonsense -o r.md", ["--clip", "--measure"]),
+        (f"report {P} --score s --of finite -m nonsense -o r.md", ["--of", "--measure"]),
         (f"report {P} --predicted a --rope .1 -o r.md", ["--rope", "several classifiers"]),
         (f"compare {P} --predicted a --predicted b -m recall --test-share .2", ["--test-share"]),
         (f"compare {P} --predicted a --predicted b -m recall --classifier x", ["--classifier"]),
