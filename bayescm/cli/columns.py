@@ -58,12 +58,17 @@ class Positive(Options):
     ] = None
 
 
-class Truth(Positive):
+class Actual(Options):
     """The column of the true classes."""
 
     actual: Annotated[
         str | None, column("--actual", "Column of the true classes. Default: actual.", _PREDICTIONS)
     ] = None
+
+
+class Truth(Positive, Actual):
+    """The true classes, and how labels are read."""
+
     numeric_labels: Annotated[
         bool,
         option(

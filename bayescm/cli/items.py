@@ -36,19 +36,19 @@ from bayescm.cli.options import (
 from bayescm.validate import fail
 
 
-class ScoreColumns(Source, Scores, ItemScores, Group, By, Weights):
+class ScoreColumns(Source, Weights, By, Group, ItemScores, Scores):
     """The columns of a file with one row per item, or per item and system."""
 
 
-class CountColumns(Source, Cells, Items, Group):
+class CountColumns(Source, Group, Cells, Items):
     """The columns of a file with one row per item, or per item and system."""
 
 
-class LabelColumns(Source, Predictions, SeveralLabels, Group, By, Weights):
+class LabelColumns(Source, Weights, By, Group, SeveralLabels, Predictions):
     """The columns of a file whose fields hold the labels of an example."""
 
 
-class AnswerColumns(Source, Attempts, Group, By):
+class AnswerColumns(Source, By, Group, Attempts):
     """The columns of a file with one row per answer."""
 
 

@@ -235,7 +235,7 @@ def _pilot(text):
     return from_cells(tp=tp, fn=fn, fp=fp, tn=tn)
 
 
-class LabelColumns(Source, Predictions, Judges):
+class LabelColumns(Source, Judges, Predictions):
     """The columns of a file that a judge has seen whole."""
 
 

@@ -25,7 +25,7 @@ _ONE_SAMPLE = {"ece", "ece_macro", "ece_top_label", "ece_full"}  # that folds ar
 _THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
-class ScoreColumns(Source, Truth, Scores, Fold, Weights):
+class ScoreColumns(Source, Weights, Fold, Scores, Truth):
     """The columns of a file of scores."""
 
 
@@ -115,7 +115,7 @@ def _best_threshold(evidence, measure, prob):
     return frame
 
 
-class ProbabilityColumns(Source, Truth, Probabilities, Fold, Group):
+class ProbabilityColumns(Source, Group, Fold, Probabilities, Truth):
     """The columns of a file of probabilities."""
 
 
@@ -204,7 +204,7 @@ def _calibration(evidence, measures, prob):
     return table[[name for name in columns if name in table]]
 
 
-class DecisionColumns(Source, Truth, Probabilities):
+class DecisionColumns(Source, Probabilities, Truth):
     """The columns of a file of probabilities."""
 
 
