@@ -17,7 +17,7 @@ _FILE = "CSV, Parquet or Arrow file, a folder of these, or a table of DuckDB "
 _FILE += "(answers.duckdb::table), with one row per example, item or attempt. "
 _PREDICTIONS = "Columns of predictions"
 _SCORES = "Columns of scores and probabilities"
-_ITEMS = "Columns of items: scores, attempts, counts, several labels"
+_ITEMS = "Columns of items (scores, attempts, counts, labels) and votes"
 _TRUTH = "Columns of judges and raters"
 _PARTS = "Columns of parts and weights"
 _TABLES = "Counts and tables of results"
@@ -274,6 +274,21 @@ class SeveralLabels(Options):
     ] = None
 
 
+class Preferences(Options):
+    """The columns of votes on pairs of systems."""
+
+    left: Annotated[
+        str | None, column("--left", "Column of the left system of each vote.", _ITEMS)
+    ] = None
+    right: Annotated[
+        str | None, column("--right", "Column of the right system of each vote.", _ITEMS)
+    ] = None
+    winner: Annotated[
+        str | None,
+        column("--winner", "Column of the outcomes of votes: left, right or tie.", _ITEMS),
+    ] = None
+
+
 class Judges(Options):
     """The columns of judges that have seen all examples."""
 
@@ -365,6 +380,7 @@ class Evidence(  # the help shows the last ones first
     By,
     Group,
     Fold,
+    Preferences,
     SeveralLabels,
     Attempts,
     ItemScores,

@@ -623,6 +623,21 @@ def attempts(options: Any) -> Any:
     return from_attempts(frame, item=item, correct=answer, **keywords)
 
 
+def preferences(options: Any) -> Any:
+    """Return the votes in a file with one row per vote."""
+    from bayescm.evidence.files import read_columns
+    from bayescm.evidence.preferences import from_preferences
+
+    for name in ("left", "right"):
+        _needed(options, name)
+    winner, columns = options.get("winner") or "winner", _columns(options, "left", "right", "group")
+    weights = options.keywords("weights")
+    texts = [winner, *columns.values()]
+    frame = read_columns(options.file, [], by=texts, weights=weights.get("weights"))
+    frame = frame.assign(**{name: frame[name].astype(str).astype(object) for name in texts})
+    return from_preferences(frame, winner=winner, **columns, **weights)
+
+
 def _answer_and_truth(options):
     if options.answer is None or options.truth is None:
         missing_option = "--truth" if options.answer is None else "--answer"
@@ -644,6 +659,7 @@ READERS: dict[str, Callable[..., Any]] = {
     "item scores": item_scores,
     "item counts": item_counts,
     "multilabel": multilabel,
+    "preferences": preferences,
     "results": results,
 }
 

@@ -242,6 +242,7 @@ _OPTIONS_OF_FUNCTIONS = {
     "from_raters": "--raters",
     "from_partly_labelled": "--judge",
     "from_results": "--data-set",
+    "from_preferences": "--left, --right and --winner",
 }
 
 

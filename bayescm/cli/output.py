@@ -240,7 +240,8 @@ def header(evidence: Any, prob: float, kind: str) -> str:
 
 def what_is_evaluated(evidence: Any) -> str:
     """Return the units, classes and systems of evidence; text labels are in quotes."""
-    name = _type_of(evidence).name
+    entry = _type_of(evidence)
+    name = entry.name
     if name in ITEM_TYPES:
         return _items(evidence, name)
     if name in ("scores", "probabilities"):
@@ -249,6 +250,8 @@ def what_is_evaluated(evidence: Any) -> str:
         sizes, measure = evidence.sizes, evidence["measured"].item()
         number = f"{sizes['classifier']} classifiers, {sizes['data_set']} data sets"
         return f"{number}, {sizes['run']} runs of {measure}"
+    if not entry.has_cells:
+        return entry.describe(evidence)[0].rstrip(".")
     counts = _counts(evidence)
     none = counts["abstain"].item() if "abstain" in counts.coords else None
     labels = [label for label in counts["actual"].values.tolist() if label != none]
@@ -321,6 +324,8 @@ def facts(
     if entry.name in ("scores", "probabilities"):
         positive = evidence["positive"].item() if "positive" in evidence else None
         number: float = evidence.sizes["example"]
+    elif not entry.has_cells:
+        return {**keywords, entry.unit: entry.size(evidence), "model": model}
     else:
         counts = _counts(evidence)
         positive = counts["positive"].item() if "positive" in counts.coords else None

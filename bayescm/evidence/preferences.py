@@ -21,7 +21,7 @@ from bayescm.evidence.identifiers import as_pandas
 from bayescm.evidence.labels import check_no_missing_text
 from bayescm.evidence.resampling import check_no_parts, draw_numbers
 from bayescm.evidence.tabulate import check_sizes, column
-from bayescm.evidence.type import EvidenceType, always, number_of
+from bayescm.evidence.type import Columns, EvidenceType, always, number_of
 from bayescm.validate import check_counts, check_row_order, fail, suggest
 
 WINNERS = ("left", "right", "tie")
@@ -583,4 +583,5 @@ PREFERENCES = EvidenceType(
     combine=_combine,
     sentences=_describe,
     resample=_resample,
+    columns=Columns((("left", "right"), ("winner",)), ("group", "weights")),
 )

@@ -25,6 +25,7 @@ SEVERAL = {
     "attempts": ("a2.csv --item q --correct c --system s", "mean"),
     "item scores": ("marks.csv --item item --score mark --range 1,5 --system s", "mean"),
     "item counts": ("found.csv --item image --tp tp --fp fp --fn fn --system s", "f1"),
+    "preferences": ("votes.csv --left a --right b --winner winner", "rating"),
     "multilabel": (
         "tags.csv --actual tags --predicted one --predicted two --separator ;",
         "f1_micro",
@@ -60,6 +61,8 @@ def files(tmp_path_factory):
     place = table[0].split(",").index("r")
     rows = [f"{row},{float(row.split(',')[place]) ** 2:.6f}" for row in table[1:]]
     (folder / "p.csv").write_text("\n".join([f"{table[0]},r2", *rows]))
+    votes = ["u,v,left", "v,u,right", "u,v,right", "v,w,left", "w,u,right", "u,w,tie"]
+    (folder / "votes.csv").write_text("\n".join(["a,b,winner", *votes * 8]))
     return folder
 
 
@@ -210,6 +213,8 @@ def test_gaps_and_slices_take_types_with_parts(run, line, measure):
             "summary p.csv --actual y --predicted one --correct c",
             ["--actual", "--predicted", "--correct"],
         ),
+        ("summary votes.csv --left a --right nobody", ["nobody", "'a'"]),
+        ("summary votes.csv --winner winner", ["--left"]),
         ("summary", ["FILE", "--tp", "--matrix"]),
         ("items", ["FILE"]),
         ("curve p.csv --actual y", ["--score"]),
