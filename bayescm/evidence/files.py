@@ -40,7 +40,7 @@ from bayescm.evidence.number_format import (
     with_decimal_comma,
 )
 from bayescm.evidence.predictions import column_of
-from bayescm.evidence.table_sides import described, sides_of, warn_of_names
+from bayescm.evidence.table_sides import described, sides_of, warn_of_names, with_signs
 from bayescm.evidence.text_files import PACKED, open_text, plainly
 from bayescm.validate import Advice, fail
 
@@ -49,7 +49,10 @@ _PIECE = 1_000_000
 # A column with more labels holds neither classes nor groups.
 MOST_LABELS = 100_000
 _TEXT = (".csv", ".tsv", ".txt")
-_CELLS, _MOST_STUDIES = {"tp", "fn", "fp", "tn"}, 1_000_000
+_CELLS = {"tp", "fn", "fp", "tn"}
+_MOST_STUDIES = 1_000_000
+# Names of columns that hold classifiers more often than studies.
+_CLASSIFIERS = ("classifier", "model", "system")
 
 # Counts from a file
 
@@ -69,6 +72,7 @@ def read(
     decimal: str | None = None,
     thousands: str | None = None,
     records: str | None = None,
+    classifier: str | None = None,
 ) -> xr.DataArray:
     r"""
     Return counts from a file of predictions, of a confusion table or of studies.
@@ -106,6 +110,9 @@ def read(
         Dotted path of the list of records in a JSON file, such as ``"results.results"``. Default:
         the file is a list of records, or has one in each line. Fields inside others have dotted
         names, such as ``actual="target.label"``.
+    classifier : str, optional
+        Column of the classifier in a table with columns TP, FN, FP and TN. Rows are then
+        classifiers, not studies.
 
     Returns
     -------
@@ -126,6 +133,7 @@ def read(
     Warns
     -----
     UserWarning
+        If a table of studies has a column named classifier, model or system.
         If the points in weights or covariates such as 1.250 could separate thousands. If the corner
         of a confusion table has a name that does not tell the truth from the predictions.
 
@@ -140,13 +148,22 @@ def read(
     file = File(path, decimal=decimal, thousands=thousands, records=records)
     if is_table(file, actual, predicted):
         cells = _CELLS & {name.lower() for name in file.names}
-        if cells == _CELLS:
-            return _from_studies(file, labels, positive)
+        if cells >= _CELLS - {"tn"}:
+            return _from_studies(file, labels, positive, classifier)
+        if classifier is not None:
+            todo = "leave `classifier` out, or name the columns TP, FN, FP and TN"
+            what = "`classifier` has no effect: the file has no counts for each classifier"
+            raise fail(what, classifier, "", todo)
         if len(cells) > 1:
             missing = ", ".join(sorted(_CELLS - cells)).upper()
             todo = "where only one class was tested, add columns of zeros for the other"
             raise fail("a table of studies lacks columns", missing, "TP, FN, FP and TN", todo)
         return _from_table(file, labels, positive)
+    if classifier is not None:
+        todo = (
+            "leave `classifier` out; to compare predictions of several classifiers, use from_frame"
+        )
+        raise fail("`classifier` has no effect on predictions", classifier, "", todo)
     actual, predicted = actual or "actual", predicted or "predicted"
     if file.number_format.is_given and not weights:
         raise file.number_format.without_effect("these are predictions without weights")
@@ -192,6 +209,10 @@ def _from_table(file, labels, positive):
     kind, name = table.index.dtype, table.columns.name
     table.columns = pd.Index([as_label(str(label), kind) for label in table.columns], name=name)
     numeric = all(pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes)
+    if numeric and table.shape == (2, 2) and set(table.index) != set(table.columns):
+        signed = with_signs(table)
+        if signed is not None:
+            table, kind, positive = signed, np.dtype(object), positive or "positive"
     labels = None if labels is None else [as_label(label, kind) for label in labels]
     is_square = labels is not None or set(table.index) == set(table.columns)
     if is_square and not table.empty:
@@ -217,17 +238,27 @@ def _with_labels_down(frame):
     return frame.rename_axis(index=None if is_unnamed else frame.index.name)
 
 
-def _from_studies(file, labels, positive):
+def _from_studies(file, labels, positive, classifier):
     frame = file.whole(_MOST_STUDIES)
     columns = {name.lower(): name for name in file.names}
-    file.check_counts([columns[cell] for cell in ("tp", "fn", "fp", "tn")], len(frame))
+    file.check_counts([columns[cell] for cell in _CELLS if cell in columns], len(frame))
     file.warn_of_points([name for name in file.names[1:] if name.lower() not in _CELLS])
-    tp, fn, fp, tn = (_numbers(frame.pop(columns[cell])) for cell in ("tp", "fn", "fp", "tn"))
+    tp, fn, fp, tn = (
+        _numbers(frame.pop(columns[cell])) if cell in columns else None
+        for cell in ("tp", "fn", "fp", "tn")
+    )
     class_labels = ("negative", "positive") if labels is None else labels
     counts = from_cells(tp=tp, fn=fn, fp=fp, tn=tn, labels=class_labels).rename(batch="group")
     if positive is not None and positive != counts["positive"].item():
         todo = f"pass `labels=[..., {positive!r}]`, the positive one last"
         raise fail("TP are of another class", positive, counts["positive"].item(), todo)
+    if classifier is not None:
+        return _of_classifiers(counts, frame, classifier)
+    for name in frame:
+        if name.lower() in _CLASSIFIERS:
+            what = f"the rows of {file.path.name} are read as studies of one classifier"
+            todo = f"pass `classifier={name!r}` if {name} names classifiers"
+            warnings.warn(Advice(what, todo), stacklevel=3)
     numbers = list(frame.select_dtypes("number"))  # they may be covariates: last, and kept
     ordered = [*(name for name in frame if name not in numbers), *numbers]
     names = next((name for name in ordered if frame[name].is_unique), None)
@@ -240,6 +271,16 @@ def _from_studies(file, labels, positive):
     return counts.assign_coords(
         {name: ("group", column.to_numpy()) for name, column in frame.items()}
     )
+
+
+def _of_classifiers(counts, frame, classifier):
+    """Return counts with a classifier in each row."""
+    names = column_of(frame, classifier).astype(str)
+    if names.duplicated().any():
+        twice = names[names.duplicated()].iloc[0]
+        todo = "select the rows of one data set, or leave `classifier` out if the rows are studies"
+        raise fail(f"{classifier} has several rows of a classifier", twice, "one row each", todo)
+    return counts.rename(group="classifier").assign_coords(classifier=names.to_numpy(object))
 
 
 def _numbers(column):

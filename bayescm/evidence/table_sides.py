@@ -26,6 +26,12 @@ _MOSTLY_GUESS = {"test", "model", "classifier", "output", "system", "algorithm",
 _MOSTLY_GUESS |= {"response", "screening", "index", "tool", "estimate", "detector", "llm"}
 # Conventions of libraries that their words would not tell.
 _NAMES = {"y_test": "actual", "test_label": None, "test_labels": None}
+# Words in the labels of a 2x2 table of a test and a disease.
+_POSITIVE = {"positive", "pos", "yes", "present", "true", "1", "ill", "sick", "diseased", "case"}
+_NEGATIVE = {"negative", "neg", "no", "not", "non", "absent", "false", "0", "healthy", "well"}
+_NEGATIVE |= {"without", "none", "control", "normal"}
+# Labels that epidemiologists write.
+_SYMBOLS = {"T+": "test", "T-": "test", "D+": "disease", "D-": "disease"}
 # What separates the names of both axes in the corner of a table: rows first.
 _BOTH = re.compile(r"\s*(?:[\\/|]|\bvs\b\.?|\bversus\b|\bby\b)\s*", re.IGNORECASE)
 
@@ -81,6 +87,72 @@ def sides_of(table: pd.DataFrame) -> Sides:
             order = ("predicted", "actual") if is_turned else ("actual", "predicted")
             return Sides(*order, names, True)
     return Sides("actual", "predicted", names, False)
+
+
+def with_signs(table: pd.DataFrame) -> pd.DataFrame | None:
+    """
+    Return a 2x2 table of a test and a disease with the labels negative and positive on both sides.
+
+    Parameters
+    ----------
+    table : DataFrame, shape (2, 2)
+        The labels of both sides differ, such as ``T+`` and ``T-`` beside ``D+`` and ``D-``.
+
+    Returns
+    -------
+    DataFrame or None
+        None if the labels do not say which is positive. The axes are named test and disease by the
+        words of their names and labels.
+
+    Raises
+    ------
+    ValueError
+        If neither names nor labels tell the truth from the test.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame([[90, 10], [5, 95]], ["T+", "T-"], ["disease", "no disease"])
+    >>> with_signs(table.rename_axis(index="test"))
+    disease   positive  negative
+    test
+    positive        90        10
+    negative         5        95
+    """
+    signs = [_signs(axis) for axis in table.axes]
+    if None in signs:
+        return None
+    sides = sides_of(table)
+    if not sides.settled:
+        axes = zip(sides.names, table.axes, strict=True)
+        words = [
+            " ".join([name, *(_SYMBOLS.get(x, x) for x in map(str, axis))]) for name, axis in axes
+        ]
+        sides = sides_of(table.rename_axis(index=words[0], columns=words[1]))
+    if not sides.settled:
+        todo = "name the first column of the file 'test' if the rows are results of the test"
+        raise fail("the table does not tell the test from the disease", words, "", todo)
+    turned = sides.down == "predicted"
+    down, across = ("test", "disease") if turned else ("disease", "test")
+    signed = table.set_axis(signs[0], axis=0).set_axis(signs[1], axis=1)
+    return signed.rename_axis(index=down, columns=across)
+
+
+def _signs(labels):
+    """Return positive or negative for both labels of an axis, or None if they do not tell."""
+    signs = [_sign(str(label)) for label in labels]
+    # One label may be the other one without its negation: disease and no disease.
+    if signs.count("negative") == 1 and None in signs:
+        signs = ["negative" if sign else "positive" for sign in signs]
+    return signs if sorted(map(str, signs)) == ["negative", "positive"] else None
+
+
+def _sign(label):
+    words = _words(label)
+    is_negative = bool(words & _NEGATIVE) or label.rstrip().endswith(("-", "\N{MINUS SIGN}"))
+    is_positive = bool(words & _POSITIVE) or label.rstrip().endswith("+")
+    if is_positive == is_negative:
+        return "negative" if is_negative and "no" in words else None
+    return "positive" if is_positive else "negative"
 
 
 def _names(table):

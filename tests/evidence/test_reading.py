@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from reference_cases import data_file
 
+import bayescm as bcm
 from bayescm.evidence import from_cells, read
 from bayescm.evidence.files import atomic_write
 
@@ -245,3 +246,50 @@ def test_many_labels_are_no_classes_even_a_few_at_a_time(tmp_path):
     path.write_text("actual,predicted\n" + "".join(f"{i},{i}\n" for i in range(100_001)))
     with pytest.raises(ValueError, match="more than 100,000 different labels"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "test,disease,no disease\npositive,90,10\nnegative,5,95\n",
+        "test,present,absent\nneg,5,95\npos,90,10\n",
+        ",D+,D-\nT+,90,10\nT-,5,95\n",
+        "disease,test +,test -\nyes,90,5\nno,10,95\n",
+        ",test positive,test negative\ndiseased,90,5\nhealthy,10,95\n",
+    ],
+)
+def test_a_table_of_a_test_and_a_disease(write, text):
+    counts = read(write(text))
+    assert counts.positive.item() == "positive"
+    labels = ["negative", "positive"]
+    assert counts.sel(actual=labels, predicted=labels).values.tolist() == [[95, 10], [5, 90]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (",yes,no\npositive,90,10\nnegative,5,95\n", "does not tell the test from the disease"),
+        ("test,a,b\npositive,90,10\nnegative,5,95\n", "neither predictions nor a confusion"),
+        ("test,positive,sick\nyes,90,10\nno,5,95\n", "neither predictions nor a confusion"),
+    ],
+)
+def test_a_table_that_does_not_tell_its_sides_is_an_error(write, text, message):
+    with pytest.raises(ValueError, match=message):
+        read(write(text))
+
+
+def test_rows_of_counts_may_be_classifiers(write):
+    path = write("model,tp,fn,fp,tn\na,9,1,2,8\nb,8,2,1,9\n")
+    counts = read(path, classifier="model")
+    assert counts.dims == ("classifier", "actual", "predicted")
+    assert counts.sel(classifier="b").values.tolist() == [[9, 1], [2, 8]]
+    with pytest.warns(UserWarning, match="read as studies.*classifier='model'"):
+        assert read(path).dims[0] == "group"
+    without = read(write("model,tp,fn,fp\na,9,1,2\nb,8,2,1\n"), classifier="model")
+    assert bcm.summary(without)["measure"].unique().tolist() == ["precision", "recall", "f1"]
+    with pytest.raises(ValueError, match=r"several rows of a classifier: 'a'"):
+        read(write("model,tp,fn,fp,tn\na,9,1,2,8\na,8,2,1,9\n"), classifier="model")
+    with pytest.raises(ValueError, match="classifier has no effect"):
+        read(write("actual,predicted\n1,1\n0,1\n"), classifier="model")
+    with pytest.raises(ValueError, match="classifier has no effect"):
+        read(write(",a,b\na,9,1\nb,2,8\n"), classifier="model")
