@@ -10,6 +10,7 @@ from . import online as online
 from . import papers as papers
 from . import planning as planning
 from . import plots as plots
+from . import preferences as preferences
 from . import priors as priors
 from . import raters as raters
 from .answers.check import check as check

@@ -24,6 +24,7 @@ from bayescm.plots.item_scores import plot_item_scores
 from bayescm.plots.matrix import plot_matrix
 from bayescm.plots.online import plot_history
 from bayescm.plots.paper import paper_columns
+from bayescm.plots.preferences import plot_preferences
 from bayescm.plots.sample_size import plot_learning_curve, plot_plan
 from bayescm.plots.studies import plot_sroc, plot_studies
 
@@ -49,6 +50,7 @@ __all__ = [
     "plot_precision_recall",
     "plot_predictive",
     "plot_predictive_values",
+    "plot_preferences",
     "plot_prior_posterior",
     "plot_priors",
     "plot_ranks",

@@ -1,12 +1,12 @@
 r"""
 The direct posterior of `bayescm.models.preferences`: votes on pairs of systems.
 
-**The likelihood.** With z of the systems, the scale s of the strengths, the advantage d of the
-system shown first and t = log nu, a vote on the pair (l, r) has
+**The likelihood.** With the strengths a = s z of the systems, the advantage d of the system shown
+first and t = log nu, a vote on the pair (l, r) has
 
 .. math::
 
-    \eta = s (z_l - z_r) + d, \qquad D = e^{\eta / 2} + e^{-\eta / 2} + \nu, \qquad
+    \eta = a_l - a_r + d, \qquad D = e^{\eta / 2} + e^{-\eta / 2} + \nu, \qquad
     p_L = e^{\eta / 2} / D, \; p_R = e^{-\eta / 2} / D, \; p_T = \nu / D,
 
 and a pair with n_L, n_R, n_T votes, n in all, adds to the log likelihood and its derivatives
@@ -18,14 +18,15 @@ and a pair with n_L, n_R, n_T votes, n in all, adds to the log likelihood and it
     -\ell_{\eta\eta} &= n (p_L + p_R - (p_L - p_R)^2) / 4, \qquad
     -\ell_{tt} = n p_T (1 - p_T), \qquad -\ell_{\eta t} = -n (p_L - p_R) p_T / 2.
 
-Each pair touches two of the z, so that gradient and Hessian are sums over pairs by the places of
-their systems. The time depends on the number of pairs, not on the number of votes.
+Each pair touches two of the strengths, so that gradient and Hessian are sums over pairs by the
+places of their systems. The time depends on the number of pairs, not on the number of votes.
 
-**The posterior** of (z, d, t) is approximated by Laplace's method at each of a grid of scales, and
-corrected by importance weights (`bayescm.inference.nested_laplace`).
+**The posterior** of (a, d, t), with the prior :math:`a \sim N(0, s^2)`, is approximated by
+Laplace's method at each of a grid of scales s, and corrected by importance weights
+(`bayescm.inference.nested_laplace`).
 
 **Votes in clusters**, such as prompts or voters, agree more than the likelihood assumes. With the
-mode b of (z, d, t) at a scale, the Hessian H = L L' there, the scores g_c of the C clusters, and
+mode b of (a, d, t) at a scale, the Hessian H = L L' there, the scores g_c of the C clusters, and
 the prior precision P, draws x are replaced by
 
 .. math::
@@ -157,7 +158,7 @@ class Preferences(Posterior):
         self.ordered = bool(evidence["ordered"])
         self.has_ties = bool(self.votes[:, 2].any())
         sd = [1.0] * len(self.names) + [first] * self.ordered + [ties] * self.has_ties
-        # Prior precision of (z, d, t).
+        # Prior precision of (z, d, t); that of the strengths is this divided by the squared scale.
         self.precision = 1 / np.square(sd)
 
     # Labels
@@ -247,7 +248,7 @@ class Preferences(Posterior):
     # The log density and its derivatives
 
     def _parts(self, coefficients):
-        """Return z (S, K), d (S,) and t (S,) of coefficients (S, p); t is -inf without ties."""
+        """Return a (S, K), d (S,) and t (S,) of coefficients (S, p); t is -inf without ties."""
         number = len(self.names)
         nothing = np.zeros(len(coefficients))
         first = coefficients[:, number] if self.ordered else nothing
@@ -255,20 +256,22 @@ class Preferences(Posterior):
         return coefficients[:, :number], first, log_tie
 
     def _log_density(self, coefficients, scale):
-        """Return log prior plus log likelihood of (z, d, t), (S, p), and scales, (S,)."""
+        """Return log prior plus log likelihood of (a, d, t), (S, p), and scales, (S,)."""
         step = max(1, _BLOCK // max(len(self.left), 1))
         likelihood = [
-            self._log_likelihood(coefficients[rows], scale[rows])
+            self._log_likelihood(coefficients[rows])
             for rows in (slice(k, k + step) for k in range(0, len(scale), step))
         ]
-        prior = -(coefficients**2) @ self.precision / 2
+        number = len(self.names)
+        squares = coefficients**2
+        squares[:, :number] /= scale[:, None] ** 2
+        prior = -squares @ self.precision / 2 - number * np.log(scale)
         # The Rayleigh density of the scale.
         prior = prior + np.log(scale) - 2 * np.log(self.spread) - (scale / self.spread) ** 2 / 2
-        return np.concatenate(likelihood) + prior + np.log(self.precision / (2 * np.pi)).sum() / 2
+        return np.concatenate(likelihood) + prior
 
-    def _log_likelihood(self, coefficients, scale):
-        z, first, log_tie = self._parts(coefficients)
-        strength = scale[:, None] * z
+    def _log_likelihood(self, coefficients):
+        strength, first, log_tie = self._parts(coefficients)
         half = np.exp(strength / 2)
         # exp(eta / 2) without exponentials of pairs.
         odds = half[:, self.left]
@@ -287,35 +290,40 @@ class Preferences(Posterior):
             logs = logs + log_tie * self.votes[:, 2].sum()
         return logs - np.log(total, out=total) @ self.votes.sum(axis=1)
 
-    def _at_pairs(self, coefficients, scale):
+    def _at_pairs(self, coefficients):
         """Return p_L - p_R and p_T of each pair, (P,) each."""
-        z, first, log_tie = (part[0] for part in self._parts(coefficients[None]))
-        eta = scale * (z[self.left] - z[self.right]) + first
+        strength, first, log_tie = (part[0] for part in self._parts(coefficients[None]))
+        eta = strength[self.left] - strength[self.right] + first
         small = np.exp(-np.abs(eta) / 2)  # at most 1, so that nothing overflows
         tie = np.exp(log_tie) * small
         total = 1 + small**2 + tie
         return np.sign(eta) * (1 - small**2) / total, tie / total
 
+    def precision_at(self, scale: float) -> np.ndarray:
+        """Return the prior precision of (a, d, t) at a scale, (p,)."""
+        precision = self.precision.copy()
+        precision[: len(self.names)] /= scale**2
+        return precision
+
     def _derivatives(self, scale):
-        """Return the function from (z, d, t) to the gradient and minus the Hessian."""
+        """Return the function from (a, d, t) to the gradient and minus the Hessian."""
         votes, left, right, number = self.votes, self.left, self.right, len(self.names)
         total = votes.sum(axis=1)
-        size = len(self.precision)
+        size, prior = len(self.precision), self.precision_at(scale)
 
         def sums(values):
-            """Return the sums of values of pairs for z: s (left minus right)."""
-            return scale * (np.bincount(left, values, number) - np.bincount(right, values, number))
+            """Return the sums of values of pairs for each system: as left minus as right."""
+            return np.bincount(left, values, number) - np.bincount(right, values, number)
 
         def at(coefficients):
-            lead, tie = self._at_pairs(coefficients, scale)
+            lead, tie = self._at_pairs(coefficients)
             by_eta = (votes[:, 0] - votes[:, 1] - total * lead) / 2
             weight = total * (1 - tie - lead**2) / 4
             gradient, hessian = np.empty(size), np.zeros((size, size))
             gradient[:number] = sums(by_eta)
             off = np.bincount(left * number + right, weight, number**2).reshape(number, number)
             off = off + off.T
-            block = scale**2 * (np.diag(off.sum(axis=1)) - off)
-            hessian[:number, :number] = block
+            hessian[:number, :number] = np.diag(off.sum(axis=1)) - off
             if self.ordered:
                 gradient[number] = by_eta.sum()
                 hessian[:number, number] = hessian[number, :number] = sums(weight)
@@ -327,8 +335,8 @@ class Preferences(Posterior):
                 if self.ordered:
                     hessian[number, -1] = hessian[-1, number] = both.sum()
                 hessian[-1, -1] = total @ (tie * (1 - tie))
-            gradient -= self.precision * coefficients
-            hessian[np.diag_indices(size)] += self.precision
+            gradient -= prior * coefficients
+            hessian[np.diag_indices(size)] += prior
             return gradient, hessian
 
         return at
@@ -350,7 +358,7 @@ class Preferences(Posterior):
         return self._approximation(scales)
 
     def _draw(self, size, rng):
-        """Draw (z, d, t), (size, p), and scales, (size,); also the share of effective draws."""
+        """Draw (a, d, t), (size, p), and scales, (size,); also the share of effective draws."""
         return self._laplace.draw(self._log_density, size, rng)
 
     @cached_property
@@ -381,12 +389,19 @@ class Preferences(Posterior):
         coefficients, scale, _ = self._draw(size, rng)
         if not self.has_model:
             coefficients = self._widened(coefficients, scale)
-        return self._strengths(coefficients, scale)
+        return self.strengths_of(coefficients)
 
-    def _strengths(self, coefficients, scale):
-        z, first, log_tie = self._parts(coefficients)
-        strength = scale[:, None] * (z - z.mean(axis=1, keepdims=True))
+    def strengths_of(self, coefficients: np.ndarray) -> Strengths:
+        """Return the strengths about their mean, of coefficients (S, p)."""
+        strength, first, log_tie = self._parts(coefficients)
+        strength = strength - strength.mean(axis=1, keepdims=True)
         return Strengths(strength, first, np.exp(log_tie))
+
+    @property
+    def mode(self) -> tuple[np.ndarray, float]:
+        """The mode of (a, d, t) at the most probable scale, and this scale."""
+        best = int(np.argmax(self._laplace.log_density))
+        return self._laplace.modes[best], float(self._laplace.points[best])
 
     def draw(
         self,
@@ -413,18 +428,16 @@ class Preferences(Posterior):
     ) -> list[np.ndarray]:
         """Return draws of measures, given draws of the variables of the PyMC model."""
         self.resolve_estimand(of)
-        strengths = self._strengths(self._coefficients(variables), variables["spread"])
+        strengths = self.strengths_of(self._coefficients(variables))
         return [measure(strengths) for measure in measures]
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the value at the mode of the strengths, at the most probable scale."""
         self.resolve_estimand(of)
-        at_scales = self._laplace
-        best = int(np.argmax(at_scales.log_density))
-        return measure(self._strengths(at_scales.modes[[best]], at_scales.points[[best]]))[0]
+        return measure(self.strengths_of(self.mode[0][None]))[0]
 
     def _coefficients(self, variables):
-        parts = [variables["z"]]
+        parts = [variables["spread"][:, None] * variables["z"]]
         parts += [variables["first"][:, None]] if self.ordered else []
         parts += [variables["log_tie"][:, None]] if self.has_ties else []
         return np.concatenate(parts, axis=1)
@@ -432,14 +445,17 @@ class Preferences(Posterior):
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws of the free variables of the PyMC model."""
         coefficients, scale, _ = self._draw(size, rng)
-        z, first, log_tie = self._parts(coefficients)
-        drawn = {"spread": scale, "z": z}
+        strength, first, log_tie = self._parts(coefficients)
+        drawn = {"spread": scale, "z": strength / scale[:, None]}
         drawn |= {"first": first} if self.ordered else {}
         return drawn | ({"log_tie": log_tie} if self.has_ties else {})
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log of prior times likelihood of the variables, up to a constant."""
-        return self._log_density(self._coefficients(variables), variables["spread"])
+        scale = variables["spread"]
+        # The density of z = a / s is s^K times that of a.
+        jacobian = len(self.names) * np.log(scale)
+        return self._log_density(self._coefficients(variables), scale) + jacobian
 
     # Votes in clusters: the sandwich
 
@@ -450,15 +466,15 @@ class Preferences(Posterior):
         pair, winner = (self.evidence[name].values for name in ("vote_pair", "vote_winner"))
         return labels, cluster, pair, winner
 
-    def _scores_of_clusters(self, coefficients, scale):
+    def _scores_of_clusters(self, coefficients):
         """Return the gradient of the log likelihood of each cluster, (C, p)."""
         labels, cluster, pair, winner = self._clusters
-        lead, tie = self._at_pairs(coefficients, scale)
+        lead, tie = self._at_pairs(coefficients)
         by_eta = (np.array([1.0, -1.0, 0.0])[winner] - lead[pair]) / 2
         number, shape = len(self.names), (len(labels), len(self.names))
         size = len(labels) * number
         scores = np.zeros((len(labels), len(self.precision)))
-        for side, sign in ((self.left, scale), (self.right, -scale)):
+        for side, sign in ((self.left, 1), (self.right, -1)):
             flat = np.bincount(cluster * number + side[pair], sign * by_eta, size)
             scores[:, :number] += flat.reshape(shape)
         if self.ordered:
@@ -474,9 +490,11 @@ class Preferences(Posterior):
         widened = np.empty_like(coefficients)
         for place in np.unique(nearest):
             rows, mode, factor = nearest == place, modes[place], factors[place]
-            scores = self._scores_of_clusters(mode, scales[place])
+            scores = self._scores_of_clusters(mode)
             number = len(scores)
-            j = number / (number - 1) * scores.T @ scores + np.diag(self.precision)
+            j = number / (number - 1) * scores.T @ scores + np.diag(
+                self.precision_at(scales[place])
+            )
             # The factor F is the root of the covariance, H^-1 = F F', so that L' = F^-1.
             standard = np.linalg.solve(factor, (coefficients[rows] - mode).T)
             moved = factor @ (factor.T @ (np.linalg.cholesky(j) @ standard))

@@ -1,0 +1,126 @@
+"""Pairwise preferences as a picture: the win rate of every pair of systems."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.answers.preferences import win_rates
+from bayescm.evidence.preferences import as_preferences
+from bayescm.measures.display_names import DisplayNames, display_label
+from bayescm.plots import style
+from bayescm.plots.canvas import canvas
+from bayescm.posteriors.preferences import preferences
+from bayescm.validate import fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Systems up to which numbers are written into the cells, and that are drawn at all.
+_WRITTEN, _MOST = 14, 150
+# Inches of a cell, by the number of systems.
+_INCHES = ((6, 0.95), (14, 0.72), (_MOST, 0.16))
+
+
+def plot_preferences(
+    votes: xr.Dataset,
+    *,
+    systems: Sequence[Any] | None = None,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    draws: int | None = None,
+    random_seed: int = 0,
+    display_names: DisplayNames = None,
+    ax: "Axes | None" = None,
+    **keywords: Any,
+) -> "Figure":
+    """
+    Plot how often each system is preferred to each other one.
+
+    The systems are in the order of their strength, the strongest first. The colour of a cell is the
+    win rate of the system of the row over the system of the column, in percent, ties counting half.
+    With up to fourteen systems a cell has this number, its interval, and the number of votes on the
+    pair.
+
+    Parameters
+    ----------
+    votes : Dataset
+        From `bayescm.from_preferences` or `bayescm.from_rankings`.
+    systems : sequence of str, optional
+        Systems in the plot; by default all. The strengths are learned from all votes.
+    prob : float in (0, 1), default 0.95
+        Mass of the intervals.
+    kind : {"hdi", "eti"}
+    draws : int, optional
+        Posterior draws.
+    random_seed : int, default 0
+    display_names : mapping of str to str, optional
+        Names of systems.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default a new figure.
+    **keywords
+        ``spread``, ``first`` and ``ties`` of `bayescm.models.preferences`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If there are more than 150 systems, or fewer than two.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> figure = plot_preferences(bcm.from_preferences([[0, 14], [6, 0]]))
+    >>> print(figure.axes[0].texts[0].get_text())
+    67
+    [47, 85]
+    20 votes
+    """
+    votes = as_preferences(votes)
+    shown = votes["classifier"].values.tolist() if systems is None else [*map(str, systems)]
+    if not 2 <= len({*shown}) <= _MOST:
+        todo = "name some: systems=[...]"
+        raise fail("the plot is of two systems or more", len(shown), f"at most {_MOST}", todo)
+    precision: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
+    table = win_rates(votes, systems=shown, prob=prob, kind=kind, **precision, **keywords)
+    posterior = preferences(votes, **keywords)
+    strength = posterior.strengths_of(posterior.mode[0][None]).strength[0]
+    order = [posterior.names[place] for place in np.argsort(-strength, kind="stable")]
+    names = [name for name in order if name in shown]
+    place = {name: k for k, name in enumerate(names)}
+    number = len(names)
+    rates, cells = np.full((number, number), np.nan), {}
+    for row in table.to_dict("records"):
+        i, j = place[row["first"]], place[row["second"]]
+        rates[i, j], rates[j, i] = row["win_rate"], 1 - row["win_rate"]
+        ends = (row["lower"], row["upper"])
+        cells[i, j] = (row["win_rate"], *ends, row["votes"])
+        cells[j, i] = (1 - row["win_rate"], 1 - ends[1], 1 - ends[0], row["votes"])
+    side = max(3.0, next(cell for most, cell in _INCHES if number <= most) * number)
+    written = [style.wrapped(display_label(name, display_names), 24) for name in names]
+    with canvas((side + 2.6, side + 1.2), ax=ax) as page:
+        axes = page.axes
+        image = axes.imshow(100 * rates, cmap=style.colormap(), vmin=0, vmax=100)
+        axes.set_facecolor(style.muted(0.15))
+        bar = page.figure.colorbar(image, ax=axes, shrink=0.7, label="win rate of the row (%)")
+        bar.outline.set_visible(False)
+        if number <= _WRITTEN:
+            for (i, j), (rate, low, high, count) in sorted(cells.items()):
+                words = f"{100 * rate:.0f}\n[{100 * low:.0f}, {100 * high:.0f}]\n{count:,} votes"
+                color = style.text_color_on(rate)
+                axes.text(j, i, words, ha="center", va="center", fontsize=7, color=color)
+        size = 9 if number <= _WRITTEN else 6
+        axes.set_yticks(range(number), written, fontsize=size)
+        rotation = 90 if number > 6 or style.longest_line(written) > 10 else 0
+        axes.set_xticks(range(number), written, fontsize=size, rotation=rotation)
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        axes.set_ylabel("preferred")
+        axes.set_xlabel("over")
+        page.heading(style.interval_words(prob, kind) if number <= _WRITTEN else "")
+    return page.figure
