@@ -22,7 +22,7 @@ from bayescm.answers.tables import Intervals
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.preferences import as_preferences, places_of_pairs
 from bayescm.measures.display_names import DisplayNames, display_label
-from bayescm.posteriors.preferences import Preferences, preferences
+from bayescm.posteriors.preferences import FIRST, SPREAD, TIES, Preferences, preferences
 from bayescm.validate import check_kind, check_prob, check_seed, check_whole, fail, suggest
 
 # Simulated boards, by which a p-value of 0.05 is known to 0.005.
@@ -43,7 +43,9 @@ def win_rates(
     draws: int | None = None,
     random_seed: int = 0,
     display_names: DisplayNames = None,
-    **keywords: Any,
+    spread: float = SPREAD,
+    first: float = FIRST,
+    ties: float = TIES,
 ) -> pd.DataFrame:
     """
     Return how often each system is preferred to each other one.
@@ -64,8 +66,8 @@ def win_rates(
     random_seed : int, default 0
     display_names : mapping of str to str, optional
         Names of systems in the sentences.
-    **keywords
-        ``spread``, ``first`` and ``ties`` of `bayescm.models.preferences`.
+    spread, first, ties : float
+        Priors; see `bayescm.models.preferences`.
 
     Returns
     -------
@@ -89,7 +91,7 @@ def win_rates(
     [['0', '1', 0.67, 20]]
     """
     check_prob(prob), check_kind(kind)
-    posterior = preferences(votes, **keywords)
+    posterior = preferences(votes, spread=spread, first=first, ties=ties)
     names = posterior.names
     asked = [*(systems if systems is not None else []), *([] if reference is None else [reference])]
     for name in map(str, asked):
@@ -111,10 +113,10 @@ def win_rates(
         found = Empirical(values)
         ends = found.hdi(prob) if kind == "hdi" else found.eti(prob)
         above = (values > 0.5).mean(axis=0)
-        for column, first in enumerate(others):
-            row = {"first": names[first], "second": second, "win_rate": values[:, column].mean()}
+        for column, other in enumerate(others):
+            row = {"first": names[other], "second": second, "win_rate": values[:, column].mean()}
             row |= {"lower": ends[column, 0], "upper": ends[column, 1], "p_better": above[column]}
-            rows.append(row | {"votes": int(met[first, place])})
+            rows.append(row | {"votes": int(met[other, place])})
     order = {name: place for place, name in enumerate(names)}
     rows.sort(key=lambda row: (order[row["first"]], order[row["second"]]))
     for row in rows:
@@ -149,7 +151,13 @@ def _votes_between(posterior: Preferences) -> np.ndarray:
 
 
 def check_fit(
-    votes: xr.Dataset, *, draws: int = _REPLICATES, random_seed: int = 0, **keywords: Any
+    votes: xr.Dataset,
+    *,
+    draws: int = _REPLICATES,
+    random_seed: int = 0,
+    spread: float = SPREAD,
+    first: float = FIRST,
+    ties: float = TIES,
 ) -> pd.DataFrame:
     """
     Compare every pair of systems with what one order of strength predicts.
@@ -161,8 +169,8 @@ def check_fit(
     draws : int, default 2000
         Simulated boards.
     random_seed : int, default 0
-    **keywords
-        ``spread``, ``first`` and ``ties`` of `bayescm.models.preferences`.
+    spread, first, ties : float
+        Priors; see `bayescm.models.preferences`.
 
     Returns
     -------
@@ -188,7 +196,7 @@ def check_fit(
     """
     votes = as_preferences(votes)
     without = votes.drop_vars(["group", "vote_pair", "vote_winner"], errors="ignore")
-    posterior = preferences(without, **keywords)
+    posterior = preferences(without, spread=spread, first=first, ties=ties)
     rng = np.random.default_rng(check_seed(random_seed))
     size = check_draws(draws)
     drawn = posterior.strengths(size, rng)
@@ -201,7 +209,7 @@ def check_fit(
     pairs = _sums_of_pairs(pair, len(seen))
     observed = pairs(sign * (posterior.votes[:, 0] - posterior.votes[:, 1])[None])[0]
     expected, squares, largest = np.zeros(len(seen)), np.empty((2, size)), np.empty((2, size))
-    spread = np.zeros(len(seen))
+    mean_variance = np.zeros(len(seen))
     step = max(1, _BLOCK // max(len(left), 1))
     for start in range(0, size, step):
         rows = slice(start, start + step)
@@ -217,9 +225,11 @@ def check_fit(
             squares[which, rows] = (residuals**2).sum(axis=1)
             largest[which, rows] = np.abs(residuals).max(axis=1)
         expected += mean.sum(axis=0) / size
-        spread += variance.sum(axis=0) / size
+        mean_variance += variance.sum(axis=0) / size
     used = met > 0
-    residual = (observed - expected)[used] / np.sqrt(np.maximum(spread[used], _LEAST_VARIANCE))
+    residual = (observed - expected)[used] / np.sqrt(
+        np.maximum(mean_variance[used], _LEAST_VARIANCE)
+    )
     table = pd.DataFrame(
         {
             "first": [posterior.names[place] for place in seen[used] // number],

@@ -20,7 +20,7 @@ difference that is asked for, or of the differences of all pairs on average.
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ from scipy.special import ndtri
 
 from bayescm.evidence.preferences import as_preferences
 from bayescm.evidence.resampling import check_no_parts
-from bayescm.posteriors.preferences import Preferences, preferences
+from bayescm.posteriors.preferences import FIRST, SPREAD, TIES, Preferences, preferences
 from bayescm.validate import check_number, check_prob, check_whole, fail, suggest
 
 # Batches in which votes are allocated: with twice as many the widths differ by less than 1%.
@@ -83,10 +83,10 @@ class Pilot(NamedTuple):
         return added
 
 
-def _pilot(votes, keywords) -> Pilot:
+def _pilot(votes, prior) -> Pilot:
     votes = as_preferences(votes)
     check_no_parts(["group"] if "group" in votes.coords else [])
-    posterior = preferences(votes, **keywords)
+    posterior = preferences(votes, **prior)
     mode, scale = posterior.mode
     _, precision = posterior._derivatives(scale)(mode)
     strengths = posterior.strengths_of(mode[None])
@@ -118,7 +118,9 @@ def plan_preferences(
     difference: Sequence[str],
     width: float,
     prob: float = 0.95,
-    **keywords: Any,
+    spread: float = SPREAD,
+    first: float = FIRST,
+    ties: float = TIES,
 ) -> pd.DataFrame:
     """
     Return how many more votes make the interval of a win rate short enough.
@@ -133,8 +135,8 @@ def plan_preferences(
         The width of the interval of the win rate of the first over the second, such as 0.1.
     prob : float in (0, 1), default 0.95
         Mass of the interval.
-    **keywords
-        ``spread``, ``first`` and ``ties`` of `bayescm.models.preferences`.
+    spread, first, ties : float
+        Priors; see `bayescm.models.preferences`.
 
     Returns
     -------
@@ -160,15 +162,14 @@ def plan_preferences(
     check_prob(prob)
     if not check_number("width", width, 0, usual=0.1) < 1:
         raise fail("the width of a win rate is too large", width, "0 < width < 1", "pass width=0.1")
-    pilot = _pilot(votes, keywords)
-    first, second = _places(pilot.posterior.names, difference)
-    now = pilot.width(pilot.precision, first, second, prob)
+    pilot = _pilot(votes, {"spread": spread, "first": first, "ties": ties})
+    target = _places(pilot.posterior.names, difference)
+    now = pilot.width(pilot.precision, *target, prob)
     rows = []
     for design in _DESIGNS:
 
         def expected(number, design=design):
-            return pilot.width(_precision_after(pilot, number, design, (first, second)), first,
-                               second, prob)  # fmt: skip
+            return pilot.width(_precision_after(pilot, number, design, target), *target, prob)
 
         number = 0 if now <= width else _fewest(expected, width)
         row = {"design": design, "more_votes": number}
@@ -195,7 +196,9 @@ def plan_pairs(
     budget: int,
     difference: Sequence[str] | None = None,
     prob: float = 0.95,
-    **keywords: Any,
+    spread: float = SPREAD,
+    first: float = FIRST,
+    ties: float = TIES,
 ) -> pd.DataFrame:
     """
     Return on which pairs further votes tell most.
@@ -210,8 +213,8 @@ def plan_pairs(
         The two systems whose win rate is to be known; by default all pairs on average.
     prob : float in (0, 1), default 0.95
         Mass of the intervals whose width is expected.
-    **keywords
-        ``spread``, ``first`` and ``ties`` of `bayescm.models.preferences`.
+    spread, first, ties : float
+        Priors; see `bayescm.models.preferences`.
 
     Returns
     -------
@@ -234,7 +237,7 @@ def plan_pairs(
     50
     """
     check_prob(prob), check_whole("budget", budget, 1, "votes", 1000)
-    pilot = _pilot(votes, keywords)
+    pilot = _pilot(votes, {"spread": spread, "first": first, "ties": ties})
     names = pilot.posterior.names
     target = None if difference is None else _places(names, difference)
     allocated = _allocated(pilot, budget, target)

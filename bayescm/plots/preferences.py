@@ -11,7 +11,7 @@ from bayescm.evidence.preferences import as_preferences
 from bayescm.measures.display_names import DisplayNames, display_label
 from bayescm.plots import style
 from bayescm.plots.canvas import canvas
-from bayescm.posteriors.preferences import preferences
+from bayescm.posteriors.preferences import FIRST, SPREAD, TIES, preferences
 from bayescm.validate import fail
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def plot_preferences(
     random_seed: int = 0,
     display_names: DisplayNames = None,
     ax: "Axes | None" = None,
-    **keywords: Any,
+    spread: float = SPREAD,
+    first: float = FIRST,
+    ties: float = TIES,
 ) -> "Figure":
     """
     Plot how often each system is preferred to each other one.
@@ -60,8 +62,8 @@ def plot_preferences(
         Names of systems.
     ax : matplotlib.axes.Axes, optional
         Axes to plot on; by default a new figure.
-    **keywords
-        ``spread``, ``first`` and ``ties`` of `bayescm.models.preferences`.
+    spread, first, ties : float
+        Priors; see `bayescm.models.preferences`.
 
     Returns
     -------
@@ -86,9 +88,10 @@ def plot_preferences(
     if not 2 <= len({*shown}) <= _MOST:
         todo = "name some: systems=[...]"
         raise fail("the plot is of two systems or more", len(shown), f"at most {_MOST}", todo)
+    prior: dict[str, Any] = {"spread": spread, "first": first, "ties": ties}
     precision: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
-    table = win_rates(votes, systems=shown, prob=prob, kind=kind, **precision, **keywords)
-    posterior = preferences(votes, **keywords)
+    table = win_rates(votes, systems=shown, prob=prob, kind=kind, **precision, **prior)
+    posterior = preferences(votes, **prior)
     strength = posterior.strengths_of(posterior.mode[0][None]).strength[0]
     order = [posterior.names[place] for place in np.argsort(-strength, kind="stable")]
     names = [name for name in order if name in shown]
