@@ -261,7 +261,7 @@ def plan_pairs(
     return table
 
 
-def _places(names, difference):
+def _places(names: list[str], difference: Sequence[str]) -> tuple[int, int]:
     """Return the places of two systems."""
     if isinstance(difference, str) or len(difference) != 2:
         todo = 'pass difference=("a", "b")'
