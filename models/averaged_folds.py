@@ -114,7 +114,8 @@ def _stretch(counts, rho, average):
 def _pseudo_counts(concentration, counts):
     """Return the prior pseudo-counts cell by cell, in the order of the counts."""
     if concentration is None:
-        concentration = 2 / counts.sizes["actual"] ** 2
+        classes = counts.sizes["actual"]
+        concentration = 2 / classes**2
     if hasattr(concentration, "dims"):
         concentration = concentration.reindex_like(counts).broadcast_like(counts)
         concentration = concentration.transpose(*counts.dims).values

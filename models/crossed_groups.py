@@ -218,9 +218,10 @@ def _scale(name, scale, dims):
 
 def _pseudo_counts(concentration, counts):
     """Return the prior pseudo-counts cell by cell, in the order of the counts."""
-    shape = (counts.sizes["actual"],) * 2
+    classes = counts.sizes["actual"]
+    shape = classes, classes
     if concentration is None:
-        concentration = 2 / np.prod(shape)
+        concentration = 2 / classes**2
     if hasattr(concentration, "dims"):
         labels = {dim: counts[dim] for dim in ("actual", "predicted")}
         concentration = concentration.sel(labels).transpose("actual", "predicted").values

@@ -100,7 +100,8 @@ def _answered(table, rows, classes):
 def _pseudo_counts(concentration, counts):
     """Return the prior pseudo-counts cell by cell, in the order of the counts."""
     if concentration is None:
-        concentration = 2 / (counts.sizes["actual"] - ("abstain" in counts.coords)) ** 2
+        classes = counts.sizes["actual"] - ("abstain" in counts.coords)
+        concentration = 2 / classes**2
     if hasattr(concentration, "dims"):
         concentration = concentration.reindex_like(counts).broadcast_like(counts)
         concentration = concentration.transpose(*counts.dims).values

@@ -339,7 +339,8 @@ def _spread(spread, dims):
 def _pseudo_counts(concentration, counts):
     """Return the prior pseudo-counts cell by cell, in the order of the counts."""
     if concentration is None:
-        concentration = 2 / counts.sizes["actual"] ** 2
+        classes = counts.sizes["actual"]
+        concentration = 2 / classes**2
     if hasattr(concentration, "dims"):
         labels = {dim: counts[dim] for dim in ("actual", "predicted")}
         concentration = concentration.sel(labels).transpose("actual", "predicted").values
