@@ -37,7 +37,8 @@ from bayescm.distributions.incomplete import (
     near_log_odds,
 )
 
-_CHUNK, _TERMS = 4096, 100  # in the processor's cache at once; of a series of halves
+_CHUNK = 4096  # beta variables at once, which fit into the processor's cache
+_TERMS = 100  # largest number of terms of a series whose terms at least halve
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,9 +332,11 @@ def _by_shape(shape, interior, lower, upper):
 
 _RULES = [np.polynomial.legendre.leggauss(size) for size in (2, 4, 8)]
 _SHORT = 0.01, 0.25  # spreads: of moves that two and four nodes are enough for
-_FEW, _DEGREES = 256, (23, 15)  # from which on ends to start from are read off a polynomial
+_FEW = 256  # beta variables above which the starting ends are computed from a polynomial
+_DEGREES = 23, 15  # of that polynomial: 5e-12 spreads up to scores of 4 (`near_log_odds`)
 _LIMIT = 600.0  # of the log odds: exp stays finite
-_STEPS, _SETTLED = 3, 1e-6  # steps before those are left out that have settled
+_STEPS = 3  # Newton steps for all; further ones only for those that have not settled
+_SETTLED = 1e-6  # size of a step in spreads; the next one would be of the order of its square
 
 
 def beta_highest(a, b, prob, power=0):

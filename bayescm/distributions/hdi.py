@@ -28,7 +28,8 @@ _SHARES = np.array([1e-6, 1e-3, 0.1, 0.5, 0.9])
 _AWAY = np.array([0.1, 1.0, 10.0, 1e3, 1e6])  # widths of the interval, where there is no end
 _INSIDE = np.r_[1e-6, 1e-3, 0.1:0.95:0.1, 1 - 1e-3, 1 - 1e-6]
 _SPLITS = np.linspace(-16, 16, 65)  # log odds of the mass below, among what an interval leaves
-_GOLDEN, _GOLDEN_STEPS = (5**0.5 - 1) / 2, 36
+_GOLDEN = (5**0.5 - 1) / 2  # ratio of the golden section
+_GOLDEN_STEPS = 36  # the bracket is 3e-8 of its first length then
 _TOLERANCE = 0.01  # of the densities that are compared, on a rough grid
 _LIMIT = 600.0  # of the scale of a link: exp stays finite
 

@@ -39,8 +39,9 @@ from bayescm.distributions.incomplete import betainc, betaincinv, logpdf
 
 # The mean over classes
 
-# Half of what a difference of the fifth, of the sixth cumulant moves the ends of 95 % by.
-_FIFTH, _SIXTH = 2.6 / 120, 8.5 / 720
+# Half of what a difference of the fifth and of the sixth cumulant moves the ends of 95% by.
+_FIFTH = 2.6 / 120
+_SIXTH = 8.5 / 720
 _SCORE = 1.96  # of the ends whose error decides
 
 
@@ -338,7 +339,8 @@ def standardized(
 # The distribution of four moments
 
 _REACH = 8.0  # of the scores: beyond, nothing is left of 1 - q
-_PART, _MORE = 0.2, 2.0  # of a correction, which may be wrong, and more of a larger one
+_PART = 0.2  # the part of a correction that may be wrong
+_MORE = 2.0  # by how much this part grows with the correction, in standard deviations
 _TWICE = 2.0  # what terms say is an estimate: of 84 random tables 3 were further off than that
 
 
@@ -526,9 +528,11 @@ def _parameters(mean, sd):
     return mean * size, (1 - mean) * size
 
 
-_DEGREE, _FITTED = 14, 4.5  # of the quantile polynomial: its degree, and up to which scores
+_DEGREE = 14  # of the quantile polynomial
+_FITTED = 4.5  # largest score to which the polynomial is fitted
 _GRID = np.linspace(-_FITTED, _FITTED, 37)
-_STEPS, _SETTLED = 40, 1e-10  # of the search for equal densities
+_STEPS = 40  # most steps of the search for equal densities
+_SETTLED = 1e-10  # change at which that search ends
 
 
 @cache

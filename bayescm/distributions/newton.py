@@ -50,23 +50,27 @@ _SMALL = 0.02  # in z: what a move estimates is an error only where it is small
 _FLOOR = {False: 1e-9, True: 1e-5}  # of an error, in parts of the length: rounding of the lattice
 
 # Newton's method on one lattice
-_STEPS_AT_START, _STEPS_LATER = 4, 2  # it starts from an interpolation, later from a solution
-_FEW, _STEPS_OF_FEW = 8, 30  # rows that take no time: up to which steps go on until they settle
+_STEPS_AT_START = 4  # steps on the first lattice, which starts from an interpolation
+_STEPS_LATER = 2  # steps on the others, which start from a solution
+_FEW = 8  # rows, up to which steps go on until they settle
+_STEPS_OF_FEW = 30  # most steps of so few rows, which take no time
 _SETTLED = {False: 1e-9, True: 1e-4}  # in z: a move that needs no other after it
 _NEARLY_SETTLED = 1e-5  # in z: the same once the usual number of steps has been taken
 _FARTHEST = 2.0  # in z: no step is longer
-_DIVERGED, _UNSETTLED = 1.0, 0.1  # in z: a move of one lattice, a last step: the start was wrong
+_DIVERGED = 1.0  # in z: a move on one lattice that says that the start was wrong
+_UNSETTLED = 0.1  # in z: a last step that says so
 _GREATEST_Z = 7.2  # beyond the mass is 3e-13, which lattices do not resolve
 
 # The candidates for a shortest interval
 _SPLITS = np.linspace(-18, 18, 61)  # log odds of the mass below, among what an interval leaves
 _SPLITS_OF_FEW_NODES = 0.55  # times these: a quantile function that ends at z = 6 knows no more
 _ANOTHER = 0.1  # in z: how far apart two candidates are that are not the same
-_VALLEY, _VISIBLE = (
-    0.02,
-    4.5,
-)  # depth of a valley in the log density, and the z up to which it counts
-_EQUAL_DENSITIES, _FROM_LOWER, _TO_UPPER = 0, 1, 2
+_VALLEY = 0.02  # depth of a valley in the log density that separates two modes
+_VISIBLE = 4.5  # z up to which a valley counts
+# Codes of the kinds of an interval, the places of their names.
+_EQUAL_DENSITIES = 0
+_FROM_LOWER = 1
+_TO_UPPER = 2
 _KIND_NAMES = np.array([INTERIOR, LOWER, UPPER], dtype="<U18")
 
 

@@ -318,7 +318,8 @@ class UndefinedOnLine(ValueError):
 
 # From scores to cells, and to the function of them
 
-_STEP_OF_TABLE, _FINE = 0.25, 256  # of log odds by scores: of the spline, and points for each score
+_STEP_OF_TABLE = 0.25  # in scores, between the knots of the spline of the log odds
+_FINE = 256  # points per score of the table that is read off the spline
 _RANGE = 8.0  # of the scores in the table
 _LEAST = 1e-75  # of a cell, so that products of four do not underflow to 0/0
 
@@ -367,7 +368,8 @@ class _Sticks:
         return low + (at - left) * (self.table[k][left + 1] - low)
 
 
-_REACH, _STEP = 7.0, 0.75  # of a line: a polynomial through eight points is right to 1e-6
+_REACH = 7.0  # scores to which a line goes on either side; the mass beyond is 3e-12
+_STEP = 0.75  # in scores, between points of a line; polynomials of eight points are right to 1e-6
 _DIFFERENCE = 0.02  # of scores, for gradients
 _GRADIENTS = 2**5  # points of each scrambling at which there is one
 _FLAT = 1e-5  # mass on which the function may be constant: what rounding makes of its ends
@@ -446,7 +448,8 @@ _SCRAMBLINGS = 8
 _CONFIDENCE = 2.4  # standard errors: the 95 % quantile of Student's t with 7 degrees of freedom
 _SCORES_OF_95 = special.ndtri(np.array([0.025, 0.975]))
 _NODES = np.arange(-6.0, 6.01, 0.75)  # scores at which the quantile function is begun
-_STEPS, _SETTLED = 8, 1e-6  # of Newton's method, and a move in scores that ends it
+_STEPS = 8  # most steps of Newton's method
+_SETTLED = 1e-6  # move in scores that ends it
 # Of what points twice as far apart move the answers by, 1/3 is left at a kink, and far less where
 # the function is smooth.
 _INTERPOLATION = 1 / 3

@@ -320,8 +320,9 @@ _LARGEST_LATTICE = 2**21
 _PLAIN = 80.0
 # How many times as far as all others the outer share moves y, for lines to go along it as well.
 _LEADS = 3.0
-# From 16 rows on the log odds of rough answers are read off a polynomial, to 5e-6 of their spread.
-_MANY_SHARES, _DEGREES = 16, (15, 11)
+# More shares than this have the log odds of rough answers computed from a polynomial.
+_MANY_SHARES = 16
+_DEGREES = 15, 11  # of that polynomial: 5e-6 spreads up to scores of 6
 # Normal scores of the middle of a share, and around it, at which it is asked which way y goes.
 _PROBES = np.array([0.0, -4.0, -2.0, 2.0, 4.0])
 _MOMENT_LEVELS = 6  # moments of a number in a finite range have settled by then
@@ -815,8 +816,10 @@ def _horner(coefficients, t):
     return value, slope
 
 
-# Nodes z of quantile functions: to start from, to be a share itself, and to start many rows from.
-_NODES, _CLOSE_NODES = np.arange(-7.0, 7.01, 0.5), np.arange(-7.0, 7.01, 0.25)
+# Nodes z of quantile functions: for one interval to start from, for a number that is a share
+# itself, and for many rows to start from.
+_NODES = np.arange(-7.0, 7.01, 0.5)
+_CLOSE_NODES = np.arange(-7.0, 7.01, 0.25)
 _FEW_NODES = np.array([-6.0, -4.4, -3.2, -2.3, -1.5, -0.75, 0.0, 0.75, 1.5, 2.3, 3.2, 4.4, 6.0])
 _OUT_OF_REACH = 40.0  # a z that no lattice reaches
 

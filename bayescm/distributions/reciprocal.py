@@ -36,8 +36,9 @@ from bayescm.distributions.empirical import NEVER
 from bayescm.distributions.hdi import INTERIOR, LOWER, UPPER
 
 _SPLITS = special.expit(np.linspace(-9, 9, 33))  # of what an interval leaves out, above it
-_ZOOMS = 12
-_STEPS, _TOLERANCE = 15, 1e-9
+_ZOOMS = 12  # of the search for the mode; each leaves a sixteenth of the range
+_STEPS = 15  # most steps of false position
+_TOLERANCE = 1e-9  # in the share of the mass left out, at which these end
 # The trapezoidal rule in the normal scale. Farther out, quantiles of J take seconds, and 1 / J does
 # not change the sixth digit of a mean unless J <= 0 is likelier than `NEVER`.
 _Z = np.arange(-5.5, 5.51, 0.0625)

@@ -49,7 +49,8 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 _FEW = 8  # equal items: up to here their components are drawn one by one, which is quicker
-_EXCHANGES, _STEPS = 2, 4  # moves of kind 2 for each end, and of kind 3, in each sweep
+_EXCHANGES = 2  # moves of kind 2 for each end, in each sweep
+_STEPS = 4  # moves of kind 3 in each sweep
 _SCALES = (0.02, 0.08, 0.3)  # standard deviations of the random walk: one is drawn for each step
 _LEAST = 1e-12  # rates of components are this far from 0 and 1, and weights no smaller
 _ALIKE = 1e-7  # least rho: rates that differ by a part of 3,000 of their standard error of counting

@@ -35,8 +35,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-# Steps of `latent_class`, and the change in the probability of a class by which it ends.
-_STEPS, _TOLERANCE = 200, 1e-9
+_STEPS = 200  # most steps of `latent_class`
+_TOLERANCE = 1e-9  # change in the probability of a class at which it ends
 
 
 def mixture_weights(

@@ -43,12 +43,12 @@ from scipy.special import chdtri, logsumexp, ndtri
 
 _FREEDOM = 5  # of the Student t proposal
 _PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19])
-# Points of a round that shapes the proposal and of the last one; rounds at most; and the effective
-# share of the points at which they end.
-_ROUGH, _SIZE, _ROUNDS, _EFFICIENT = 700, 4000, 8, 0.35
-# Rounds that shape a mixture, after ten of which the points were worth no more; and the share of
-# the points that its components divide evenly, so that none dies out.
-_MIXTURE_ROUNDS, _LEAST_SHARE = 6, 0.2
+_ROUGH = 700  # points of a round that shapes the proposal
+_SIZE = 4000  # points of the last round
+_ROUNDS = 8  # most rounds that shape the proposal
+_EFFICIENT = 0.35  # effective share of the points at which these rounds end
+_MIXTURE_ROUNDS = 6  # rounds that shape a mixture; with ten the points were worth no more
+_LEAST_SHARE = 0.2  # share of the points that components divide evenly, so that none dies out
 
 
 @dataclass(frozen=True, eq=False)

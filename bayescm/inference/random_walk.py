@@ -47,12 +47,14 @@ _TRIES = 5  # to find the range
 _PILOT_STEPS = 100, 400, 1600
 _EXTRA = 16  # points of the fine grid added at each end of the range, so that it has a length
 _HALVINGS = 6  # of the steps of the rough grid of the drift
-_NODES, _OUTER_NODES = 12, 8  # of a panel, inside the range and outside
+_NODES = 12  # of a panel inside the range
+_OUTER_NODES = 8  # of a panel outside the range
 _POINTS_PER_SD = 2.0
 _POINTS_PER_FILTERED_SD = 3.0  # of the filter, whose next step may contradict all those before
 _LATTICE_REACH = 8.0  # standard deviations on either side
 _SKEW = 0.7  # a standard deviation of a logit that only steps with few or no hits have
-_FEWEST, _MOST = 200, 40_000  # points of a lattice
+_FEWEST = 200  # points of a lattice at least
+_MOST = 40_000  # points of a lattice at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,9 +223,9 @@ _EDGE = 1e-11  # of the greatest density, at the edge of a window: too much
 _SMOOTHED_EDGE = 1e-7  # the same after all steps
 _REACH = 8.0  # standard deviations of a step that do not come round again
 _MARGIN = 8  # points on either side of where a window is expected
-# In log density below the best drift: drifts that make no window wider, and drifts whose small
-# values are not worked out term by term.
-_NEGLIGIBLE, _IMPLAUSIBLE = 30.0, 100.0
+# In log density below the best drift.
+_NEGLIGIBLE = 30.0  # drifts further below make no window wider
+_IMPLAUSIBLE = 100.0  # small values of drifts further below are not computed term by term
 _FACTORS = 8, 9, 10, 12, 15  # and times powers of two: sizes of a Fourier transform
 _TINY = 1e-300  # in place of a mass of 0
 _POINTS_OF_STEP = 16  # points in a standard deviation of a step's distribution that are enough

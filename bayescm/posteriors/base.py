@@ -77,7 +77,8 @@ from bayescm.validate import check_counts, check_memory, check_seed, fail, sugge
 # Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
 # take more of them while a draw is small; effects drawn for every member of the evidence are slow.
 DRAWS = 20_000
-PAIRED_DRAWS, LARGE_DRAWS = 50_000, 10_000
+PAIRED_DRAWS = 50_000
+LARGE_DRAWS = 10_000
 FINITE_DRAWS = 4_000
 _SMALL = 64  # cells of one draw: 16 classifiers of two classes
 _VALUES_IN_MEMORY = 2**22  # numbers of all draws that may be in memory at once
@@ -87,7 +88,8 @@ _VALUES_IN_MEMORY = 2**22  # numbers of all draws that may be in memory at once
 # matrix; so there is none until the numbers are known, and one with a few plain labels is built
 # once and copied.
 
-_FEW, _PLAIN = 100, "biufU"  # labels, and their kinds
+_FEW = 100  # labels
+_PLAIN = "biufU"  # kinds of arrays of plain labels
 type Ends = tuple[tuple[str, tuple[str, ...]], ...]
 
 

@@ -64,19 +64,19 @@ from bayescm.posteriors.forecasts import OfForecasts, exact_forecast_caveats, gr
 from bayescm.posteriors.roc.prevalence import class_weights
 from bayescm.validate import fail
 
-# Prior standard deviations of the level a and of the slope b, and the scale of the Rayleigh prior
-# of s, as the model has them.
-LEVEL, SLOPE, SCALE = 3.0, 2.0, 2.0
+# The prior, as in the model.
+LEVEL = 3.0  # standard deviation of the level a
+SLOPE = 2.0  # standard deviation of the slope b
+SCALE = 2.0  # scale of the Rayleigh prior of s
 SCALES = np.geomspace(0.03, 6.0, 13)  # the grid of s
-# Knots of the walk, and how much they are evenly spread rather than at quantiles of the forecasts.
-KNOTS, _EVEN_SHARE = 20, 0.4
+KNOTS = 20  # of the walk, at most
+_EVEN_SHARE = 0.4  # how far knots are evenly spread rather than at quantiles of the forecasts
 
 _FEWEST_VALUES = 3  # different forecasts that a smooth curve needs
 _END_EXAMPLES = 0.5  # examples at each end of the forecasts, in each class
 _FEW_EXAMPLES = 20  # examples of a class from which on coverage was measured
-# Beyond so many examples of a class 1 - 4/n is taken for 1; of fewer than eight it would be less
-# than a half, and is set to that.
-_STUDENT_EXAMPLES, _LEAST_SHAPE = 200, 0.5
+_STUDENT_EXAMPLES = 200  # examples of a class above which 1 - 4/n is treated as 1
+_LEAST_SHAPE = 0.5  # replaces a smaller 1 - 4/n, with fewer than eight examples
 # Where a step is more probable than this times the share by which the band that holds steps is
 # longer, that band answers: at even odds where it is half as long again. Chosen by simulation among
 # 1.7, 2, 2.5, 3.3 and 4 as the largest that recognises steps in .88 or more of the data sets of 150
@@ -830,8 +830,10 @@ def _columns(straight, steps, scale):
 
 # The lower limit of a distance from calibration, and the ends of a band of draws.
 
-_GRID, _GROUPS = 50, 400  # log odds of a band; groups of neighbouring forecasts
-_CERTAIN, _CERTAIN_DRAWS = 2.0, 2000  # standard deviations of a certain departure; draws of it
+_GRID = 50  # log odds at which a band is computed
+_GROUPS = 400  # groups of neighbouring forecasts
+_CERTAIN = 2.0  # standard deviations beyond which a departure is certain
+_CERTAIN_DRAWS = 2000  # draws of certain departures
 _TAIL = 10  # the same draws tell where the curve departs, and by how much: a tenth of the tail
 
 

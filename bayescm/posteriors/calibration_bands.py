@@ -23,7 +23,8 @@ _ISOTONIC_GROUPS = 100
 # Forecasts take few values if there are at most so many, with so many examples each on average.
 # Chosen by hand: fewer examples leave limits of .5 on both sides, of which nothing is learned, and
 # more values a band of more than 2.5 times the length of the smooth one.
-_FEW_VALUES, _EXAMPLES_PER_VALUE = 20, 10
+_FEW_VALUES = 20
+_EXAMPLES_PER_VALUE = 10
 _MEAN_GROUPS = 10  # whose means are bounded where a curve jumps and falls, of 10 examples or more
 
 

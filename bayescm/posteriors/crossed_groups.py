@@ -298,13 +298,17 @@ def rates_of(classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 # One rate in all cells.
 
-_ROUGH, _SCALES = 150, 500  # draws of the scales: of a round that shapes the proposal, of the last
+_ROUGH = 150  # draws of the scales in a round that shapes the proposal
+_SCALES = 500  # draws of the scales in the last round
 _SIZE = 4000  # draws of the effects; as many as are made by default
 _FREEDOM = 12  # of the proposal of the effects: its tails are heavier than those of the posterior
-_NEWTON_STEPS, _LONGEST_STEP, _CONVERGED = 40, 2.0, 1e-6
-# Scales from e**-5 to e**1.5 times that of the prior: below, the effects are as good as none, and
-# above lie 7e-6 of the prior.
-_LOWER, _UPPER, _START = -5.0, 1.5, -1.0
+_NEWTON_STEPS = 40  # most steps of Newton's method
+_LONGEST_STEP = 2.0  # in logits of a cell
+_CONVERGED = 1e-6  # a step in logits after which no other is needed
+# Logs of the scales, in units of the scale of the prior.
+_LOWER = -5.0  # below, the effects are negligible
+_UPPER = 1.5  # 7e-6 of the prior are above
+_START = -1.0  # where the search for the mode begins
 _LOG_SCALES = (-12, 5)  # beyond which precisions would overflow
 
 
@@ -465,7 +469,8 @@ class CrossedRates(LogitNormalRates):
 # The design of the main effects: a column for each level, or a slope and a curve of numbers.
 
 # The model file has the same number of pieces of a curve; fewer levels are as good as levels.
-_PIECES, _FEWEST_LEVELS = 6, 5
+_PIECES = 6
+_FEWEST_LEVELS = 5
 
 
 def _design(counts, smooth):

@@ -45,9 +45,10 @@ from bayescm.posteriors.forecasts import OfForecasts, exact_forecast_caveats
 from bayescm.posteriors.roc.prevalence import class_weights
 from bayescm.validate import fail
 
-# Prior standard deviations of the levels a, of the slope b and of the scale s (half-normal), as the
-# model has them.
-LEVEL, SLOPE, SCALE = 2.0, 2.0, 1.0
+# Prior standard deviations, as in the model.
+LEVEL = 2.0  # of the levels a
+SLOPE = 2.0  # of the slope b
+SCALE = 1.0  # of the scale s, which is half-normal
 _END_EXAMPLES = 0.5  # examples at each end of the forecasts: in all of the classes, or of one alone
 # The same in all of the classes that a mean is taken over: half an example made intervals of the
 # mean area up to 2.2 times as long as the t interval of 100 examples of ten classes, an eighth 1.5.

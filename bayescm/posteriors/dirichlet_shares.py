@@ -35,9 +35,10 @@ from bayescm.distributions import dirichlet
 from bayescm.distributions.log_densities import log_half_normal
 from bayescm.inference.importance import Weighted
 
-# The grid of log(tau) goes from a hundredth of the prior's scale, which is as good as no difference
-# between groups, to five times it, beyond which 6e-7 of the prior lies.
-_SMALLEST, _LARGEST, _CELLS = 0.01, 5.0, 60
+# The grid of log(tau), in units of the scale of the prior.
+_SMALLEST = 0.01  # hardly any difference between groups
+_LARGEST = 5.0  # 6e-7 of the prior is beyond
+_CELLS = 60
 _DRAWS_PER_CELL = 50  # that tell the posterior mass of a cell of the grid, as its proposal
 _UNIFORM = 0.05  # share of the proposal that is even over the grid: the weights are bounded
 # Draws of the posterior: over 1,000 effective ones for 20 outcomes and 5 groups, as is tested.

@@ -22,7 +22,8 @@ from bayescm.posteriors.shared_examples import SharedExamples
 from bayescm.validate import fail
 
 _SOME = 500  # draws that tell whether the sample's value is one
-_AT_ONCE, _LARGEST = 2e7, 1e8  # numbers held at once, and drawn in all
+_AT_ONCE = 2e7  # numbers in memory at once
+_LARGEST = 1e8  # numbers drawn in all
 _FEWEST_FORECASTS = 3  # different ones, that the PyMC model of a calibration curve needs
 
 

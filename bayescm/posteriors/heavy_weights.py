@@ -47,12 +47,15 @@ from bayescm.evidence.scores import one_vs_rest, score_arrays
 from bayescm.evidence.slices import samples
 
 FEWEST_HEAVY = 2.0  # of the heaviest examples that a cell must weigh
-LEAST_RATIO, LARGEST_RATIO = 0.5, 1.4  # of the variances, between which intervals cover
+# Ratios of the variances between which intervals cover.
+LEAST_RATIO = 0.5
+LARGEST_RATIO = 1.4
 # The heaviest example of a class outweighs the mean one by more where the weights vary in earnest:
 # those that say how often a whole class was sampled do not.
 UNEVEN = 1.5
 MOST_NAMED = 6
-TINY, ROUNDING = 1e-300, 1e-20
+TINY = 1e-300  # in place of 0 in a denominator
+ROUNDING = 1e-20  # a variance that is no larger is due to rounding
 
 
 def of_counts(counts: xr.DataArray, pooled: Sequence[str] = ()) -> list[str]:

@@ -48,9 +48,10 @@ from bayescm.validate import fail
 # Prior scales of the standard deviations of level and slope between sites (half-normal).
 SPREAD = np.array([1.0, 0.5])
 _CENTER = np.array([LEVEL, SLOPE])  # standard deviations of the means m
-_FEW_SITES, _FEW_EXAMPLES = 5, 10  # fewer are warned of
-# Forecasts of all sites together that each site may have too, and the examples they stand for.
-_SHARED_FORECASTS, _SHARED_EXAMPLES = 16, 1.0
+_FEW_SITES = 5  # a caution is added with fewer sites
+_FEW_EXAMPLES = 10  # a caution is added with fewer examples at a site
+_SHARED_FORECASTS = 16  # forecasts of all sites together that each site may have too
+_SHARED_EXAMPLES = 1.0  # number of examples that these represent
 
 
 def hierarchical_calibration(
@@ -549,7 +550,8 @@ _BINS = 200  # neighbouring forecasts of a site are put together beyond this
 # Spreads, in steps by 1.9: with none below .01 the 2.5 % quantile of four sites was .023 and .019,
 # by NUTS .016 and .008, and is .016 and .013 now.
 _SCALES = np.geomspace(0.002, 4.0, 13)
-_PROPOSALS, _FREEDOM = 8, 8.0  # proposals of a site; degrees of freedom of a proposal
+_PROPOSALS = 8  # proposals of each site, one of which is chosen by its weight
+_FREEDOM = 8.0  # degrees of freedom of a proposal, whose tails are heavier than the posterior's
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,9 +85,10 @@ def hierarchical_differences(
     return HierarchicalDifferences(results, scale)
 
 
-# Levels that are drawn before tilting, of which 3,000 and more were effective in tables of up to a
-# dozen classifiers and 2,300 of twenty; and the greatest number of their pairs in memory.
-_NORMAL_LEVELS, _NUMBERS_OF_PAIRS = 40_000, 1e7
+# Levels that are drawn before tilting. At least 3,000 were effective in tables of up to a dozen
+# classifiers, and 2,300 in a table of twenty.
+_NORMAL_LEVELS = 40_000
+_NUMBERS_OF_PAIRS = 1e7  # most numbers of pairs in memory
 _FLOOR = 1e-3  # of the scale: the least error of a data set, as of one whose runs are all equal
 
 
@@ -282,8 +283,8 @@ def _negative(distribution):
 # One pair of classifiers on several data sets: location, spread and freedom on a grid.
 
 _LOCATION_STEP = 1 / 2  # between locations, in asinh of standard deviations
-# Locations go as far as a t distribution has this tail, between so many standard deviations.
-_TAIL, _REACH = 1e-6, (6, 300)
+_TAIL = 1e-6  # locations go to this tail of a t distribution
+_REACH = 6, 300  # least and largest distance of the last location, in standard deviations
 # With at most so many steps on each side, as of some 61 data sets and more, the log density is
 # taken for a polynomial in the location.
 _POLYNOMIAL_STEPS = 5
@@ -292,8 +293,11 @@ _EXCESSES = np.exp(np.linspace(np.log(0.05), np.log(80), 10))
 _START_EXCESSES = 1.0, 10.0  # the excesses at which the mode is sought
 _OUTLYING = 2.5  # typical deviations from the median: data sets further out have more normals
 _NEGLIGIBLE = 1e-5  # of the greatest mass: cells with less are left out of a new data set
-# Of few data sets there is one more normal, and less is left out (in nats below the maximum).
-_FEW_DATA_SETS, _EXTRA_NORMALS, _CUTOFF_OF_FEW, _CUTOFF = 20, 1, 16, 7
+# With few data sets the grid is finer.
+_FEW_DATA_SETS = 20
+_EXTRA_NORMALS = 1  # normals more in each mixture, for few data sets
+_CUTOFF_OF_FEW = 16  # nats below the maximum that are left out, for few data sets
+_CUTOFF = 7  # nats below the maximum that are left out
 
 
 @dataclass(frozen=True, eq=False)

@@ -648,16 +648,21 @@ def _matrix(tn, fp, fn, tp):
 # that of 41 nodes by four, and 2e-2 by three, which shape the proposal only. A rate observed as 0
 # or 1 has a skewed integrand: it is within 4e-4 by seven, and 2e-3 by five, which do where there
 # are more than 100 groups. Posteriors move by what the groups' errors differ, see the tests.
-_NODES, _NODES_EXTREME, _NODES_ROUGH = 4, 7, 3
-_NODES_EXTREME_OF_MANY, _MANY_GROUPS = 5, 100
-# Points of the parameters: so many in all groups together, and at least and at most, of which a
-# fifth shape the proposal; of few groups, where they cost a quarter of a second, as many as this.
-_PARAMETER_GROUPS, _FEWEST_AND_MOST = 1e6, (1000, 2500)
-_PARAMETERS_OF_FEW_GROUPS, _MOST_OF_FEW_GROUPS = 1.2e5, 10_000
+_NODES = 4
+_NODES_EXTREME = 7
+_NODES_ROUGH = 3
+_NODES_EXTREME_OF_MANY = 5
+_MANY_GROUPS = 100
+# Points of the parameters, of which a fifth shape the proposal.
+_PARAMETER_GROUPS = 1e6  # points times groups
+_FEWEST_AND_MOST = 1000, 2500  # bounds of the number of points
+_PARAMETERS_OF_FEW_GROUPS = 1.2e5  # points times groups for few groups: a quarter of a second
+_MOST_OF_FEW_GROUPS = 10_000  # bound of the number of points for few groups
 _LOWEST_LOG_PRIOR = -1e6  # exp of it is 0 beside any other
 _CACHED = 32_000  # parameters times groups times nodes in an array: 256 kB
-# Of Newton's method. The longest step keeps effects where the curvature is not next to 0.
-_NEWTON_STEPS, _LONGEST_STEP, _CONVERGED = 30, 2.0, 1e-3
+_NEWTON_STEPS = 30  # most steps of Newton's method
+_LONGEST_STEP = 2.0  # in standardised effects; it keeps them where the curvature is not near 0
+_CONVERGED = 1e-3  # decrement at which the steps end
 _RATES = ("prevalence", "recall", "specificity")
 _METROPOLIS_STEPS = 8  # of which nine in ten are accepted, with 5 to 100 examples a group
 _INITIAL_LOG_SD = -0.7  # in units of the prior's scale, or of 1 where that is wider

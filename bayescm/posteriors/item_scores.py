@@ -100,10 +100,10 @@ _TAIL = 0.019  # standard error of a 2.5 % quantile of 20,000 draws, in standard
 # Of many more items, blocks of them are weighed: the variance of a mean is then known to 2 %, and
 # the length of an interval to 1 %.
 _BLOCKS = 5000
-# Fewer clusters are refused, and up to so many cautioned of.
-_FEWEST_CLUSTERS, _FEW_CLUSTERS = 5, 10
-# Fewer items of a scale without ends are cautioned of, and fewer effective items by weight.
-_FEW_ITEMS, _FEW_EFFECTIVE = 30, 30
+_FEWEST_CLUSTERS = 5  # an error is raised with fewer
+_FEW_CLUSTERS = 10  # a caution is added with as few
+_FEW_ITEMS = 30  # a caution is added with fewer items of a scale without ends
+_FEW_EFFECTIVE = 30  # a caution is added with fewer effective items by weight
 _NONE = np.empty(0)
 
 

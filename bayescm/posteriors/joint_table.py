@@ -27,9 +27,8 @@ import numpy as np
 from bayescm.distributions import dirichlet
 from bayescm.validate import fail
 
-# Sticks are broken off until a millionth of the mass is left, and 64 of them at most: as many as a
-# prior of weight 4 takes.
-_REST, _MOST_STICKS = 1e-6, 64
+_REST = 1e-6  # mass that is left once no more sticks are broken off
+_MOST_STICKS = 64  # as many as a prior of weight 4 takes
 _CHUNK = 2**17  # numbers of all sticks at once: 1 MB
 
 

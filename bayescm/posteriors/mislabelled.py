@@ -33,15 +33,18 @@ from bayescm.posteriors.strata import Strata
 from bayescm.validate import fail, suggest
 
 HALF = 0.5  # rates of errors are less: from here on labels say less than nothing
-# Rates of errors that are drawn, each with several shares; points of importance sampling, in the
-# rounds that shape the proposal and in the last; and points of the grid of shares meanwhile.
-_RATES, _PILOT, _POINTS, _PILOT_GRID = 1000, 300, 1500, 96
+_RATES = 1000  # rates of errors that are drawn, each with several shares
+_PILOT = 300  # points of importance sampling in a round that shapes the proposal
+_POINTS = 1500  # points of importance sampling in the last round
+_PILOT_GRID = 96  # points of the grid of shares while the proposal is shaped
 _BOUND = 12.0  # of the logits of twice the rates between which their mode is searched
-# Points of the grid of a stratum's share, of them the first by powers of ten; and logs of
-# likelihoods below the largest, beyond which a share is negligible.
-_COARSE, _FINE, _NEGLIGIBLE = 200, 256, 30.0
-# Gibbs sampling: chains, sweeps that are left out first, and sweeps from one draw to the next.
-_CHAINS, _BURN, _THIN = 500, 60, 3
+_COARSE = 200  # points of the first grid of a stratum's share, by powers of ten
+_FINE = 256  # points of the second grid
+_NEGLIGIBLE = 30.0  # a share whose log likelihood is further below the largest is negligible
+# Gibbs sampling.
+_CHAINS = 500
+_BURN = 60  # sweeps that are left out first
+_THIN = 3  # sweeps from one draw to the next
 _STEPS = 200  # of EM
 _CONTRADICTION = 5.0  # of the log likelihood: two standard deviations and more
 _ADVICE = "pass a rate such as 0.05, a Beta such as (2, 38), or one of these for each class"

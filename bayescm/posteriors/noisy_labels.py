@@ -48,18 +48,22 @@ _BOUND = 12.0  # of the logits between which the mode is searched
 # Where the raters hardly tell what is true, a rate is known where its class is common and unknown
 # where that is rare: one component left the lower limit of the prevalence of 21 examples at .070,
 # which is .137, and 16,000 points were worth 2,000; by sixteen they are worth 10,000.
-_POINTS, _PILOT, _COMPONENTS = 16_000, 2000, 16
+_POINTS = 16_000
+_PILOT = 2000
+_COMPONENTS = 16
 _AT_ONCE = 400_000  # points times patterns
 _EXCLUDED = -1e9  # the log density of what the prior excludes: finite, for the search of the mode
-# Gibbs sampling: chains, sweeps that are left out first, and sweeps from one draw to the next.
-_CHAINS, _BURN, _THIN = 400, 100, 4
+# Gibbs sampling.
+_CHAINS = 400
+_BURN = 100  # sweeps that are left out first
+_THIN = 4  # sweeps from one draw to the next
 _CORRELATED = 0.25  # between sweeps, which is not chance of 400 chains (five standard errors)
 _LEARNED = (1.0, 9.0)  # the Beta of dependence, where ratings can tell of it
 _NODES = 15  # of the quadrature over how hard an example is
 _LEAST_RATE = 1e-12  # a rate is no nearer to 0 and 1 than this
-# Rates of two modes that differ by more than the first are warned of where the logs of their
-# densities differ by less than the second, so that both have some weight.
-_APART, _CLOSE = 0.05, 4.0
+# Two modes lead to a warning if their rates are apart and the logs of their densities are close.
+_APART = 0.05  # difference of the rates
+_CLOSE = 4.0  # difference of the log densities; both modes have some weight then
 
 
 def noisy_labels(

@@ -44,7 +44,8 @@ from bayescm.posteriors.paired_outcomes import PairedOutcomes, paired_outcomes
 from bayescm.validate import fail
 
 # As in the model file, which has the same, and explains them.
-SEPARATION_LOG_SD, SEPARATION_HALF_RATE = 0.7, 0.7
+SEPARATION_LOG_SD = 0.7
+SEPARATION_HALF_RATE = 0.7
 
 _MOST_CELLS = 20_000  # of the joint table: as many numbers a draw
 

@@ -88,11 +88,12 @@ _AT_ONCE = 2e6  # numbers in memory at once, 16 MB of each array
 # or more of what all items are known by. Fewer items without groups are cautioned of than six: of
 # five that are always right or always wrong pass@4 of all is held in .80 (docs/results/
 # small_evidence.csv).
-_FEWEST, _FEW_ITEMS = 5, 6
+_FEWEST = 5
+_FEW_ITEMS = 6
 
-# Components of the mixture, of rates alone and with ways in which wrong answers are shared, and the
-# prior share of each of the rates 0 and 1.
-COMPONENTS, COMPONENTS_WITH_WAYS, END = 24, 48, 0.02
+COMPONENTS = 24  # of the mixture of rates alone
+COMPONENTS_WITH_WAYS = 48  # of the mixture of rates and ways in which wrong answers are shared
+END = 0.02  # prior share of each of the rates 0 and 1
 # One wrong answer, a common one among others, some alike, and hardly ever the same twice.
 WRONG = (
     Wrong(1.0, 1),
@@ -104,13 +105,18 @@ WRONG = (
     Wrong(0.5, 10_000),
     Wrong(0.0, 10_000),
 )
-# Chains, sweeps that are left out first, sweeps from one draw of a chain to the next.
-CHAINS, BURN, THIN = 100, 40, 2
-# For items in groups: rates of the grid, closer than the likelihood of 1,000 attempts is wide, and
-# of the grid with ways; steps of EM; and numbers so small that they would only slow EM down.
-GRID, VOTES_GRID = 101, 21
-_STEPS, _STEPS_WRONG = 40, 120
-_LEAST_LIKELIHOOD, _LEAST_ITEMS = 1e-12, 1e-20
+# Gibbs sampling.
+CHAINS = 100
+BURN = 40  # sweeps that are left out first
+THIN = 2  # sweeps from one draw of a chain to the next
+# For items in groups.
+GRID = 101  # rates of the grid, closer than the likelihood of 1,000 attempts is wide
+VOTES_GRID = 21  # rates of the grid with ways
+_STEPS = 40  # of EM
+_STEPS_WRONG = 120  # of EM with ways
+# Smaller numbers would only slow EM down.
+_LEAST_LIKELIHOOD = 1e-12
+_LEAST_ITEMS = 1e-20
 _EFFECTIVE_SHARE = 0.4  # of the draws, as if they were independent
 # Log probability that stands for 0, so that items that no way explains yet have a component too.
 _IMPOSSIBLE = -1e4

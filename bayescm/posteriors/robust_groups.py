@@ -212,10 +212,11 @@ class IndependentRates:
 
 # One rate.
 
-# Steps of the logits near the groups, the second in standard errors of the most precise group, and
-# how far they go beyond. The narrowest normal density that is summed is a step wide, and the
-# narrowest product of density and likelihood .93 steps: an error of 8e-8.
-_COARSE_STEP, _FINE_STEP, _TAIL = 0.12, 0.4, 8.0
+# Steps of the logits near the groups. The narrowest normal density that is summed is a step wide,
+# and the narrowest product of density and likelihood 0.93 steps: an error of 8e-8.
+_COARSE_STEP = 0.12  # in logits
+_FINE_STEP = 0.4  # in standard errors of the most precise group
+_TAIL = 8.0  # logits that the grid goes beyond the groups
 _NO_DEVIATION = 0.02  # of d, in standard errors of that group: it leaves no trace in the data
 _NORMAL_NODES = 7  # of Gauss-Hermite sums, for spreads narrower than a step
 
@@ -231,22 +232,31 @@ _RAREST, _MOST_OUTLYING, _WIDEST = 1e-3, 0.95, 4.0
 
 # Nodes of m lie half a standard error of a group apart: so many at least and at most, and times
 # the groups. Those of tau and omega have a fixed number.
-_MIDDLE_NODES, _MIDDLE_GROUPS = (14, 600), 5e5
-_SPREAD_NODES, _OUTLYING_NODES = 20, 9
+_MIDDLE_NODES = 14, 600
+_MIDDLE_GROUPS = 5e5
+_SPREAD_NODES = 20
+_OUTLYING_NODES = 9
 # What lies further below the highest log density is left out: e**-18 of its height. Nodes stay
 # where they are once that would take a fifth off none of the three axes.
-_LOWEST, _SHRUNK, _ROUNDS = 18.0, 0.8, 12
+_LOWEST = 18.0
+_SHRUNK = 0.8
+_ROUNDS = 12
 
 # Cells of m, in its narrowest standard deviation, and how many there are at least and at most: one
 # of .15 adds a thousandth to a standard deviation. Those of tau and omega, from one node to the
 # next: by four of omega the lower bound of the population was off by .004 of the length of a 95%
 # interval, by eight it is by .0015. While nodes close in, two cells lie between them.
-_MIDDLE_CELL, _MIDDLE_CELLS = 0.15, (64, 800)
-_SPREAD_CELLS, _OUTLYING_CELLS, _ROUGH_CELLS = 4, 8, 2
+_MIDDLE_CELL = 0.15
+_MIDDLE_CELLS = 64, 800
+_SPREAD_CELLS = 4
+_OUTLYING_CELLS = 8
+_ROUGH_CELLS = 2
 
 _STANDARD_GRID = np.linspace(-6, 6, 49)  # nodes of narrow effects, in units of their spread
-_MEMORY, _CACHE = 4e7, 60_000  # numbers held at once (320 MB), and in the processor's cache
-_SHARED_GROUPS, _MOST_SHARED = 16, 8  # draws of so many groups that have their parameters in common
+_MEMORY = 4e7  # numbers in memory at once (320 MB)
+_CACHE = 60_000  # numbers that fit into the processor's cache
+_SHARED_GROUPS = 16  # groups for each further draw that has the same parameters
+_MOST_SHARED = 8  # most draws that have the same parameters
 _TINY = 1e-300
 
 

@@ -35,9 +35,10 @@ from bayescm.inference.bayesian_bootstrap import Disagreement, draw_disagreement
 from bayescm.inference.iman_conover import iman_conover
 
 _WEIGHT = 0.5  # shape of the weight of both pseudo-examples, as for item scores
-# Examples whose values are computed: at most so many, fewer if these are more numbers than that,
-# but never fewer than ten. Half of them are those in which the classifiers differ most.
-_MOST_EXAMPLES, _MOST_NUMBERS, _FEWEST_EXAMPLES = 400, 4e6, 10
+# Examples whose values are computed. Half of them are those in which the classifiers differ most.
+_MOST_EXAMPLES = 400
+_MOST_NUMBERS = 4e6  # numbers of all of them; with more there are fewer examples
+_FEWEST_EXAMPLES = 10  # even if these are more numbers
 
 
 class SharedExamples:

@@ -56,9 +56,9 @@ from bayescm.validate import fail
 _POWERS = ("z", "z**2", "z**3", "z**4")
 _AT_ENDS = ("at the lowest", "at the highest")
 NARROWEST = 1e-9  # standard deviation of a mean, in parts of the scale: of scores that are equal
-# Items, of fewer of which the tails of means are too light: of a scale with ends and without
-# (docs/results/item_score_alarms_tails.csv).
-FEWEST_ITEMS, _FEWEST_WITHOUT_ENDS = 20, 100
+# With fewer items the tails of means are too light (docs/results/item_score_alarms_tails.csv).
+FEWEST_ITEMS = 20  # of a scale with ends
+_FEWEST_WITHOUT_ENDS = 100  # of a scale without ends
 _FEW_ITEMS = 30  # of a scale without ends, as of `posteriors.item_scores`
 
 

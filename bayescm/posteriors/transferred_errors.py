@@ -42,13 +42,14 @@ from bayescm.validate import check_counts, fail
 _LARGEST = 10_000  # unlabelled examples of two classes; the convolution grows with their square
 _FEW_EFFECTIVE = 300.0  # draws, below which importance sampling is warned of
 _BOUND = 15.0  # of the logits between which the mode is searched
-# Gibbs sampling: chains; 20 sweeps for each unlabelled example beside a labelled one are left out
-# first, within these bounds; every tenth sweep is kept.
-_CHAINS, _BURN, _THIN = 400, (100, 2000), 10
+# Gibbs sampling.
+_CHAINS = 400
+# Bounds of the sweeps that are left out first: 20 for each unlabelled example per labelled one.
+_BURN = 100, 2000
+_THIN = 10  # sweeps from one draw to the next
 _CORRELATED = 0.25  # between sweeps, which is not chance of 400 chains (five standard errors)
-# The share of each class has so many pseudo-examples while its mode is searched, and it is searched
-# in so many steps.
-_PSEUDO_COUNT, _STEPS = 1e-6, 500
+_PSEUDO_COUNT = 1e-6  # pseudo-examples of each class while the mode of the shares is searched
+_STEPS = 500  # steps of that search
 
 
 def transferred_errors(

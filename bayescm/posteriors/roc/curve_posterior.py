@@ -31,9 +31,9 @@ from bayescm.posteriors.shared_examples import SharedExamples
 from bayescm.validate import fail
 
 DRAWS = 4000
-# Blocks of slots that a measure needs; the area corrects for what is inside a block, the others do
-# not.
-_BLOCKS_OF_AREAS, _BLOCKS = 256, 512
+# Blocks of slots that a measure needs.
+_BLOCKS_OF_AREAS = 256  # the area corrects for the inside of a block
+_BLOCKS = 512  # other measures do not
 _DRAWS_AT_ONCE = 20_000  # of all curves of a sample: 160 MB of the rates of one
 # The standard error of a 2.5 % quantile of a normal distribution by 4,000 draws, in standard
 # deviations: sqrt(0.025 * 0.975) / phi(1.96) is 2.7. Moments that are wrong by less say more than

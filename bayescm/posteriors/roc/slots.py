@@ -38,9 +38,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# More scores than this are counted in about so many blocks, and so many at a time: see
-# `block_weights` for what that costs in precision, and docs/validation/speed.md for what it buys.
-_MANY, _BLOCKS, _CHUNK = 1_000_000, 1 << 16, 1 << 18
+# Many scores are counted in blocks: see `block_weights` for what that costs in precision, and
+# docs/validation/speed.md for what it buys.
+_MANY = 1_000_000  # scores above which they are counted in blocks
+_BLOCKS = 1 << 16  # about so many blocks
+_CHUNK = 1 << 18  # scores that are counted at a time
 
 
 @dataclass(frozen=True, eq=False)
