@@ -401,6 +401,8 @@ class CornishFisherBeta(Distribution):
         """Return the difference from an independent mean of the same scale, by its cumulants."""
         if not (isinstance(other, CornishFisherBeta) and self.accurate_tails):
             return None
+        if other.support != self.support:
+            return None
         low, high = self.support
         first, second = self.unit_sd**2, other.unit_sd**2
         variance = first + second

@@ -195,8 +195,8 @@ class EvidenceType:
     by_system: Callable[[Any], dict[str, Any]] = field(
         default=lambda evidence: systems_of(evidence)
     )
-    as_batch: Any = None
-    add: Any = None
+    as_batch: Callable[..., Any] | None = None
+    add: Callable[..., Any] | None = None
     watched_measures: Callable[[Any], list[str]] = field(default=lambda tables: [])
     batch_sizes: Callable[[Any], Any] = field(default=lambda tables: tables.sum(tables.dims[-2:]))
     change_statistic: Callable[[Any], ChangeStatistic | None] = field(default=lambda tables: None)

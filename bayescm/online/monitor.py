@@ -21,9 +21,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.counts import COUNTS as EVIDENCE_COUNTS
 from bayescm.evidence.sums_of_items import repeated_items
-from bayescm.evidence.types import type_of
+from bayescm.evidence.types import TYPES, type_of
 from bayescm.measures.catalogue import resolve
 from bayescm.online.discounting import check_forgetting, check_window
 from bayescm.online.encoding import (
@@ -307,7 +306,11 @@ class Monitor(LedgerClient):
                 allowed = "(actual, bin), as there are edges"
                 raise fail("not forecasts", got, allowed, todo, TypeError)
             like = (xr.DataArray() if like is None else like).assign_attrs(edges=self.edges)
-        table = (entry.as_batch or EVIDENCE_COUNTS.as_batch)(evidence, like)
+        if entry.as_batch is None:
+            names = [each.name for each in TYPES if each.as_batch is not None]
+            todo = "pass the predictions, scores or answers of the examples of this batch"
+            raise fail(f"a monitor takes no {entry.name}", ..., names, todo, TypeError)
+        table = entry.as_batch(evidence, like)
         if encoding_of(table) == COUNTS and not table.values.any() and not may_be_empty:
             todo = "leave it out, or pass `corrects=` to replace an earlier batch"
             raise fail("the batch has no examples", 0, "at least one example", todo)
@@ -528,7 +531,8 @@ class Monitor(LedgerClient):
             what = f"the batches are {encoding_of(like)}"
             raise fail(what, ..., f"a monitor of {encoding}", "ask for its batches()")
         of_units = {name: coords[name] for name in ("step", "batch_id", "at")}
-        return type_of(like).add(batches.tolist(), like, of_units)
+        add: Any = type_of(like).add
+        return add(batches.tolist(), like, of_units)
 
     def evidence(self, **rules: Any) -> Any:
         """

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import specimen_ledger
 from specimen_ledger import BATCHES, SAMPLED, day_name
@@ -113,3 +114,31 @@ def test_the_evidence_is_that_since_the_latest_change():
     with filled("marks", days=specimen_ledger.DAYS) as monitor:
         assert monitor.evidence().sizes["item"] == monitor.n_examples()
         assert monitor.evidence().sizes["item"] < monitor.item_scores().sizes["item"]
+
+
+def test_means_of_different_scales_have_no_difference():
+    first, second = (
+        posterior.distribution(resolve_measures(posterior, "mean")[0])
+        for name in ("marks", "errors")
+        for posterior in [posterior_of(_sums(filled(name), ["mean"]))]
+    )
+    assert first.minus(second) is None
+    assert first.minus(first).cdf(0.0) == pytest.approx(0.5, abs=0.02)
+
+
+def test_evidence_without_batches_is_not_recorded():
+    rows = [
+        (site, name, run, score + run / 100)
+        for site in "xyz"
+        for name, score in (("a", 0.8), ("b", 0.7))
+        for run in (0, 1)
+    ]
+    columns = ["data_set", "classifier", "run", "accuracy"]
+    results = bcm.from_results(
+        pd.DataFrame(rows, columns=columns), measure="accuracy", test_share=0.1
+    )
+    with (
+        Monitor("sqlite://", "a") as monitor,
+        pytest.raises(TypeError, match="a monitor takes no results"),
+    ):
+        monitor.add("monday", results)
