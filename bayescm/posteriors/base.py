@@ -23,7 +23,7 @@ equal weights, after the measure has been taken of each.
     `hierarchical_folds.draw_variables`: each classifier with its own effects of training, without
     the luck of the test examples; ``"fitted"`` is another name for it. Of groups ``theta_group``,
     the matrices of the groups given their counts: `BivariateLogitNormal.draw` and
-    `DirichletHierarchy.draw` in ``hierarchical_groups.py``, `NormalMixtureRates.draw` in
+    `DirichletHierarchy.draw` in the files of these classes, `NormalMixtureRates.draw` in
     ``robust_groups.py``. Of items ``share_item``: how many of the observed items have each rate,
     `RepeatedItems.rates`. Of item scores in clusters ``share_group``: the observed clusters. Of
     sites `hierarchical_calibration.resample_sites`. Of examples partly labelled

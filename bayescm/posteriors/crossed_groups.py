@@ -17,7 +17,7 @@ slope or the curve of one of numbers. The computation has two stages (`CrossedRa
 2. At scales drawn from it, b is proposed from a Student t distribution about its mode
    (`bayescm.inference.nested_laplace`) and weighted
    by the posterior density with v integrated out by adaptive Gauss-Hermite quadrature, as of
-   `bayescm.posteriors.hierarchical_groups`. The weights make the approximation of stage 1 good.
+   `bayescm.posteriors.logit_normal_groups`. The weights make the approximation of stage 1 good.
 
 References
 ----------
@@ -52,7 +52,7 @@ from bayescm.posteriors.base import (
     shares_of,
 )
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
-from bayescm.posteriors.hierarchical_groups import LogitNormalRates
+from bayescm.posteriors.logit_normal_groups import LogitNormalRates
 from bayescm.validate import fail, suggest
 
 # Dims of evidence whose members are no groups of examples.

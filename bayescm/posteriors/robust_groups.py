@@ -45,11 +45,10 @@ from bayescm.evidence.counts import is_outcomes
 from bayescm.inference.adaptive_gauss_hermite import gauss_hermite_rule, logit_normal_means
 from bayescm.posteriors.hierarchical_groups import (
     HierarchicalGroups,
-    cells_of_logits,
-    cells_of_rates,
     check_prevalence,
     groups_and_prior,
 )
+from bayescm.posteriors.logit_normal_groups import cells_of_logits, cells_of_rates
 from bayescm.validate import fail
 
 

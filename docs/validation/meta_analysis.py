@@ -15,7 +15,7 @@ from scipy.special import expit, logit
 from bayescm.answers.heterogeneity import shares_beyond_chance
 from bayescm.evidence import from_cells
 from bayescm.posteriors import hierarchical_groups
-from bayescm.posteriors.hierarchical_groups import LogitNormalRates
+from bayescm.posteriors.logit_normal_groups import LogitNormalRates
 from bayescm.simulation import Experiment, Repeated
 from bayescm.validate import fail
 from validation import data_folder

@@ -8,7 +8,7 @@ from bayescm.inference.adaptive_gauss_hermite import (
     fast_expit,
     logit_normal_means,
 )
-from bayescm.posteriors.hierarchical_groups import LogitNormalRates
+from bayescm.posteriors.logit_normal_groups import LogitNormalRates
 
 GRID = np.linspace(-14, 14, 1201)
 STEP = GRID[1] - GRID[0]

@@ -21,7 +21,7 @@ from bayescm.answers.heterogeneity import shares_beyond_chance
 from bayescm.distributions.empirical import Empirical
 from bayescm.measures import resolve
 from bayescm.papers.thesis import dependent_images
-from bayescm.posteriors.hierarchical_groups import LogitNormalRates
+from bayescm.posteriors.logit_normal_groups import LogitNormalRates
 from bayescm.simulation import generator
 
 RNG = np.random.default_rng(6)

@@ -16,7 +16,7 @@ from validation.meta_analysis import bivariate_binomial
 import bayescm as bcm
 from bayescm import models, posteriors
 from bayescm.cli import application
-from bayescm.posteriors.hierarchical_groups import LogitNormalRates
+from bayescm.posteriors.logit_normal_groups import LogitNormalRates
 
 RNG = np.random.default_rng(20)
 

@@ -1,0 +1,571 @@
+r"""
+Groups of two classes: logit-normal rates, the effects of the groups integrated out.
+
+The prevalence of group g, and its recall and specificity jointly, are D = 1 and D = 2 binomial
+rates (`LogitNormalRates`) with the logits
+
+.. math:: x_g = \mu + B^\top z_g + L e_g, \qquad e_g \sim N(0, I_D), \qquad L L^\top = \Sigma,
+
+where :math:`\Sigma` has the standard deviations :math:`\tau` and the correlation :math:`\rho`, and
+:math:`z_g` are covariates. The likelihood of the parameters
+:math:`\phi = (\mu, \log \tau, \mathrm{artanh}\, \rho, B)`,
+
+.. math::
+
+    \prod_g \int N(e; 0, I) \prod_d
+        \mathrm{Binomial}\bigl(h_{gd} \mid n_{gd}, \mathrm{expit}\, x_{gd}(e)\bigr) \, de,
+
+is computed by adaptive Gauss-Hermite quadrature (`bayescm.inference.adaptive_gauss_hermite`):
+nodes about the mode of each integrand, as far apart as its curvature says. :math:`\phi` is drawn
+by importance sampling with a Student t proposal (`bayescm.inference.importance`), effects of the
+observed groups given :math:`\phi` by an independence Metropolis sampler. The average over all
+groups, :math:`E\,\mathrm{expit}(\mu + \tau e)`, is a Gauss-Hermite sum.
+
+References
+----------
+Reitsma, J. B., Glas, A. S., Rutjes, A. W. S., Scholten, R. J. P. M., Bossuyt, P. M. & Zwinderman,
+A. H. (2005). Bivariate analysis of sensitivity and specificity produces informative summary
+measures in diagnostic reviews. Journal of Clinical Epidemiology 58, 982-990.
+doi:10.1016/j.jclinepi.2005.02.022
+
+Pinheiro, J. C. & Bates, D. M. (1995). Approximations to the log-likelihood function in the
+nonlinear mixed-effects model. Journal of Computational and Graphical Statistics 4, 12-35.
+doi:10.1080/10618600.1995.10474663
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from scipy.special import betaln, expit, logit
+
+from bayescm.distributions.log_densities import log_half_normal
+from bayescm.inference.adaptive_gauss_hermite import (
+    GroupModes,
+    fast_expit,
+    log_likelihood_of_logit,
+    log_marginal_likelihood,
+    logit_normal_means,
+)
+from bayescm.inference.importance import Weighted, explore
+
+
+class BivariateLogitNormal:
+    """
+    Two classes: logit-normal prevalence, bivariate logit-normal recall and specificity.
+
+    Parameters
+    ----------
+    cells : ndarray, shape (G, 2, 2)
+    totals : ndarray, shape (G, 2)
+        How many examples of each class the prevalence is known by.
+    concentration : ndarray, shape (2, 2)
+    spread : float
+    prevalence : float or None
+        Known share of the positive class in the population.
+    design : ndarray, shape (G, Q), optional
+    slope : float
+    points : int
+        At least so many weighted points of the parameters.
+    """
+
+    free_variables: tuple[str, ...] = ("rates", "spread", "scaled_correlation")
+
+    def __init__(
+        self,
+        cells: np.ndarray,
+        totals: np.ndarray,
+        concentration: np.ndarray,
+        spread: float,
+        prevalence: float | None,
+        *,
+        design: np.ndarray | None = None,
+        slope: float = 2.0,
+        points: int = 0,
+    ):
+        (tn, fp), (fn, tp) = cells.transpose(1, 2, 0)
+        hits, tested = np.stack([tp, tn], axis=1), np.stack([tp + fn, tn + fp], axis=1)
+        rate_prior = np.array([concentration[1, ::-1], concentration[0]])
+        share_prior = concentration.sum(1)[::-1][None]
+        # Slopes are explored for the whole range of a covariate, which is of a size in any unit.
+        self.ranges = np.ones(0) if design is None else np.ptp(design, axis=0)
+        scaled: dict[str, Any] = {"points": points}
+        if design is not None:
+            scaled |= {"design": design / self.ranges, "slope": slope * self.ranges}
+        self.rates = LogitNormalRates(hits, tested, rate_prior, spread, **scaled)
+        self.shares = LogitNormalRates(
+            totals[:, 1:], totals.sum(1, keepdims=True), share_prior, spread, **scaled
+        )
+        self.prevalence = prevalence
+        if design is not None:
+            self.free_variables += ("slope",)
+
+    @property
+    def effective(self) -> float:
+        """The number of independent draws that the parameters are worth at most."""
+        return min(self.rates.parameters.effective, self.shares.parameters.effective)
+
+    def draw(self, size: int, rng: np.random.Generator, *, groups: bool) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the model's variables, of the groups' own if asked for."""
+        share_index = self.shares.parameters.choose(size, rng)
+        rate_index = self.rates.parameters.choose(size, rng)
+        share_parameters = self.shares.parameters.points[share_index]
+        rate_parameters = self.rates.parameters.points[rate_index]
+        share_mean, share_sd, _ = self.shares.unpack(share_parameters)
+        rate_mean, rate_sd, rho = self.rates.unpack(rate_parameters)
+        mean = np.concatenate([share_mean, rate_mean], axis=1)
+        sd = np.concatenate([share_sd, rate_sd], axis=1)
+        # Prevalence and rates are independent between groups, and each cell is linear in a rate:
+        # the cells of the average are the products of the averages.
+        hits, misses = (
+            np.concatenate([share[share_index], rate[rate_index]], axis=1)
+            for share, rate in zip(
+                self.shares.population_rates, self.rates.population_rates, strict=True
+            )
+        )
+        drawn = {
+            "rates": expit(mean),
+            "spread": sd,
+            "scaled_correlation": (rho + 1) / 2,
+            "theta": cells_of_rates(hits, misses, self.prevalence),
+            "theta_typical": cells_of_logits(mean, self.prevalence),
+        }
+        if "slope" in self.free_variables:
+            slopes = [self.shares.slopes(share_parameters), self.rates.slopes(rate_parameters)]
+            drawn["slope"] = np.concatenate(slopes, axis=-1) / self.ranges[:, None]
+        effect = rng.standard_normal((size, 1, 3))[:, 0]
+        # As the model has it: from -1 to 1 and back, so that both have the same digits.
+        rho = drawn["correlation"] = 2 * drawn["scaled_correlation"] - 1
+        new = _new_logits(mean, sd, rho, effect)
+        drawn |= {"effect_new": effect, "theta_new": cells_of_logits(new, self.prevalence)}
+        if groups:
+            drawn |= self._draw_groups(share_parameters, rate_parameters, rng)
+        return drawn
+
+    def draw_new_groups(self, size: int, per_point: int, rng: np.random.Generator) -> np.ndarray:
+        """Return matrices (size, 2, 2) of new groups, those of a point one after the other."""
+        points = -(-size // per_point)
+        share_mean, share_sd, _ = self.shares.unpack(self.shares.parameters.draw(points, rng))
+        rate_mean, rate_sd, rho = self.rates.unpack(self.rates.parameters.draw(points, rng))
+        mean = np.concatenate([share_mean, rate_mean], axis=1)
+        sd = np.concatenate([share_sd, rate_sd], axis=1)
+        effect = rng.standard_normal((size, 3))
+        of_point = np.arange(size) // per_point
+        new = _new_logits(mean[of_point], sd[of_point], rho[of_point], effect)
+        return cells_of_logits(new, self.prevalence)
+
+    def _draw_groups(self, share_parameters, rate_parameters, rng):
+        """Return draws of the matrices of the groups, and of their partially centred effects."""
+        logits, effects = [], []
+        for rates, parameters in ((self.shares, share_parameters), (self.rates, rate_parameters)):
+            standardised = rates.draw_effects(parameters, rng)
+            logits.append(rates.logits(parameters, standardised))
+            effects.append(rates.partially_centred(parameters, standardised))
+        columns = np.moveaxis(np.concatenate(effects, axis=-1), -1, 0)
+        named = {f"effect_{rate}": draws for rate, draws in zip(_RATES, columns, strict=True)}
+        cells = cells_of_logits(np.concatenate(logits, axis=-1), self.prevalence)
+        return named | {"theta_group": cells}
+
+    def log_likelihood(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return that of every group (S, G), its effects integrated out, without coefficients."""
+        mean = logit(np.clip(variables["rates"], 1e-300, 1 - 1e-16))
+        log_sd = np.log(variables["spread"])
+        rho = np.clip(2 * variables["scaled_correlation"] - 1, -1 + 1e-12, 1 - 1e-12)
+        size = len(mean)
+        slopes = variables.get("slope", np.zeros((size, 0, 3))) * self.ranges[:, None]
+        share_slopes = slopes[..., :1].reshape(size, -1)
+        rate_slopes = slopes[..., 1:].reshape(size, -1)
+        shares = np.concatenate([mean[:, :1], log_sd[:, :1], share_slopes], axis=1)
+        rates = np.concatenate(
+            [mean[:, 1:], log_sd[:, 1:], np.arctanh(rho)[:, None], rate_slopes], axis=1
+        )
+        return self.shares.log_likelihood(shares) + self.rates.log_likelihood(rates)
+
+
+def _new_logits(mean, sd, rho, effect):
+    """Return the logits (S, 3) of new groups with standardised effects (S, 3)."""
+    last = rho * effect[:, 1] + np.sqrt(np.maximum(1 - rho**2, 1e-12)) * effect[:, 2]
+    return mean + sd * np.stack([*effect.T[:2], last], axis=-1)
+
+
+def cells_of_logits(logits: np.ndarray, prevalence: float | None = None) -> np.ndarray:
+    """Return cells (..., 2, 2) of logits (..., 3) of prevalence, recall and specificity."""
+    return cells_of_rates(expit(logits), expit(-logits), prevalence)
+
+
+def cells_of_rates(
+    hits: np.ndarray, misses: np.ndarray, prevalence: float | None = None
+) -> np.ndarray:
+    """Return cells (..., 2, 2) of the three rates (..., 3) and of their complements."""
+    positives, recall, specificity = np.moveaxis(hits, -1, 0)
+    negatives, miss, alarm = np.moveaxis(misses, -1, 0)
+    if prevalence is not None:
+        positives, negatives = (
+            np.full_like(positives, prevalence),
+            np.full_like(positives, 1 - prevalence),
+        )
+    return matrix_of(
+        negatives * specificity, negatives * alarm, positives * miss, positives * recall
+    )
+
+
+def matrix_of(tn: np.ndarray, fp: np.ndarray, fn: np.ndarray, tp: np.ndarray) -> np.ndarray:
+    """Return matrices (..., 2, 2) of their four cells."""
+    return np.stack([np.stack([tn, fp], axis=-1), np.stack([fn, tp], axis=-1)], axis=-2)
+
+
+# Nodes for each of the one or two effects of a group. At draws of the parameters of 40 groups of 5
+# to 300 examples, the log likelihood of a group whose rates are inside (0, 1) is within 1.1e-3 of
+# that of 41 nodes by four, and 2e-2 by three, which shape the proposal only. A rate observed as 0
+# or 1 has a skewed integrand: it is within 4e-4 by seven, and 2e-3 by five, which do where there
+# are more than 100 groups. Posteriors move by what the groups' errors differ, see the tests.
+_NODES = 4
+_NODES_EXTREME = 7
+_NODES_ROUGH = 3
+_NODES_EXTREME_OF_MANY = 5
+_MANY_GROUPS = 100
+# Points of the parameters, of which a fifth shape the proposal.
+_PARAMETER_GROUPS = 1e6  # points times groups
+_FEWEST_AND_MOST = 1000, 2500  # bounds of the number of points
+_PARAMETERS_OF_FEW_GROUPS = 1.2e5  # points times groups for few groups: a quarter of a second
+_MOST_OF_FEW_GROUPS = 10_000  # bound of the number of points for few groups
+_LOWEST_LOG_PRIOR = -1e6  # exp of it is 0 beside any other
+_CACHED = 32_000  # parameters times groups times nodes in an array: 256 kB
+_NEWTON_STEPS = 30  # most steps of Newton's method
+_LONGEST_STEP = 2.0  # in standardised effects; it keeps them where the curvature is not near 0
+_CONVERGED = 1e-3  # decrement at which the steps end
+_RATES = ("prevalence", "recall", "specificity")
+_METROPOLIS_STEPS = 8  # of which nine in ten are accepted, with 5 to 100 examples a group
+_INITIAL_LOG_SD = -0.7  # in units of the prior's scale, or of 1 where that is wider
+_LOGIT_BOUND = 20.0  # of means and slopes, where the mode is looked for
+
+
+@dataclass(frozen=True, eq=False)
+class LogitNormalRates:
+    """
+    D = 1 or 2 binomial rates in G groups, whose logits are jointly normal between groups.
+
+    Its parameters (S, P) are D means of the logits, D logarithms of their standard deviations, of
+    two rates the inverse hyperbolic tangent of their correlation, and Q x D slopes.
+
+    Attributes
+    ----------
+    hits, totals : ndarray, shape (G, D)
+        Successes and trials; a group may have no trials.
+    prior : ndarray, shape (D, 2)
+        Beta parameters of the rate of a typical group.
+    scale : float
+        Scale of the half-normal prior of the standard deviations of the logits.
+    design : ndarray, shape (G, Q), optional
+        Covariates of the groups; the typical group has zeros.
+    slope : float or ndarray, shape (Q,)
+        Scale of the normal prior of what a covariate adds to a logit.
+    points : int
+        At least so many weighted points of the parameters.
+    """
+
+    hits: np.ndarray
+    totals: np.ndarray
+    prior: np.ndarray
+    scale: float
+    design: np.ndarray | None = field(default=None, kw_only=True)
+    slope: float | np.ndarray = field(default=2.0, kw_only=True)
+    points: int = field(default=0, kw_only=True)
+
+    @property
+    def n_rates(self) -> int:
+        """The number D of rates."""
+        return self.hits.shape[1]
+
+    def unpack(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return means of the logits (S, D), standard deviations (S, D), correlation (S,)."""
+        size = self.n_rates
+        sd = np.exp(parameters[:, size : 2 * size])
+        rho = np.tanh(parameters[:, 4]) if size == 2 else np.zeros(len(parameters))
+        return parameters[:, :size], sd, rho
+
+    def slopes(self, parameters: np.ndarray) -> np.ndarray:
+        """Return what each of the Q covariates adds to the logits, (S, Q, D)."""
+        first = 3 * self.n_rates - 1  # after D means, D deviations and, of two, their correlation
+        return parameters[:, first:].reshape(len(parameters), -1, self.n_rates)
+
+    def log_prior(self, parameters: np.ndarray) -> np.ndarray:
+        """Return the log prior density (S,) of unconstrained parameters (S, P), normalised."""
+        mean, sd, _ = self.unpack(parameters)
+        a, b = self.prior.T
+        total = (a * mean - (a + b) * np.logaddexp(0, mean) - betaln(a, b)).sum(1)
+        # The prior of the spread (`_spread` in models/hierarchical_groups.py), times the derivative
+        # of its exponential. Another one goes there, here, and, for more classes, into
+        # `DirichletShares.log_posterior`.
+        total = total + (log_half_normal(sd, self.scale) + np.log(sd)).sum(1)
+        if self.n_rates == 2:  # (1 + rho) / 2 ~ Beta(2, 2), times the derivative of tanh
+            size = np.abs(parameters[:, 4])
+            log_rest = 2 * (np.log(2) - size - np.log1p(np.exp(-2 * size)))  # 1 - rho**2
+            total = total + np.log(0.75) + 2 * log_rest
+        slopes = self.slopes(parameters)  # (S, Q, D)
+        scale = np.broadcast_to(self.slope, slopes.shape[1])[:, None]
+        normal = -((slopes / scale) ** 2) / 2 - np.log(2 * np.pi) / 2 - np.log(scale)
+        return total + normal.sum((1, 2))
+
+    def log_posterior(self, parameters: np.ndarray, n_nodes: int | None = None) -> np.ndarray:
+        """Return the log posterior density (S,) at parameters (S, P), the effects integrated out.
+
+        Coefficients of the likelihood are left out; ``n_nodes`` for every effect instead of as
+        many as each group takes.
+        """
+        logs = self.log_prior(parameters)
+        # Spreads that the prior rules out would overflow the quadrature, and weigh nothing.
+        logs = np.where(logs > _LOWEST_LOG_PRIOR, logs, -np.inf)
+        possible = np.flatnonzero(np.isfinite(logs))
+        nodes = self._nodes if n_nodes is None else np.full(len(self.hits), n_nodes)
+        for block in self._slices(len(possible), nodes.mean()):
+            logs[possible[block]] += self._log_likelihood(parameters[possible[block]], nodes).sum(1)
+        return logs
+
+    @cached_property
+    def _nodes(self):
+        """The number of nodes that each group's effects take, (G,)."""
+        extreme = ((self.hits == 0) | (self.hits == self.totals)).any(axis=1)
+        many = len(self.hits) > _MANY_GROUPS
+        return np.where(extreme, _NODES_EXTREME_OF_MANY if many else _NODES_EXTREME, _NODES)
+
+    def log_likelihood(self, parameters: np.ndarray) -> np.ndarray:
+        """
+        Return the log likelihood of every group given parameters (S, P), shape (S, G).
+
+        The effects are integrated out; the binomial coefficients are left out.
+        """
+        nodes = np.full(len(self.hits), _NODES_EXTREME)
+        parts = self._slices(len(parameters), _NODES_EXTREME)
+        return np.concatenate([self._log_likelihood(parameters[block], nodes) for block in parts])
+
+    def _log_likelihood(self, parameters, nodes):
+        means, cholesky = self.logit_distribution(parameters)
+        modes, roots = self.effect_modes(means, cholesky)
+        groups = GroupModes(self.hits.T, self.totals.T, means, cholesky, modes, roots)
+        return log_marginal_likelihood(groups, nodes)
+
+    def _slices(self, size, n_nodes):
+        """Give slices of so many parameters that what is made of them stays in the cache."""
+        step = max(1, int(_CACHED / (len(self.hits) * n_nodes)))
+        return (slice(start, start + step) for start in range(0, size, step))
+
+    @cached_property
+    def parameters(self) -> Weighted:
+        """Weighted draws of the parameters, from a fixed seed."""
+        rate = (self.hits.sum(0) + self.prior[:, 0]) / (self.totals.sum(0) + self.prior.sum(1))
+        log_scale = np.log(self.scale)
+        start = np.concatenate(
+            [
+                np.log(rate / (1 - rate)),
+                np.full(self.n_rates, min(log_scale, 0.0) + _INITIAL_LOG_SD),
+            ]
+        )
+        bounds = [(-_LOGIT_BOUND, _LOGIT_BOUND)] * self.n_rates
+        # Where a half-normal prior has its mass: a heavier tail needs a wider range.
+        bounds += [(log_scale - 6, log_scale + 2)] * self.n_rates
+        if self.n_rates == 2:
+            start, bounds = np.append(start, 0.0), [*bounds, (-3.0, 3.0)]
+        if self.design is not None:
+            n_slopes = self.design.shape[1] * self.n_rates
+            start = np.append(start, np.zeros(n_slopes))
+            bounds = [*bounds, *[(-_LOGIT_BOUND, _LOGIT_BOUND)] * n_slopes]
+        size = int(np.clip(_PARAMETER_GROUPS / len(self.hits), *_FEWEST_AND_MOST))
+        many = min(int(_PARAMETERS_OF_FEW_GROUPS / len(self.hits)), _MOST_OF_FEW_GROUPS)
+        return explore(
+            self.log_posterior,
+            start,
+            bounds,
+            sketch=partial(self.log_posterior, n_nodes=_NODES_ROUGH),
+            rough=size // 5,
+            size=max(size, many, self.points),
+        )
+
+    @cached_property
+    def population_rates(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rates and their complements (S, D) at every draw, averaged over all groups."""
+        mean, sd, _ = self.unpack(self.parameters.points)
+        return logit_normal_means(mean, sd)
+
+    def logits(self, parameters: np.ndarray, effects: np.ndarray) -> np.ndarray:
+        """Return logits (S, G, D) of the groups with standardised effects (S, G, D)."""
+        means, cholesky = self.logit_distribution(parameters)
+        logits = self._logits(means, cholesky, list(np.moveaxis(effects, -1, 0)))
+        return np.stack(logits, axis=-1)
+
+    def partially_centred(self, parameters: np.ndarray, effects: np.ndarray) -> np.ndarray:
+        """
+        Return the effects (S, G, D) as the PyMC model has them, of standardised ones (S, G, D).
+
+        The logit of a rate has a mean m and a standard deviation s given the rates before it, and
+        its effect is lambda m + s**lambda e; see the head of models/hierarchical_groups.py.
+        """
+        means, cholesky = self.logit_distribution(parameters)
+        logits, information = observed_logits(self.hits, self.totals)
+        number = (self.totals > 0).sum(0)
+        few = np.maximum(number - 5, 0) / np.maximum(number - 1, 1)
+        variance = few * variance_between(logits, information)
+        centring = information * variance / (information * variance + 1)
+        columns = []
+        for index, (mean, row) in enumerate(zip(means, cholesky, strict=True)):
+            before = (factor * effects[..., k] for k, factor in enumerate(row[:-1]))
+            weight = centring[:, index]
+            location = weight * sum(before, mean)
+            columns.append(location + row[-1] ** weight * effects[..., index])
+        return np.stack(columns, axis=-1)
+
+    # From here on, what has one member for each of the D rates or effects is a list of arrays
+    # (S, G): numpy is slow on a last axis of one or two.
+
+    def logit_distribution(self, parameters):
+        """Return means, D of (S, 1 or G), and the lower Cholesky factor, D rows of (S, 1)."""
+        mean, sd, rho = self.unpack(parameters)
+        shifted = mean[:, None]
+        if self.design is not None:
+            shifted = shifted + self.design @ self.slopes(parameters)
+        means = list(np.moveaxis(shifted, -1, 0))
+        first = sd[:, :1]
+        if self.n_rates == 1:
+            return means, [[first]]
+        rho, second = rho[:, None], sd[:, 1:]
+        return means, [[first], [rho * second, np.sqrt(np.maximum(1 - rho**2, 1e-12)) * second]]
+
+    def _logits(self, means, cholesky, effects):
+        """Return the logits at standardised effects, both D arrays (S, G, ...)."""
+        extra = (...,) + (None,) * (effects[0].ndim - 2)
+        shifts = _multiply([[entry[extra] for entry in row] for row in cholesky], effects)
+        return [mean[extra] + shift for mean, shift in zip(means, shifts, strict=True)]
+
+    def effect_modes(self, means, cholesky):
+        """
+        Return where each group's standardised effects are most probable, by Newton's method.
+
+        Returns
+        -------
+        modes : D arrays, shape (S, G)
+        roots : D rows of arrays, shape (S, G)
+            The lower Cholesky factor of the inverse curvature at the mode.
+        """
+        effects = self._normal_approximation(means, cholesky)
+        for _ in range(_NEWTON_STEPS):
+            gradient, precision, determinant = self._derivatives(effects, means, cholesky)
+            step = _multiply(_inverse(precision, determinant), gradient)
+            # The decrement is in the scale of the curvature, which is large where a group has many
+            # examples.
+            decrement = sum(move * slope for move, slope in zip(step, gradient, strict=True))
+            longest = np.max([np.abs(move) for move in step], axis=0)
+            damping = np.minimum(1, _LONGEST_STEP / np.maximum(longest, 1e-12))
+            effects = [at + damping * move for at, move in zip(effects, step, strict=True)]
+            if decrement.max() < _CONVERGED:  # the quadrature wants no more
+                break
+        _, precision, determinant = self._derivatives(effects, means, cholesky)
+        return effects, _root_of_inverse(precision, determinant)
+
+    def _normal_approximation(self, means, cholesky):
+        """Return the modes if logits of shares were normal: near, also where groups are far."""
+        shares = (self.hits.T + 0.5) / (self.totals.T + 1)
+        weights = self.totals.T * shares * (1 - shares)
+        residuals = [
+            weight * (logit(p) - mean)
+            for weight, p, mean in zip(weights, shares, means, strict=True)
+        ]
+        gradient, precision, determinant = _normal_equations(residuals, weights, cholesky)
+        return _multiply(_inverse(precision, determinant), gradient)
+
+    def _derivatives(self, effects, means, cholesky):
+        """Return the gradient of the log density of effects, and its precision."""
+        rates = [fast_expit(logits) for logits in self._logits(means, cholesky, effects)]
+        residuals = [h - n * p for h, n, p in zip(self.hits.T, self.totals.T, rates, strict=True)]
+        weights = [n * p * (1 - p) for n, p in zip(self.totals.T, rates, strict=True)]
+        gradient, precision, determinant = _normal_equations(residuals, weights, cholesky)
+        gradient = [slope - at for slope, at in zip(gradient, effects, strict=True)]
+        return gradient, precision, determinant
+
+    def draw_effects(self, parameters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """
+        Draw each group's standardised effects given parameters (S, P), shape (S, G, D).
+
+        By a few steps of an independence Metropolis sampler, whose proposal is the normal
+        distribution at the mode.
+        """
+        parts = self._slices(len(parameters), 1)
+        return np.concatenate([self._metropolis(parameters[block], rng) for block in parts])
+
+    def _metropolis(self, parameters, rng):
+        means, cholesky = self.logit_distribution(parameters)
+        modes, roots = self.effect_modes(means, cholesky)
+
+        def propose():
+            noise = list(rng.standard_normal((self.n_rates, *modes[0].shape)))
+            shifts = _multiply(roots, noise)
+            effects = [mode + shift for mode, shift in zip(modes, shifts, strict=True)]
+            logits = self._logits(means, cholesky, effects)
+            log_ratio = sum(map(log_likelihood_of_logit, logits, self.hits.T, self.totals.T))
+            log_ratio += sum(n**2 - e**2 for n, e in zip(noise, effects, strict=True)) / 2
+            return effects, log_ratio
+
+        effects, log_ratio = propose()
+        for _ in range(_METROPOLIS_STEPS):
+            proposal, proposal_ratio = propose()
+            accept = np.log(rng.random(log_ratio.shape)) < proposal_ratio - log_ratio
+            effects = [
+                np.where(accept, new, old) for new, old in zip(proposal, effects, strict=True)
+            ]
+            log_ratio = np.where(accept, proposal_ratio, log_ratio)
+        return np.stack(effects, axis=-1)
+
+
+def _normal_equations(residuals, weights, cholesky):
+    """
+    Return the gradient of the likelihood in standardised effects, the precision and its size.
+
+    With the Cholesky factor L and the weights W they are L' r, L' W L + I and its determinant.
+    """
+    if len(residuals) == 1:
+        a = cholesky[0][0]
+        precision = a**2 * weights[0] + 1
+        return [a * residuals[0]], [[precision]], precision
+    a, (b, c) = cholesky[0][0], cholesky[1]
+    cross = b * c * weights[1]
+    gradient = [a * residuals[0] + b * residuals[1], c * residuals[1]]
+    first, second = a**2 * weights[0] + 1, c**2 * weights[1] + 1
+    shared = b**2 * weights[1]
+    # The determinant as a sum: a difference of products has no digits where counts are large.
+    return gradient, [[first + shared, cross], [cross, second]], first * second + shared
+
+
+def _multiply(rows, vector):
+    """Multiply a matrix, given as rows of arrays (perhaps only a lower triangle), by a vector."""
+    return [sum(m * v for m, v in zip(row, vector, strict=False)) for row in rows]
+
+
+def _inverse(precision, determinant):
+    if len(precision) == 1:
+        return [[1 / determinant]]
+    (a, b), (_, d) = precision
+    return [[d / determinant, -b / determinant], [-b / determinant, a / determinant]]
+
+
+def _root_of_inverse(precision, determinant):
+    """Return the lower Cholesky factor of the inverse."""
+    if len(precision) == 1:
+        return [[np.sqrt(1 / determinant)]]
+    (_, b), (_, d) = precision
+    return [[np.sqrt(d / determinant)], [-b / np.sqrt(d * determinant), np.sqrt(1 / d)]]
+
+
+def observed_logits(hits: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return logits of rates (G, ...) and their information, 0 where there are no trials."""
+    rates = (hits + 0.5) / (totals + 1)
+    return logit(rates), (totals > 0) * (totals + 1) * rates * (1 - rates)
+
+
+def variance_between(logits: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return DerSimonian and Laird's variance (...) between groups of logits (G, ...)."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = (weight * logits).sum(0) / weight.sum(0)
+        excess = (weight * (logits - mean) ** 2).sum(0) - ((weight > 0).sum(0) - 1)
+        scale = weight.sum(0) - (weight**2).sum(0) / weight.sum(0)
+        return np.maximum(np.nan_to_num(excess / scale), 0)
