@@ -216,7 +216,7 @@ def _predictions(columns, requirements, name):
     if name != "counts" or columns.file is None:
         data = evidence.read(columns)
         return data, "classifier" if data.sizes.get("classifier", 1) > 1 else None, None
-    parts = [*(columns.by or []), *(columns.group or [])]
+    parts = evidence.groups_and_slices(columns)
     if len(parts) > 1:
         raise fail("several columns --by", parts, "one", "ask one by one")
     by = {dim: dim for dim in [*dims, *parts]}

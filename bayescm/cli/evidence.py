@@ -36,6 +36,9 @@ def read(options: Any, name: str | None = None, *, measures: Any = None) -> Any:
     """
     if options.file is None:
         return from_cells_options(options)
+    if counts := sorted({"tn", "matrix"} & given(options)):
+        what = f"FILE and --{counts[0]} both have counts"
+        raise fail(what, str(options.file), "one of them", f"leave FILE or --{counts[0]} out")
     name = name or type_of_options(options)
     columns = _columns_of_types()
     options.refuse(set().union(*columns.values()) - columns[name], columns[name])
@@ -137,8 +140,18 @@ def predictions(options: Any, by: Mapping[str, str] | None = None) -> Any:
 def parts_of(options: Any) -> dict[str, str]:
     """Return the columns of parts by dim: a single column of groups has the dim group."""
     dims, groups = options.keywords("fold"), _several(options, "group")
+    groups_and_slices(options)
     dims |= {"group": groups[0]} if len(groups) == 1 else {name: name for name in groups}
     return dims | {name: name for name in _several(options, "by")}
+
+
+def groups_and_slices(options: Any) -> list[str]:
+    """Return the columns of ``--group`` and ``--by``, or raise an error if one is there twice."""
+    columns = [*_several(options, "group"), *_several(options, "by")]
+    if twice := [name for name in columns if columns.count(name) > 1]:
+        what = "a column of --group and --by is named twice"
+        raise fail(what, twice[0], "each column once", "leave one of them out")
+    return columns
 
 
 def _several(options, name):

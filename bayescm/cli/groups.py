@@ -32,7 +32,7 @@ def _read(columns):
         data = evidence.read(columns, name)
         dims = list(columns.by or [])
     elif name == "counts":
-        parts = [*(columns.group or []), *(columns.by or [])]
+        parts = evidence.groups_and_slices(columns)
         by = {"group": parts[0]} if len(parts) == 1 else {part: part for part in parts}
         data, dims = evidence.predictions(columns, by), list(by)
     else:

@@ -150,6 +150,7 @@ VALUES = {
     "--threshold": ".6", "--title": "Heading", "--tn": "3", "--tolerance": "calibration_slope=.1",
     "--tp": "3", "--transfer": "errors", "--truth": "t", "--url": "http://127.0.0.1:9/",
     "--weights": "w", "--weights-are": "importance", "--width": ".3", "--window": "2",
+    "--left": "a", "--right": "b", "--winner": "a",
     "--secret": "sixteen letters ..", "FILE": "p.csv",
 }  # fmt: skip
 FLAGS = {"--compare", "--corp", "--exit-code", "--interactive", "--log", "--new"}
