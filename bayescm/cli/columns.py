@@ -34,7 +34,9 @@ class Separators(Options):
 
     decimal: Annotated[
         str | None,
-        column("--decimal", "Decimal separator: . or , Default: a point.", _FORMAT, ".|,"),
+        column(
+            "--decimal", "Decimal separator, a point or a comma. Default: a point.", _FORMAT, ".|,"
+        ),
         BelongsWith("counts, scores or weights in a text file"),
     ] = None
     thousands: Annotated[

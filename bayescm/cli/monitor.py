@@ -16,6 +16,8 @@ import typer
 from bayescm.cli.columns import Positive, Separators
 from bayescm.cli.monitor_config import NAME, names_of, read_config, tables
 from bayescm.cli.options import (
+    OUTPUT,
+    QUESTION,
     BelongsWith,
     Format,
     FormatOption,
@@ -26,8 +28,17 @@ from bayescm.cli.options import (
     Prior,
     check_picture,
     command,
+    option,
 )
 from bayescm.validate import fail, suggest
+
+# Panels of the help screens.
+_LEDGER = "Ledger"
+_BATCH = "Batch"
+_COLUMNS = "Columns of the batch"
+_ALARMS = "Memory and rules of alarms"
+_HOOKS = "Receivers"
+_SERVER = "Server"
 
 
 class Store(Options):
@@ -35,21 +46,25 @@ class Store(Options):
 
     config: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--config",
+            f"TOML file of store, classifier, measures, floor ... Default: {NAME}. Command-line "
+            "options override the file.",
+            _LEDGER,
+            "FILE",
             is_eager=True,
             callback=read_config,
-            help=f"TOML file of store, classifier, measures, floor, [notify] ...; {NAME} of the "
-            "working directory if there is one. Options go before it.",
         ),
     ] = None
     store: Annotated[
         str,
-        typer.Option(
+        option(
             "--store",
-            envvar="BAYESCM_STORE",
-            help="The ledger: a file, sqlite:///FILE or postgresql://USER@HOST/DATABASE. An "
+            "The ledger: a file, sqlite:///FILE or postgresql://USER@HOST/DATABASE. An "
             "address with a password is better given in the environment.",
+            _LEDGER,
+            "LEDGER",
+            envvar="BAYESCM_STORE",
             show_default=False,
         ),
     ]
@@ -60,8 +75,11 @@ class Classifier(Store):
 
     classifier: Annotated[
         str | None,
-        typer.Option(
-            "--classifier", help="Whose evaluation it is; needed where the store has several."
+        option(
+            "--classifier",
+            "Whose evaluation it is; needed where the store has several.",
+            _LEDGER,
+            "NAME",
         ),
     ] = None
 
@@ -70,15 +88,21 @@ class Forgetting(Options):
     """What earlier batches are worth."""
 
     forgetting: Annotated[
-        float, typer.Option("--forgetting", help="What earlier evidence is worth after each batch.")
+        float,
+        option(
+            "--forgetting", "Weight of the earlier batches after each new batch.", _ALARMS, "SHARE"
+        ),
     ] = 1.0
     window: Annotated[
-        int | None, typer.Option("--window", help="How many of the latest batches count.")
+        int | None, option("--window", "Number of the latest batches that count.", _ALARMS, "N")
     ] = None
     order: Annotated[
         str,
-        typer.Option(
-            "--order", help="Order of the batches: at (observed) or recorded_at (arrived)."
+        option(
+            "--order",
+            "Order of the batches: at (observed) or recorded_at (arrived).",
+            _ALARMS,
+            "at|recorded_at",
         ),
     ] = "at"
 
@@ -92,25 +116,39 @@ class Rules(Options):
 
     rate: Annotated[
         float,
-        typer.Option(
-            "--rate", help="Chance of any false alarm in 1,000 batches if nothing changes."
+        option(
+            "--rate",
+            "Probability of any false alarm in 1,000 batches if nothing changes.",
+            _ALARMS,
+            "SHARE",
         ),
     ] = 0.05
     floor: Annotated[
         list[str] | None,
-        typer.Option("--floor", help="Least acceptable value: recall=0.8, as often as wanted."),
+        option(
+            "--floor",
+            "Smallest acceptable value, e.g. recall=0.8. Repeat for several.",
+            _ALARMS,
+            "MEASURE=VALUE",
+        ),
     ] = None
     reference: Annotated[
         int | None,
-        typer.Option("--reference", help="How many first batches later ones are compared with."),
+        option(
+            "--reference",
+            "Number of first batches that later ones are compared with.",
+            _ALARMS,
+            "N",
+        ),
         BelongsWith("batches of predictions"),
     ] = None
     tolerance: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--tolerance",
-            help="Of probabilities: how far from what right ones would show: "
-            "calibration_slope=0.2.",
+            "Acceptable distance from the value of right probabilities: calibration_slope=0.2.",
+            _ALARMS,
+            "MEASURE=VALUE",
         ),
         BelongsWith("batches of probabilities"),
     ] = None
@@ -121,7 +159,9 @@ class RulesSince(Rules):
 
     since: Annotated[
         str | None,
-        typer.Option("--since", help="Only alarms of batches from this time on (ISO 8601, UTC)."),
+        option(
+            "--since", "Only alarms of batches from this time on (ISO 8601, UTC).", _ALARMS, "TIME"
+        ),
     ] = None
 
 
@@ -284,14 +324,16 @@ class Batch(Options):
 
     at: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--at",
-            help="When it was evaluated (ISO 8601, UTC); by default the time that its name is "
+            "When it was evaluated (ISO 8601, UTC); by default the time that its name is "
             "(2026-01-31), or else now.",
+            _BATCH,
+            "TIME",
         ),
     ] = None
     corrects: Annotated[
-        str | None, typer.Option("--corrects", help="The batch that this one replaces.")
+        str | None, option("--corrects", "The batch that this one replaces.", _BATCH, "BATCH")
     ] = None
 
 
@@ -300,17 +342,24 @@ class BatchClasses(Positive):
 
     labels: Annotated[
         list[str] | None,
-        typer.Option("--label", help="A class, as often as there are: those of the first batch."),
+        option(
+            "--label",
+            "A class. Repeat for all. Default: those of the first batch.",
+            _COLUMNS,
+            "LABEL",
+        ),
     ] = None
     no_positive: Annotated[
         bool,
-        typer.Option(
-            "--no-positive", help="Neither of two classes is positive: no recall, no precision."
+        option(
+            "--no-positive",
+            "Neither of two classes is positive: no recall, no precision.",
+            _COLUMNS,
         ),
         BelongsWith("predictions of two classes without --positive"),
     ] = False
     actual: Annotated[
-        str, typer.Option("--actual", help="Column of the true classes; default actual.")
+        str, option("--actual", "Column of the true classes.", _COLUMNS, "COLUMN")
     ] = "actual"
 
 
@@ -322,70 +371,87 @@ class Predictions(BatchClasses, Separators):
         typer.Argument(help="CSV or Parquet file of predictions; - is a CSV on standard input."),
     ] = "-"
     predicted: Annotated[
-        str, typer.Option("--predicted", help="Column of the predicted classes.")
+        str, option("--predicted", "Column of the predicted classes.", _COLUMNS, "COLUMN")
     ] = "predicted"
     probability: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--probability",
-            help="Column of probabilities, or A=P_A,B=P_B,C=P_C of three classes or more.",
+            "Column of probabilities, or A=P_A,B=P_B,C=P_C of three classes or more.",
+            _COLUMNS,
+            "COLUMN",
         ),
     ] = None
     edges: Annotated[
         list[float] | None,
-        typer.Option("--edge", help="An edge of the bins of probabilities, as often as there are."),
+        option("--edge", "Edge of the bins of probabilities. Repeat for all.", _COLUMNS, "NUMBER"),
         BelongsWith("--probability"),
     ] = None
     score: Annotated[
         str | None,
-        typer.Option(
-            "--score", help="Column of item scores, in place of predictions: a row for each item."
+        option(
+            "--score",
+            "Column of item scores, in place of predictions: a row for each item.",
+            _COLUMNS,
+            "COLUMN",
         ),
     ] = None
     separator: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--separator",
-            help="Several labels of each example: what stands between them in a field.",
+            "Several labels per field: the separator between them.",
+            _COLUMNS,
+            "CHARACTER",
         ),
     ] = None
     correct: Annotated[
         str | None,
-        typer.Option(
-            "--correct", help="Column of right answers (1) and wrong ones (0): a row per attempt."
+        option(
+            "--correct",
+            "Column of right answers (1) and wrong ones (0): a row per attempt.",
+            _COLUMNS,
+            "COLUMN",
         ),
     ] = None
     raters: Annotated[
-        str | None, typer.Option("--raters", help="Columns of several raters' labels, ANN,BOB,LLM.")
+        str | None,
+        option(
+            "--raters", "Columns of several raters' labels, ANN,BOB,LLM.", _COLUMNS, "ANN,BOB,LLM"
+        ),
     ] = None
     gold: Annotated[
         str | None,
-        typer.Option("--gold", help="Column of the truth, empty where it is not known."),
+        option("--gold", "Column of the truth, empty where it is not known.", _COLUMNS, "COLUMN"),
         BelongsWith("--raters"),
     ] = None
     judge: Annotated[
         str | None,
-        typer.Option(
-            "--judge", help="Column of a judge's answers; --actual is empty where nobody labelled."
+        option(
+            "--judge",
+            "Column of a judge's answers; --actual is empty where nobody labelled.",
+            _COLUMNS,
+            "COLUMN",
         ),
     ] = None
     item: Annotated[
         str,
-        typer.Option("--item", help="Column of the names of the items."),
+        option("--item", "Column of the names of the items.", _COLUMNS, "COLUMN"),
         BelongsWith("--score or --correct"),
     ] = "item"
     range: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--range",
-            help="The lowest and the highest score there can be, as in 0,1: those of the first "
-            "batch.",
+            "The lowest and the highest score there can be, as in 0,1: those of the first batch.",
+            _COLUMNS,
+            "LOW,HIGH",
         ),
         BelongsWith("--score"),
     ] = None
     lower_is_better: Annotated[
         bool,
-        typer.Option("--lower-is-better", help="Scores are errors, as in the first batch."),
+        option("--lower-is-better", "Scores are errors, as in the first batch.", _COLUMNS),
         BelongsWith("--score"),
     ] = False
 
@@ -394,8 +460,7 @@ class NewName(Options):
     """Whether a name that the store lacks is a new one, and no slip of the pen."""
 
     new: Annotated[
-        bool,
-        typer.Option("--new", help="Begin what the store does not have yet beside what it has."),
+        bool, option("--new", "Begin what the store does not have yet beside what it has.", _BATCH)
     ] = False
 
 
@@ -423,7 +488,7 @@ def _check_is_no_slip(what, name, names, is_new):
 class NamedBatch(Batch):
     """The name of a batch, when it was evaluated and which one it replaces."""
 
-    batch_id: Annotated[str, typer.Option("--batch", help="Name of the batch, taken once.")]
+    batch_id: Annotated[str, option("--batch", "Name of the batch, taken once.", _BATCH, "NAME")]
 
 
 @command()
@@ -648,7 +713,7 @@ class AllClassifiers(Store):
     """All classifiers in the ledger, or one."""
 
     classifier: Annotated[
-        str | None, typer.Option("--classifier", help="One of them; all if not given.")
+        str | None, option("--classifier", "Classifier to show. Default: all.", _LEDGER, "NAME")
     ] = None
 
 
@@ -718,11 +783,16 @@ class BatchEstimand(Options):
 
     of: Annotated[
         str | None,
-        typer.Option("--of", help="The measure itself (parameter, the default), or predictive."),
+        option(
+            "--of",
+            "The measure itself (parameter, the default), or predictive.",
+            QUESTION,
+            "ESTIMAND",
+        ),
     ] = None
     n: Annotated[
         int | None,
-        typer.Option("--n", help="Examples of the next batch."),
+        option("--n", "Examples of the next batch.", QUESTION, "N"),
         BelongsWith("--of predictive"),
     ] = None
 
@@ -736,7 +806,7 @@ class Latest(Options):
     """How many batches are shown."""
 
     last: Annotated[
-        int | None, typer.Option("--last", help="Only after so many of the latest batches.")
+        int | None, option("--last", "Number of the latest batches to show.", QUESTION, "N")
     ] = None
 
 
@@ -772,11 +842,11 @@ class Unacknowledged(Options):
     """What becomes of alarms that nobody has acknowledged."""
 
     new: Annotated[
-        bool, typer.Option("--new", help="Only alarms that have not been acknowledged.")
+        bool, option("--new", "Only alarms that have not been acknowledged.", QUESTION)
     ] = False
     exit_code: Annotated[
         bool,
-        typer.Option("--exit-code", help="Leave with status 1 where an alarm is not acknowledged."),
+        option("--exit-code", "Leave with status 1 where an alarm is not acknowledged.", QUESTION),
     ] = False
 
 
@@ -819,9 +889,9 @@ class Acknowledgement(Options):
 
     batch: Annotated[
         list[str] | None,
-        typer.Option("--batch", help="Only alarms that this batch raised. May be repeated."),
+        option("--batch", "Only alarms that this batch raised. May be repeated.", QUESTION, "NAME"),
     ] = None
-    note: Annotated[str, typer.Option("--note", help="What was found, kept beside it.")] = ""
+    note: Annotated[str, option("--note", "What was found, kept beside it.", QUESTION, "TEXT")] = ""
 
 
 @command()
@@ -844,7 +914,9 @@ class Picture(Options):
 
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", callback=check_picture, help="A picture: .png, .svg or .pdf."),
+        option(
+            "--out -o", "Output file: .png, .svg or .pdf.", OUTPUT, "FILE", callback=check_picture
+        ),
     ]
 
 
@@ -866,25 +938,28 @@ def plot(
 class Challenge(Store):
     """A challenge, and its rule, which the ledger keeps from the first batch on."""
 
-    name: Annotated[str, typer.Option("--name", help="Of the challenge.")] = "challenge"
+    name: Annotated[str, option("--name", "Name of the challenge.", _LEDGER, "NAME")] = "challenge"
     measure: Annotated[
         str | None,
-        typer.Option(
-            "--measure",
-            "-m",
-            help="With the first batch, and so the next three: what the challenger is to be better "
+        option(
+            "--measure -m",
+            "With the first batch, and so the next three: what the challenger is to be better "
             "at; default accuracy.",
+            _LEDGER,
+            "NAME",
         ),
     ] = None
     margin: Annotated[
-        float | None, typer.Option("--margin", help="By how much, at least; default 0.")
+        float | None, option("--margin", "By how much, at least; default 0.", _LEDGER, "NUMBER")
     ] = None
     prob: Annotated[
         float | None,
-        typer.Option("--prob", help="The probability at which it is promoted; default 0.95."),
+        option(
+            "--prob", "The probability at which it is promoted; default 0.95.", _LEDGER, "SHARE"
+        ),
     ] = None
     planned: Annotated[
-        int | None, typer.Option("--planned", help="The examples that there will be at most.")
+        int | None, option("--planned", "The examples that there will be at most.", _LEDGER, "N")
     ] = None
 
     def rule(self) -> dict[str, Any]:
@@ -901,13 +976,13 @@ class ChallengeBatch(BatchClasses, Batch):
         typer.Argument(help="CSV or Parquet file of a new batch; without it nothing is added."),
     ] = None
     batch_id: Annotated[
-        str | None, typer.Option("--batch", help="Name of the batch, taken once.")
+        str | None, option("--batch", "Name of the batch, taken once.", _COLUMNS, "NAME")
     ] = None
     champion: Annotated[
-        str, typer.Option("--champion", help="Column of the champion's predictions.")
+        str, option("--champion", "Column of the champion's predictions.", _COLUMNS, "COLUMN")
     ] = "champion"
     challenger: Annotated[
-        str, typer.Option("--challenger", help="Column of the challenger's predictions.")
+        str, option("--challenger", "Column of the challenger's predictions.", _COLUMNS, "COLUMN")
     ] = "challenger"
 
 
@@ -958,26 +1033,31 @@ class Hooks(Options):
 
     command: Annotated[
         list[str] | None,
-        typer.Option(
-            "--command", help="Run this by the shell for each page, which is JSON on its input."
+        option(
+            "--command",
+            "Run this by the shell for each page, which is JSON on its input.",
+            _HOOKS,
+            "COMMAND",
         ),
     ] = None
     url: Annotated[
-        list[str] | None, typer.Option("--url", help="Post each page here, as JSON.")
+        list[str] | None, option("--url", "Post each page here, as JSON.", _HOOKS, "URL")
     ] = None
     secret: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--secret",
+            "Signs what is posted; better given in the environment.",
+            _HOOKS,
+            "TEXT",
             envvar="BAYESCM_HOOK_SECRET",
             show_envvar=True,
-            help="Signs what is posted; better given in the environment.",
         ),
         BelongsWith("--url"),
     ] = None
-    log: Annotated[bool, typer.Option("--log", help="Write each page to standard error.")] = False
+    log: Annotated[bool, option("--log", "Write each page to standard error.", _HOOKS)] = False
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be handed over; hand over nothing.")
+        bool, option("--dry-run", "Say what would be handed over; hand over nothing.", _HOOKS)
     ] = False
 
 
@@ -1014,20 +1094,28 @@ class Server(Options):
     """Where the dashboard listens, and who may change something."""
 
     host: Annotated[
-        str, typer.Option("--host", help="Where to listen; by default only this machine can ask.")
+        str,
+        option("--host", "Where to listen; by default only this machine can ask.", _SERVER, "NAME"),
     ] = "127.0.0.1"
-    port: Annotated[int, typer.Option("--port")] = 8710
+    port: Annotated[int, option("--port", "Port.", _SERVER, "N")] = 8710
     hosts: Annotated[
         list[str] | None,
-        typer.Option("--allow-host", help="A further name of it, such as that of a proxy."),
+        option(
+            "--allow-host",
+            "Additional allowed host name, e.g. of a proxy. Repeat for several.",
+            _SERVER,
+            "NAME",
+        ),
     ] = None
     token: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--token",
+            "What one must know to acknowledge alarms; better given in the environment.",
+            _SERVER,
+            "TEXT",
             envvar="BAYESCM_TOKEN",
             show_envvar=True,
-            help="What one must know to acknowledge alarms; better given in the environment.",
         ),
     ] = None
 
@@ -1110,8 +1198,13 @@ def restore(copy: Backup, source: Store) -> None:
 class Period(Options):
     """Which batches are summed."""
 
-    before: Annotated[str, typer.Option("--before", help="What is older is summed.")]
-    by: Annotated[str, typer.Option("--by", help="One batch a day, month or year.")] = "month"
+    before: Annotated[
+        str, option("--before", "Sum the batches before this time.", QUESTION, "TIME")
+    ]
+    by: Annotated[
+        str,
+        option("--by", "Length of the time whose batches become one.", QUESTION, "day|month|year"),
+    ] = "month"
 
 
 @command()
