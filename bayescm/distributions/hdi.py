@@ -250,18 +250,26 @@ def _step(rows, y, prob, rough):
     return y + np.clip(move, -0.4 * width[:, None], 0.4 * width[:, None])
 
 
-def both_ends(gap, excess, masses, slopes):
+def both_ends(gap, excess, densities, slopes):
     """
-    Return Newton's step of both ends towards equal levels and the mass that is asked for.
+    Return Newton's step of both ends towards equal densities and the requested mass.
+
+    With the densities f1, f2 and the slopes s1, s2 of the log densities at the lower and the upper
+    end, the steps d1 and d2 solve
+
+        s2 d2 - s1 d1 = -gap    and    f2 d2 - f1 d1 = -excess,
+
+    which gives d1 = (gap f2 - excess s2) / (f2 s1 - f1 s2) and d2 = (gap f1 - excess s1) / (same).
 
     Parameters
     ----------
     gap, excess : ndarray
-        Log density at the upper end less that at the lower; mass less that asked for.
-    masses, slopes : pair of ndarray
-        At either end, the density and the slope of its log.
+        Log density at the upper end minus log density at the lower end; mass between the ends minus
+        the requested mass.
+    densities, slopes : pair of ndarray
+        At the lower and the upper end, the density and the slope of its log.
     """
-    (low, high), (rise, fall) = masses, slopes
+    (low, high), (rise, fall) = densities, slopes
     scale = 1 / (high * rise - low * fall)
     return (gap * high - excess * fall) * scale, (gap * low - excess * rise) * scale
 

@@ -223,12 +223,15 @@ class _HighestDensityEquations:
 
     def step(self, ends, masses, link):
         """Return Newton's step of both ends in y, and dy/dz."""
-        z = special.ndtri(self.prob)
-        one_sided = (np.array([-z, z]) - masses.z) * masses.dy_dz
-        level = np.log(masses.density) - link.log_slope(ends.y)
+        # One end only: z(y1) = ndtri(1 - p) = -ndtri(p) or z(y2) = ndtri(p), by (z* - z) dy/dz.
+        z_of_prob = special.ndtri(self.prob)
+        one_sided = (np.array([-z_of_prob, z_of_prob]) - masses.z) * masses.dy_dz
+        # log h(y) = log F'(y) - log dx/dy, the log density of x, and its slope in y.
+        log_density = np.log(masses.density) - link.log_slope(ends.y)
         slopes = masses.slope / masses.density - link.bend(ends.y)
+        # log h(y2) - log h(y1), and F(y2) - F(y1) - p from the two tails, which keep their digits.
+        gap = log_density[:, 1] - log_density[:, 0]
         excess = (1 - self.prob) - masses.below[:, 0] - masses.above[:, 1]
-        gap = level[:, 1] - level[:, 0]
         equal = np.stack(both_ends(gap, excess, masses.density.T, slopes.T), -1)
         step = np.where((ends.kind == _EQUAL_DENSITIES)[:, None], equal, one_sided)
         return step, masses.dy_dz

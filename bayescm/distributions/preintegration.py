@@ -531,12 +531,14 @@ class Lines:
             return np.array([y, np.inf]), np.array([error, 0.0]), name
 
         def move(masses, pooled, y):
-            # The density in x is that in y by the slope of the link.
-            level = np.log(pooled.density) - self.link.log_slope(y)
-            level = level + (masses.density - pooled.density) / pooled.density
+            # The log density of x, log F'(y) - log dx/dy, and its slope in y. For one scrambling it
+            # is linearised around the density of all.
+            log_density = np.log(pooled.density) - self.link.log_slope(y)
+            log_density = log_density + (masses.density - pooled.density) / pooled.density
             slopes = pooled.slope[0] / pooled.density[0] - self.link.bend(y)
+            # F(y2) - F(y1) - prob, and the difference of the log densities.
             excess = masses.below[:, 1] - masses.below[:, 0] - prob
-            gap = level[:, 1] - level[:, 0]
+            gap = log_density[:, 1] - log_density[:, 0]
             return np.stack(both_ends(gap, excess, pooled.density[0], slopes), axis=-1)
 
         y, error = self._newton(candidate.y[0], move)
