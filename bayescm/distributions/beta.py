@@ -383,7 +383,14 @@ def _chunk(a, b, prob, power):
 
 
 class _Density:
-    """Beta(p, q) with p <= q, in d, the log odds of v less those of the mean."""
+    """
+    The density of v ~ Beta(p, q) with p <= q, in d: the log odds of v minus those of its mean v0.
+
+    With c = 1 - v, c0 = 1 - v0 and g = log(1 + v0 (exp(d) - 1)), v = v0 exp(d - g) and
+    c = c0 exp(-g), so that the density of d is proportional to v**p c**q, that is, to
+    exp(p d - (p + q) g). The density whose level is equal at both ends is
+    v**(p-1) c**(q-1) (1 + u)**power, u being v, or c if the parameters were swapped.
+    """
 
     def __init__(self, p, q, swapped, power):
         self.p, self.q, self.swapped, self.power = p, q, swapped, power
@@ -420,13 +427,14 @@ class _Density:
         return np.log1p(self.v0 * np.expm1(d))
 
     def mass(self, d, grow=None):
-        """Return the density of d."""
+        """Return the density of d: peak exp(p d - (p + q) g)."""
         grow = self.grow(d) if grow is None else grow
         return self.peak * np.exp(self.p * d - (self.p + self.q) * grow)
 
     def level(self, d, grow):
         """Return the log density whose level counts, up to a constant, and its slope in d."""
         v, c = self.v0 * np.exp(d - grow), self.c0 * np.exp(-grow)
+        # log v**(p-1) c**(q-1) without its constant; dv/dd = v c makes its slope (p-1) c - (q-1) v.
         log = (self.p - 1) * d - (self.p + self.q - 2) * grow
         slope = (self.p - 1) * c - (self.q - 1) * v
         if self.power:
