@@ -616,13 +616,7 @@ ITEM_SCORES = EvidenceType(
     changing="scores",
     alarm_rules=lambda sums: RULES_OF_ITEMS,
     columns=Columns(
-        (
-            ("score", "item"),
-            ("score", "system"),
-            ("range",),
-            ("lower_is_better",),
-            ("missing",),
-        ),
-        ("group", "by", "weights", "weights_are"),
+        (("score", "item"), ("score", "system"), ("score", "range")),
+        ("lower_is_better", "missing", "group", "by", "weights", "weights_are"),
     ),
 )

@@ -201,7 +201,7 @@ def test_gaps_and_slices_take_types_with_parts(run, line, measure):
         ("compare p.csv --judge one --raters one,two,three", ["--judge", "--raters"]),
         (
             "summary p.csv --actual y --predicted one --range 0,1",
-            ["--actual", "--predicted", "--range"],
+            ["--range", "--score and --item"],
         ),
         ("summary p.csv --actual y --score s --predicted one", ["--predicted has no effect"]),
         (
@@ -231,6 +231,7 @@ def test_gaps_and_slices_take_types_with_parts(run, line, measure):
         ("plan one.csv --item item --score mark --range 1,5 --above 0.3", ["--width", "FILE"]),
         ("summary one.csv --item item --score kind --range 1,5", ["kind", "one.csv", "number"]),
         ("summary one.csv --item item --score mark --range 1", ["--range", "0,1"]),
+        ("summary p.csv --actual y --predicted one --missing worst", ["--missing", "no effect"]),
         ("summary one.csv --item item --score mark --missing never", ["--missing", "drop pairs"]),
         ("summary results.csv --data-set data", ["level of a single classifier"]),
         ("summary raters.csv --raters ann --positive 1", ["rater"]),
