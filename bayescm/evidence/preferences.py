@@ -583,5 +583,6 @@ PREFERENCES = EvidenceType(
     combine=_combine,
     sentences=_describe,
     resample=_resample,
+    by_system=lambda evidence: {},  # one model of all systems
     columns=Columns((("left", "right"), ("winner",)), ("group", "weights")),
 )

@@ -276,8 +276,9 @@ def summarized(table: pd.DataFrame) -> pd.DataFrame:
         row |= {"width": pairs["il"].mean(), "undefined": pairs["undefined"].mean()}
         for words in ("rank", "joint rank"):
             if f"all {words}s" in by_measure.index:
-                row[f"all {words}s"] = by_measure.loc[f"all {words}s", "doc"]
-                row[f"{words} set"] = by_measure.loc[f"size of a {words} set", "il"]
+                name = words.replace(" ", "_")
+                row[f"all_{name}s"] = by_measure.loc[f"all {words}s", "doc"]
+                row[f"{name}_set"] = by_measure.loc[f"size of a {words} set", "il"]
         facts = ("replications", "seed", "version")
         rows.append(row | {name: part[name].iloc[0] for name in facts})
     return pd.DataFrame(rows)
@@ -292,7 +293,7 @@ _OF_CLUSTERS: dict[str, Callable] = {
 }
 _BOARDS = [(population, votes) for votes in SIZES for population in POPULATIONS]
 _EQUAL = [(systems, votes) for systems in (2, 3) for votes in (30, 100, 300)]
-_PROMPTS = [(80, 45), (30, 45), (80, 12), (10, 45), (400, 1)]
+_PROMPTS = [(80, 45), (30, 45), (80, 12)]
 EXPERIMENTS = [
     Experiment(
         "preferences",

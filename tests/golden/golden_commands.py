@@ -287,6 +287,10 @@ def write_files_of_other_types(folder: Path) -> None:
     found["video"] = found["image"] // 2
     pd.DataFrame(found).to_csv(folder / "found.csv", index=False)
     pd.DataFrame(found).head(20).to_csv(folder / "found_by_one.csv", index=False)
+    pairs = np.array([["u", "v"], ["v", "w"], ["w", "u"]])[np.arange(120) % 3]
+    winner = np.array(["left", "right", "left", "tie"])[np.arange(120) // 3 % 4]
+    votes = {"a": pairs[:, 0], "b": pairs[:, 1], "winner": winner, "prompt": np.arange(120) % 11}
+    pd.DataFrame(votes).to_csv(folder / "votes.csv", index=False)
     logits = rng.normal(0, 1, (60, 3)) + 1.5 * np.eye(3)[np.arange(60) % 3]
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     chances = {"y": np.array(list("abc"))[np.arange(60) % 3]}
