@@ -23,6 +23,7 @@ from typing import Any
 from bayescm.measures.attempts import NOTATION
 from bayescm.measures.catalogue import own, resolve
 from bayescm.measures.measure import Measure
+from bayescm.measures.preferences import WITH_OPPONENT
 from bayescm.validate import fail
 
 type DisplayNames = Mapping[Any, str] | None
@@ -204,9 +205,10 @@ def with_index(name: str, index: Iterable[str]) -> str:
 def _display_name(name, stated):
     if name in stated:
         return stated[name]
-    if of_classes := re.fullmatch(r"(.+)\[([^\[\]()]+)\]", name):
-        classes = ", ".join(label.strip() for label in of_classes[2].split(","))
-        return f"{_display_name(of_classes[1], stated)} of {classes}"
+    if with_labels := re.fullmatch(r"(.+)\[([^\[\]]+)\]", name):
+        labels = ", ".join(label.strip() for label in with_labels[2].split(","))
+        preposition = "against" if with_labels[1] in WITH_OPPONENT else "of"
+        return f"{_display_name(with_labels[1], stated)} {preposition} {labels}"
     entry = _entry(name)
     if entry is not None and name in entry.display_names:
         return entry.display_names[name]

@@ -202,3 +202,5 @@ tie_rate = _measure(_tie_rate, of_pair=_tie_rate_of_pair)
 strength = _measure(_strength, range=(-np.inf, np.inf))
 rating = _measure(_rating, range=(-np.inf, np.inf), aliases=("elo",), display_names={"elo": "Elo"})
 position_advantage = _measure(_position_advantage, of_each_system=False)
+# Measures whose label in brackets is an opponent, and not a class.
+WITH_OPPONENT = (win_rate.__name__, tie_rate.__name__)

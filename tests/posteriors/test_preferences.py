@@ -181,6 +181,8 @@ def test_measures_of_an_opponent():
     assert (ties > 0.1).all()
     with pytest.raises(ValueError, match="no such system"):
         bcm.interval(votes, "win_rate[m0]")
+    assert bcm.measures.display_name(name) == "win rate against Alpaca (7B), old"
+    assert bcm.measures.display_name("recall[cat (tabby)]") == "recall of cat (tabby)"
     with pytest.raises(ValueError, match="rating has no opponent"):
         bcm.interval(votes, "rating[m000]")
 
