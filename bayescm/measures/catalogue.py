@@ -578,6 +578,7 @@ _VARIABLES = {
     "curve": "curves",
     "example_cells": "several labels for each example",
     "item_scores": "item scores",
+    "preferences": "votes on pairs of systems",
 }  # what a variable is called in messages
 
 
@@ -668,6 +669,7 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
         what = f"not a measure of {' or '.join(of[:-1])}, but of {of[-1]}"
         doors = {"attempts": "`from_attempts`", "item_scores": "`from_item_scores`"}
         doors |= {"example_cells": "`from_multilabel`", "cells": "`from_predictions`"}
+        doors |= {"preferences": "`from_preferences`"}
         todo = f"it needs evidence of {doors.get(entry.takes, 'its own')}"
         if entry.takes == "cells" and ("attempts", entry.__name__) in _NAMED_OF:
             todo += " or `from_attempts`"
