@@ -39,5 +39,5 @@ def test_extreme_strengths_do_not_overflow():
 def test_names_without_evidence_and_unknown_ones():
     assert resolve("elo", "preferences").same_as(resolve("rating", "preferences"))
     assert resolve("win_rate").takes != "preferences"  # of attempts and of tables as well
-    with pytest.raises(ValueError, match="evidence of .?from_preferences"):
+    with pytest.raises(ValueError, match=r"evidence of .?from_preferences"):
         bcm.interval(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "rating")
