@@ -183,12 +183,12 @@ def _tie_rate_of_pair(strengths, opponent):
 
 
 def _strength(strengths):
-    """Log odds of winning against a system of mean strength."""
+    """Log odds of winning a decided vote against a system of mean strength."""
     return strengths.strength
 
 
 def _rating(strengths):
-    """Elo rating: 1000 for a system of mean strength, and 400 points for odds of 10 to 1."""
+    """Elo rating: 1000 for mean strength, and 400 points for odds of 10 to 1 in decided votes."""
     return MEAN_RATING + POINTS * strengths.strength
 
 
