@@ -1,7 +1,8 @@
-"""The directive ``call-trace``: files and functions of a warm call of `interval`."""
+"""The directive ``call-trace``: files and functions that a warm call runs through."""
 
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -12,10 +13,30 @@ import bayescm as bcm
 PACKAGE = Path(bcm.__file__).parent
 
 
-def trace() -> dict[str, list[str]]:
-    """Return the functions of ``interval(counts, "f1")`` by file, in the order of the calls."""
-    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-    bcm.interval(counts, "f1")  # the first call loads modules
+def _interval():
+    bcm.interval(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1")
+
+
+def _compare():
+    answers = {"a": [1, 1, 1, 0, 0, 0, 1, 0], "b": [1, 0, 1, 0, 1, 0, 0, 0]}
+    bcm.compare(bcm.from_classifiers([1, 1, 1, 1, 0, 0, 0, 0], answers, positive=1), "f1")
+
+
+def _add():
+    with (
+        TemporaryDirectory() as folder,
+        bcm.online.Monitor(f"{folder}/ledger.db", "spam") as monitor,
+    ):
+        monitor.add("monday", bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
+
+
+CALLS = {"interval": _interval, "compare": _compare, "monitor add": _add}
+
+
+def trace(name: str = "interval") -> dict[str, list[str]]:
+    """Return the functions of a call in `CALLS` by file, in the order of the calls."""
+    call = CALLS[name]
+    call()  # the first call loads modules
     called: dict[str, list[str]] = {}
 
     def record(frame, event, argument):
@@ -29,14 +50,17 @@ def trace() -> dict[str, list[str]]:
     earlier = sys.getprofile()
     sys.setprofile(record)
     try:
-        bcm.interval(counts, "f1")
+        call()
     finally:
         sys.setprofile(earlier)
     return called
 
 
 class CallTrace(SphinxDirective):
-    """Show the trace as a table."""
+    """Show the trace of a call as a table; the argument is its name in `CALLS`."""
+
+    optional_arguments = 1
+    final_argument_whitespace = True
 
     def run(self):
         """Return the nodes of the table."""
@@ -44,7 +68,7 @@ class CallTrace(SphinxDirective):
         rows = [("file", "functions, in the order of their first calls")]
         rows += [
             (f"``{file}``", ", ".join(f"``{name}``" for name in functions))
-            for file, functions in trace().items()
+            for file, functions in trace(*self.arguments).items()
         ]
         for first, second in rows:
             lines += [f"   * - {first}", f"     - {second}"]

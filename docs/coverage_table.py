@@ -115,7 +115,7 @@ def simulated_tables() -> list[tuple[str, str, str, str]]:
     docs = RESULTS.parent
     pages = {
         path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8")
-        for folder in ("", "background", "howto", "models", "papers")
+        for folder in ("", "background", "howto", "models", "papers", "runs", "validation")
         for suffix in ("md", "rst")
         for path in sorted((docs / folder).glob(f"*.{suffix}"))
     }
@@ -124,7 +124,10 @@ def simulated_tables() -> list[tuple[str, str, str, str]]:
     for path in sorted(RESULTS.glob("*.csv")):
         with path.open() as file:
             first = file.readline().strip()
-        call = first.removeprefix("#").strip() if first.startswith("#") else "seed in a column"
+        call = first.removeprefix("#").strip() if first.startswith("#") else ""
+        columns = pd.read_csv(path, comment="#", nrows=0).columns
+        if "seed" in columns and "--seed" not in call:
+            call = f"{call}; seed in a column" if call else "seed in a column"
         command = " ".join(call.split()[:3])  # of pages that show the call, not the table
         signs = (path.name, f'"{path.stem}"', command)
         places = [page for page, text in pages.items() if any(sign in text for sign in signs)]

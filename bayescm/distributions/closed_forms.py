@@ -211,7 +211,7 @@ def _reciprocal(inner):
 
 
 def _is_monotone(form):
-    """Say whether a form rises or falls throughout with the prevalence."""
+    """Say whether a form rises or falls throughout with a prevalence that is not the sample's."""
     return not isinstance(form, FunctionOfCells) or form.monotone_in_prevalence
 
 
@@ -241,6 +241,8 @@ def _function(measure, weights):
         shares,
         partial(_log_odds, odds=odds_of, made=_MADE[kind]),
         measure.range,
+        # The prevalence, in which MCC and Cohen's kappa need not be monotone. The other measures
+        # that are not monotone in it have shares without it.
         outer=0 if kind == "table" else None,
         kinked=_KINKED.get(kind, ()),
         power_moment=_POWER_MOMENTS.get(odds_of),

@@ -15,8 +15,9 @@ is a function of s alone, which takes the value y at scores s_j(y, w), rising or
     F'(y)  = E_w[ sum_j phi(s_j) / |dy/ds| ],
     F''(y) = -E_w[ sum_j sign_j phi(s_j) (s_j + (d2y/ds2) / (dy/ds)) / (dy/ds)**2 ].
 
-Every measure of two classes is monotone in its shares. With the signs of u chosen accordingly it
-rises along every line, each line has one crossing, and the level sets of y are graphs over the
+Every measure of two classes is monotone in its shares, but for MCC and Cohen's kappa in the
+prevalence (see the last paragraph). With the signs of u chosen accordingly it rises along every
+line, each line has one crossing, and the level sets of y are graphs over the
 plane, of slope at most 1, whatever the counts. So the integrand is smooth, its weight Gaussian, and
 the trapezoidal rule, which is a lattice of lines, converges geometrically: halving the step about
 squares the error (Trefethen & Weideman 2014). Integrating along one direction exactly is known as

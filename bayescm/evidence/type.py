@@ -174,6 +174,7 @@ class EvidenceType:
         that is a Dataset itself.
     """
 
+    # What every type has.
     name: str
     made_by: str
     unit: str
@@ -182,6 +183,7 @@ class EvidenceType:
     default_model: Callable[..., DefaultModel]
     size: Callable[[Any], float]
     values: Callable[[Any], Any]
+    # What answers and texts use.
     is_whole: Callable[[Any], bool] = field(default=lambda evidence: True)
     default_measures: Callable[[Any], list[str]] = field(default=lambda evidence: [])
     compared_measures: Callable[[Any], list[str]] | None = None
@@ -191,6 +193,7 @@ class EvidenceType:
     sentences: Callable[[Any, Callable], list[str]] | None = None
     combine: Callable[[Sequence, str, list | None], Any] | None = None
     resample: Callable[..., Any] | None = None
+    # What a monitor uses.
     batch_forms: tuple[str, ...] = ()
     by_system: Callable[[Any], dict[str, Any]] = field(
         default=lambda evidence: systems_of(evidence)
@@ -203,6 +206,7 @@ class EvidenceType:
     changing: str = "answers"
     alarm_rules: Callable[[Any], tuple[str, ...]] = field(default=lambda tables: ("floor",))
     one_by_one: Callable[[Any], bool] = field(default=lambda tables: False)
+    # Files.
     columns: Columns | None = None
     to_dataset: Callable[[Any], Any] = field(default=lambda evidence: evidence)
     from_dataset: Callable[[Any], Any] = field(default=lambda dataset: dataset)

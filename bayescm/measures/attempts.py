@@ -285,6 +285,8 @@ def pass_at(k: int) -> Measure:
     """
     Return pass@k: the chance that at least one of k answers to an item is right.
 
+    `bayescm.posteriors.repeated_items.RepeatedItems.rates` draws the `Rates` for each ``of``.
+
     Examples
     --------
     >>> one = Rates(np.array([0.0, 0.5, 1.0]), np.array([0.5, 0.5, 0.0]))

@@ -12,13 +12,14 @@ change      not r     the Bayes factor of a change exceeds 1 / level           s
 batch       counts, i the two-sided predictive tail of a batch is <= level     share / (H V)
 reference   counts, i P(worse than in the reference | recent) >= 1 - level     share / (H V S)
 floor       all       P(worse than the floor | recent) >= 1 - level            share / (H V S)
-calibration forecasts P(beyond the tolerance on a side | recent) >= 1 - level  share / (H V S)
+calibration binned    P(beyond the tolerance on a side | recent) >= 1 - level  share / (H V S)
 =========== ========= ======================================================== ==================
 
 (i: items, by their scores or several labels, whose `change` is one in the shares of the parts of
-the scale, or of the examples by how many labels are wrong; r: ratings, and scores that are no
-probabilities) is false at most that often in a batch
-(`change`: ever, by Ville's inequality, see `bayes_factor`), averaged over the prior: over truths
+the scale, or of the examples by how many labels are wrong; r: ratings, scores that are no
+probabilities, and probabilities of three classes or more; binned: forecasts of two classes.
+`EvidenceType.alarm_rules` of each type decides which rules it has) is false at most that often in
+a batch (`change`: ever, by Ville's inequality, see `bayes_factor`), averaged over the prior: over truths
 that are drawn from it. For one fixed truth it may be more often or less, as where little evidence
 meets a prior that is far from the truth.
 
@@ -28,7 +29,8 @@ where evidence is forgotten. The share is ``rate`` over the number of rules in u
 `change`, `batch`, and those of `reference` and `floor` that are asked for; so of items. Of
 binned forecasts it is ``rate`` over the number of limits, each floor and each tolerance being one,
 and one more for `change`, and V is 1. Of partly labelled batches it is ``rate`` over one for
-`change` and one for the floors. Of ratings, which have floors alone, it is ``rate``.
+`change` and one for the floors. Of ratings and of probabilities of three classes or more, which
+have floors alone, it is ``rate``.
 
 A change is one in the answers to the classes, of item scores in the shares of the parts of their
 scale, of probabilities in what comes true of them; of scores that are no probabilities none is

@@ -25,9 +25,11 @@ equal weights, after the measure has been taken of each.
     the matrices of the groups given their counts: `BivariateLogitNormal.draw` and
     `DirichletHierarchy.draw` in the files of these classes, `NormalMixtureRates.draw` in
     ``robust_groups.py``. Of items ``share_item``: how many of the observed items have each rate,
-    `RepeatedItems.rates`. Of item scores in clusters ``share_group``: the observed clusters. Of
-    sites `hierarchical_calibration.resample_sites`. Of examples partly labelled
-    ``theta_finite``: the labels that are missing are drawn.
+    `RepeatedItems.rates`. Of item scores in clusters ``share_group``: the observed clusters, in
+    which items have equal weights, `ItemScores.unit_weights`. Of slices of items and groups of
+    scores it is the same as ``"parameter"``: each slice is one population. Of sites
+    `hierarchical_calibration.resample_sites`. Of examples partly labelled ``theta_finite``: the
+    labels that are missing are drawn, `PartlyLabelled.cells`.
 ``"population"``
     All groups, items, sites or data sets that there may be. Of groups ``theta``, the *average
     matrix* of which the measure is taken; of items and sites the mean of the measure.

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from call_trace import trace
 
 PAGE = Path(__file__).parents[2] / "docs/background/architecture.md"
@@ -19,3 +20,15 @@ def test_the_steps_of_the_page_are_those_of_the_call():
     assert (
         "DirichletMultinomial.exact_distribution" in called["posteriors/dirichlet_multinomial.py"]
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "function"),
+    [
+        ("compare", "posteriors/paired_outcomes.py", "PairedOutcomes.exact_difference"),
+        ("monitor add", "online/ledger.py", "Ledger.append"),
+    ],
+)
+def test_other_calls_run_through_what_the_page_names(name, file, function):
+    assert function in trace(name)[file]
+    assert function in PAGE.read_text()

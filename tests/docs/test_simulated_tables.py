@@ -23,3 +23,16 @@ def test_every_table_has_its_file(tables):
     assert {name for name, maker, _, _ in tables if not maker} == set()
     for name, maker, _, _ in tables:
         assert (DOCS.parent / maker).exists(), name
+
+
+def test_every_table_has_its_call_and_its_seed(tables):
+    without = [
+        name
+        for name, _, call, _ in tables
+        if not ("seed" in call or " paper " in call or call.startswith("exact"))
+    ]
+    assert without == []
+
+
+def test_every_table_is_on_a_page(tables):
+    assert [name for name, _, _, pages in tables if not pages] == []
