@@ -112,11 +112,9 @@ HALF_NOISE = 3.0
 # Tuned on coverage, as one compromise over the 27 cases of Wang and Li (docs/results/folds.csv) and
 # 19 others that are not on file (docs/background/hierarchical-folds.md, "The model"). Scale of the
 # spread of the thresholds, in units of u**(2/3), and the share of their variance that all the folds
-# have in common.
+# have in common. The two degrees of freedom of its half-Student-t (``nu=2``) were chosen on these
+# and further cases, against four of a larger scale.
 SPREAD = 0.3
-# Degrees of freedom of its half-Student-t, chosen on these and further cases against four of a
-# larger scale. The direct posterior has the density for two (`log_half_student_t2`).
-SPREAD_DF = 2
 THRESHOLD_RHO = 0.4
 # Tuned with a look at further cases set aside for it (same page, "The model"). Variance of the
 # separation over repeats, in units of its binomial variance: the mean of its prior, how many
@@ -326,7 +324,7 @@ def _spreads(spread, separation, error, unit, unit_of_training, lead):
     else:
         scale = pm.Data("spread_scale", float(SPREAD if spread is None else spread))
         threshold_sd = pm.HalfStudentT(
-            "spread", nu=SPREAD_DF, sigma=scale * unit_of_training ** (2 / 3), dims=lead
+            "spread", nu=2, sigma=scale * unit_of_training ** (2 / 3), dims=lead
         )
     if callable(separation):
         separation_sd = separation("separation_spread") * pm.math.ones_like(unit)

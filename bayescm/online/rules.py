@@ -19,9 +19,9 @@ calibration binned    P(beyond the tolerance on a side | recent) >= 1 - level  s
 the scale, or of the examples by how many labels are wrong; r: ratings, scores that are no
 probabilities, and probabilities of three classes or more; binned: forecasts of two classes.
 `EvidenceType.alarm_rules` of each type decides which rules it has) is false at most that often in
-a batch (`change`: ever, by Ville's inequality, see `bayes_factor`), averaged over the prior: over truths
-that are drawn from it. For one fixed truth it may be more often or less, as where little evidence
-meets a prior that is far from the truth.
+a batch (`change`: ever, by Ville's inequality, see `bayes_factor`), averaged over the prior: over
+truths that are drawn from it. For one fixed truth it may be more often or less, as where little
+evidence meets a prior that is far from the truth.
 
 Here H is the horizon, V the number of values that are monitored (measures, times classes), and S
 the number of spans of recent evidence: the last batch, the last 2, 4, 8 ... 512 together, or one
