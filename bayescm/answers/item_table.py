@@ -23,8 +23,8 @@ from scipy.special import ndtri
 from bayescm.evidence.types import is_members, type_of
 from bayescm.validate import check_prob, fail
 
-# Fisher's interval has no end with fewer systems.
-_FEWEST = 4
+# Two systems have a correlation of 1 or -1. Fisher's interval has no ends with three.
+_FEWEST, _FEWEST_OF_INTERVAL = 3, 4
 
 
 def item_table(
@@ -46,7 +46,8 @@ def item_table(
     DataFrame
         One row per item, in the order of the evidence: ``item``, ``systems`` (that answered it),
         ``mean`` (over the systems), ``correlation``, ``lower`` and ``upper``. Correlations are
-        missing if all systems have the same score, and intervals with fewer than four systems.
+        missing with fewer than three systems, or if all have the same score, and intervals with
+        fewer than four systems.
         ``attrs["caution"]`` says if systems answered different items.
 
     Raises
@@ -79,7 +80,9 @@ def item_table(
     correlation = _item_rest_correlations(values)
     answered = (~np.isnan(values)).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        half = ndtri((1 + prob) / 2) / np.sqrt(np.where(answered >= _FEWEST, answered - 3, np.nan))
+        half = ndtri((1 + prob) / 2) / np.sqrt(
+            np.where(answered >= _FEWEST_OF_INTERVAL, answered - 3, np.nan)
+        )
         center = np.arctanh(correlation)
     table = pd.DataFrame(
         {
@@ -131,7 +134,8 @@ def _item_rest_correlations(values):
         scale = np.sqrt(np.nansum(one**2, axis=0) * np.nansum(other**2, axis=0))
         correlation = np.nansum(one * other, axis=0) / scale
     # Of equal scores rounding may leave a variance.
-    varies = (np.nanstd(values, axis=0) > 1e-12) & (np.nanstd(rest, axis=0) > 1e-12)
+    enough = answered.sum(axis=0) >= _FEWEST
+    varies = enough & (np.nanstd(values, axis=0) > 1e-12) & (np.nanstd(rest, axis=0) > 1e-12)
     return np.where(varies, np.clip(correlation, -1, 1), np.nan)
 
 

@@ -13,7 +13,7 @@ import typer
 
 from bayescm.cli.options import BelongsWith, Options, option
 
-_FILE = "CSV, Parquet or Arrow file, a folder of these, or a table of DuckDB "
+_FILE = "CSV, JSON, Parquet or Arrow file, a folder of Parquet or Arrow, or a table of DuckDB "
 _FILE += "(answers.duckdb::table), with one row per example, item or attempt. "
 _PREDICTIONS = "Columns of predictions"
 _SCORES = "Columns of scores and probabilities"
@@ -48,6 +48,16 @@ class Separators(Options):
 
 class Source(Separators):
     """The file of the evidence."""
+
+    records: Annotated[
+        str | None,
+        column(
+            "--records",
+            "Dotted path of the list of records in a JSON file, e.g. results.results.",
+            _FORMAT,
+            "PATH",
+        ),
+    ] = None
 
     file: Annotated[Path | None, typer.Argument(help=_FILE, show_default=False)] = None
 
@@ -260,6 +270,30 @@ class Attempts(Items):
     attempt: Annotated[
         str | None, column("--attempt", "Column of the number of the attempt.", _ITEMS)
     ] = None
+    passing: Annotated[
+        list[str] | None,
+        column(
+            "--passing",
+            "Grade in --correct that counts as right. Repeat for several.",
+            _ITEMS,
+            "GRADE",
+        ),
+        BelongsWith("--correct"),
+    ] = None
+    metric: Annotated[
+        str | None,
+        column(
+            "--metric",
+            "Metric in the sample files of LM Evaluation Harness. FILE is their folder.",
+            _ITEMS,
+            "NAME",
+        ),
+    ] = None
+    filter: Annotated[
+        str | None,
+        column("--filter", "Filter in these files, e.g. strict-match.", _ITEMS, "NAME"),
+        BelongsWith("--metric"),
+    ] = None
 
 
 class SeveralLabels(Options):
@@ -361,8 +395,12 @@ class Results(Options):
     ] = None
     classifier: Annotated[
         str | None,
-        column("--classifier", "Column of the classifiers in a table of results.", _TABLES),
-        BelongsWith("--data-set"),
+        column(
+            "--classifier",
+            "Column of the classifiers in a table of results, or of TP, FN, FP and TN.",
+            _TABLES,
+        ),
+        BelongsWith("--data-set, or a table of TP, FN, FP and TN"),
     ] = None
     test_share: Annotated[
         float | None,

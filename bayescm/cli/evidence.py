@@ -189,20 +189,33 @@ def counts(
 
     classes = options.keywords("labels", "positive")
     by = parts_of(options) if by is None else by
-    if is_table(File(options.file), options.get("actual"), predicted):
+    if is_table(File(options.file, **_records(options)), options.get("actual"), predicted):
         if by:
             what, allowed = "a confusion table has no columns of parts", "one row per example"
             raise fail(what, [*by.values()], allowed, "pass the file of predictions")
-        return _noted(read(options.file, **classes, **_separators(options)), options.file)
+        table = read(
+            options.file,
+            **classes,
+            **_separators(options),
+            **_records(options),
+            **options.keywords("classifier"),
+        )
+        return _noted(table, options.file)
     columns = options.keywords("actual", "numeric_labels", "abstain", "weights")
     if "weights" in columns:
         columns |= options.keywords("weights_are") | _separators(options)
+    columns |= _records(options)
     return read(options.file, predicted=predicted, by=by, **classes, **columns)
 
 
 def _separators(options):
     """Return the separators of numbers in a text file, by keyword."""
     return options.keywords("decimal", "thousands")
+
+
+def _records(options):
+    """Return the path of the records in a JSON file, by keyword."""
+    return options.keywords("records")
 
 
 def _noted(counts, file):
@@ -232,7 +245,8 @@ def outcomes(
     by = parts_of(options) if by is None else by
     columns = list(dict.fromkeys([actual, *predicted]))
     numeric = numeric_labels or bool(options.get("numeric_labels"))
-    frame = read_columns(options.file, columns, by=list(by.values()), numeric_labels=numeric)
+    keywords = {"numeric_labels": numeric, **_records(options)}
+    frame = read_columns(options.file, columns, by=list(by.values()), **keywords)
     return from_classifiers(
         frame[actual],
         [(name, frame[name]) for name in predicted],
@@ -271,7 +285,8 @@ def partly_labelled_columns(options: Any) -> tuple[tuple[Any, Any, Any], dict[st
 
     actual, predicted = options.get("actual") or "actual", options.get("predicted") or []
     judges, numeric = options.get("judge") or [], options.get("numeric_labels")
-    frame = read_columns(options.file, list(dict.fromkeys([actual, *predicted, *judges])))
+    names = list(dict.fromkeys([actual, *predicted, *judges]))
+    frame = read_columns(options.file, names, **_records(options))
     separators = _separators(options) if judges else {}
     for name in frame:
         text = _without_blanks(frame[name])
@@ -325,7 +340,7 @@ def ratings(options: Any) -> Any:
     gold, group = options.get("gold"), _single(options, "group")
     optional = [name for name in (gold, group) if name is not None]
     columns = list(dict.fromkeys([*raters, *predicted, *optional]))
-    frame = read_columns(options.file, columns, numeric_labels=False)
+    frame = read_columns(options.file, columns, numeric_labels=False, **_records(options))
     numeric = options.get("numeric_labels")
     for name in frame:
         frame[name] = _without_blanks(frame[name])
@@ -368,6 +383,7 @@ def scores(
         weights=weights,
         numeric_labels=bool(options.get("numeric_labels")),
         **_separators(options),
+        **_records(options),
     )
     values = {name: frame[name].to_numpy() for name in columns}
     if weights is not None:
@@ -423,9 +439,9 @@ def results(options: Any, measures: list[str] | None = None) -> xr.Dataset:
 
     if measures is not None and len(measures) > 1:
         raise fail("results are of one measure", measures, "one --measure", "ask one by one")
-    file, separators = options.file, _separators(options)
+    file, separators = options.file, _separators(options) | _records(options)
     data_set, classifier = options.data_set, options.classifier or "classifier"
-    measure, names = measures[0] if measures else None, File(file).names
+    measure, names = measures[0] if measures else None, File(file, **_records(options)).names
     keys = [name for name in (data_set, classifier, "repeat", "fold", "run") if name in names]
     if data_set not in names:
         raise fail("no column of data sets", data_set, names, "name it by --data-set")
@@ -448,7 +464,7 @@ def item_scores(options: Any) -> Any:
     slices, columns = _several(options, "by"), _columns(options, "group", "system")
     item, score = options.get("item") or "item", _single(options, "score", "score")
     numbers: dict[str, Any] = {"numbers": [score], "weights": options.get("weights")}
-    numbers |= _separators(options)
+    numbers |= _separators(options) | _records(options)
     frame = read_columns(options.file, [item], by=[*columns.values(), *slices], **numbers)
     frame = _in_order(frame, [item], options)
     keywords: dict[str, Any] = columns | options.keywords("weights", "weights_are", "missing")
@@ -470,7 +486,7 @@ def item_counts(options: Any) -> Any:
     if "system" in names and "item" not in names:
         todo = "name the column of the items by --item"
         raise fail("--system needs --item: systems are compared item by item", ..., "", todo)
-    keywords = {"numbers": [*columns.values()], **_separators(options)}
+    keywords = {"numbers": [*columns.values()], **_separators(options), **_records(options)}
     frame = read_columns(options.file, [], by=[*names.values()], **keywords)
     frame = frame.rename(columns={column: name for name, column in columns.items()})
     frame = _in_order(frame, [names["item"]] if "item" in names else [], options)
@@ -527,7 +543,8 @@ def multilabel(options: Any, *, separator_means_type: bool = False) -> Any:
     fields = list(dict.fromkeys([actual, *predicted]))
     weights = options.keywords("weights")
     read: dict[str, Any] = {"by": [*columns.values(), *slices], "weights": options.get("weights")}
-    frame = read_columns(options.file, fields, **read, **(_separators(options) if weights else {}))
+    read |= _records(options) | (_separators(options) if weights else {})
+    frame = read_columns(options.file, fields, **read)
     sets, are_lists = {}, False
     for name in fields:
         sets[name], of_lists = _sets_of_labels(frame[name], separator)
@@ -619,15 +636,25 @@ def attempts(options: Any) -> Any:
     from bayescm.evidence.attempts import from_attempts
     from bayescm.evidence.files import read_columns
 
+    if options.get("metric") is not None:
+        from bayescm.integrations.evaluation_logs import lm_eval
+
+        return lm_eval(options.file, **options.keywords("metric", "filter"))
     item, slices = options.get("item") or "item", _several(options, "by")
     keywords: dict[str, Any] = _columns(options, "system", "attempt", "group")
     columns = [*keywords.values(), *slices]
     if options.get("answer") is None and options.get("truth") is None:
-        answer = options.correct or "correct"
-        frame = read_columns(options.file, [item], by=columns, numbers=[answer])
+        answer, passing = options.correct or "correct", options.keywords("passing")
+        # Grades are labels, 1 and 0 are numbers.
+        kinds: dict[str, Any] = {"by": [*columns, answer]} if passing else {"numbers": [answer]}
+        kinds = {"by": columns} | kinds | _records(options)
+        frame = read_columns(options.file, [item], **kinds)
+        if passing:
+            frame[answer] = frame[answer].astype(str)
+        keywords |= passing
     else:
         answer, truth = _answer_and_truth(options)
-        frame = read_columns(options.file, [item, answer, truth], by=columns)
+        frame = read_columns(options.file, [item, answer, truth], by=columns, **_records(options))
         frame[answer] = frame[answer].astype(object)
         keywords["truth"] = truth
     frame = _in_order(frame, [item], options)
@@ -646,7 +673,8 @@ def preferences(options: Any) -> Any:
     winner, columns = options.get("winner") or "winner", _columns(options, "left", "right", "group")
     weights = options.keywords("weights")
     texts = [winner, *columns.values()]
-    frame = read_columns(options.file, [], by=texts, weights=weights.get("weights"))
+    numbers = {"weights": weights.get("weights"), **_records(options)}
+    frame = read_columns(options.file, [], by=texts, **numbers)
     frame = frame.assign(**{name: frame[name].astype(str).astype(object) for name in texts})
     return from_preferences(frame, winner=winner, **columns, **weights)
 

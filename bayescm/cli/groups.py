@@ -250,7 +250,7 @@ def heterogeneity(
     from bayescm.evidence import read
     from bayescm.evidence.files import File
 
-    names = File(source.file).names
+    names = File(source.file, **source.keywords("records")).names
     if not {"tp", "fn", "fp", "tn"} <= {name.lower() for name in names}:
         todo = "give the table of studies such columns"
         raise fail("not a table of studies", names, "columns TP, FN, FP and TN", todo)

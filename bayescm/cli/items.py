@@ -29,6 +29,7 @@ from bayescm.cli.options import (
     Contrast,
     Interval,
     Measures,
+    Options,
     TableAndPlot,
     command,
     option,
@@ -75,7 +76,20 @@ class Question(Contrast, Requirements):
     ] = None
 
 
-class ScoreQuestion(Question):
+class ItemTable(Options):
+    """A table of the items."""
+
+    item_table: Annotated[
+        bool,
+        option(
+            "--item-table",
+            "Print the mean score of each item and its correlation with the rest.",
+            QUESTION,
+        ),
+    ] = False
+
+
+class ScoreQuestion(ItemTable, Question):
     """What is asked of item scores: also how many items a goal takes."""
 
     width: Annotated[
@@ -100,7 +114,7 @@ class ScoreQuestion(Question):
     ] = 0.9
 
 
-class AnswerQuestion(Question):
+class AnswerQuestion(ItemTable, Question):
     """What is asked of repeated answers: also what more of them would tell."""
 
     plan: Annotated[
@@ -124,7 +138,10 @@ def items(
     from bayescm.cli.output import show
 
     goals = question.keywords("width", "difference")
-    data = _read(columns, question, "item scores", [*goals])
+    tables = question.keywords("item_table")
+    data = _read(columns, question, "item scores", [*goals, *tables])
+    if tables:
+        return _item_table(data, interval, output)
     if not goals:
         return _answer(data, columns, measures, question, interval, output)
     from bayescm.planning.item_scores import plan_item_scores
@@ -182,7 +199,10 @@ def attempts(
     """One or several answers to each item: mean, pass@4, pass^4, maj@5 ..."""
     from bayescm.cli.output import facts, header, show
 
-    data = _read(columns, question, "attempts", ["plan"] if question.plan else [])
+    tables = question.keywords("item_table")
+    data = _read(columns, question, "attempts", [*question.keywords("plan"), *tables])
+    if tables:
+        return _item_table(data, interval, output)
     if not question.plan:
         return _answer(data, columns, measures, question, interval, output)
     keywords = {**interval.keywords(), **question.keywords("of")}
@@ -199,7 +219,7 @@ def _read(columns, question, name, goals=()):
     read_requirements(question, columns)
     asked = [*question.keywords("compare", "ranks", "require", "report"), *goals]
     if len(asked) > 1:
-        options = [f"--{name}" for name in asked]
+        options = [f"--{name.replace('_', '-')}" for name in asked]
         raise fail("several questions at once", options, "one of them", "ask one by one")
     directed = {"compare", "ranks", "report"} & {*asked}
     if columns.get("lower_is_better") and not directed:
@@ -242,6 +262,14 @@ def _answer(
         keywords, top = {**interval.keywords(), **of}, header(data, **interval.keywords())
         answers.show_summary(data, names, keywords, output, columns, header=top)
     return None
+
+
+def _item_table(data, interval, output):
+    """Print the table of the items."""
+    from bayescm.answers.item_table import item_table
+    from bayescm.cli.output import show
+
+    show(item_table(data, **interval.keywords("prob")), output)
 
 
 def _plans(data, measures, keywords):

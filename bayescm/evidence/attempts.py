@@ -692,7 +692,7 @@ ATTEMPTS = EvidenceType(
     changing="scores",
     alarm_rules=lambda sums: RULES_OF_ITEMS,
     columns=Columns(
-        (("correct",), ("answer",), ("truth",), ("attempt",)),
-        ("item", "system", "group", "by"),
+        (("correct",), ("answer",), ("truth",), ("attempt",), ("metric",)),
+        ("item", "system", "group", "by", "passing", "filter"),
     ),
 )

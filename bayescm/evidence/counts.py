@@ -814,6 +814,7 @@ COUNTS = EvidenceType(
             "weights",
             "weights_are",
             "halves",
+            "classifier",
         ),
     ),
 )

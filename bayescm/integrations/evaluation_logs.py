@@ -256,7 +256,7 @@ def _the_only_one(argument, name, names):
     """Return the name if it is one of several, or the only one if none is named."""
     if name is None:
         if len(names) != 1:
-            todo = f"pass {argument}= with one of them"
+            todo = f"name one of them, such as `{argument}={names[0]!r}`"
             raise fail(f"there are several {argument}s", names, "one", todo)
         return names[0]
     if name not in names:
