@@ -69,15 +69,13 @@ def lm_eval(
     {'item': 3, 'attempt': 1}
     """
     files = _sample_files([paths] if isinstance(paths, str | Path) else list(paths))
-    tables = {path: JsonTable(path).frame for path in files}
-    frame = pd.concat(
-        [table.assign(**_model_and_task(path)) for path, table in tables.items()],
-        ignore_index=True,
-    )
+    named = {path: _model_and_task(path) for path in files}
+    tables = [JsonTable(path).frame.assign(**facts) for path, facts in named.items()]
+    frame = pd.concat(tables, ignore_index=True)
     _check_columns(frame, ["doc_id", "doc_hash", "metrics"], files[0])
     frame = _of_filter(frame, filter)
-    named = sorted({name for names in frame["metrics"] for name in names})
-    metric = _the_only_one("metric", metric, named)
+    metrics = sorted({name for names in frame["metrics"] for name in names})
+    metric = _the_only_one("metric", metric, metrics)
     if frame[metric].isna().any():
         lacking = sorted(set(frame.loc[frame[metric].isna(), "task"]))
         todo = "pass the files of tasks with this metric"
@@ -230,7 +228,7 @@ def _sample_files(paths):
 def _model_and_task(path):
     match = _SAMPLES.fullmatch(path.name)
     if match is None:
-        todo = "pass the files as lm_eval names them, or from_attempts(pandas.read_json(...))"
+        todo = "pass files as lm_eval names them, or read others by from_attempts, without `metric`"
         raise fail("not a sample file", path.name, "samples_<task>_<date>.jsonl", todo)
     return {"system": path.parent.name, "task": match["task"], "path": str(path)}
 
