@@ -248,6 +248,9 @@ UNSEEN |= {("monitor status", "--kind"), ("monitor history", "--kind")}
 UNSEEN |= {"--planned", "--name", "--order", "--new", "--log", "--interactive", "--at"}
 # A model of other evidence says itself what it cannot take; a file may lack what is read first.
 NAMELESS = {"--model", ("report", "--probability"), ("monitor add", "--correct")}
+# An option may mean another type of evidence, whose other columns the file does not have.
+NAMELESS |= {("summary", f"--{column}") for column in ("correct", "attempt", "separator")}
+NAMELESS |= {("plan", "FILE")}
 # So many are enough for an option to have an effect.
 FEW_DRAWS = {
     ("planning.areas", "_SCORES"): 2000,
