@@ -13,21 +13,24 @@ import bayescm as bcm
 PACKAGE = Path(bcm.__file__).parent
 
 
+COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+ANSWERS = {"a": [1, 1, 1, 0, 0, 0, 1, 0], "b": [1, 0, 1, 0, 1, 0, 0, 0]}
+BOTH = bcm.from_classifiers([1, 1, 1, 1, 0, 0, 0, 0], ANSWERS, positive=1)
+
+
 def _interval():
-    bcm.interval(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1")
+    bcm.interval(COUNTS, "f1")
 
 
 def _compare():
-    answers = {"a": [1, 1, 1, 0, 0, 0, 1, 0], "b": [1, 0, 1, 0, 1, 0, 0, 0]}
-    bcm.compare(bcm.from_classifiers([1, 1, 1, 1, 0, 0, 0, 0], answers, positive=1), "f1")
+    bcm.compare(BOTH, "f1")
 
 
 def _add():
-    with (
-        TemporaryDirectory() as folder,
-        bcm.online.Monitor(f"{folder}/ledger.db", "spam") as monitor,
-    ):
-        monitor.add("monday", bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
+    with TemporaryDirectory() as folder:
+        store = f"{folder}/ledger.db"
+        with bcm.online.Monitor(store, "spam") as monitor:
+            monitor.add("monday", COUNTS)
 
 
 CALLS = {"interval": _interval, "compare": _compare, "monitor add": _add}
