@@ -283,7 +283,7 @@ class Attempts(Items):
     metric: Annotated[
         str | None,
         column(
-            "--metric",
+            "--sample-metric",
             "Metric in the sample files of LM Evaluation Harness. FILE is their folder.",
             _ITEMS,
             "NAME",
@@ -291,8 +291,8 @@ class Attempts(Items):
     ] = None
     filter: Annotated[
         str | None,
-        column("--filter", "Filter in these files, e.g. strict-match.", _ITEMS, "NAME"),
-        BelongsWith("--metric"),
+        column("--sample-filter", "Filter in these files, e.g. strict-match.", _ITEMS, "NAME"),
+        BelongsWith("--sample-metric"),
     ] = None
 
 

@@ -636,13 +636,9 @@ def attempts(options: Any) -> Any:
     from bayescm.evidence.attempts import from_attempts
     from bayescm.evidence.files import read_columns
 
-    if (metric := options.get("metric")) is not None:
+    if options.get("metric") is not None:
         from bayescm.integrations.evaluation_logs import lm_eval
 
-        path = Path(options.file)
-        if not path.is_dir() and not path.name.startswith("samples_"):
-            what = "--metric is of sample files of LM Evaluation Harness"
-            raise fail(what, path.name, "", f"the measures are -m {metric}")
         return lm_eval(options.file, **options.keywords("metric", "filter"))
     item, slices = options.get("item") or "item", _several(options, "by")
     keywords: dict[str, Any] = _columns(options, "system", "attempt", "group")

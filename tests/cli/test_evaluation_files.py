@@ -60,16 +60,16 @@ def table(capsys, *arguments):
 
 def test_sample_files_of_lm_evaluation_harness(capsys, folder):
     out = folder / "out"
-    asked = ["--metric", "exact_match", "--filter", "strict-match"]
+    asked = ["--sample-metric", "exact_match", "--sample-filter", "strict-match"]
     found = table(capsys, "attempts", out, *asked)
     expected = bcm.summary(bcm.integrations.lm_eval(out, filter="strict-match"), "mean")
     assert found["mean"].tolist() == pytest.approx(expected["mean"].tolist())
     compared = table(capsys, "compare", out, *asked)
     assert compared[["first", "second"]].values.tolist() == [["a", "b"]]
-    code, _, err = run(capsys, "attempts", out, "--metric", "exact_match")
+    code, _, err = run(capsys, "attempts", out, "--sample-metric", "exact_match")
     assert code == 2
     assert "several filters" in err
-    assert "--filter" in err
+    assert "--sample-filter" in err
 
 
 RECORDS = ["--records", "results.results", "--item", "test", "--system", "provider.id"]
@@ -113,8 +113,8 @@ def test_counts_of_classifiers_and_of_a_test(capsys, folder):
         (["summary", "counts.csv", "--records", "a"], "--records has no effect"),
         (["summary", "results.json", "--records", "a.b"], "results.results"),
         (
-            ["attempts", "results.json", *RECORDS, "--correct", "success", "--filter", "x"],
-            "--filter has no effect",
+            ["attempts", "results.json", *RECORDS, "--correct", "success", "--sample-filter", "x"],
+            "--sample-filter has no effect",
         ),
         (["items", "ndcg.json", "--system", "system", "--item-table", "--of", "new"], "--of"),
         (

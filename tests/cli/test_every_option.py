@@ -137,7 +137,7 @@ VALUES = {
     "--label-error": ".03", "--last": "1",
     "--level": ".6", "--margin": ".05", "--matrix": "3,1;1,4",
     "--missing": "drop pairs", "--range": "0,2",
-    "--records": "a.b", "--passing": "0", "--metric": "acc", "--filter": "strict",
+    "--records": "a.b", "--passing": "0", "--sample-metric": "acc", "--sample-filter": "strict",
     "--measure": "specificity", "--miss": "4", "--model": "fixed_totals", "--n": "30",
     "--name": "duel", "--note": "seen", "--of": "predictive", "--order": "recorded_at",
     "--out": "o.csv", "--p-better": ".8", "--pilot": "20,5,5,20", "--planned": "500",
