@@ -3,7 +3,7 @@ r"""Pairwise preferences: which of two systems is preferred, with ties and an ef
 .. math::
 
     P(\text{left}), P(\text{right}), P(\text{tie}) &\propto
-        e^{\eta / 2}, \; e^{-\eta / 2}, \; \nu,
+        \exp(\eta / 2), \; \exp(-\eta / 2), \; \nu,
         \qquad \eta = s_{\text{left}} - s_{\text{right}} + \delta \\
     s &= \sigma (z - \bar z), \qquad z_k \sim \mathrm{Normal}(0, 1), \qquad
         \sigma \sim \mathrm{Rayleigh}(\texttt{spread}) \\

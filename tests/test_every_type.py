@@ -329,6 +329,18 @@ def ranks(kind, folder):
     assert table["p_best"].sum() == pytest.approx(parts, abs=0.01)
 
 
+def frontier(kind, folder):
+    cost = {name: place + 1 for place, name in enumerate(systems_in(kind))}
+    if kind in COMPARED_WITHIN:
+        with pytest.raises(ValueError, match="several values for each system"):
+            bcm.frontier(evidence(kind), measure_of(kind), cost=cost)
+        return
+    table = bcm.frontier(evidence(kind), measure_of(kind), cost=cost)
+    assert table["cost"].is_monotonic_increasing
+    assert table["p_frontier"].iloc[0] == 1  # nothing is cheaper
+    assert table["p_frontier"].between(0, 1).all()
+
+
 def joint_interval(kind, folder):
     found = bcm.joint_interval(evidence(kind), measure_of(kind))[measure_of(kind)]
     single = bcm.interval(evidence(kind), measure_of(kind), kind="eti")
@@ -493,14 +505,14 @@ CALLS = {
     call.__name__: call
     for call in (
         measure, interval, default_interval, distribution, prob_above, summary, compare,
-        compare_by_default, ranks, joint_interval, check, report, plot_forest, plot_posterior,
-        plot_ranks,
+        compare_by_default, ranks, frontier, joint_interval, check, report, plot_forest,
+        plot_posterior, plot_ranks,
         table, latex_table, methods_paragraph, methods_by_default, fit, summary_of_fit,
         arviz_summary_of_fit, save_and_load_fit, save_and_load, netcdf, combine, monitor_add, plan,
         command_line,
     )
 }  # fmt: skip
-OF_SEVERAL = {"compare", "compare_by_default", "ranks", "plot_ranks"}
+OF_SEVERAL = {"compare", "compare_by_default", "ranks", "frontier", "plot_ranks"}
 _P = "p.csv --actual y --positive 1"
 _P3 = "p3.csv --actual y"
 _JUDGED = "labels.csv --actual y --positive 1 --predicted two"
@@ -643,7 +655,8 @@ def test_every_type_has_kinds():
 
 # Functions of evidence that ask what only some designs have, and have tests of their own.
 OF_SOME_DESIGNS = {
-    "at_prevalence", "gap", "plot_calibration", "plot_matrix", "plot_roc", "worst_slices",
+    "at_prevalence", "gap", "item_table", "plot_calibration", "plot_matrix", "plot_roc",
+    "worst_slices",
 }  # fmt: skip
 
 

@@ -156,7 +156,7 @@ def plan_preferences(
     >>> plan = bcm.preferences.plan_preferences(votes, difference=("0", "1"), width=0.2)
     >>> plan["design"].tolist()
     ['pairs as so far', 'all pairs equally', 'best pairs']
-    >>> bool(plan["more_votes"].is_monotonic_decreasing)
+    >>> bool(plan["more_votes"][2] < plan["more_votes"][0])
     True
     """
     check_prob(prob)

@@ -108,7 +108,7 @@ def preferences(
     >>> import bayescm as bcm
     >>> votes = bcm.from_preferences([[0, 12, 9], [4, 0, 8], [3, 7, 0]])
     >>> preferences(votes).point(bcm.measures.resolve("rating", "preferences")).round().tolist()
-    [1088.0, 955.0, 957.0]
+    [1114.0, 950.0, 936.0]
     """
     votes = as_preferences(votes)
     spread = check_number("spread", spread, 0, usual=SPREAD)

@@ -103,8 +103,9 @@ SYMBOLS = {
     rf"$M$ and $n_k$ the number of its examples, {_PRIOR} of the cells, and $\omega$ is the power "
     r"by which the likelihood is discounted, as folds share training examples",
     "preferences": r"where $s$ are the strengths of the systems in log odds, $\sigma$ is their "
-    r"standard deviation, $\delta$ is the advantage of the system shown first (the left one; 0 if "
-    r"the order is not known), and $\nu$ says how frequent ties are (0 without ties)",
+    r"standard deviation and $z$ are the strengths in units of it, $\eta$ is the log odds that the "
+    r"left system is preferred, $\delta$ is the advantage of the system shown first (the left one; "
+    r"0 if the order is not known), and $\nu$ says how frequent ties are (0 without ties)",
     "repeated_items": r"where $x_i$ of $n_i$ answers to item $i$ are right, $p_i$ is its rate of "
     r"right answers, $w_m$ is the share of items that have the rate $q_m$ ($m = 1, \dots, M$), "
     r"with the prior shares $b$, $\mu$ is the location of the rates and $\rho$ says how much they "

@@ -89,7 +89,7 @@ def test_every_option_of_evidence_is_a_column_of_a_type():
     columns = set().union(*(entry.columns.names for entry in TYPES if entry.columns))
     cells = {"tn", "matrix"}
     fields = {*load("summary").options} & {*Evidence.__dataclass_fields__}
-    assert fields == columns | cells | {"file", "decimal", "thousands"}
+    assert fields == columns | cells | {"file", "records", "decimal", "thousands"}
 
 
 @pytest.mark.filterwarnings("ignore")

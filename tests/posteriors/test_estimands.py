@@ -21,6 +21,8 @@ def posterior_classes():
     for name in posteriors.__all__:
         function = getattr(posteriors, name)
         annotation = function.__annotations__["return"]
+        if isinstance(annotation, str):  # some functions return another class for summed batches
+            annotation = annotation.split(" | ")[0]
         module = vars(modules[function.__module__])
         classes[name] = module[annotation] if isinstance(annotation, str) else annotation
     # Of one classifier, and of items without slices.
