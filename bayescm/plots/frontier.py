@@ -85,11 +85,13 @@ def plot_frontier(
                 lw=1.5,
             )
             text = f"{display_label(system, names)}\nP(frontier) {row.p_frontier:.2f}"
+            is_last = row.cost == table["cost"].max()  # to the left, where there is room
             axes.annotate(
                 text,
                 (row.cost, row.mean),
-                (6, 6),
+                (-6 if is_last else 6, 6),
                 textcoords="offset points",
+                ha="right" if is_last else "left",
                 fontsize="small",
                 color=style.foreground(),
             )
