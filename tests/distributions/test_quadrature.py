@@ -217,7 +217,7 @@ def kappa_below(x, cells, prior, size=600):
 @pytest.mark.parametrize("cells", [(0, 40, 60, 1), (1, 2, 3, 0)])
 def test_kappa_next_to_the_least_that_the_prevalence_allows(cells):
     """Once an error of up to 1e-2 of the length was stated."""
-    distribution = _distribution("cohen_kappa", np.reshape(cells, (2, 2)))
+    distribution = _distribution("cohen_kappa", np.reshape(cells, (2, 2))).with_tolerance(1e-6)
     ends, error = distribution.interval_with_error(0.95, "eti")
     assert [kappa_below(x, cells, 0.5) for x in ends] == pytest.approx([0.025, 0.975], abs=1e-4)
     assert error.max() <= 1e-5 * np.ptp(ends)

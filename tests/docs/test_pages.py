@@ -196,7 +196,12 @@ def write_what_is_read(words, folder):
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Batch .* has the very same counts:UserWarning")
-@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    # Files of other tools, which tests/cli/test_evaluation_files.py has.
+    [page for page in WITH_COMMANDS if page.name != "evaluation-files.md"],
+    ids=lambda page: page.name,
+)
 def test_commands_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for block in blocks(page, ["toml"]):
