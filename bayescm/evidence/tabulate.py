@@ -192,6 +192,8 @@ def axes_of(by: Mapping[str, Any] | None, taken: Sequence[str] = ()) -> dict[str
 def _axis(name, values):
     """Return where every example lies on a leading dim; its values are sorted."""
     array = column(name, values)
+    if array.dtype == bool:  # `sel` takes booleans for a mask
+        array = array.astype(int)
     codes, values = factorize(name, array)
     check_no_missing_text(values, f"a value of {name}", "drop these examples, or rename it")
     order = np.argsort(np.array(values))
