@@ -191,7 +191,7 @@ def _listed(names, separator=", "):
 
 def of_items(members: Mapping[Any, Any]) -> list[str]:
     """
-    Say that members of a mapping have different items, or the same items but no pairs.
+    Return a caution if members of a mapping have different items, or the same items unpaired.
 
     Items that are only numbered by their rows are not compared.
     """
@@ -213,6 +213,6 @@ def of_items(members: Mapping[Any, Any]) -> list[str]:
         f"{len(items)} ({name})" for name, items in zip(members, labels, strict=True)
     )
     return [
-        f"The systems answered different items: {numbers}, of which all answered {common}. The "
-        "difference between the systems includes that between their items."
+        f"The systems answered different items: {numbers}. All of them answered {common} items. "
+        "The difference between the systems includes the difference between their items."
     ]

@@ -46,7 +46,7 @@ def frontier(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Return how probably each system is on the frontier of quality and cost.
+    Return the probability that each system is on the frontier of quality and cost.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ def frontier(
 
     Notes
     -----
-    Costs of items are drawn independently of the measure.
+    Costs of items are drawn independently of the measure. Draws in which the measure is 0/0 for a
+    system are left out.
 
     See Also
     --------
@@ -113,6 +114,11 @@ def frontier(
     template = posterior.measure_template(kernel)
     values = xr.DataArray(values, dims=("draw", *template.dims)).isel(position).values
     costs = _draw_costs(cost, names, size, rng)
+    defined = ~np.isnan(values).any(axis=1)
+    if not defined.any():
+        todo = "ask for another measure, or leave the system out"
+        raise fail(f"{kernel.__name__} is 0/0 for a system in every draw", ..., "", todo)
+    values, costs = values[defined], costs[defined]
     better = kernel.oriented(values)
     # Entry i, j: system i costs less than, or as little as, system j, and is as good or better.
     as_cheap, as_good = costs[:, :, None] <= costs[:, None], better[:, :, None] >= better[:, None]
@@ -150,9 +156,8 @@ def frontier(
 def _draw_costs(cost, names, size, rng):
     """Return draws of the mean cost of every system (S, K)."""
     if isinstance(cost, pd.DataFrame | pd.Series):
-        cost = {str(name): cost[name] for name in cost.index if isinstance(cost, pd.Series)} or {
-            str(name): cost[name] for name in cost
-        }
+        labels = cost.index if isinstance(cost, pd.Series) else cost.columns
+        cost = {name: cost[name] for name in labels}
     if not isinstance(cost, Mapping):
         todo = 'pass e.g. cost={"a": 0.2, "b": 3.0}'
         raise fail("cost is not a mapping", type(cost).__name__, "system to cost", todo, TypeError)

@@ -81,7 +81,8 @@ def interval(
         name of a dim that the model pools over, such as ``"group"``, stands for each of its
         members, partially pooled.
     n : int, optional
-        Size of the next test set; by default the observed total.
+        Size of the next test set; by default the observed total. For attempts it is the number of
+        attempts at each item of the next run; by default that of most items.
     model : str or callable, optional
         Name of a model; or a function from the evidence and keywords to a
         `bayescm.posteriors.base.Posterior`, or to a ``pymc.Model`` with a variable ``theta``, which

@@ -36,8 +36,8 @@ def item_table(
     Parameters
     ----------
     evidence : Dataset or mapping of system to Dataset
-        Attempts or item scores of several systems on the same items; or those of each system, which
-        are joined by the labels of the items.
+        Attempts or item scores of several systems on the same items. A mapping has the evidence of
+        each system, which is joined by the labels of the items.
     prob : float in (0, 1), default 0.95
         Probability of the intervals of the correlations.
 
@@ -140,7 +140,7 @@ def _item_rest_correlations(values):
 
 
 def _caution(scores):
-    """Say how difficult the items of each system are if systems answered different items."""
+    """Return the difficulty of the items of each system, if systems answered different items."""
     answered = scores.notnull()
     if answered.all():
         return ""

@@ -765,9 +765,10 @@ def as_batch(evidence: Any, like: xr.DataArray | None = None) -> xr.DataArray:
     Raises
     ------
     ValueError
-        If there are several tables, or abstentions.
+        If there are several tables, abstentions, or no true negatives.
     """
     counts = as_counts(evidence)
+    check_true_negatives(counts, "a batch in a ledger")
     if "abstain" in counts.coords:
         label = counts["abstain"].item()
         todo = "leave these examples out, or let it be a class: `from_predictions` without abstain"

@@ -230,7 +230,7 @@ def _model_and_task(path):
     if match is None:
         todo = "pass files as lm_eval names them, or read others by from_attempts, without `metric`"
         raise fail("not a sample file", path.name, "samples_<task>_<date>.jsonl", todo)
-    return {"system": path.parent.name, "task": match["task"], "path": str(path)}
+    return {"system": path.resolve().parent.name, "task": match["task"], "path": str(path)}
 
 
 def _check_columns(frame, names, path):

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import bayescm as bcm
 from bayescm.evidence.results import from_results
+from bayescm.measures.catalogue import is_named, resolve
 from bayescm.validate import check_keywords, check_kind, check_prob, check_row_order, fail, suggest
 
 if TYPE_CHECKING:
@@ -120,7 +121,8 @@ def from_search(
     Dataset, dims (data_set, classifier, run)
         As from `bayescm.from_results`, with one data set. Candidates are named by the parameters in
         which they differ. `bayescm.compare` and `bayescm.ranks` use the correlated t, which takes
-        account of the training examples that splits share.
+        account of the training examples that splits share. Scores are better if they are higher, as
+        in scikit-learn: a metric that is named as a loss is called ``neg_`` and its name.
 
     Raises
     ------
@@ -157,6 +159,8 @@ def from_search(
         raise fail("no such metric", metric, metrics, suggest(metric, metrics))
     splits = [results[f"split{i}_test_{metric}"] for i in range(search.n_splits_)]
     name = search.scoring if metric == "score" and isinstance(search.scoring, str) else metric
+    if is_named(name) and resolve(name).lower_is_better:
+        name = f"neg_{name}"  # scores of scikit-learn are better if they are higher
     share = _test_share(search) if test_share is None else test_share
     rows = [
         ("data", candidate, split, score)

@@ -56,6 +56,16 @@ def test_probabilities_are_those_of_loops_over_the_joint_draws():
     assert table.loc["small", "p_frontier"] == 1
 
 
+def test_draws_without_a_value_are_left_out():
+    rare = bcm.from_classifiers([1, 0, 0, 0], {"a": [0, 0, 0, 0], "b": [1, 0, 0, 0]}, positive=1)
+    table = bcm.frontier(
+        rare, "precision", cost={"a": 1, "b": 2}, of="predictive", random_seed=1
+    ).set_index("classifier")
+    assert table[["mean", "lower", "upper", "p_frontier"]].notna().all(axis=None)
+    assert table.loc["a", "p_frontier"] == 1
+    assert table.loc["b", "p_frontier"] < 1
+
+
 def test_losses_are_better_if_they_are_low():
     scores = {"a": RNG.uniform(0, 0.2, 50), "b": RNG.uniform(0.6, 1, 50)}
     errors = bcm.from_item_scores(scores, range=(0, 1), lower_is_better=True)

@@ -59,7 +59,7 @@ def test_systems_that_answered_different_items_are_cautioned_of():
     assert "0.67 (c)" in table.attrs["caution"]  # the mean of 1, 2/3 and 1/3
     assert "caution" not in bcm.item_table(evidence()).attrs
     compared = bcm.compare(members, "mean")
-    assert "4 (a), 4 (b), 3 (c), of which all answered 3" in compared.attrs["caution"]
+    assert "4 (a), 4 (b), 3 (c). All of them answered 3 items" in compared.attrs["caution"]
     same = bcm.compare({"a": members["a"], "b": members["b"]}, "mean")
     assert "same items but are compared as independent" in same.attrs["caution"]
     unlabelled = {name: bcm.from_item_scores(scores[name], range=(0, 1)) for name in "ab"}

@@ -57,6 +57,13 @@ def test_questions_about_all_examples_are_errors(ask):
         ask()
 
 
+def test_a_ledger_does_not_store_zero_true_negatives(tmp_path):
+    with bcm.online.Monitor(str(tmp_path / "ledger.db"), "spam") as monitor:
+        with pytest.raises(ValueError, match="true negatives, which are unknown"):
+            monitor.add("monday", COUNTS)
+        assert monitor.add("monday", bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
+
+
 def test_default_measures_comparisons_and_reports(tmp_path):
     assert bcm.summary(COUNTS)["measure"].tolist() == ["precision", "recall", "f1"]
     other = bcm.from_cells(tp=70, fn=10, fp=30, tn=None)

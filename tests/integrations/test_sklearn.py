@@ -194,3 +194,14 @@ def test_searches_that_do_not_tell_are_errors():
 def test_a_report_of_a_search_is_about_one_data_set(tmp_path):
     path = bcm.report(bcm.sklearn.from_search(fitted_search()), tmp_path / "search.md")
     assert "say nothing about other data sets" in path.read_text()
+
+
+def test_a_scorer_that_is_named_as_a_loss_is_better_if_it_is_higher():
+    scoring = {"log_loss": "neg_log_loss", "accuracy": "accuracy"}
+    search = fitted_search(scoring=scoring, refit="accuracy")
+    results = bcm.sklearn.from_search(search, "log_loss")
+    assert results["measured"].item() == "neg_log_loss"
+    ranks = bcm.ranks(results, random_seed=1).set_index("classifier")
+    best = ranks["expected_rank"].idxmin()
+    means = search.cv_results_["mean_test_log_loss"]
+    assert best == results["classifier"].values[np.argmax(means)]
