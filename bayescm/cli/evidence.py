@@ -70,7 +70,7 @@ def type_of_options(options: Any) -> str:
     names = [name for name, need in found.items() if len(need) == most]
     if len(names) > 1:
         # A judge, raters or a table may have columns that mean something else elsewhere.
-        columns = sorted({f"--{word.replace('_', '-')}" for name in names for word in found[name]})
+        columns = sorted({options.written(word) for name in names for word in found[name]})
         what = f"{' and '.join(columns)} are columns of different types of evidence"
         raise fail(what, ..., "", "leave one of them out")
     if names:

@@ -121,6 +121,10 @@ class Options:
             if vars(self).get(name, ...) is None:
                 setattr(self, name, value)
 
+    def written(self, name: str) -> str:
+        """Return the option of a field as the user wrote it, or by its field's name."""
+        return self._invocation.options.get(name, f"--{name.replace('_', '-')}")
+
     def refuse(self, names: Iterable[str], beside: Iterable[str]) -> None:
         """Raise an error if options of some names were passed, which others give no effect."""
         passed, unread = self._invocation.names, set(names) - self._invocation.read
