@@ -86,6 +86,7 @@ def cross_confusion(
     (('fold', 'actual', 'predicted'), [[188, 24], [11, 346]], True)
     """
     slices = slices_of_rows(by, X, y, keywords.get("groups"))
+    _check_classes(y, labels=labels, positive=positive)
     predictions = cross_predictions(estimator, X, y, cv, **keywords)
     return count_folds(predictions, labels=labels, positive=positive, by=slices)
 
@@ -460,7 +461,8 @@ def cross_outcomes(
     Raises
     ------
     ValueError
-        If there are fewer than two classifiers, groups, repeats, or an estimator fails.
+        If there are fewer than two classifiers, groups, an example that is tested more than once,
+        or an estimator fails. All but the last are found before anything is trained.
 
     Examples
     --------
@@ -482,15 +484,13 @@ def cross_outcomes(
     if slices and halves:
         todo = "leave `halves=` out, or select the examples of a slice"
         raise fail("halves of slices", list(slices), "`halves=`, or `by=`", todo)
-    keywords_of_halves = {"random_state": random_state, **keywords}
-    parts = [cross_predictions(estimators, X, y, cv, **keywords_of_halves)]
-    if int(parts[0]["repeat"].max()) > 0:
-        repeats = int(parts[0]["repeat"].max()) + 1
-        raise fail("pairs take one pass over the data", repeats, "one repeat", "pass `cv=10`")
-    folds = int(parts[0]["fold"].max()) + 1
+    # Everything that can be checked is checked before hours of training.
+    _check_classes(y, positive=positive)
+    designs = [_one_pass(splits_of(cv, X, y, None, random_state), len(labels_of(y)))]
     if halves:
-        splits = halvings(X, y, halves, None, random_state)
-        parts.append(cross_predictions(estimators, X, y, splits, **keywords_of_halves))
+        designs.append(halvings(X, y, halves, None, random_state))
+    parts = [cross_predictions(estimators, X, y, splits, **keywords) for splits in designs]
+    folds = int(parts[0]["fold"].max()) + 1
     numbering = [part["repeat"].values * 2 + part["fold"].values for part in parts]
     numbering[1:] = [numbers + folds for numbers in numbering[1:]]
     example = parts[0]["example"].values
@@ -507,10 +507,25 @@ def cross_outcomes(
         shape = (halves, 2, outcomes.sizes["outcome"])
         table = outcomes["counts"].values[folds:].reshape(shape)
         folds_alone["halves"] = (("halving", "half", "outcome"), table)
-    keywords_of_halves = {name: parts[0].coords[name].item() for name in DESIGN}
-    return folds_alone.assign_coords(
-        keywords_of_halves | ({"fixed_totals": False} if slices else {})
-    )
+    design = {name: parts[0].coords[name].item() for name in DESIGN}
+    return folds_alone.assign_coords(design | ({"fixed_totals": False} if slices else {}))
+
+
+def _one_pass(splits, size):
+    """Return splits that test each example once at most, or raise an error."""
+    tested = np.concatenate([np.empty(0, int), *(test for _, test in splits)])
+    times_tested = np.bincount(tested, minlength=size)
+    if times_tested.max() > 1:
+        todo = "pass `cv=10`, or compare the folds of cross_confusion(estimators, X, y, cv)"
+        what = "the joint outcomes of classifiers need splits that test each example once"
+        raise fail(f"{what}; these test an example {times_tested.max()} times", ..., "", todo)
+    return splits
+
+
+def _check_classes(y, **keywords):
+    """Raise an error if labels or a positive class do not agree with the true labels."""
+    labels = labels_of(y)
+    from_predictions(labels, labels, **keywords)
 
 
 # Scores of every test example
