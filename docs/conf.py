@@ -32,7 +32,7 @@ html_theme = "furo"
 html_math_renderer = "mathml"
 html_title = "bayescm"
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["tables.css", "formulas.css"]
 templates_path = ["_templates"]
 exclude_patterns = [
     "_build",

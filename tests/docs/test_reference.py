@@ -108,6 +108,21 @@ def test_every_formula_is_mathml():
     assert inline.startswith("<math")
     assert "<mtable" in block
     assert "\\" not in inline + block
+    assert "<mo>\N{TILDE OPERATOR}</mo><mi>Dirichlet</mi>" in block
+
+
+def test_names_of_functions_in_formulas_have_the_spaces_of_tex():
+    sys.path.insert(0, str(DOCS))
+    try:
+        import mathml
+    finally:
+        sys.path.remove(str(DOCS))
+    space = '<mspace width="0.167em" />'
+    assert f"<mn>2</mn>{space}<mi>log</mi>{space}<mi>x</mi>" in mathml.inline(r"2 \log x")
+    assert "<mi>log</mi><mo" in mathml.inline(r"\log(x)")
+    assert f"<mo>=</mo><mi>logit</mi>{space}<mi>p</mi>" in mathml.inline(
+        r"= \operatorname{logit} p"
+    )
 
 
 def test_the_page_of_priors_has_every_model_and_its_keywords():
