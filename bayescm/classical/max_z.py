@@ -4,6 +4,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import chdtr, ndtr, ndtri
 
+from bayescm.distributions.quasi_random import even_normal
 from bayescm.validate import check_prob, fail
 
 
@@ -130,8 +131,6 @@ class _Directions:
     """P(all abs(Z_k) <= q) as an average over directions of the distribution of the length."""
 
     def __init__(self, correlation, points):
-        from scipy.stats.qmc import Sobol
-
         values, vectors = np.linalg.eigh(correlation)
         keep = values > 1e-10 * values[-1]
         factor = vectors[:, keep] * np.sqrt(values[keep])
@@ -140,8 +139,7 @@ class _Directions:
             angle = np.pi * (np.arange(points) + 0.5) / points
             normal = np.stack([np.cos(angle), np.sin(angle)], axis=1)
         else:
-            points = Sobol(self.rank, rng=np.random.default_rng(0)).random(points)
-            normal = ndtri(points)
+            normal = even_normal(points, self.rank, np.random.default_rng(0))
             normal /= np.linalg.norm(normal, axis=1, keepdims=True)
         self.reach = np.abs(normal @ factor.T).max(axis=1)
 

@@ -15,7 +15,7 @@ where u is a unit vector, s ~ N(0, 1) the score along it and w the scores across
 probability is known: along a line x is a smooth function of one variable, which is interpolated,
 and all its crossings of c count with their sign. What is left is an integral over w of a function
 that is smooth although the indicator is not: that is pre-integration (Griewank et al. 2018). It is
-the mean over the points of a scrambled Sobol sequence, to which smooth integrands are kind.
+the mean over the points of a scrambled Sobol sequence (`quasi_random`).
 
 The direction u is the leading eigenvector of E[g g'], g being the gradient of x in the scores, and
 the further eigenvectors are the axes across it in the order of their eigenvalues, so that the first
@@ -36,8 +36,6 @@ and jumps: smoothing by preintegration. Journal of Computational and Applied Mat
 259-274. doi:10.1016/j.cam.2018.04.009
 Liu, S. & Owen, A. B. (2023). Preintegration via active subspace. SIAM Journal on Numerical
 Analysis, 61(2), 495-514. doi:10.1137/22M1479129
-Owen, A. B. (1998). Scrambling Sobol' and Niederreiter-Xing points. Journal of Complexity, 14(4),
-466-489. doi:10.1006/jcom.1998.0487
 """
 
 import math
@@ -56,6 +54,7 @@ from bayescm.distributions.hdi import INTERIOR, LOWER, SEVERAL_MODES, UPPER, bot
 from bayescm.distributions.incomplete import log_odds
 from bayescm.distributions.newton import shortest_candidate
 from bayescm.distributions.quadrature import LineValues, Masses
+from bayescm.distributions.quasi_random import even_normal
 
 # A bound of 95 % from 1,024 lines is off by 1e-5 to 1e-4 of the length of the interval where there
 # are hundreds of examples, and by up to 1e-3 where there are twenty; four times as many lines are
@@ -418,7 +417,7 @@ class _Surface:
 
 def normal_sobol(d: int, size: int, seed: int) -> np.ndarray:
     """
-    Return points of scrambled Sobol sequences as standard normal scores.
+    Return the points of eight scramblings of a Sobol sequence as standard normal scores.
 
     Parameters
     ----------
@@ -432,14 +431,8 @@ def normal_sobol(d: int, size: int, seed: int) -> np.ndarray:
     -------
     ndarray, shape (8, size, d)
     """
-    if d == 0:
-        return np.zeros((_SCRAMBLINGS, size, 0))
-    # scipy.stats takes a second to load, and quick commands need none of this.
-    from scipy.stats.qmc import Sobol
-
     rngs = np.random.default_rng(seed).spawn(_SCRAMBLINGS)
-    points = [Sobol(d, rng=rng).random_base2(int(np.log2(size))) for rng in rngs]
-    return special.ndtri(np.clip(points, 1e-12, 1 - 1e-12))
+    return np.stack([even_normal(size, d, rng) for rng in rngs])
 
 
 # What is asked of the lines

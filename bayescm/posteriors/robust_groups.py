@@ -19,7 +19,7 @@ steps, they are Gauss-Hermite sums.
 **Posterior.** The log likelihood is computed at nodes of m, log(tau + constant) and logit(omega),
 which close in on the posterior, and is a cubic spline between them. With the prior it gives the
 posterior masses of small cells. A draw falls into a cell by its mass, and evenly inside it
-(Halton's sequence, three coordinates one given those before it); the logits of the groups follow by
+(`quasi_random`, three coordinates one given those before it); the logits of the groups follow by
 inverting the distribution function on the grid.
 
 References
@@ -41,6 +41,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import betaln, expit, logit, ndtr, ndtri, xlogy
 
+from bayescm.distributions.quasi_random import even_uniform
 from bayescm.evidence.counts import is_outcomes
 from bayescm.inference.adaptive_gauss_hermite import gauss_hermite_rule, logit_normal_means
 from bayescm.posteriors.hierarchical_groups import (
@@ -517,8 +518,9 @@ class NormalMixtureRates:
             parameters in common.
         """
         n_shared = int(np.clip(len(self.hits) // _SHARED_GROUPS, 1, _MOST_SHARED)) if groups else 1
-        uniform = _halton(size, rng)
-        parameters = self._parameters(uniform[::n_shared, 1:])
+        uniform = even_uniform(size, 4, rng)
+        # The first points, since every n-th point of a sequence may be in one part of the cube.
+        parameters = self._parameters(uniform[: -(-size // n_shared), 1:])
         index, order = np.arange(size) // n_shared, rng.permutation(size)
         drawn = {name: values[index] for name, values in parameters.items()}
         drawn["new"] = self._new(drawn, uniform[:, 0])
@@ -716,10 +718,3 @@ def _spline(axes, values, edges):
         matrix = CubicSpline(nodes, np.eye(len(nodes)))((ends[1:] + ends[:-1]) / 2)
         values = np.moveaxis(np.tensordot(matrix, values, (1, axis)), 0, axis)
     return values
-
-
-def _halton(size, rng):
-    """Return points (size, 4) that fill the cube evenly: of Halton's sequence, scrambled."""
-    from scipy.stats.qmc import Halton  # it loads much that others need not wait for
-
-    return Halton(4, rng=rng).random(size)

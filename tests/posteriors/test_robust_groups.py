@@ -199,6 +199,19 @@ def test_logits_of_groups_have_their_density_given_the_parameters(spread):
         np.testing.assert_array_less(np.abs(levels - LEVELS), 3 * np.sqrt(0.25 / 40_000))
 
 
+@pytest.mark.parametrize("number", [48, 80, 112])
+def test_draws_with_the_same_parameters_for_several_groups_cover_the_whole_posterior(number):
+    """The quasi-random points of the shared parameters are not all in one part of the cube."""
+    rates = NormalMixtureRates(*many(number, 2, 5), np.full(2, 0.5), SCALE, DEVIATION)
+    shared, plain = (
+        rates.draw(4000, np.random.default_rng(7), groups=groups) for groups in (True, False)
+    )
+    for name in ("middle", "spread", "outlying"):
+        ends = np.quantile(plain[name], LEVELS)
+        below = (shared[name][:, None] <= ends).mean(axis=0)
+        np.testing.assert_allclose(below, LEVELS, atol=0.01)
+
+
 def test_small_deviations_are_no_deviations():
     hits, totals = np.array([40.0, 33.0]), np.array([50.0, 44.0])
     rates = NormalMixtureRates(hits, totals, np.full(2, 0.5), SCALE, 1e-4)

@@ -33,8 +33,8 @@ Biometrics Bulletin 2, 110-114. doi:10.2307/3002019
 """
 
 import numpy as np
-from scipy.special import ndtri
 
+from bayescm.distributions.quasi_random import even_normal
 from bayescm.inference.iman_conover import iman_conover
 
 # The part of what sets two classifiers apart that also sets apart the doubt about their tails.
@@ -66,12 +66,9 @@ def couple(
     -------
     ndarray, shape (S, V)
     """
-    from scipy.stats.qmc import Halton  # slow to import, and only pairs need it
-
     root = _symmetric_root(correlation(areas.var(axis=0), matrix, weights, codes))
     # Evenly spread points: the difference of two areas hangs on few of the draws.
-    uniform = Halton(areas.shape[1], rng=rng).random(len(areas))
-    joint = iman_conover(areas, ndtri(uniform) @ root)
+    joint = iman_conover(areas, even_normal(len(areas), areas.shape[1], rng) @ root)
     # The points are in the same order for other examples, such as those of another group.
     return rng.permutation(joint)
 
