@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers lay out themselves: pages need neither a network nor a script."""
+"""Formulas as MathML: browsers lay them out themselves, so pages need no network and no script."""
 
 from xml.etree import ElementTree
 
