@@ -1,27 +1,68 @@
-r"""Every fold of a cross-validation by itself, with the measure averaged over the folds afterwards.
+r"""Model for each fold of a cross-validation separately; the measure is averaged over the folds.
 
 .. math::
 
     \theta_k &\sim \mathrm{Dirichlet}(\lambda), \quad k = 1, \dots, M \\
     \text{counts}_k \mid \theta_k &\sim \mathrm{Multinomial}(n_k, \theta_k)
 
-The estimand is the mean over the folds of the measure at ``theta_fold``. The folds are independent
-in this model, but not in fact: the variance of the mean is inflated afterwards by
-:math:`1 + (M - 1)\rho` with :math:`\rho = 1/K` (Nadeau and Bengio's, the proportion tested). The
-same posteriors give two more readings of "the average posterior": the mean of independent
-variables (:math:`\rho = 0`), and their mixture, one fold picked at random.
+Test matrix k of M has :math:`n_k` examples; M counts the folds of all repeats.
 
-Use it to reproduce published intervals. Do not use it for small folds, rare classes or near-perfect
-classifiers: every fold has its own prior, so together they shrink the answer by M priors.
-With two pseudo-counts a fold, ten folds invent twenty examples of random guessing, and near 1 the
-interval misses the truth more often than not.
+Parameters
+----------
++---------------------+----------------------+---------------------------------+-------------------+
+| symbol              | meaning              | prior                           | keyword           |
++=====================+======================+=================================+===================+
+| :math:`\theta_k`,   | probabilities of the | Dirichlet(:math:`\lambda`)      | –                 |
+| ``theta_fold_cell`` | cells in fold k      |                                 |                   |
++---------------------+----------------------+---------------------------------+-------------------+
+| :math:`\lambda`,    | prior pseudo-counts  | :math:`2 / C^2` for C classes;  | ``concentration`` |
+| ``concentration``   | of the cells of each | a function gives all cells and  |                   |
+|                     | fold                 | folds one unknown pseudo-count  |                   |
++---------------------+----------------------+---------------------------------+-------------------+
+| :math:`\rho`        | correlation between  | fixed, :math:`1 / K` for K      | ``rho``           |
+|                     | the measures of two  | folds                           |                   |
+|                     | folds                |                                 |                   |
++---------------------+----------------------+---------------------------------+-------------------+
+| ``stretch``         | factor of the        | :math:`\sqrt{1 + (M - 1) \rho}` | ``average``       |
+|                     | standard deviation   |                                 |                   |
+|                     | of the mean          |                                 |                   |
++---------------------+----------------------+---------------------------------+-------------------+
 
-Conjugate: the posterior is a product of :math:`\mathrm{Dirichlet}(\lambda + \text{counts}_k)`.
+When to use it
+--------------
+Use it to reproduce published intervals.
+
+When not to use it
+------------------
+Do not use it for small folds, rare classes or near-perfect classifiers; use `hierarchical_folds`.
+Every fold has its own prior, and together M priors shrink the estimate. With two pseudo-counts in
+each fold, ten folds add twenty examples at chance level. Near 1 the interval usually misses the
+true value.
+
+Estimands
+---------
+* ``theta_fold``, ``of="parameter"``: the mean over the folds of the measure at ``theta_fold``.
+
+Notes
+-----
+The posterior is conjugate: a product of :math:`\mathrm{Dirichlet}(\lambda + \text{counts}_k)`.
+
+The model treats the folds as independent, but they share training examples. The variance of the
+mean is therefore multiplied by :math:`1 + (M - 1)\rho` afterwards. The default of :math:`\rho` is
+the proportion of tested examples among tested and training examples (Nadeau and Bengio).
+
+The keyword ``average`` has two other ways to average the same posteriors:
+
+* ``"independent"``: the mean of independent variables, :math:`\rho = 0`;
+* ``"mixture"``: the mixture of the posteriors, that is, one fold chosen at random.
 
 References
 ----------
 Wang, Y. & Li, J. (2016). Credible intervals for precision and recall based on a K-fold
 cross-validated beta distribution. Neural Computation, 28(8), 1694-1722. doi:10.1162/NECO_a_00857
+
+Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning, 52,
+239-281. doi:10.1023/A:1024068626366
 """
 
 from collections.abc import Callable
@@ -39,31 +80,30 @@ def averaged_folds(
     rho: float | None = None,
     average: str = "correlated",
 ) -> pm.Model:
-    """Model the confusion matrix of every fold by itself.
+    """Model the confusion matrix of each fold separately.
 
     Parameters
     ----------
     counts : xarray.DataArray
-        Counts, dims ``(..., [repeat,] fold, actual, predicted)``. The scalar coordinate ``n_folds``
-        is the number of folds of one cross-validation where that is not the length of ``fold``;
-        ``test_share`` and ``train_size`` are the shares of the examples in a test and a training
-        set.
+        Counts, dims ``(..., [repeat,] fold, actual, predicted)``. Optional scalar coordinates:
+        ``n_folds``, the number of folds of one cross-validation if it is not the length of
+        ``fold``; ``test_share`` and ``train_size``, the shares of the examples in a test set and in
+        a training set.
     concentration : float, array_like, xarray.DataArray or callable, optional
-        Prior pseudo-counts per cell of each fold, > 0; by default ``2 / C**2``. A function from a
-        name to a PyMC variable makes it unknown and shared by all cells and folds.
+        Prior pseudo-counts per cell of each fold, > 0. Default: ``2 / C**2``. A function from a
+        name to a PyMC variable gives one unknown pseudo-count to all cells and folds.
     rho : float, optional
-        Correlation between the measures of two folds, in [0, 1); by default Nadeau and Bengio's,
-        test over test and training examples: 1/K.
+        Correlation between the measures of two folds, in [0, 1). Default: the proportion of tested
+        examples among tested and training examples, 1/K for K folds.
     average : {"correlated", "independent", "mixture"}
-        How the measure is averaged afterwards; the model is the same.
+        How the measure is averaged over the folds. The model is the same for all three.
 
     Returns
     -------
     pymc.Model
-        Free variable ``theta_fold_cell`` ``(..., [repeat,] fold, cell)``; ``theta_fold``
-        ``(..., [repeat,] fold, actual, predicted)``; observed ``cell_counts``. The data ``stretch``
-        is the factor by which the standard deviation of the mean is to be inflated, NaN for a
-        mixture.
+        Free variable ``theta_fold_cell`` ``(..., [repeat,] fold, cell)``. Deterministic
+        ``theta_fold`` ``(..., [repeat,] fold, actual, predicted)``. Observed ``cell_counts``. The
+        data ``stretch`` is the factor of the standard deviation of the mean, NaN for a mixture.
 
     Examples
     --------
@@ -82,7 +122,7 @@ def averaged_folds(
     flat = (*counts.shape[:-2], -1)
 
     with pm.Model(coords=coords) as model:
-        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        # pm.Data would convert int64 to int32, which overflows for large counts. Use floats.
         data = pm.Data("counts", counts.values.astype(float), dims=counts.dims).reshape(flat)
         pm.Data("is_positive", _is_positive(counts), dims="actual")
         pm.Data("stretch", _stretch(counts, rho, average))
@@ -99,7 +139,7 @@ def averaged_folds(
 
 
 def _stretch(counts, rho, average):
-    """Return the factor of the standard deviation of the mean over all folds of all repeats."""
+    """Return the factor of the standard deviation of the mean over all folds and repeats."""
     if average == "mixture":
         return np.nan
     if rho is None:
@@ -112,7 +152,7 @@ def _stretch(counts, rho, average):
 
 
 def _pseudo_counts(concentration, counts):
-    """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    """Return the prior pseudo-counts of the cells, in the order of the counts."""
     if concentration is None:
         classes = counts.sizes["actual"]
         concentration = 2 / classes**2
@@ -123,7 +163,7 @@ def _pseudo_counts(concentration, counts):
 
 
 def _is_positive(counts):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     labels = counts["actual"].values
     if "positive" not in counts.coords:
         return np.zeros(len(labels))

@@ -1,35 +1,80 @@
-r"""Several attributes at once: sex by age by site, cells that borrow strength along each of them.
+r"""Model for the confusion matrices of cells of several attributes, such as sex by age by site.
 
 .. math::
 
-    \mathrm{logit}\, r_c &= \mathrm{logit}\, r + \sum_a \tau_a u_{a, c_a} + \omega v_c, \quad
-        u, v \sim \mathrm{N}(0, 1) \\
+    r &\sim \mathrm{Beta}(\lambda_r, \lambda'_r), \qquad
+        \tau_a \sim \mathrm{HalfNormal}(\texttt{spread}), \qquad
+        \omega \sim \mathrm{HalfNormal}(\texttt{interaction}) \\
+    u_{a, l} &\sim \mathrm{N}(0, 1), \qquad v_c \sim \mathrm{N}(0, 1) \\
+    \operatorname{logit} r_c &= \operatorname{logit} r + \sum_a \tau_a u_{a, c_a} + \omega v_c \\
     \text{counts}_c \mid p_c, r_c, s_c &\sim \mathrm{Multinomial}(n_c, \theta_c)
 
-for the recall :math:`r_c` of cell :math:`c`, that is, of one level :math:`c_a` of every attribute
-:math:`a`; in the same way, with scales of its own, for the specificity :math:`s_c` and the
-prevalence :math:`p_c`. With more than two classes a matrix is made of more such rates, the last
-class first: the share of a class among those that are left, then row by row the right ones, and of
-the errors each kind among those that are left. The main effects of an attribute have a common scale
-:math:`\tau_a`; what they leave over, the interactions, has the scale :math:`\omega`, one for each
-rate.
+A cell c has one level :math:`c_a` of each attribute a, and :math:`n_c` examples. The equations for
+its recall :math:`r_c` apply, with separate parameters, to its specificity :math:`s_c` and
+prevalence :math:`p_c`. The cell probabilities :math:`\theta_c` follow from the three rates.
 
-An attribute of numbers, such as age, may be ``smooth``: its main effect is then no jump from level
-to level but :math:`\tau_a u_a z + \tau'_a \sum_k u_{a, k} b_k(z)`, a slope and a curve with a scale
-each, :math:`z` being the standardised level. The curve's second derivative is constant between
-knots and 0 beyond the values that were seen, where the effect goes on as a straight line.
+Parameters
+----------
++-------------------+-------------------------------+------------------------+---------------------+
+| symbol            | meaning                       | prior                  | keyword             |
++===================+===============================+========================+=====================+
+| :math:`r`,        | each rate in the middle of    | Beta(:math:`\lambda_r, | –                   |
+| ``rates``         | the attributes                | \lambda'_r`)           |                     |
++-------------------+-------------------------------+------------------------+---------------------+
+| :math:`\lambda_r, | prior pseudo-counts: sums of  | fixed, :math:`2 / C^2` | ``concentration``   |
+| \lambda'_r`       | ``concentration`` over the    | for each cell          |                     |
+|                   | cells that count for and      |                        |                     |
+|                   | against the rate              |                        |                     |
++-------------------+-------------------------------+------------------------+---------------------+
+| :math:`\tau_a`,   | standard deviation of the     | HalfNormal(1), or a    | ``spread=1``        |
+| ``spread``        | main effects of attribute a,  | function               |                     |
+|                   | for each rate, on the logit   |                        |                     |
+|                   | scale                         |                        |                     |
++-------------------+-------------------------------+------------------------+---------------------+
+| :math:`\omega`,   | standard deviation of the     | HalfNormal(0.5), or a  | ``interaction=0.5`` |
+| ``interaction``   | interactions, for each rate   | function               |                     |
++-------------------+-------------------------------+------------------------+---------------------+
+| :math:`u_{a, l}`, | standardised main effect of   | Normal(0, sd 1)        | –                   |
+| ``main``          | level l of attribute a        |                        |                     |
++-------------------+-------------------------------+------------------------+---------------------+
+| :math:`v_c`,      | standardised interaction of   | Normal(0, sd 1)        | –                   |
+| ``effect``        | cell c                        |                        |                     |
++-------------------+-------------------------------+------------------------+---------------------+
 
-Use it where examples are told apart by two attributes or more and many cells have few examples, or
-none: a cell is drawn towards what the main effects say of it, the more the smaller it is. Do not
-use it for one attribute (`hierarchical_groups`), nor where one attribute is nested in another, such
-as patients in sites. Of many classes the order
-matters a little: an error that comes late in its row is one of few that are left.
+When to use it
+--------------
+Use it if examples are divided by two or more attributes, and many cells have few examples or none.
+A cell is shrunk towards the prediction of its main effects, and small cells are shrunk most.
 
-Limits: with :math:`\omega = 0` the cells are sums of main effects on the logit scale; with
-:math:`\tau_a = 0` they are groups like any others, drawn towards one common mean.
+When not to use it
+------------------
+* There is one attribute: use `hierarchical_groups`.
+* One attribute is nested in another, such as patients in sites.
+* A single cell that is unlike its levels must be found: it is shrunk if it has few examples.
 
-Not conjugate; the direct posterior integrates the effects out by Laplace's method and quadrature
-and corrects by importance weights. Non-centred.
+Estimands
+---------
+* ``theta``, ``of="parameter"``: the measure of each cell.
+* ``theta``, ``of="predictive"``: the measure of each cell on a test set of ``n`` examples.
+
+Notes
+-----
+With C > 2 classes a matrix has :math:`C^2 - 1` such rates. The first are the class shares, last
+class first: the share of a class among the classes that remain. Then, row by row, come the accuracy
+and the share of each kind of error among the errors that remain. The order of many classes
+therefore matters a little.
+
+An attribute with numeric labels, such as age, may be ``smooth``. Its main effect is then a slope
+and a curve, :math:`\tau_a u_a z + \tau'_a \sum_k u_{a, k} b_k(z)`, with separate scales, for the
+standardised level :math:`z`. The curve's second derivative is constant between knots, and there are
+at most seven knots. It is 0 beyond the observed values, so that the effect continues as a straight
+line.
+
+Special cases: with :math:`\omega = 0` the logits are sums of main effects. With :math:`\tau_a = 0`
+the cells are unordered groups, shrunk towards one common mean.
+
+The model is not conjugate. The direct posterior integrates the effects out by Laplace's method and
+quadrature, and corrects the result by importance weights. The PyMC model is non-centred.
 
 References
 ----------
@@ -59,30 +104,31 @@ def crossed_groups(
     Parameters
     ----------
     counts : xarray.DataArray
-        Counts, dims ``(..., actual, predicted)``; every leading dim is an attribute. A cell may be
+        Counts, dims ``(..., actual, predicted)``. Each leading dim is an attribute. A cell may be
         empty.
     concentration : float, array_like or xarray.DataArray, optional
-        Prior pseudo-counts of the cell in the middle, > 0, one number or ``(C, C)``; by default
-        ``2 / C**2``.
+        Prior pseudo-counts of the matrix in the middle of the attributes, > 0: one number or shape
+        ``(C, C)``. Default: ``2 / C**2``.
     spread : float or callable, default 1
         Scale of the half-normal prior of the standard deviations of main effects, on the logit
-        scale. A function from a name to a PyMC variable of the dims ``(attribute, rate)`` is
+        scale. A function from a name to a PyMC variable with the dims ``(attribute, rate)`` is
         another prior.
     interaction : float or callable, default 0.5
-        The same for the interactions, of the dim ``rate``:
+        Scale of the half-normal prior of the standard deviations of interactions, on the logit
+        scale. A function from a name to a PyMC variable with the dim ``rate`` is another prior:
         ``lambda name: pm.HalfCauchy(name, 0.2, dims="rate")``.
     prevalence : float or array_like, shape (C,), optional
         Share of the positive class in the population of every cell, or the shares of all classes,
-        where they are known; they take the place of the cells' own in ``theta``.
+        if they are known. They replace the cells' own shares in ``theta``.
     smooth : str or sequence of str, optional
-        Attributes whose labels are numbers, with slopes and curves instead of levels; five values
-        or more were seen.
+        Attributes with numeric labels that have a slope and a curve instead of separate levels. At
+        least five values must be observed.
 
     Returns
     -------
     pymc.Model
         Free variables ``rates``, ``spread``, ``interaction``, and the standardised effects ``main``
-        and ``effect``; ``theta`` of every cell; observed ``cell_counts``.
+        and ``effect``. Deterministic ``theta`` for each cell. Observed ``cell_counts``.
 
     Examples
     --------
@@ -101,7 +147,7 @@ def crossed_groups(
     coords["attribute"], coords["attribute_level"], owner, design = _terms(counts, smooth)
     coords["cell"] = [f"{actual}->{predicted}" for actual in labels for predicted in labels]
     with pm.Model(coords=coords) as model:
-        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        # pm.Data would convert int64 to int32, which overflows for large counts. Use floats.
         data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
         pm.Data("is_positive", _is_positive(counts), dims="actual")
         weight = pm.Data(
@@ -134,7 +180,7 @@ def crossed_groups(
 
 
 def _terms(counts, smooth):
-    """Return terms, columns, the term of each column, and the columns' values in every cell."""
+    """Return terms, columns, the term of each column, and the design matrix (cell, column)."""
     terms, names, owner, blocks = [], [], [], []
     for dim, level in zip(counts.dims, np.indices(counts.shape[:-2]), strict=False):
         size, labels = counts.sizes[dim], counts[dim].values.tolist()
@@ -154,7 +200,7 @@ def _terms(counts, smooth):
 
 
 def _curve(levels, examples, most=6):
-    """Return the slope and the curve (levels, 1 + K) of numbers, some of which have examples."""
+    """Return the slope and the curve (level, 1 + K) at numeric levels, with or without examples."""
     share = examples / examples.sum()
     middle = share @ levels
     z = (levels - middle) / np.sqrt(share @ (levels - middle) ** 2)
@@ -162,7 +208,7 @@ def _curve(levels, examples, most=6):
     knots = np.quantile(with_examples, np.linspace(0, 1, 1 + min(most, len(with_examples) - 2)))
     squares = np.maximum(z[:, None] - knots, 0) ** 2 / 2
     curve = squares[:, :-1] - squares[:, 1:]
-    # What a level and a slope say is not the curve's.
+    # The curve is orthogonal to a level and a slope, which have their own parameters.
     line = np.stack([np.ones_like(z), z], axis=1)
     curve = curve - line @ (line.T @ (share[:, None] * curve))
     curve /= np.sqrt(share @ (curve**2).sum(1))
@@ -170,7 +216,7 @@ def _curve(levels, examples, most=6):
 
 
 def _rates(labels):
-    """Return the names of the rates, and which of the C * C cells are hits and misses of each."""
+    """Return the names of the rates, and the cells (rate, C * C) that count for and against."""
     classes = len(labels)
     order = list(range(classes))[::-1]
     names, hits, rest = [], [], []
@@ -200,7 +246,7 @@ def _cells(logits, hits, rest):
 
 
 def _at_prevalence(logits, prevalence):
-    """Put known shares of the classes in the place of the cells' own."""
+    """Return the logits with known class shares instead of the cells' own shares."""
     shares = np.array(prevalence, float)
     if shares.ndim == 0:
         shares = np.array([1 - shares, shares])
@@ -217,7 +263,7 @@ def _scale(name, scale, dims):
 
 
 def _pseudo_counts(concentration, counts):
-    """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    """Return the prior pseudo-counts of the cells, in the order of the counts."""
     classes = counts.sizes["actual"]
     shape = classes, classes
     if concentration is None:
@@ -229,7 +275,7 @@ def _pseudo_counts(concentration, counts):
 
 
 def _is_positive(counts):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     if "positive" not in counts.coords:
         return np.zeros(counts.sizes["actual"])
     labels = counts["actual"].values
@@ -237,7 +283,7 @@ def _is_positive(counts):
 
 
 def _positive_last(counts):
-    """Return the counts with the positive one of two classes last, which the rates are about."""
+    """Return the counts with the positive class last, if there are two classes."""
     if counts.sizes["actual"] == 2 and _is_positive(counts)[0]:
         return counts.isel(actual=[1, 0], predicted=[1, 0])
     return counts

@@ -1,24 +1,50 @@
-r"""One confusion matrix, or a batch of unrelated ones: a Dirichlet over the cells.
+r"""Model for one confusion matrix, or several unrelated ones, from random samples of examples.
 
 .. math::
 
     \theta &\sim \mathrm{Dirichlet}(\lambda) \\
     \text{counts} \mid \theta &\sim \mathrm{Multinomial}(n, \theta)
 
-The :math:`C^2` cell probabilities sum to one over the whole matrix, so prevalence, recall and
-specificity are all learned from the same test set. With two classes the model is three
-independent betas: the prevalence, the recall and the specificity.
+The matrix has C classes and :math:`C^2` cells, and n is the number of examples.
 
-Use it for a random sample of examples, each tested once. Do not use it where the number of
-examples of each class was chosen by the design (`fixed_totals`), where examples are tested several
-times or by several trainings of a classifier (the fold models), or where they come in clusters
-(`hierarchical_groups`).
+Parameters
+----------
++-------------------+-------------------+--------------------------------------+-------------------+
+| symbol            | meaning           | prior                                | keyword           |
++===================+===================+======================================+===================+
+| :math:`\theta`,   | probabilities of  | Dirichlet(:math:`\lambda`)           | –                 |
+| ``theta_cell``    | the cells, sum 1  |                                      |                   |
+|                   | over the matrix   |                                      |                   |
++-------------------+-------------------+--------------------------------------+-------------------+
+| :math:`\lambda`,  | prior             | :math:`2 / C^2` for each cell, two   | ``concentration`` |
+| ``concentration`` | pseudo-counts of  | examples in all; a function gives    |                   |
+|                   | the cells         | all cells one unknown pseudo-count   |                   |
++-------------------+-------------------+--------------------------------------+-------------------+
 
-Where a label is an abstention (the coord ``abstain``) its row is empty by definition: no example
-truly is one. The Dirichlet is of the other cells then, with the same prior of each.
+When to use it
+--------------
+Use it for a random sample of examples, each tested once. Prevalence, recall and specificity are all
+estimated from the same test set.
 
-Conjugate: the posterior is :math:`\mathrm{Dirichlet}(\lambda + \text{counts})`. The estimand is
-the measure at ``theta``.
+When not to use it
+------------------
+* The design fixed the number of examples of each class: use `fixed_totals`.
+* Examples were tested several times, or by several trainings of a classifier: use a fold model such
+  as `hierarchical_folds`.
+* Examples come in clusters: use `hierarchical_groups`.
+
+Estimands
+---------
+* ``theta``, ``of="parameter"``: the measure in the population of examples.
+* ``theta``, ``of="predictive"``: the measure on the next test set of ``n`` examples.
+
+Notes
+-----
+The posterior is conjugate: :math:`\mathrm{Dirichlet}(\lambda + \text{counts})`. With two classes it
+consists of three independent beta distributions: prevalence, recall and specificity.
+
+If a label marks abstentions (the coordinate ``abstain``), it is no actual class, and its row is
+empty. The Dirichlet distribution then covers the other cells, and C counts the actual classes only.
 
 References
 ----------
@@ -42,17 +68,17 @@ def dirichlet_multinomial(
     Parameters
     ----------
     counts : xarray.DataArray
-        Counts, dims ``(..., actual, predicted)``; each leading index is a separate matrix.
+        Counts, dims ``(..., actual, predicted)``. Each leading index is a separate matrix.
     concentration : float, array_like, xarray.DataArray or callable, optional
-        Prior pseudo-counts, > 0: one number for every cell, or one for each, shape
-        ``(..., C, C)``; by default ``2 / C**2``, two examples for a matrix of C classes. A function
-        from a name to a PyMC variable makes it unknown and shared by all cells and matrices.
+        Prior pseudo-counts, > 0: one number for all cells, or one for each cell, shape
+        ``(..., C, C)``. Default: ``2 / C**2``, two examples for a matrix of C classes. A function
+        from a name to a PyMC variable gives one unknown pseudo-count to all cells and matrices.
 
     Returns
     -------
     pymc.Model
-        Free variable ``theta_cell`` ``(..., cell)``; ``theta`` ``(..., actual, predicted)``;
-        observed ``cell_counts`` ``(..., cell)``.
+        Free variable ``theta_cell`` ``(..., cell)``. Deterministic ``theta``
+        ``(..., actual, predicted)``. Observed ``cell_counts`` ``(..., cell)``.
 
     Examples
     --------
@@ -66,13 +92,13 @@ def dirichlet_multinomial(
     *batch, _, _ = counts.dims
     labels = counts["actual"].values
     coords = {dim: counts[dim].values for dim in counts.dims}
-    # No example is an abstention, which is the last label.
+    # The last label marks abstentions, so it is not an actual class.
     rows = len(labels) - ("abstain" in counts.coords)
     coords["cell"] = [f"{actual}->{predicted}" for actual in labels[:rows] for predicted in labels]
     flat = (*counts.shape[:-2], -1)
 
     with pm.Model(coords=coords) as model:
-        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        # pm.Data would convert int64 to int32, which overflows for large counts. Use floats.
         data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
         data = _answered(data, rows, len(labels)).reshape(flat)
         pm.Data("is_positive", _is_positive(counts), dims="actual")
@@ -93,12 +119,12 @@ def dirichlet_multinomial(
 
 
 def _answered(table, rows, classes):
-    """Leave out the row of an abstention, where there is one."""
+    """Return the table without the row of the abstention label, if there is one."""
     return table[..., :rows, :] if rows < classes else table
 
 
 def _pseudo_counts(concentration, counts):
-    """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    """Return the prior pseudo-counts of the cells, in the order of the counts."""
     if concentration is None:
         classes = counts.sizes["actual"] - ("abstain" in counts.coords)
         concentration = 2 / classes**2
@@ -109,7 +135,7 @@ def _pseudo_counts(concentration, counts):
 
 
 def _is_positive(counts):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     labels = counts["actual"].values
     if "positive" not in counts.coords:
         return np.zeros(len(labels))

@@ -1,29 +1,79 @@
-r"""Performance that drifts: prevalence, recall and specificity walk from batch to batch.
+r"""Model for batches over time whose prevalence, recall and specificity drift.
 
 .. math::
 
     \mathrm{start}_r &\sim \mathrm{Beta}(\lambda_r, \lambda'_r) \\
-    \mathrm{drift}_r &\sim \mathrm{HalfNormal}(0.2) \\
-    \mathrm{logit}\, \pi_{1r} &= \mathrm{logit}\, \mathrm{start}_r \\
-    \mathrm{logit}\, \pi_{tr} &= \mathrm{logit}\, \pi_{t-1,r} + \mathrm{drift}_r\, \varepsilon_{tr},
-        \qquad \varepsilon_{tr} \sim \mathrm{Normal}(0, 1) \\
+    \mathrm{drift}_r &\sim \mathrm{HalfNormal}(\texttt{drift}) \\
+    \varepsilon_{tr} &\sim \mathrm{N}(0, 1) \\
+    \operatorname{logit} \pi_{1r} &= \operatorname{logit} \mathrm{start}_r \\
+    \operatorname{logit} \pi_{tr} &= \operatorname{logit} \pi_{t-1,r}
+        + \mathrm{drift}_r\, \varepsilon_{tr}, \qquad t > 1 \\
     \mathrm{hits}_{tr} &\sim \mathrm{Binomial}(\mathrm{trials}_{tr}, \pi_{tr})
 
-The rates :math:`r` are the prevalence (hits: the positives among all examples), the recall (the
-true positives among the positives) and the specificity (the true negatives among the negatives).
-Given these three rates the likelihood is that of the multinomial table, so one batch is
-`dirichlet_multinomial`. Each rate has its own drift, the standard deviation of its step on the
-logit scale, and it is learned: 0.1 moves a recall of 0.9 by about 0.009 from one batch to the next.
+The rates r are the prevalence, the recall and the specificity. Batch t has these numbers:
 
-Use it for batches in the order of time, about equally far apart, of two classes, when performance
-may have moved by any amount at any time. Do not use it to look for one abrupt change
-(`bayescm.online` has the Bayes factor of that) or for groups without an order
-(`hierarchical_groups`). A batch of no examples is a step in which nothing was seen: append some to
-look ahead, or to leave room for batches to come, so that a refit needs no compilation.
++-------------+----------------+-----------+
+| rate        | hits           | trials    |
++=============+================+===========+
+| prevalence  | positives      | examples  |
++-------------+----------------+-----------+
+| recall      | true positives | positives |
++-------------+----------------+-----------+
+| specificity | true negatives | negatives |
++-------------+----------------+-----------+
 
-Not conjugate; the direct posterior integrates on a grid, rate by rate, and also gives the filtered
-posterior, of each batch given only those up to it. The estimand is the measure at ``theta`` of each
-step, given all batches (smoothed).
+Parameters
+----------
++---------------------------+-------------------------+------------------------+-------------------+
+| symbol                    | meaning                 | prior                  | keyword           |
++===========================+=========================+========================+===================+
+| :math:`\mathrm{start}_r`, | rate in the first batch | Beta(:math:`\lambda_r, | –                 |
+| ``start``                 |                         | \lambda'_r`)           |                   |
++---------------------------+-------------------------+------------------------+-------------------+
+| :math:`\lambda_r,         | prior pseudo-counts:    | fixed, 0.5 for each    | ``concentration`` |
+| \lambda'_r`               | sums of                 | cell                   |                   |
+|                           | ``concentration`` over  |                        |                   |
+|                           | the cells that count    |                        |                   |
+|                           | for and against the     |                        |                   |
+|                           | rate                    |                        |                   |
++---------------------------+-------------------------+------------------------+-------------------+
+| :math:`\mathrm{drift}_r`, | standard deviation of a | HalfNormal(0.2), or a  | ``drift=0.2``     |
+| ``drift``                 | step on the logit       | function               |                   |
+|                           | scale, for each rate    |                        |                   |
++---------------------------+-------------------------+------------------------+-------------------+
+| :math:`\varepsilon_{tr}`, | standardised step to    | Normal(0, sd 1)        | –                 |
+| ``moves``                 | batch t                 |                        |                   |
++---------------------------+-------------------------+------------------------+-------------------+
+| :math:`\pi_{tr}`,         | rate in batch t         | follows from the       | –                 |
+| ``rates``                 |                         | others                 |                   |
++---------------------------+-------------------------+------------------------+-------------------+
+
+When to use it
+--------------
+Use it for batches of two classes in the order of time, about equally spaced, if performance may
+change by any amount at any time. Each rate has its own speed of drift, estimated from the data. A
+drift of 0.1 changes a recall of 0.9 by about 0.009 from one batch to the next.
+
+When not to use it
+------------------
+* To look for one abrupt change: ``bayescm.online`` has the Bayes factor of a change.
+* For groups without an order: use `hierarchical_groups`.
+
+Estimands
+---------
+* ``theta``, ``of="parameter"``: the measure in each batch, given all batches (smoothed). With
+  ``filtered=True`` the direct posterior uses only the batches up to it.
+* ``theta``, ``of="predictive"``: the measure in each batch on a test set of ``n`` examples.
+
+Notes
+-----
+The model is not conjugate. The direct posterior integrates on a grid, one rate at a time.
+
+Given the three rates, the likelihood equals the multinomial likelihood of the table. With one
+batch, the model is `dirichlet_multinomial`.
+
+A batch without examples is a step without data. Append such batches to look ahead, or to leave room
+for later batches, so that a refit needs no compilation.
 
 References
 ----------
@@ -45,26 +95,27 @@ def drifting(
     concentration: ArrayLike | None = None,
     drift: float | Callable | None = None,
 ) -> pm.Model:
-    """Model batches of two classes whose rates walk at random on the logit scale.
+    """Model batches of two classes whose rates follow random walks on the logit scale.
 
     Parameters
     ----------
     counts : xarray.DataArray
-        Counts of two classes, dims ``(step, actual, predicted)``; the steps in the order of time.
+        Counts of two classes, dims ``(step, actual, predicted)``, with the steps in the order of
+        time.
     concentration : float, array_like or xarray.DataArray, optional
-        Prior pseudo-counts of the first batch, > 0: one number for every cell, or ``(2, 2)``; by
-        default 0.5.
+        Prior pseudo-counts of the first batch, > 0: one number for all cells, or shape ``(2, 2)``.
+        Default: 0.5.
     drift : float or callable, optional
-        Scale of the half-normal prior of the standard deviation of a step on the logit scale, by
-        default 0.2; or a function from a name to a PyMC variable > 0, one for all rates or one for
-        each.
+        Scale of the half-normal prior of the standard deviation of a step on the logit scale.
+        Default: 0.2. A function from a name to a PyMC variable > 0, one for all rates or one for
+        each, is another prior.
 
     Returns
     -------
     pymc.Model
-        Free variables ``start`` ``(rate)``, ``drift`` ``(rate)`` and, where there is more than one
-        step, ``moves`` ``(move, rate)``; ``rates`` ``(step, rate)``; ``theta``
-        ``(step, actual, predicted)``; observed ``hits`` ``(step, rate)``.
+        Free variables ``start`` ``(rate)``, ``drift`` ``(rate)`` and, with more than one step,
+        ``moves`` ``(move, rate)``. Deterministic ``rates`` ``(step, rate)`` and ``theta``
+        ``(step, actual, predicted)``. Observed ``hits`` ``(step, rate)``.
 
     Examples
     --------
@@ -77,7 +128,8 @@ def drifting(
     """
     labels = counts["actual"].values
     positive = counts.coords["positive"].values if "positive" in counts.coords else labels[-1]
-    p = int(labels[1] == positive)  # the place of the positive class, n that of the other
+    # Index of the positive class (p) and of the negative class (n).
+    p = int(labels[1] == positive)
     n = 1 - p
     prior = _pseudo_counts(concentration, counts)
     steps = counts["step"].values if "step" in counts.coords else np.arange(counts.sizes["step"])
@@ -85,7 +137,7 @@ def drifting(
     coords |= {"actual": labels, "predicted": counts["predicted"].values}
 
     with pm.Model(coords=coords) as model:
-        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        # pm.Data would convert int64 to int32, which overflows for large counts. Use floats.
         data = pm.Data("counts", counts.values.astype(float), dims=("step", "actual", "predicted"))
         pm.Data("is_positive", _is_positive(counts), dims="actual")
         positives, negatives = data[:, p].sum(-1), data[:, n].sum(-1)
@@ -122,7 +174,7 @@ def drifting(
 
 
 def _pseudo_counts(concentration, counts):
-    """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    """Return the prior pseudo-counts of the cells, in the order of the counts."""
     if concentration is None:
         concentration = 0.5
     table = counts.isel(step=0)
@@ -132,7 +184,7 @@ def _pseudo_counts(concentration, counts):
 
 
 def _is_positive(counts):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     labels = counts["actual"].values
     if "positive" not in counts.coords:
         return np.zeros(len(labels))

@@ -1,24 +1,55 @@
-r"""Class totals fixed by the design: one Dirichlet for each actual class, times a prevalence.
+r"""Model for confusion matrices whose class totals are fixed by the design.
 
 .. math::
 
     r_i &\sim \mathrm{Dirichlet}(\lambda_i) \\
-    \text{counts}_i \mid r_i &\sim \mathrm{Multinomial}(n_i, r_i) \\
-    \theta_{ij} &= \pi_i \, r_{ij}
+    \theta_{ij} &= \pi_i \, r_{ij} \\
+    \text{counts}_i \mid r_i &\sim \mathrm{Multinomial}(n_i, r_i)
 
-Row :math:`r_i` says how the examples of class :math:`i` are classified. When 50 sick and 50 well
-people were chosen for the test set, these rows are all that it tells about; the prevalence
-:math:`\pi` that precision, accuracy or F1 need as well comes from elsewhere: the sample's
-own shares (the default: the measures of a population composed as the test set is), a known value,
-or a prior. The totals :math:`n_i` say nothing about it, so its posterior is its prior.
+Row i of the matrix has the :math:`n_i` examples of class i, of C classes.
 
-Use it for case-control designs, for stratified test sets (also each fold of a stratified
-cross-validation), and to ask what the same classifier would show at another prevalence. Where
-the examples are a random sample, `dirichlet_multinomial` learns the prevalence as well.
+Parameters
+----------
++--------------------+----------------------+----------------------------------+-------------------+
+| symbol             | meaning              | prior                            | keyword           |
++====================+======================+==================================+===================+
+| :math:`r_i`,       | probabilities of the | Dirichlet(:math:`\lambda_i`)     | –                 |
+| ``rates``          | predicted labels for |                                  |                   |
+|                    | examples of class i  |                                  |                   |
++--------------------+----------------------+----------------------------------+-------------------+
+| :math:`\lambda_i`, | prior pseudo-counts  | fixed, :math:`2 / C^2` for each  | ``concentration`` |
+| ``concentration``  | of row i             | cell                             |                   |
++--------------------+----------------------+----------------------------------+-------------------+
+| :math:`\pi`,       | shares of the actual | known: by default the shares in  | ``prevalence``    |
+| ``prevalence``     | classes              | the sample; or Beta(a, b), or    |                   |
+|                    |                      | another prior, for the positive  |                   |
+|                    |                      | class of two                     |                   |
++--------------------+----------------------+----------------------------------+-------------------+
 
-Conjugate in the rows: :math:`r_i \mid \text{counts} \sim \mathrm{Dirichlet}(\lambda_i +
-\text{counts}_i)`, independent of each other and of the prevalence. The estimand is the measure at
-``theta``.
+When to use it
+--------------
+Use it for case-control designs and for stratified test sets, such as 50 sick and 50 well people.
+Use it also to estimate precision, accuracy or F1 of the same classifier at another prevalence.
+
+When not to use it
+------------------
+If the examples are a random sample, use `dirichlet_multinomial`, which estimates the prevalence as
+well.
+
+Estimands
+---------
+* ``theta``, ``of="parameter"``: the measure in a population with the shares :math:`\pi`.
+* ``theta``, ``of="predictive"``: the measure on the next test set of ``n`` examples.
+
+Notes
+-----
+The rows are conjugate:
+:math:`r_i \mid \text{counts} \sim \mathrm{Dirichlet}(\lambda_i + \text{counts}_i)`. They are
+independent of each other and of the prevalence.
+
+The class totals carry no information about the prevalence, so its posterior equals its prior. By
+default it is the sample's own: results then hold for a population with the composition of the test
+set.
 
 References
 ----------
@@ -40,29 +71,32 @@ def fixed_totals(
     concentration: ArrayLike | None = None,
     prevalence: ArrayLike | Callable | None = None,
 ) -> pm.Model:
-    """Model the rows of confusion matrices whose class totals the design has fixed.
+    """Model the rows of confusion matrices with class totals fixed by the design.
 
     Parameters
     ----------
     counts : xarray.DataArray
-        Counts, dims ``(..., actual, predicted)``; each leading index is a separate matrix.
+        Counts, dims ``(..., actual, predicted)``. Each leading index is a separate matrix.
     concentration : float, array_like or xarray.DataArray, optional
-        Prior pseudo-counts, > 0: one number for every cell, or one for each, shape
-        ``(..., C, C)``; by default ``2 / C**2``.
+        Prior pseudo-counts, > 0: one number for all cells, or one for each cell, shape
+        ``(..., C, C)``. Default: ``2 / C**2``.
     prevalence : float, array_like, xarray.DataArray, tuple or callable, optional
-        Share of each actual class. By default the shares in `counts`. With two classes, a number
-        in (0, 1), or one for each matrix, is the share of the positive class (the coordinate
-        ``positive``, or else the last class); otherwise shape ``(..., C)``, summing to 1. A *tuple*
-        ``(a, b)`` is a prior Beta(a, b) for the same, and a function from a name to a PyMC variable
-        one of another family: ``lambda name: pm.LogitNormal(name, -2, 0.5)``.
+        Share of each actual class. Default: the shares in `counts`.
+
+        * A number in (0, 1), or one for each matrix: the share of the positive class of two. The
+          positive class is the coordinate ``positive``, or else the last class.
+        * Shape ``(..., C)``, sum 1: the shares of all classes.
+        * A tuple ``(a, b)``: a Beta(a, b) prior of the share of the positive class of two.
+        * A function from a name to a PyMC variable: another prior, for example
+          ``lambda name: pm.LogitNormal(name, -2, 0.5)``.
 
     Returns
     -------
     pymc.Model
-        Free variable ``rates`` ``(..., actual, predicted)``, rows summing to 1, and
-        ``prevalence`` where it has a prior; ``theta`` ``(..., actual, predicted)``; observed
-        ``cell_counts`` ``(..., actual, predicted)``. A ``prevalence`` without a prior has dims
-        ``(..., actual)``: ``pm.do(model, {"prevalence": [0.9, 0.1]})`` asks for another one.
+        Free variables ``rates`` ``(..., actual, predicted)``, with rows that sum to 1, and
+        ``prevalence`` if it has a prior. Deterministic ``theta`` ``(..., actual, predicted)``.
+        Observed ``cell_counts`` ``(..., actual, predicted)``. A ``prevalence`` without a prior has
+        dims ``(..., actual)``; ``pm.do(model, {"prevalence": [0.9, 0.1]})`` sets another one.
 
     Examples
     --------
@@ -74,7 +108,7 @@ def fixed_totals(
     ['prevalence', 'rates']
     """
     with pm.Model(coords={dim: counts[dim].values for dim in counts.dims}) as model:
-        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        # pm.Data would convert int64 to int32, which overflows for large counts. Use floats.
         data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
         pm.Data("is_positive", _is_positive(counts), dims="actual")
         weight = pm.Data("concentration", _pseudo_counts(concentration, counts), dims=counts.dims)
@@ -88,7 +122,7 @@ def fixed_totals(
 
 
 def _pseudo_counts(concentration, counts):
-    """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    """Return the prior pseudo-counts of the cells, in the order of the counts."""
     if concentration is None:
         classes = counts.sizes["actual"]
         concentration = 2 / classes**2
@@ -101,7 +135,7 @@ def _pseudo_counts(concentration, counts):
 def _shares(prevalence, counts, totals):
     """Return the share of each actual class, ``(..., C)`` or ``(C,)``, as a PyMC expression."""
     if prevalence is None:
-        # Named, so that pm.do can set it.
+        # pm.do can set the prevalence only if it is a named variable.
         of_sample = totals / totals.sum(-1, keepdims=True)
         return pm.Deterministic("prevalence", of_sample, dims=counts.dims[:-1])
     if callable(prevalence):
@@ -127,13 +161,13 @@ def _known(prevalence, counts):
 
 
 def _share_of(counts):
-    """Say of which of the two classes a prevalence is: the positive one, or else the last."""
+    """Return which of the two classes a prevalence is for: the positive one, else the last."""
     positive = _is_positive(counts) > 0
     return positive if positive.any() else np.array([False, True])
 
 
 def _is_positive(counts):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     labels = counts["actual"].values
     if "positive" not in counts.coords:
         return np.zeros(len(labels))

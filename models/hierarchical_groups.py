@@ -1,60 +1,152 @@
-r"""Sites, patients, authors, data sets: groups that differ, partially pooled.
+r"""Model for the confusion matrices of groups that differ, such as sites, partially pooled.
 
-Two classes:
+With two classes (0 is negative, 1 is positive):
 
 .. math::
 
-    \mathrm{logit}\, p_g &\sim \mathrm{N}(\mathrm{logit}\, p, \tau_p^2) \\
-    (\mathrm{logit}\, r_g, \mathrm{logit}\, s_g) &\sim \mathrm{N}_2\bigl((\mathrm{logit}\, r,
-        \mathrm{logit}\, s), \Sigma(\tau_r, \tau_s, \rho)\bigr) \\
+    p &\sim \mathrm{Beta}(\lambda_{1+}, \lambda_{0+}), \quad
+        r \sim \mathrm{Beta}(\lambda_{11}, \lambda_{10}), \quad
+        s \sim \mathrm{Beta}(\lambda_{00}, \lambda_{01}) \\
+    \tau_p, \tau_r, \tau_s &\sim \mathrm{HalfNormal}(\texttt{spread}), \qquad
+        (\rho + 1) / 2 \sim \mathrm{Beta}(2, 2) \\
+    \operatorname{logit} p_g &\sim \mathrm{N}(\operatorname{logit} p, \tau_p^2) \\
+    (\operatorname{logit} r_g, \operatorname{logit} s_g) &\sim
+        \mathrm{N}_2\bigl((\operatorname{logit} r, \operatorname{logit} s),
+        \Sigma(\tau_r, \tau_s, \rho)\bigr) \\
     \text{counts}_g \mid p_g, r_g, s_g &\sim \mathrm{Multinomial}(n_g, \theta_g)
 
-with the prevalence :math:`p`, the recall :math:`r` and the specificity :math:`s` of the typical
-group; a threshold that differs between groups shows as a negative :math:`\rho`. It is the Bayesian
-form, with exact binomial likelihoods, of the bivariate model of diagnostic meta-analysis.
+Here :math:`\theta_g` are the cell probabilities of group g with :math:`n_g` examples. They follow
+from its prevalence :math:`p_g`, recall :math:`r_g` and specificity :math:`s_g`.
 
-More classes: the class shares of a group, how often each of its classes is right, and where that
-class's errors go, come from a Dirichlet distribution each, around the typical ones, of weight
-:math:`4 / \tau^2`, so that :math:`\tau` is again about the standard deviation of a logit between
-groups. Right ones and errors have a spread of their own: groups may differ in how often they err
-and agree in which errors they make.
-
-Use it where examples come in groups that share something: a plain interval over all examples is too
-short, and the mean over groups wastes the large ones. ``theta`` is the average over all groups
-there may be (the estimand of `measure`), ``theta_typical`` the group in the middle, ``theta_new`` a
-group not seen yet, ``theta_group`` each one at hand, drawn towards the others the more the smaller
-it is; with more than two classes the middle is the average, the last two are summed out, and only
-the direct posterior draws them. With few groups (below five or so) the spread is learned from
-its prior more than from them. Do not use it for folds of a cross-validation
-(`hierarchical_folds`), nor for pairs of classifiers on the same examples (`paired_outcomes`).
-
-Meta-regression: with covariates :math:`x_g` of the groups, such as the year of a study or the kind
-of its test, every logit moves by :math:`x_g^\top \beta`, with normal slopes :math:`\beta`. The
-typical group, the average and a new one are then those whose covariates are 0.
-
-Limits: a spread of 0 is pooling, the `dirichlet_multinomial` of all groups together; an infinite
-one leaves every group to itself.
-
-Not conjugate; the direct posterior integrates the groups' effects out, of two classes by
-quadrature and of more in closed form, and draws the parameters by importance sampling.
-
-For NUTS the effects of the groups at hand are partially centred (Papaspiliopoulos et al. 2007, in
-the form of Gorinova et al. 2020). With the mean m and the standard deviation s of a logit between
-groups (of the specificity, those given the recall),
+With covariates :math:`x_g` (two classes), the mean of each logit becomes
 
 .. math::
 
-    \mathrm{effect}_g \sim \mathrm{N}(\lambda_g m, s^{2 \lambda_g}), \qquad
-    \mathrm{logit}_g = m + s \, (\mathrm{effect}_g - \lambda_g m) / s^{\lambda_g},
+    \operatorname{logit} p + x_g^\top \beta_p, \qquad
+    \operatorname{logit} r + x_g^\top \beta_r, \qquad
+    \operatorname{logit} s + x_g^\top \beta_s, \qquad
+    \beta \sim \mathrm{N}(0, \texttt{slope}^2).
 
-which is the same model for every :math:`\lambda_g` in [0, 1]. At 0 the effects are standardised,
-which suits groups that are alike or small; at 1 they are the logits, which suits groups whose
-examples say what their logit is: standardised effects then depend on m and s so closely that chains
-hardly move. :math:`\lambda_g = I_g / (I_g + 1 / s^2)` is the share of the group itself in its mean,
-as of normal distributions, with the information :math:`I_g` of its counts about the logit; for
-:math:`s^2` stands DerSimonian and Laird's estimate, 0 where groups differ by no more than chance,
-times (G - 5) / (G - 1) of G groups, since of few groups a small spread is possible whatever the
-estimate: without this factor one draw in a thousand diverged.
+With C > 2 classes:
+
+.. math::
+
+    \pi &\sim \mathrm{Dirichlet}(\lambda_{1+}, \dots, \lambda_{C+}), \quad
+        a_i \sim \mathrm{Beta}(\lambda_{ii}, \lambda_{i+} - \lambda_{ii}), \quad
+        e_i \sim \mathrm{Dirichlet}\bigl((\lambda_{ij})_{j \ne i}\bigr) \\
+    \tau &\sim \mathrm{HalfNormal}(\texttt{spread}), \qquad w = 4 / \tau^2 \\
+    \text{totals}_g &\sim \mathrm{DirichletMultinomial}(n_g, w_\pi \pi) \\
+    \text{right}_{gi} &\sim \mathrm{BetaBinomial}\bigl(\text{totals}_{gi},
+        w_{a_i} a_i, w_{a_i} (1 - a_i)\bigr) \\
+    \text{errors}_{gi} &\sim \mathrm{DirichletMultinomial}(
+        \text{totals}_{gi} - \text{right}_{gi}, w_{e_i} e_i)
+
+Parameters
+----------
++------------------------+----------------------------+------------------------+-------------------+
+| symbol                 | meaning                    | prior                  | keyword           |
++========================+============================+========================+===================+
+| :math:`p, r, s`,       | prevalence, recall and     | Beta                   | –                 |
+| ``rates``              | specificity of the typical |                        |                   |
+|                        | group                      |                        |                   |
++------------------------+----------------------------+------------------------+-------------------+
+| :math:`\lambda`,       | prior pseudo-counts of the | fixed, :math:`2 / C^2` | ``concentration`` |
+| ``concentration``      | typical group, by actual   | for each cell          |                   |
+|                        | and predicted class        |                        |                   |
++------------------------+----------------------------+------------------------+-------------------+
+| :math:`\tau`,          | standard deviations        | HalfNormal(1), or a    | ``spread=1``      |
+| ``spread``             | between groups, on the     | function               |                   |
+|                        | logit scale                |                        |                   |
++------------------------+----------------------------+------------------------+-------------------+
+| :math:`\rho`,          | correlation of recall and  | Beta(2, 2), scaled to  | –                 |
+| ``correlation``        | specificity between groups | :math:`(-1, 1)`;       |                   |
+|                        |                            | :math:`(\rho + 1) / 2` |                   |
+|                        |                            | is                     |                   |
+|                        |                            | ``scaled_correlation`` |                   |
++------------------------+----------------------------+------------------------+-------------------+
+| :math:`\beta`,         | change of a logit per unit | Normal(0, sd 2)        | ``slope=2``,      |
+| ``slope``              | of a covariate             |                        | ``covariates``    |
++------------------------+----------------------------+------------------------+-------------------+
+| ``effect_prevalence``, | partially centred effects  | see Notes              | –                 |
+| ``effect_recall``,     | of the groups              |                        |                   |
+| ``effect_specificity`` |                            |                        |                   |
++------------------------+----------------------------+------------------------+-------------------+
+| ``effect_new``         | standardised effects of a  | Normal(0, sd 1)        | –                 |
+|                        | new group                  |                        |                   |
++------------------------+----------------------------+------------------------+-------------------+
+| :math:`\pi`,           | class shares of the        | Dirichlet              | –                 |
+| ``shares``             | typical group (C > 2)      |                        |                   |
++------------------------+----------------------------+------------------------+-------------------+
+| :math:`a_i`, ``right`` | accuracy of class i in the | Beta                   | –                 |
+|                        | typical group (C > 2)      |                        |                   |
++------------------------+----------------------------+------------------------+-------------------+
+| :math:`e_i`,           | shares of the other        | Dirichlet              | –                 |
+| ``errors``             | classes among the errors   |                        |                   |
+|                        | of class i (C > 2)         |                        |                   |
++------------------------+----------------------------+------------------------+-------------------+
+
+When to use it
+--------------
+Use it if examples come in groups whose members share something. An interval that ignores the groups
+is too short, and the unweighted mean over groups wastes the large ones.
+
+When not to use it
+------------------
+* Folds of a cross-validation: use `hierarchical_folds`.
+* Pairs of classifiers on the same examples: use `paired_outcomes`.
+* A few groups may be unlike all others, and these must be found: use `robust_groups`.
+* Fewer than five groups: the spread then depends more on its prior than on the groups.
+
+Estimands
+---------
+* ``theta``, ``of="parameter"`` or ``"population"``: the measure of the average matrix over the
+  population of groups.
+* ``theta_typical``, ``of="typical"``: the measure of the typical group. With more than two classes
+  it equals ``theta``.
+* ``theta_group``, ``of="group"``: the measure of each observed group, shrunk towards the others.
+  Small groups are shrunk most.
+* ``theta_group``, ``of="finite"``: the mean of the measure over the observed groups.
+* ``theta_new``, ``of="new"``: the measure of a new group.
+* ``theta_new``, ``of="predictive"``: the measure on a test set of ``n`` examples of a new group.
+
+With covariates, the average, typical and new groups have covariates of 0. With more than two
+classes, only the direct posterior has ``theta_group`` and ``theta_new``.
+
+Notes
+-----
+With two classes this is the bivariate model of diagnostic meta-analysis (Reitsma et al. 2005), with
+exact binomial likelihoods (Chu and Cole 2006). A threshold that differs between groups gives a
+negative :math:`\rho`.
+
+With more classes the groups' own probabilities are integrated out. Shares, accuracies and errors
+have separate spreads: groups may differ in accuracy but make the same kinds of errors. A Dirichlet
+weight of :math:`4 / \tau^2` makes :math:`\tau` about the standard deviation of a logit.
+
+Special cases: with a spread of 0, the model is `dirichlet_multinomial` for all groups together.
+With an infinite spread, each group is estimated separately.
+
+The model is not conjugate. The direct posterior integrates the effects of the groups out, by
+quadrature for two classes and in closed form for more. It samples the parameters by importance
+sampling.
+
+For NUTS, the effects of the observed groups are partially centred (Papaspiliopoulos et al. 2007, in
+the form of Gorinova et al. 2020). Let m and s be the mean and standard deviation of a logit between
+groups. For the specificity they are conditional on the recall. Then
+
+.. math::
+
+    \text{effect}_g \sim \mathrm{N}(\kappa_g m, s^{2 \kappa_g}), \qquad
+    \text{logit}_g = m + s \, (\text{effect}_g - \kappa_g m) / s^{\kappa_g},
+
+which is the same model for every :math:`\kappa_g` in [0, 1]. With 0 the effects are standardised,
+which suits small or similar groups. With 1 they are the logits, which suits groups with many
+examples.
+
+The model uses :math:`\kappa_g = I_g / (I_g + 1 / \hat s^2)`, the weight of the group itself in its
+posterior mean under normality. :math:`I_g` is the information of its counts about the logit.
+:math:`\hat s^2` is the estimate of DerSimonian and Laird (1986), times (G - 5) / (G - 1) for G
+groups, and at least 0. The factor prevents divergences with few groups, because a small spread then
+remains possible for any estimate.
 
 References
 ----------
@@ -99,36 +191,45 @@ def hierarchical_groups(
     Parameters
     ----------
     counts : xarray.DataArray
-        Counts, dims ``(..., group, actual, predicted)``; each leading index is a collection of
-        groups of its own. A group may lack a class.
+        Counts, dims ``(..., group, actual, predicted)``. Each leading index is a separate
+        collection of groups. A group may lack a class.
     concentration : float, array_like or xarray.DataArray, optional
-        Prior pseudo-counts of the typical group, > 0, one number or ``(C, C)``; by default
+        Prior pseudo-counts of the typical group, > 0: one number or shape ``(C, C)``. Default:
         ``2 / C**2``.
     spread : float or callable, default 1
         Scale of the half-normal prior of the standard deviations between groups, on the logit
-        scale. A function from a name to a PyMC variable of the dim ``rate`` (two classes: the
-        prevalence, the recall, the specificity) or ``part`` (the class shares, then what is right
-        of every class, then its errors) is another prior:
-        ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``.
+        scale. A function from a name to a PyMC variable is another prior, for example
+        ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``. Its dim is
+
+        * ``rate`` with two classes: prevalence, recall, specificity;
+        * ``part`` with more: the class shares, then the accuracy of each class, then the errors of
+          each class.
     prevalence : float, optional
-        Share of the positive class in the population, where it is known and two classes; it takes
-        the place of the groups' own in ``theta`` and all its like.
+        Share of the positive class of two in the population, if it is known. It replaces the
+        groups' own prevalence in ``theta``, ``theta_typical``, ``theta_group`` and ``theta_new``.
     covariates : xarray.DataArray, dims (group, covariate), optional
-        Numbers that the logits of the groups may depend on, two classes; 0 is the typical group.
+        Covariates of the groups, for two classes. The typical group has covariates of 0.
     slope : float, default 2
-        Scale of the normal prior of what a covariate adds to a logit for each unit.
+        Standard deviation of the normal prior of the slopes: the change of a logit per unit of a
+        covariate.
 
     Returns
     -------
     pymc.Model
-        Two classes: free variables ``rates``, ``spread``, ``scaled_correlation`` (of which 0 to 1
-        stands for -1 to 1 of ``correlation``), the partially centred effects of the groups
-        ``effect_prevalence``, ``effect_recall`` and ``effect_specificity``, and ``effect_new``,
-        standardised; ``correlation`` of recall and specificity, ``theta``, ``theta_typical``,
-        ``theta_group``, ``theta_new``; observed ``cell_counts``; with covariates
-        also ``slope``, dims (covariate, rate). More classes:
-        ``shares``, ``right``, ``errors`` and ``spread``; ``theta`` and ``theta_typical``, which are
-        the same; observed ``class_counts``, ``right_counts`` and ``error_counts``.
+        With two classes:
+
+        * free variables ``rates``, ``spread``, ``scaled_correlation``, ``effect_new``,
+          ``effect_prevalence``, ``effect_recall`` and ``effect_specificity``, and with covariates
+          ``slope`` (covariate, rate);
+        * deterministic ``correlation``, ``theta``, ``theta_typical``, ``theta_group`` and
+          ``theta_new``;
+        * observed ``cell_counts``.
+
+        With more classes:
+
+        * free variables ``shares``, ``right``, ``errors`` and ``spread``;
+        * deterministic ``theta`` and ``theta_typical``, which are equal;
+        * observed ``class_counts``, ``right_counts`` and ``error_counts``.
 
     Examples
     --------
@@ -152,7 +253,7 @@ def hierarchical_groups(
     labels = coords["actual"].tolist()
     coords["cell"] = [f"{actual}->{predicted}" for actual in labels for predicted in labels]
     with pm.Model(coords=coords) as model:
-        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        # pm.Data would convert int64 to int32, which overflows for large counts. Use floats.
         data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
         pm.Data("is_positive", _is_positive(counts), dims="actual")
         weight = pm.Data(
@@ -167,7 +268,7 @@ def hierarchical_groups(
 
 
 def _regression(covariates, counts, slope, lead):
-    """Add slopes, and return what the covariates add to the logits of every group."""
+    """Add the slopes, and return the effect of the covariates on the logits of each group."""
     if "group" in covariates.coords and "group" in counts.coords:
         covariates = covariates.sel(group=counts["group"].values)
     design = covariates.transpose("group", "covariate").values.astype(float)
@@ -179,7 +280,7 @@ def _regression(covariates, counts, slope, lead):
 
 
 def _two_classes(data, weight, spread, shift, prevalence, lead):
-    """Add logit-normal effects of the prevalence, and bivariate ones of recall and specificity."""
+    """Add normal effects on the logits of prevalence, and of recall and specificity jointly."""
     hits = pm.math.stack([weight[1].sum(), weight[1, 1], weight[0, 0]])
     misses = pm.math.stack([weight[0].sum(), weight[1, 0], weight[0, 1]])
     rates = pm.Beta("rates", hits, misses, dims=(*lead, "rate"))
@@ -198,7 +299,8 @@ def _two_classes(data, weight, spread, shift, prevalence, lead):
     logits = _group_logits(means, spread[..., None, :], rho[..., None], _centring(data), lead)
     dims = (*lead, "group", "actual", "predicted")
     pm.Deterministic("theta_group", _table(logits, prevalence), dims=dims)
-    theta = _table(logits, None)  # the examples of a group show its own prevalence
+    # The examples of a group have its own prevalence, also if `prevalence` is known.
+    theta = _table(logits, None)
     shape = data.shape
     cells = data.reshape((*shape[:-2], 4))
     pm.Multinomial(
@@ -215,7 +317,8 @@ def _group_logits(means, spread, rho, centring, lead):
     logits, standardised = [], []
     for index, rate in enumerate(("prevalence", "recall", "specificity")):
         mean, sd = means[..., index], spread[..., index]
-        if rate == "specificity":  # its normal distribution given the recall
+        if rate == "specificity":
+            # The conditional normal distribution, given the recall.
             mean, sd = mean + rho * sd * standardised[-1], pm.math.sqrt(1 - rho**2) * sd
         weight = centring[..., index]
         location, scale = weight * mean, sd**weight
@@ -226,13 +329,14 @@ def _group_logits(means, spread, rho, centring, lead):
 
 
 def _centring(data):
-    """Return lambda (..., group, rate), the share of each group itself in its mean."""
+    """Return kappa (..., group, rate), the weight of each group itself in its posterior mean."""
     negatives, positives = data[..., 0, :].sum(-1), data[..., 1, :].sum(-1)
     successes = pm.math.stack([positives, data[..., 1, 1], data[..., 0, 0]], axis=-1)
     trials = pm.math.stack([positives + negatives, positives, negatives], axis=-1)
     observed = pm.math.gt(trials, 0)
     rates = (successes + 0.5) / (trials + 1)
-    information = observed * (trials + 1) * rates * (1 - rates)  # of a binomial logit
+    # The information of a binomial count about its logit is n p (1 - p).
+    information = observed * (trials + 1) * rates * (1 - rates)
     total = pm.math.maximum(information.sum(-2, keepdims=True), 1e-12)
     mean = (information * pm.math.logit(rates)).sum(-2, keepdims=True) / total
     deviance = (information * (pm.math.logit(rates) - mean) ** 2).sum(-2, keepdims=True)
@@ -245,13 +349,13 @@ def _centring(data):
 
 
 def _correlated(effect, rho):
-    """Give the third effect its correlation with the second."""
+    """Return the effects, with the third correlated with the second."""
     last = rho * effect[..., 1] + pm.math.sqrt(1 - rho**2) * effect[..., 2]
     return pm.math.stack([effect[..., 0], effect[..., 1], last], axis=-1)
 
 
 def _average_over_groups(middle, spread, prevalence):
-    """Return the cell probabilities averaged over all groups, by Gauss-Hermite quadrature."""
+    """Return the cell probabilities averaged over the population, by Gauss-Hermite quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(61)
     logits = middle[..., None] + spread[..., None] * nodes
     weights = weights / weights.sum()
@@ -275,7 +379,7 @@ def _cells(rates, complements, prevalence):
 
 
 def _many_classes(data, weight, spread, lead):
-    """Add Dirichlets of the class totals, of what is right and of errors, the groups summed out."""
+    """Add the totals, correct examples and errors; the groups' probabilities are integrated out."""
     classes = len(pm.modelcontext(None).coords["actual"])
     diagonal = np.arange(classes)
     off_diagonal = np.nonzero(~np.eye(classes, dtype=bool))
@@ -318,7 +422,7 @@ def _many_classes(data, weight, spread, lead):
 
 
 def _with_diagonal(right, wrong, classes):
-    """Put the errors of each row, C - 1 of them, around its diagonal cell."""
+    """Return the rows (..., C, C) from their diagonal cells and their C - 1 errors."""
     rows = []
     for actual in range(classes):
         before, after = wrong[..., actual, :actual], wrong[..., actual, actual:]
@@ -337,7 +441,7 @@ def _spread(spread, dims):
 
 
 def _pseudo_counts(concentration, counts):
-    """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    """Return the prior pseudo-counts of the cells, in the order of the counts."""
     if concentration is None:
         classes = counts.sizes["actual"]
         concentration = 2 / classes**2
@@ -349,7 +453,7 @@ def _pseudo_counts(concentration, counts):
 
 
 def _is_positive(counts):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     if "positive" not in counts.coords:
         return np.zeros(counts.sizes["actual"])
     labels = counts["actual"].values
@@ -357,7 +461,7 @@ def _is_positive(counts):
 
 
 def _positive_last(counts):
-    """Return the counts with the positive one of two classes last, which the rates are about."""
+    """Return the counts with the positive class last, if there are two classes."""
     if counts.sizes["actual"] == 2 and _is_positive(counts)[0]:
         return counts.isel(actual=[1, 0], predicted=[1, 0])
     return counts

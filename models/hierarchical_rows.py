@@ -1,24 +1,66 @@
-r"""Many classes that share strength: a common accuracy, and a common spread around it.
+r"""Model for confusion matrices of many classes whose accuracies are partially pooled.
 
 .. math::
 
-    a_i &\sim \mathrm{Beta}(w m, w (1 - m)), \quad w = 4 / \tau^2 \\
-    e_i &\sim \mathrm{Dirichlet}(\epsilon / (C - 1)) \\
-    \pi &\sim \mathrm{Dirichlet}(v), \quad v / (1 + v) \sim \mathrm{Uniform}(0, 1) \\
-    \theta_{ii} &= \pi_i a_i, \quad \theta_{ij} = \pi_i (1 - a_i) e_{ij} \\
+    m &\sim \mathrm{Beta}(\texttt{concentration}, \texttt{concentration}) \\
+    \tau &\sim \mathrm{HalfNormal}(\texttt{spread}), \qquad w = 4 / \tau^2 \\
+    a_i &\sim \mathrm{Beta}(w m, w (1 - m)) \\
+    e_i &\sim \mathrm{Dirichlet}(\texttt{errors} / (C - 1)) \\
+    u &\sim \mathrm{Uniform}(0, 1), \qquad v = u / (1 - u) \\
+    \pi &\sim \mathrm{Dirichlet}(v, \dots, v) \\
+    \theta_{ii} &= \pi_i a_i, \qquad \theta_{ij} = \pi_i (1 - a_i) e_{ij} \\
     \text{counts} \mid \theta &\sim \mathrm{Multinomial}(n, \theta)
 
-Class :math:`i` is classified correctly with probability :math:`a_i`; the classes' accuracies lie
-around a common :math:`m`, with a spread :math:`\tau` on the logit scale that is learned from all
-classes together. How uneven the class proportions are is learned as well (:math:`v`).
+There are C classes and n examples. Class i is classified correctly with probability :math:`a_i`.
 
-Use it for macro averages of many classes with few examples each, where every prior that treats the
-cells alike is too sure of its bias. With many examples a class it agrees with
-`dirichlet_multinomial`. Do not use it where the class totals were fixed by the design
-(`fixed_totals`), nor with two classes.
+Parameters
+----------
++---------------+-------------------------+--------------------------------+-----------------------+
+| symbol        | meaning                 | prior                          | keyword               |
++===============+=========================+================================+=======================+
+| :math:`m`,    | mean accuracy of the    | Beta(0.5, 0.5)                 | ``concentration=0.5`` |
+| ``common``    | classes                 |                                |                       |
++---------------+-------------------------+--------------------------------+-----------------------+
+| :math:`\tau`, | about the standard      | HalfNormal(1), or a function   | ``spread=1``          |
+| ``spread``    | deviation of the        |                                |                       |
+|               | accuracies on the logit |                                |                       |
+|               | scale                   |                                |                       |
++---------------+-------------------------+--------------------------------+-----------------------+
+| :math:`a_i`,  | accuracy of class i     | Beta(:math:`w m, w (1 - m)`)   | –                     |
+| ``accuracy``  |                         |                                |                       |
++---------------+-------------------------+--------------------------------+-----------------------+
+| :math:`e_i`,  | shares of the other     | Dirichlet(:math:`1 / (C - 1)`) | ``errors=1``          |
+| ``mistakes``  | classes among the       |                                |                       |
+|               | errors of class i       |                                |                       |
++---------------+-------------------------+--------------------------------+-----------------------+
+| :math:`u`,    | how even the class      | Uniform(0, 1)                  | –                     |
+| ``evenness``  | proportions are         |                                |                       |
++---------------+-------------------------+--------------------------------+-----------------------+
+| :math:`\pi`,  | class proportions       | Dirichlet(:math:`v`)           | –                     |
+| ``shares``    |                         |                                |                       |
++---------------+-------------------------+--------------------------------+-----------------------+
 
-Not conjugate; given :math:`m, \tau` and :math:`v` it is, and the direct posterior sums over grids
-of these. The estimand is the measure at ``theta``.
+When to use it
+--------------
+Use it for macro averages of three or more classes with few examples each. Priors that treat all
+cells alike bias such averages and make their intervals too short. With many examples of each class
+it agrees with `dirichlet_multinomial`.
+
+When not to use it
+------------------
+* The design fixed the class totals: use `fixed_totals`.
+* There are two classes: use `dirichlet_multinomial`.
+* A class that is far worse than the others must be found: it is shrunk towards them.
+
+Estimands
+---------
+* ``theta``, ``of="parameter"``: the measure in the population of examples.
+* ``theta``, ``of="predictive"``: the measure on the next test set of ``n`` examples.
+
+Notes
+-----
+The model is not conjugate, but it is conjugate given :math:`m`, :math:`\tau` and :math:`v`. The
+direct posterior sums over grids of these three.
 
 References
 ----------
@@ -45,23 +87,23 @@ def hierarchical_rows(
     Parameters
     ----------
     counts : xarray.DataArray
-        Counts, dims ``(..., actual, predicted)``, of three or more classes; each leading index is a
+        Counts of three or more classes, dims ``(..., actual, predicted)``. Each leading index is a
         separate matrix.
     concentration : float, default 0.5
-        Beta parameters, both, of the common accuracy.
+        Both parameters of the beta prior of the common accuracy, > 0.
     spread : float or callable, default 1
         Scale of the half-normal prior of the spread of the accuracies, on the logit scale. A
         function from a name to a PyMC variable is another prior:
         ``lambda name: pm.HalfCauchy(name, 0.5)``.
     errors : float, default 1
-        Prior pseudo-counts, together, of where a row's errors go.
+        Prior pseudo-counts of the errors of a class, in total.
 
     Returns
     -------
     pymc.Model
         Free variables ``common``, ``spread``, ``accuracy`` ``(..., actual)``, ``evenness``,
-        ``shares`` ``(..., actual)`` and ``mistakes`` ``(..., actual, other)``; ``theta``; observed
-        ``cell_counts``.
+        ``shares`` ``(..., actual)`` and ``mistakes`` ``(..., actual, other)``. Deterministic
+        ``theta`` ``(..., actual, predicted)``. Observed ``cell_counts`` ``(..., cell)``.
 
     Examples
     --------
@@ -80,7 +122,7 @@ def hierarchical_rows(
     ones, others = np.ones(classes), np.ones((classes, classes - 1))
 
     with pm.Model(coords=coords) as model:
-        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        # pm.Data would convert int64 to int32, which overflows for large counts. Use floats.
         data = pm.Data("counts", counts.values.astype(float), dims=counts.dims).reshape(flat)
         pm.Data("is_positive", _is_positive(counts), dims="actual")
         common = pm.Beta("common", concentration, concentration, dims=lead or None)
@@ -114,7 +156,7 @@ def hierarchical_rows(
 
 
 def _with_diagonal(accuracy, wrong, classes):
-    """Put the errors of each row, C - 1 of them, around its diagonal cell."""
+    """Return the rows (..., C, C) from their diagonal cells and their C - 1 errors."""
     rows = []
     for actual in range(classes):
         before, after = wrong[..., actual, :actual], wrong[..., actual, actual:]
@@ -123,7 +165,7 @@ def _with_diagonal(accuracy, wrong, classes):
 
 
 def _is_positive(counts):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     labels = counts["actual"].values
     if "positive" not in counts.coords:
         return np.zeros(len(labels))

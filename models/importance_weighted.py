@@ -1,24 +1,56 @@
-r"""One confusion matrix of a weighted sample: the cells of the sample, and of the population.
+r"""Model for the confusion matrix of a population, from a sample with importance weights.
 
 .. math::
 
     \phi &\sim \mathrm{Dirichlet}(\lambda) \\
-    \text{effective} \mid \phi &\sim \mathrm{Multinomial}(m, \phi) \\
-    \theta_c &\propto \phi_c\, w_c, \qquad w_c = \text{counts}_c / \text{effective}_c
+    \theta_c &\propto \phi_c\, w_c, \qquad w_c = \text{counts}_c / \text{effective}_c \\
+    \text{effective} \mid \phi &\sim \mathrm{Multinomial}(m, \phi)
 
-Each example was drawn with a probability inversely proportional to its weight: stratified and other
-designed samples, or a test set made to stand for another population. :math:`\phi` are the cell
-probabilities of the sample, and :math:`\theta` those of the population, where a cell counts as much
-as the mean weight :math:`w_c` of its examples. Because these differ in weight too, they are worth
-fewer than they are: the ``effective`` examples of a cell. A cell without examples has the mean
-weight of its actual class.
+The weight of an example is inversely proportional to its probability of being sampled. Cell c has
+the weighted count :math:`\text{counts}_c` and is worth :math:`\text{effective}_c` examples, m in
+all cells.
 
-Use it for importance or sampling weights. Do not use it for weights that say how many examples a
-row stands for (`dirichlet_multinomial`). Weights that vary by a factor of hundreds leave too few
-examples for any method: the interval is too short then, and a larger sample is what helps.
+Parameters
+----------
++---------------------+--------------------------+-----------------------------+-------------------+
+| symbol              | meaning                  | prior                       | keyword           |
++=====================+==========================+=============================+===================+
+| :math:`\phi`,       | probabilities of the     | Dirichlet(:math:`\lambda`)  | –                 |
+| ``theta_cell``      | cells in the sample      |                             |                   |
++---------------------+--------------------------+-----------------------------+-------------------+
+| :math:`\lambda`,    | prior pseudo-counts of   | fixed, :math:`2 / C^2` for  | ``concentration`` |
+| ``concentration``   | the cells                | each cell of C classes      |                   |
++---------------------+--------------------------+-----------------------------+-------------------+
+| :math:`w_c`,        | mean weight of the       | computed from the data      | –                 |
+| ``weight``          | examples in the cell     |                             |                   |
++---------------------+--------------------------+-----------------------------+-------------------+
+| :math:`\theta`,     | probabilities of the     | follows from :math:`\phi`   | –                 |
+| ``theta``           | cells in the population  |                             |                   |
++---------------------+--------------------------+-----------------------------+-------------------+
 
-Conjugate: the posterior of :math:`\phi` is :math:`\mathrm{Dirichlet}(\lambda + \text{effective})`.
-The estimand is the measure at ``theta``.
+When to use it
+--------------
+Use it for stratified and other designed samples, or if a test set represents another population.
+The weights are importance or sampling weights.
+
+When not to use it
+------------------
+* A weight is the number of examples that a row represents: use `dirichlet_multinomial`.
+* The weights vary by a factor of hundreds: too few examples then decide, and the interval of any
+  method is too short. Collect a larger sample.
+
+Estimands
+---------
+* ``theta``, ``of="parameter"``: the measure in the population.
+* ``theta``, ``of="predictive"``: the measure on the next test set of ``n`` examples.
+
+Notes
+-----
+The posterior of :math:`\phi` is conjugate: :math:`\mathrm{Dirichlet}(\lambda + \text{effective})`.
+
+Examples of a cell differ in weight, so they are worth fewer examples than they are. The coordinate
+``effective`` has this number for each cell. A cell without examples has the mean weight of its
+actual class. Effective counts need not be integers; the likelihood extends the multinomial to them.
 
 References
 ----------
@@ -43,17 +75,18 @@ def importance_weighted(
     Parameters
     ----------
     counts : xarray.DataArray
-        Weighted counts, dims ``(..., actual, predicted)``, with the coord ``effective`` of the same
-        dims: how many examples each cell is worth.
+        Weighted counts, dims ``(..., actual, predicted)``. The coordinate ``effective``, with the
+        same dims, is the number of examples that each cell is worth.
     concentration : float, array_like or xarray.DataArray, optional
-        Prior pseudo-counts of the cells of the sample, > 0: one number, or ``(..., C, C)``; by
-        default ``2 / C**2``.
+        Prior pseudo-counts of the cells of the sample, > 0: one number, or shape ``(..., C, C)``.
+        Default: ``2 / C**2``.
 
     Returns
     -------
     pymc.Model
-        Free variable ``theta_cell`` ``(..., cell)``, the probabilities of the sample; ``theta``
-        ``(..., actual, predicted)``, those of the population; observed ``cell_counts``.
+        Free variable ``theta_cell`` ``(..., cell)``, the probabilities in the sample. Deterministic
+        ``theta`` ``(..., actual, predicted)``, the probabilities in the population. Observed
+        ``cell_counts`` ``(..., cell)``.
 
     Examples
     --------
@@ -68,7 +101,7 @@ def importance_weighted(
     *batch, _, _ = counts.dims
     labels = counts["actual"].values
     coords = {dim: counts[dim].values for dim in counts.dims}
-    # No example is an abstention, which is the last label.
+    # The last label marks abstentions, so it is not an actual class.
     rows = len(labels) - ("abstain" in counts.coords)
     coords["cell"] = [f"{actual}->{predicted}" for actual in labels[:rows] for predicted in labels]
     flat = (*counts.shape[:-2], -1)
@@ -106,7 +139,7 @@ def importance_weighted(
 
 
 def _fractional(value, n, p):
-    """Return the multinomial log probability of counts that need not be whole."""
+    """Return the multinomial log probability of counts, extended to fractional counts."""
     ways = pt.gammaln(value.sum(-1) + 1) - pt.gammaln(value + 1).sum(-1)
     return ways + pt.switch(value > 0, value * pt.log(p), 0.0).sum(-1)
 
@@ -116,7 +149,7 @@ def _multinomial(n, p, size=None):
 
 
 def _mean_weights(counts, effective):
-    """Return the mean weight of the examples of each cell; of an empty one, that of its row."""
+    """Return the mean weight of the examples in each cell. An empty cell has its row's mean."""
     total, size = (table.sum((-2, -1), keepdims=True) for table in (counts, effective))
     whole = np.broadcast_to(total / size, counts.shape)
     total, size = (table.sum(-1, keepdims=True) for table in (counts, effective))
@@ -126,7 +159,7 @@ def _mean_weights(counts, effective):
 
 
 def _pseudo_counts(concentration, counts):
-    """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    """Return the prior pseudo-counts of the cells, in the order of the counts."""
     if concentration is None:
         classes = counts.sizes["actual"] - ("abstain" in counts.coords)
         concentration = 2 / classes**2
@@ -137,7 +170,7 @@ def _pseudo_counts(concentration, counts):
 
 
 def _is_positive(counts):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     labels = counts["actual"].values
     if "positive" not in counts.coords:
         return np.zeros(len(labels))

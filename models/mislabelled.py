@@ -98,7 +98,7 @@ def mislabelled(
     lead, dims = table.shape[:-2], (*batch, "cell")
     with pm.Model(coords=coords) as model:
         pm.Data("is_positive", _is_positive(evidence, labels), dims="actual")
-        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        # pm.Data would convert int64 to int32, which overflows for large counts. Use floats.
         data = pm.Data("counts", table.reshape(*lead, -1), dims=dims)
         weight = pm.Data(
             "concentration", np.broadcast_to(prior.ravel(), (*lead, prior.size)).copy()
@@ -189,7 +189,7 @@ def _errors(label_error, labels):
 
 
 def _is_positive(evidence, labels):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     if "positive" not in evidence.coords:
         return np.zeros(len(labels))
     return (labels == evidence.coords["positive"].values).astype(float)

@@ -181,7 +181,7 @@ def _rated(prevalence, rates, shared, totals, counts, possible, size=None):
 
 
 def _is_positive(evidence):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     labels = evidence["actual"].values
     if "positive" not in evidence.coords:
         return np.zeros(len(labels))

@@ -129,7 +129,7 @@ def paired_folds(
     coords |= {"fold": outcomes["fold"].values, "effect": ["separation", *map(str, labels)]}
     coords["cell"] = ["->".join(str(labels[at]) for at in cell) for cell in cells.T]
     with pm.Model(coords=coords) as model:
-        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        # pm.Data would convert int64 to int32, which overflows for large counts. Use floats.
         data = pm.Data("counts", counts, dims=("fold", "cell"))
         pm.Data("is_positive", _is_positive(outcomes), dims="actual")
         weight = _joint_prior(concentration, cells, classes)
@@ -304,7 +304,7 @@ def _joint_prior(concentration, cells, classes):
 
 
 def _is_positive(outcomes):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     labels = outcomes["label"].values
     if "positive" not in outcomes.coords:
         return np.zeros(len(labels))

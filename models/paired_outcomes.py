@@ -66,7 +66,7 @@ def paired_outcomes(outcomes: xr.Dataset, *, concentration: ArrayLike | None = N
     labels, names = outcomes["label"].values, outcomes["classifier"].values
     batch = [dim for dim in outcomes["counts"].dims if dim != "outcome"]
     classes, judges = len(labels), len(names)
-    # No example is an abstention, which is the last label.
+    # The last label marks abstentions, so it is not an actual class.
     rows = classes - ("abstain" in outcomes.coords)
     cells = np.indices((rows, *(classes,) * judges)).reshape(1 + judges, -1)
     counts = _all_cells(outcomes, labels, cells.shape[1])
@@ -80,7 +80,7 @@ def paired_outcomes(outcomes: xr.Dataset, *, concentration: ArrayLike | None = N
     coords |= {"classifier": names, "actual": labels, "predicted": labels}
     coords["cell"] = ["->".join(str(labels[index]) for index in cell) for cell in cells.T]
     with pm.Model(coords=coords) as model:
-        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        # pm.Data would convert int64 to int32, which overflows for large counts. Use floats.
         data = pm.Data("counts", counts, dims=(*batch, "cell"))
         pm.Data("is_positive", _is_positive(outcomes), dims="actual")
         prior = pm.Data("concentration", weight, dims="cell")
@@ -122,7 +122,7 @@ def _joint_prior(concentration, cells, classes, rows):
 
 
 def _is_positive(outcomes):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     labels = outcomes["label"].values
     if "positive" not in outcomes.coords:
         return np.zeros(len(labels))

@@ -93,7 +93,7 @@ def partly_labelled(
     lead, dims = labelled.shape[:-2], (*batch, "stratum", "true_class")
     with pm.Model(coords=coords) as model:
         pm.Data("is_positive", _is_positive(evidence, labels), dims="actual")
-        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        # pm.Data would convert int64 to int32, which overflows for large counts. Use floats.
         data = pm.Data("labelled", labelled, dims=dims)
         total = pm.Data("unlabelled", others, dims=(*batch, "stratum")) + data.sum(-1)
         prior = pm.Data("concentration", np.tile(weight[:, None], real))
@@ -156,7 +156,7 @@ def _of_outcomes(outcomes, labels):
 
 
 def _is_positive(evidence, labels):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     if "positive" not in evidence.coords:
         return np.zeros(len(labels))
     return (labels == evidence.coords["positive"].values).astype(float)

@@ -1,4 +1,4 @@
-r"""All folds of a cross-validation pooled, their likelihood raised to a power that discounts it.
+r"""Model for all folds of a cross-validation as one sample, with a discounted likelihood.
 
 .. math::
 
@@ -6,23 +6,57 @@ r"""All folds of a cross-validation pooled, their likelihood raised to a power t
     p(\text{counts}_1, \dots, \text{counts}_M \mid \theta) &\propto
         \prod_{k=1}^M \mathrm{Multinomial}(\text{counts}_k \mid n_k, \theta)^\omega
 
-The folds share training data, and the repeats of a cross-validation test the same examples again,
-so the M test matrices are worth less than their summed counts suggest: each counts for a fraction
-:math:`\omega` of itself. :math:`\omega = 1` takes all folds as independent, :math:`\omega = 1/M` is
-one matrix, the average. In between, Wang and Li take the middle for one cross-validation,
-:math:`(K + 1) / (2K)`; for R repeats of it this is :math:`(K + 1) / (2KR)`.
+Test matrix k of M has :math:`n_k` examples; M counts the K folds of all R repeats.
 
-Use it for a quick, conservative interval of any measure. It takes all folds for one classifier, and
-knows neither that class totals are fixed in stratified folds (its intervals of precision are too
-long there) nor what training sets do to an unstable learner (those of recall can be too short):
-`hierarchical_folds` learns both from the folds.
+Parameters
+----------
++-------------------+----------------------+-----------------------------------+-------------------+
+| symbol            | meaning              | prior                             | keyword           |
++===================+======================+===================================+===================+
+| :math:`\theta`,   | probabilities of the | Dirichlet(:math:`\lambda`)        | –                 |
+| ``theta_cell``    | cells                |                                   |                   |
++-------------------+----------------------+-----------------------------------+-------------------+
+| :math:`\lambda`,  | prior pseudo-counts  | :math:`2 / C^2` for C classes; a  | ``concentration`` |
+| ``concentration`` | of the cells         | function gives all cells one      |                   |
+|                   |                      | unknown pseudo-count              |                   |
++-------------------+----------------------+-----------------------------------+-------------------+
+| :math:`\omega`,   | power of the         | fixed, :math:`(K + 1) / (2 K R)`  | ``omega``         |
+| ``omega``         | likelihood, in       |                                   |                   |
+|                   | :math:`[1 / M, 1]`   |                                   |                   |
++-------------------+----------------------+-----------------------------------+-------------------+
 
-Conjugate: the posterior is :math:`\mathrm{Dirichlet}(\lambda + \omega \sum_k \text{counts}_k)`.
-The estimand is the measure at ``theta``. New folds are predicted by the plain multinomial.
-Where ``omega`` is below 1 the tree of ``bayescm.fit`` has no log likelihood, so that ``az.loo`` and
-``az.compare`` refuse it: leaving a fold out with its whole likelihood takes more out of the
-posterior than the power of it that went in, and the power is no probability of a fold. Compare
-priors by ``az.loo`` with ``omega=1``.
+When to use it
+--------------
+Use it for a quick, conservative interval of any measure.
+
+When not to use it
+------------------
+Use `hierarchical_folds` if you need better calibrated intervals, because `pooled_folds` treats all
+folds as one classifier:
+
+* It ignores that stratified folds have fixed class totals, so its intervals for precision are too
+  long.
+* It ignores how much training sets change an unstable learner, so its intervals for recall can be
+  too short.
+
+Estimands
+---------
+* ``theta``, ``of="parameter"``: the measure at the common cell probabilities.
+* ``theta``, ``of="predictive"``: the measure on the next test set of ``n`` examples, from the
+  multinomial distribution without a discount.
+
+Notes
+-----
+The posterior is conjugate: :math:`\mathrm{Dirichlet}(\lambda + \omega \sum_k \text{counts}_k)`.
+
+Folds share training data, and repeats test the same examples again. So the M matrices are worth
+less than their summed counts. With :math:`\omega = 1` all folds are independent, with
+:math:`\omega = 1/M` they are worth one average matrix. For one cross-validation Wang and Li use the
+value halfway between these two, :math:`(K + 1) / (2K)`.
+
+If ``omega`` is below 1, the tree of ``bayescm.fit`` has no log likelihood, and ``az.loo`` and
+``az.compare`` reject it. The power of a likelihood is not a probability of a fold. To compare
+priors with ``az.loo``, use ``omega=1``.
 
 References
 ----------
@@ -30,8 +64,8 @@ Wang, Y. & Li, J. (2016). Credible intervals for precision and recall based on a
 cross-validated beta distribution. Neural Computation, 28(8), 1694-1722. doi:10.1162/NECO_a_00857
 
 Wang, Y., Li, J., Li, Y., Wang, R. & Yang, X. (2015). Confidence interval for F1 measure of
-algorithm performance based on blocked 3x2 cross-validation. IEEE Transactions on Knowledge and
-Data Engineering, 27(3), 651-659. doi:10.1109/TKDE.2014.2359667
+algorithm performance based on blocked 3x2 cross-validation. IEEE Transactions on Knowledge and Data
+Engineering, 27(3), 651-659. doi:10.1109/TKDE.2014.2359667
 """
 
 from collections.abc import Callable
@@ -48,26 +82,26 @@ def pooled_folds(
     concentration: ArrayLike | Callable | None = None,
     omega: float | None = None,
 ) -> pm.Model:
-    """Model the confusion matrices of all folds as one classifier's, at a discount.
+    """Model the confusion matrices of all folds as one sample, at a discount.
 
     Parameters
     ----------
     counts : xarray.DataArray
-        Counts, dims ``(..., [repeat,] fold, actual, predicted)``; each further leading index is a
-        cross-validation of its own. The scalar coordinate ``n_folds`` is the number of folds of one
-        cross-validation where that is not the length of ``fold``.
+        Counts, dims ``(..., [repeat,] fold, actual, predicted)``. Each further leading index is a
+        separate cross-validation. The scalar coordinate ``n_folds`` is the number of folds of one
+        cross-validation if it is not the length of ``fold``.
     concentration : float, array_like, xarray.DataArray or callable, optional
-        Prior pseudo-counts per cell, > 0; by default ``2 / C**2``. A function from a name to a PyMC
-        variable makes it unknown and shared by all cells.
+        Prior pseudo-counts per cell, > 0. Default: ``2 / C**2``. A function from a name to a PyMC
+        variable gives one unknown pseudo-count to all cells.
     omega : float, optional
-        Discount in ``[1 / M, 1]`` for M test matrices; by default ``(K + 1) / (2 K R)`` for R
-        repeats of K folds.
+        Power of the likelihood, in ``[1 / M, 1]`` for M test matrices. Default:
+        ``(K + 1) / (2 K R)`` for R repeats of K folds.
 
     Returns
     -------
     pymc.Model
-        Free variable ``theta_cell`` ``(..., cell)``; ``theta`` ``(..., actual, predicted)``;
-        observed ``cell_counts`` ``(..., [repeat,] fold, cell)``.
+        Free variable ``theta_cell`` ``(..., cell)``. Deterministic ``theta``
+        ``(..., actual, predicted)``. Observed ``cell_counts`` ``(..., [repeat,] fold, cell)``.
 
     Examples
     --------
@@ -87,7 +121,7 @@ def pooled_folds(
     coords["cell"] = [f"{actual}->{predicted}" for actual in labels for predicted in labels]
 
     with pm.Model(coords=coords) as model:
-        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        # pm.Data would convert int64 to int32, which overflows for large counts. Use floats.
         data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
         pm.Data("is_positive", _is_positive(counts), dims="actual")
         data = data.reshape((*counts.shape[:-2], -1))
@@ -129,7 +163,7 @@ def _default(counts):
 
 
 def _pseudo_counts(concentration, counts):
-    """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    """Return the prior pseudo-counts of the cells, in the order of the counts."""
     if concentration is None:
         classes = counts.sizes["actual"]
         concentration = 2 / classes**2
@@ -140,7 +174,7 @@ def _pseudo_counts(concentration, counts):
 
 
 def _is_positive(counts):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     labels = counts["actual"].values
     if "positive" not in counts.coords:
         return np.zeros(len(labels))

@@ -1,35 +1,89 @@
-r"""Slices, sites, patients: many groups, of which a few may be unlike all others.
+r"""Model for the confusion matrices of many groups, a few of which may be unlike all others.
 
-Each of the three rates of a group (prevalence, recall, specificity) has a logit
+The logit :math:`x_g` of each rate (prevalence, recall, specificity) of group g has the prior
 
 .. math::
 
-    x_g \sim (1 - \omega)\, \mathrm{N}(m, \tau^2)
+    \operatorname{logit}^{-1} m &\sim \mathrm{Beta}(\lambda, \lambda') \\
+    \tau &\sim \tfrac12 \mathrm{HalfNormal}(\texttt{spread} / 25)
+        + \tfrac12 \mathrm{HalfNormal}(\texttt{spread}) \\
+    \omega &\sim \mathrm{Beta}(1, 9) \\
+    x_g &\sim (1 - \omega)\, \mathrm{N}(m, \tau^2)
         + \tfrac{\omega}{2}\, \mathrm{N}(m - d, \tau^2 + d^2/4)
-        + \tfrac{\omega}{2}\, \mathrm{N}(m + d, \tau^2 + d^2/4)
+        + \tfrac{\omega}{2}\, \mathrm{N}(m + d, \tau^2 + d^2/4) \\
+    \text{counts}_g \mid x_g &\sim \mathrm{Multinomial}(n_g, \theta_g)
 
-around that of the typical group, :math:`m`. Most groups are alike, as far as :math:`\tau` says; a
-share :math:`\omega \sim \mathrm{Beta}(1, 9)` deviates, by about ``deviation`` up or down on the
-logit scale. Where no group does, the share is learned to be small, and the groups are pooled as by
-normal effects; where one does, it is not drawn towards the others, nor does it make these look
-unlike one another. That who deviates does so by much, and not by next to nothing, is what tells the
-two apart early. Half of the prior of :math:`\tau` is narrow, a half-normal distribution of scale
-``spread / 25``, and says that groups are equal for all that one could ever see; the other half has
-the scale ``spread``.
+Each rate has its own :math:`m`, :math:`\tau` and :math:`\omega`. The cell probabilities
+:math:`\theta_g` of the :math:`n_g` examples of group g follow from its three rates.
 
-Use it to find out which groups are bad and how far they are apart; it is the default of `gap` and
-`worst_slices` for six or more groups. Fewer do not show whether most are alike: with two to five,
-the narrow half of the prior decides, and intervals of a gap are too short.
-``theta`` is the average over all groups there may be, ``theta_typical`` the group in the middle,
-``theta_new`` a group not seen yet, ``theta_group`` each one at hand. The three rates
-deviate independently of each other: for the summary of a meta-analysis, where a threshold moves
-recall and specificity in opposite directions, take `hierarchical_groups`. Two classes.
+Parameters
+----------
++-----------------+-------------------------------------+----------------------+-------------------+
+| symbol          | meaning                             | prior                | keyword           |
++=================+=====================================+======================+===================+
+| :math:`m`,      | rate of the typical group           | Beta(:math:`\lambda, | –                 |
+| logit of        |                                     | \lambda'`) for the   |                   |
+| ``rates``       |                                     | rate                 |                   |
++-----------------+-------------------------------------+----------------------+-------------------+
+| :math:`\lambda, | prior pseudo-counts: sums of        | fixed, 0.5 for each  | ``concentration`` |
+| \lambda'`       | ``concentration`` over the cells    | cell                 |                   |
+|                 | that count for and against the rate |                      |                   |
++-----------------+-------------------------------------+----------------------+-------------------+
+| :math:`\tau`,   | standard deviation between ordinary | equal mixture of     | ``spread=0.5``    |
+| ``spread``      | groups, on the logit scale          | HalfNormal(0.02) and |                   |
+|                 |                                     | HalfNormal(0.5), or  |                   |
+|                 |                                     | a function           |                   |
++-----------------+-------------------------------------+----------------------+-------------------+
+| :math:`\omega`, | share of groups that deviate        | Beta(1, 9)           | –                 |
+| ``outlying``    |                                     |                      |                   |
++-----------------+-------------------------------------+----------------------+-------------------+
+| :math:`d`       | typical distance of a deviating     | fixed, 1.2           | ``deviation=1.2`` |
+|                 | group, up or down, on the logit     |                      |                   |
+|                 | scale                               |                      |                   |
++-----------------+-------------------------------------+----------------------+-------------------+
+| ``effect``,     | :math:`(x_g - m) / \tau` of the     | the mixture above    | –                 |
+| ``effect_new``  | observed groups and of a new one    |                      |                   |
++-----------------+-------------------------------------+----------------------+-------------------+
 
-Limit: a share of 0 is `hierarchical_groups` without correlation, but for the prior of the spread.
+When to use it
+--------------
+Use it to find out which groups are bad and how far groups are apart. It is the default of `gap` and
+`worst_slices` for six or more groups.
 
-Not conjugate; the direct posterior integrates on a grid of logits. Non-centred. Chains of NUTS mix
-slowly here (above all ``effect_new``: its tails are as wide as the spread is small), so that a fit
-by ``method="nuts"`` needs many draws; the direct posterior needs none.
+When not to use it
+------------------
+* Two to five groups: they do not show whether most groups are alike. The narrow half of the prior
+  decides, and intervals of a gap are too short.
+* The summary of a meta-analysis: use `hierarchical_groups`. Here the three rates deviate
+  independently, but a threshold moves recall and specificity in opposite directions.
+* More than two classes.
+
+Estimands
+---------
+* ``theta``, ``of="parameter"`` or ``"population"``: the measure of the average matrix over the
+  population of groups.
+* ``theta_typical``, ``of="typical"``: the measure of the typical group.
+* ``theta_group``, ``of="group"``: the measure of each observed group.
+* ``theta_group``, ``of="finite"``: the mean of the measure over the observed groups.
+* ``theta_new``, ``of="new"``: the measure of a new group.
+* ``theta_new``, ``of="predictive"``: the measure on a test set of ``n`` examples of a new group.
+
+Notes
+-----
+If no group deviates, the estimated :math:`\omega` is small, and groups are pooled as with normal
+effects. A group that deviates is not shrunk towards the others, and it does not increase
+:math:`\tau`. Deviations have a typical size :math:`d`, not a scale close to 0, so that few groups
+suffice to detect one.
+
+The narrow half of the prior of :math:`\tau` describes groups that are equal for all practical
+purposes.
+
+Special case: with :math:`\omega = 0` it is `hierarchical_groups` without correlation, except for
+the prior of the spread.
+
+The model is not conjugate. The direct posterior integrates on a grid of logits. The PyMC model is
+non-centred, and NUTS mixes slowly, especially for ``effect_new``: its tails widen as the spread
+shrinks. With ``method="nuts"``, take many draws.
 
 References
 ----------
@@ -56,32 +110,33 @@ def robust_groups(
     deviation: float = 1.2,
     prevalence: float | None = None,
 ) -> pm.Model:
-    """Model the confusion matrices of groups of which a few may be unlike all others.
+    """Model the confusion matrices of groups, a few of which may be unlike all others.
 
     Parameters
     ----------
     counts : xarray.DataArray
-        Counts of two classes, dims ``(..., group, actual, predicted)``; each leading index is a
-        collection of groups of its own. A group may lack a class.
+        Counts of two classes, dims ``(..., group, actual, predicted)``. Each leading index is a
+        separate collection of groups. A group may lack a class.
     concentration : float, array_like or xarray.DataArray, optional
-        Prior pseudo-counts of the typical group, > 0, one number or ``(2, 2)``; by default .5.
+        Prior pseudo-counts of the typical group, > 0: one number or shape ``(2, 2)``. Default: 0.5.
     spread : float or callable, default 0.5
-        Scale of the half-normal prior of the standard deviations between groups that do not
-        deviate, on the logit scale; half of the prior has a scale of one 25th of it. A function
-        from a name to a PyMC variable of the dim ``rate`` is another prior:
+        Scale of the prior of the standard deviations between ordinary groups, on the logit scale.
+        The prior is an equal mixture of half-normal distributions with this scale and with 1/25 of
+        it. A function from a name to a PyMC variable of the dim ``rate`` is another prior:
         ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``.
     deviation : float, default 1.2
-        How far a group that deviates lies, up or down, on the logit scale; half of it more or less.
+        Typical distance of a deviating group from the typical group, on the logit scale. Distances
+        vary with a standard deviation of half of it.
     prevalence : float, optional
-        Share of the positive class in the population, where it is known; it takes the place of the
-        groups' own in ``theta`` and all its like.
+        Share of the positive class in the population, if it is known. It replaces the groups' own
+        prevalence in ``theta``, ``theta_typical``, ``theta_group`` and ``theta_new``.
 
     Returns
     -------
     pymc.Model
         Free variables ``rates``, ``spread``, ``outlying`` (the share of groups that deviate), and
-        the standardised effects ``effect`` and ``effect_new``; ``theta``, ``theta_typical``,
-        ``theta_group``, ``theta_new``; observed ``cell_counts``.
+        the effects ``effect`` and ``effect_new`` in units of the spread. Deterministic ``theta``,
+        ``theta_typical``, ``theta_group`` and ``theta_new``. Observed ``cell_counts``.
 
     Examples
     --------
@@ -98,7 +153,7 @@ def robust_groups(
     labels = coords["actual"].tolist()
     coords["cell"] = [f"{actual}->{predicted}" for actual in labels for predicted in labels]
     with pm.Model(coords=coords) as model:
-        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        # pm.Data would convert int64 to int32, which overflows for large counts. Use floats.
         data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
         pm.Data("is_positive", _is_positive(counts), dims="actual")
         weight = pm.Data(
@@ -121,7 +176,8 @@ def robust_groups(
         pm.Deterministic("theta_new", _table(middle + spread * new, prevalence), dims=dims)
         logits = middle[..., None, :] + spread[..., None, :] * effect
         pm.Deterministic("theta_group", _table(logits, prevalence), dims=counts.dims)
-        theta = _table(logits, None)  # the examples of a group show its own prevalence
+        # The examples of a group have its own prevalence, also if `prevalence` is known.
+        theta = _table(logits, None)
         cells = data.reshape((*counts.shape[:-2], 4))
         pm.Multinomial(
             "cell_counts",
@@ -134,7 +190,7 @@ def robust_groups(
 
 
 def _effects(name, outlying, apart, dims):
-    """Add effects in units of the spread: a few of them lie apart, up or down."""
+    """Add effects in units of the spread, some of which deviate up or down."""
     weights = pm.math.stack([1 - outlying, outlying / 2, outlying / 2], axis=-1)
     mu = pm.math.stack([0 * apart, -apart, apart], axis=-1)
     wide = pm.math.sqrt(1 + (apart / 2) ** 2)
@@ -143,7 +199,7 @@ def _effects(name, outlying, apart, dims):
 
 
 def _average_over_groups(middle, spread, outlying, deviation, prevalence):
-    """Return the cell probabilities averaged over all groups, by Gauss-Hermite quadrature."""
+    """Return the cell probabilities averaged over the population, by Gauss-Hermite quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(61)
     weights = weights / weights.sum()
     wide = pm.math.sqrt(spread**2 + (deviation / 2) ** 2)
@@ -186,7 +242,7 @@ def _spread(spread, dims):
 
 
 def _pseudo_counts(concentration, counts):
-    """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    """Return the prior pseudo-counts of the cells, in the order of the counts."""
     if concentration is None:
         concentration = 0.5
     if hasattr(concentration, "dims"):
@@ -196,7 +252,7 @@ def _pseudo_counts(concentration, counts):
 
 
 def _is_positive(counts):
-    """Return 1 for the positive class and 0 for the other; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     if "positive" not in counts.coords:
         return np.zeros(counts.sizes["actual"])
     labels = counts["actual"].values
@@ -204,7 +260,7 @@ def _is_positive(counts):
 
 
 def _positive_last(counts):
-    """Return the counts with the positive class last, which the rates are about."""
+    """Return the counts with the positive class last."""
     if _is_positive(counts)[0]:
         return counts.isel(actual=[1, 0], predicted=[1, 0])
     return counts

@@ -78,7 +78,7 @@ def transferred_errors(evidence: xr.DataArray, *, concentration: float | None = 
     dims = (*batch, "true_class", "stratum")
     with pm.Model(coords=coords) as model:
         pm.Data("is_positive", _is_positive(evidence, labels), dims="actual")
-        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        # pm.Data would convert int64 to int32, which overflows for large counts. Use floats.
         labelled_data = pm.Data("labelled", labelled, dims=dims)
         unlabelled_data = pm.Data("unlabelled", others, dims=(*batch, "stratum"))
         prior = pm.Data("concentration", np.full(labelled.shape, weight), dims=dims)
@@ -99,7 +99,7 @@ def transferred_errors(evidence: xr.DataArray, *, concentration: float | None = 
 
 
 def _is_positive(evidence, labels):
-    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    """Return 1 for the positive class, else 0. Without a positive class, return zeros."""
     if "positive" not in evidence.coords:
         return np.zeros(len(labels))
     return (labels == evidence.coords["positive"].values).astype(float)

@@ -289,7 +289,7 @@ def _file(name):
 
 def _of_model(name, entries, *, first):
     text = ast.get_docstring(ast.parse(_file(name).read_text(encoding="utf-8"))) or ""
-    head = " ".join(text.split("\n\n")[0].split()).rstrip(".")
+    head = " ".join(text.split("\n\n")[0].split()).rstrip(".").removeprefix("Model ")
     references = _references(text)
     entries |= references
     cited = rf"~\cite{{{','.join(references)}}}" if references else ""

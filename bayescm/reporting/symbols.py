@@ -8,8 +8,9 @@ _CELLS = r"$\theta$ are the probabilities of the cells"
 _PRIOR = r"$\lambda$ are the prior pseudo-counts"
 
 SYMBOLS = {
-    "averaged_folds": rf"where $\theta_k$ are the probabilities of the cells in fold $k$ of $M$, "
-    rf"$n_k$ is the number of its test examples, and {_PRIOR} of the cells",
+    "averaged_folds": r"where $\theta_k$ are the probabilities of the cells in fold $k$ of "
+    r"$M$, $n_k$ is the number of its test examples, and $\lambda$ are the prior pseudo-counts "
+    r"of the cells",
     "binormal": r"where $x_i$ is the score of example $i$, $\mu_c$ and $\tau_c$ are mean and "
     r"precision of the scores of class $c$, $m$ and $s$ are the centre and the scale of the prior, "
     r"taken from the scores, and $\lambda$ is the number of examples that it weighs",
@@ -21,23 +22,30 @@ SYMBOLS = {
     r"mean and variance of their differences in $n$ folds, and $\rho$ is the share of the examples "
     r"that is tested in a fold",
     "crossed_groups": r"where $r_c$, $s_c$ and $p_c$ are recall, specificity and prevalence in "
-    r"cell $c$ (the last two with effects of the same form as the first), $r$ is the recall in the "
-    r"middle, $u_{a, c_a}$ is the effect of the level of attribute $a$, of scale $\tau_a$, $v_c$ "
-    r"is what the effects leave over, of scale $\omega$, $n_c$ is the number of examples in the "
-    r"cell, and $\theta_c$ are the probabilities of its matrix, which follow from the three rates",
+    r"cell $c$ (the equations are for the recall; specificity and prevalence have equations of "
+    r"the same form), $r$ is the recall in the middle, with prior pseudo-counts $\lambda_r$ "
+    r"and $\lambda'_r$, $u_{a, l}$ is the standardised effect of level $l$ of attribute $a$, "
+    r"$c_a$ is the level of the cell, $\tau_a$ is the standard deviation of these effects, "
+    r"$v_c$ is the standardised interaction in the cell, $\omega$ is the standard deviation of "
+    r"the interactions, $n_c$ is the number of examples in the cell, and $\theta_c$ are the "
+    r"probabilities of its matrix, which follow from the three rates; $\texttt{spread}$ is 1 "
+    r"and $\texttt{interaction}$ 0.5 by default",
     "dirichlet_calibration": r"where $p_j$ is the forecast of class $j$ and $y$ the class that "
     r"came true, $z_j$ is the standardised logarithm of the forecast, $\alpha_j$ moves a class, "
     r"$\beta$ is one temperature for all, and $b_{jl}$, of scale $\sigma$, is what the forecast of "
     r"class $l$ says of class $j$",
     "dirichlet_multinomial": rf"where {_CELLS} of the confusion matrix, $n$ is the number of "
     rf"examples, and {_PRIOR} of the cells",
-    "drifting": r"where $r$ is the prevalence, the recall or the specificity, $\pi_{tr}$ is its "
-    r"value in batch $t$, $\lambda_r$ and $\lambda'_r$ are prior pseudo-counts, "
-    r"$\mathrm{drift}_r$ is the standard deviation of its steps $\varepsilon_{tr}$ on the logit "
-    r"scale, and $\mathrm{hits}_{tr}$ of $\mathrm{trials}_{tr}$ examples are positive, or right",
-    "fixed_totals": r"where $r_i$ are the probabilities of the answers to examples of class $i$, "
-    r"$n_i$ is the number of these, $\lambda_i$ are the prior pseudo-counts, $\pi_i$ is the "
-    r"prevalence of the class, and $\theta_{ij}$ are the probabilities of the cells",
+    "drifting": r"where $r$ is the prevalence, the recall or the specificity, $\pi_{tr}$ is "
+    r"its value in batch $t$, $\lambda_r$ and $\lambda'_r$ are prior pseudo-counts, "
+    r"$\mathrm{drift}_r$ is the standard deviation of its steps on the logit scale, "
+    r"$\varepsilon_{tr}$ are the standardised steps, $\mathrm{hits}_{tr}$ of "
+    r"$\mathrm{trials}_{tr}$ examples are positive, or classified correctly, and "
+    r"$\texttt{drift}$ is 0.2 by default",
+    "fixed_totals": r"where $r_i$ are the probabilities of the predicted labels for examples "
+    r"of class $i$, $n_i$ is the number of these examples, $\lambda_i$ are the prior "
+    r"pseudo-counts, $\pi_i$ is the prevalence of the class, and $\theta_{ij}$ are the "
+    r"probabilities of the cells",
     "hierarchical_calibration": r"where $y$ is the outcome and $p$ the forecast at site $g$, $m$ "
     r"and $s$ are mean and standard deviation of the log odds of all forecasts, $\alpha_g$ and "
     r"$\beta_g$ are level and slope of the site's departure from them, $\alpha$ and $\beta$ their "
@@ -54,20 +62,25 @@ SYMBOLS = {
     r"share move the threshold and the separation of the classes, $c_{kj}$ and $a_k$ how far those "
     r"of fold $k$ do (normal effects about 0), $[i = j]$ is 1 where the answer is right and else "
     r"0, and $n_{ki}$ is the number of test examples of class $i$ in fold $k$",
-    "hierarchical_groups": r"where $p_g$, $r_g$ and $s_g$ are prevalence, recall and specificity "
-    r"in group $g$, $p$, $r$ and $s$ those of the typical group, $\tau_p$, $\tau_r$ and $\tau_s$ "
-    r"the standard deviations between groups on the logit scale, $\Sigma$ is the covariance matrix "
-    r"of the last two with their correlation $\rho$, $n_g$ is the number of examples in the group, "
-    r"and $\theta_g$ are the probabilities of its cells, which follow from the three rates",
+    "hierarchical_groups": r"where $p_g$, $r_g$ and $s_g$ are prevalence, recall and "
+    r"specificity in group $g$, $p$, $r$ and $s$ are the rates of the typical group, "
+    r"$\lambda_{ij}$ are the prior pseudo-counts by actual and predicted class (0 is negative, "
+    r"1 is positive, and $+$ denotes a sum), $\tau_p$, $\tau_r$ and $\tau_s$ are the standard "
+    r"deviations between groups on the logit scale, $\Sigma$ is the covariance matrix of the "
+    r"logits of recall and specificity, with correlation $\rho$, $n_g$ is the number of "
+    r"examples in the group, $\theta_g$ are the probabilities of its cells, which follow from "
+    r"the three rates, and $\texttt{spread}$ is 1 by default",
     "hierarchical_rows": r"where $a_i$ is the probability that an example of class $i$ is "
-    r"classified correctly, $m$ is the mean of these over the $C$ classes and $\tau$ their spread "
-    r"on the logit scale, of which $w$ is the weight, $e_{ij}$ is the share of class $j$ among the "
-    r"errors, $\epsilon$ the prior weight of these shares, $\pi_i$ is the prevalence of the class "
-    r"and $v$ says how even prevalences are, $\theta_{ij}$ are the probabilities of the cells, and "
-    r"$n$ is the number of examples",
-    "importance_weighted": r"where $\phi_c$ is the probability of cell $c$ in the sample and "
-    r"$\theta_c$ that in the population, $w_c$ is the mean weight of the examples in the cell, "
-    rf"$m$ is the number of effective examples, and {_PRIOR} of the cells",
+    r"classified correctly, $m$ is the mean of these over the $C$ classes, $\tau$ is their "
+    r"spread on the logit scale, $w$ is the corresponding prior weight, $e_{ij}$ is the share "
+    r"of class $j$ among the errors, $\pi_i$ is the prevalence of the class, $u$ and $v$ say "
+    r"how even the prevalences are, $\theta_{ij}$ are the probabilities of the cells, $n$ is "
+    r"the number of examples, and $\texttt{concentration}$ is 0.5, $\texttt{spread}$ 1 and "
+    r"$\texttt{errors}$ 1 by default",
+    "importance_weighted": r"where $\phi_c$ is the probability of cell $c$ in the sample, "
+    r"$\theta_c$ is its probability in the population, $w_c$ is the mean weight of the "
+    r"examples in the cell, $m$ is the number of effective examples, and $\lambda$ are the "
+    r"prior pseudo-counts of the cells",
     "item_score_slices": r"where $y_j$ and $\sigma_j$ are mean and standard deviation of the "
     r"posterior of slice $j$ by itself, $\theta_j$ is its true mean, $\mu$ and $\tau$ are mean and "
     r"standard deviation of these over slices, and $s$ is the scale of the prior of $\tau$",
@@ -99,9 +112,10 @@ SYMBOLS = {
     r"$N_k$ is the number of examples in it, $\text{truth}_k$ are the shares of the true classes "
     r"in the stratum, $n_k$ are the labelled examples of each of them, and $\lambda_k$ are the "
     r"prior pseudo-counts, with the sum $\lambda_{k+}$",
-    "pooled_folds": rf"where {_CELLS}, $\text{{counts}}_k$ is the confusion matrix of fold $k$ of "
-    rf"$M$ and $n_k$ the number of its examples, {_PRIOR} of the cells, and $\omega$ is the power "
-    r"by which the likelihood is discounted, as folds share training examples",
+    "pooled_folds": r"where $\theta$ are the probabilities of the cells, $\text{counts}_k$ is "
+    r"the confusion matrix of fold $k$ of $M$, $n_k$ is the number of its examples, $\lambda$ "
+    r"are the prior pseudo-counts of the cells, and $\omega$ is the power that discounts the "
+    r"likelihood, because folds share training examples",
     "preferences": r"where $s$ are the strengths of the systems in log odds, $\sigma$ is their "
     r"standard deviation and $z$ are the strengths in units of it, $\eta$ is the log odds that the "
     r"left system is preferred, $\delta$ is the advantage of the system shown first (the left one; "
@@ -110,9 +124,12 @@ SYMBOLS = {
     r"right answers, $w_m$ is the share of items that have the rate $q_m$ ($m = 1, \dots, M$), "
     r"with the prior shares $b$, $\mu$ is the location of the rates and $\rho$ says how much they "
     r"differ ($\phi$ how little), and $\alpha$ is the number of items that the prior weighs",
-    "robust_groups": r"where $x_g$ is the logit of a rate (prevalence, recall or specificity) in "
-    r"group $g$, $m$ that of the typical group, $\tau$ the spread of most groups, and $\omega$ the "
-    r"share of groups that deviate from the others, by about $d$",
+    "robust_groups": r"where $x_g$ is the logit of a rate (prevalence, recall or specificity) "
+    r"in group $g$, $m$ is the logit of the typical group, with prior pseudo-counts $\lambda$ "
+    r"and $\lambda'$, $\tau$ is the standard deviation between ordinary groups, $\omega$ is "
+    r"the share of groups that deviate, by about $d$, $n_g$ is the number of examples in the "
+    r"group, $\theta_g$ are the probabilities of its cells, which follow from the three rates, "
+    r"and $\texttt{spread}$ is 0.5 by default",
     "scores": r"where $F$ is the distribution of the scores of the negatives, likewise of the "
     r"positives, and $x_{(k)}$ is the $k$-th smallest score of the class",
     "transferred_errors": r"where $\text{rates}_a$ are the probabilities of the judge's and the "
