@@ -11,7 +11,7 @@ from bayescm.posteriors.base import CountsPosterior
 from bayescm.posteriors.hierarchical_groups import HierarchicalGroups
 from bayescm.posteriors.repeated_items import RepeatedItems
 
-PAGE = Path(__file__).parents[2] / "docs" / "which-model.md"
+PAGE = Path(__file__).parents[2] / "docs" / "estimands.md"
 WITHOUT_NEXT_TEST_SET = {"averaged_folds", "paired_folds"}
 
 
