@@ -1,24 +1,63 @@
-r"""Two normal distributions of scores: ROC curves from a handful of examples.
+r"""Model for ROC curves from few examples whose scores are normal in each of two classes.
 
 .. math::
 
+    \pi &\sim \mathrm{Beta}(\tfrac12, \tfrac12) \\
     \tau_c &\sim \mathrm{Gamma}(\tfrac\lambda2, \tfrac\lambda2 s^2) \\
-    \mu_c \mid \tau_c &\sim \mathrm{Normal}(m, 1 / \sqrt{\lambda \tau_c}) \\
-    x_i \mid \text{class } c &\sim \mathrm{Normal}(\mu_c, 1 / \sqrt{\tau_c})
+    \mu_c \mid \tau_c &\sim \mathrm{N}(m, 1 / (\lambda \tau_c)) \\
+    \text{positives} &\sim \mathrm{Binomial}(n, \pi) \\
+    x_i \mid \text{class } c &\sim \mathrm{N}(\mu_c, 1 / \tau_c)
 
-for the negatives and the positives, and a Beta prevalence. The prior weighs :math:`\lambda = 0.1`
-examples in each class; its centre :math:`m` lies halfway between the class means and its scale
-:math:`s` is the spread within the classes, so that units of the scores do not matter. The area
-under the curve is :math:`\Phi\{(\mu_1 - \mu_0) / \sqrt{1/\tau_0 + 1/\tau_1}\}`.
+Class c is negative (0) or positive (1), :math:`x_i` is the score of one of n examples, and the
+gamma distribution has a shape and a rate.
 
-Use it where the examples are too few for their order to say much (five or ten in a class) and the
-scores are roughly normal in each class: logits of probabilities, or log-ratios, rather than the
-probabilities themselves. Where they are not, it is wrong with confidence, in the tails first: use
-`scores`, which relies on the order alone. Look at both.
+Parameters
+----------
++-------------------+---------------------------+------------------------------+-------------------+
+| symbol            | meaning                   | prior                        | keyword           |
++===================+===========================+==============================+===================+
+| :math:`\pi`,      | share of the positive     | Beta(0.5, 0.5), Beta(a, b),  | ``prevalence``    |
+| ``prevalence``    | class                     | a function, or known         |                   |
++-------------------+---------------------------+------------------------------+-------------------+
+| :math:`\tau_c`,   | precision of the scores   | Gamma                        | –                 |
+| ``precision``     | of class c                |                              |                   |
++-------------------+---------------------------+------------------------------+-------------------+
+| :math:`\mu_c`,    | mean of the scores of     | normal, given :math:`\tau_c` | –                 |
+| ``mean``          | class c                   |                              |                   |
++-------------------+---------------------------+------------------------------+-------------------+
+| :math:`\lambda`,  | number of examples that   | fixed, 0.1                   | ``concentration`` |
+| ``concentration`` | the prior of each class   |                              |                   |
+|                   | is worth                  |                              |                   |
++-------------------+---------------------------+------------------------------+-------------------+
+| :math:`m`         | centre of the prior       | fixed, halfway between the   | –                 |
+|                   |                           | two sample means             |                   |
++-------------------+---------------------------+------------------------------+-------------------+
+| :math:`s`         | scale of the prior        | fixed, pooled standard       | –                 |
+|                   |                           | deviation within the classes |                   |
++-------------------+---------------------------+------------------------------+-------------------+
 
-Conjugate: the posterior is normal-gamma in each class. Classifiers are independent of each other
-here; to compare them on the same examples use `scores`. The estimand is the measure of the two
-normal distributions.
+When to use it
+--------------
+Use it if each class has few examples, such as five or ten, so that the order of the scores alone
+says little. Scores should be roughly normal in each class. Logits of probabilities or log ratios
+usually are, but probabilities are not.
+
+When not to use it
+------------------
+* The scores are not normal: results are then confidently wrong, especially in the tails. Use
+  `scores`, which relies on their order only, and compare both.
+* Classifiers are compared on the same examples: here they are independent. Use `scores`.
+
+Estimands
+---------
+* ``mean`` and ``precision``, ``of="parameter"``: the measure of the curve of the two normal
+  distributions. The area ``auc`` is :math:`\Phi\{(\mu_1 - \mu_0) / \sqrt{1/\tau_0 + 1/\tau_1}\}`.
+
+Notes
+-----
+The posterior is conjugate: normal-gamma in each class.
+
+The prior uses the centre and the scale of the data, so that the unit of the scores does not matter.
 
 References
 ----------
@@ -44,19 +83,23 @@ def binormal(
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``score`` (example), finite; ``actual`` (example); scalar coord ``positive``. Unweighted.
+        ``score`` (example), finite, ``actual`` (example), and the scalar coordinate ``positive``.
+        Weights are not supported.
     concentration : float, optional
-        How many examples the prior of each class weighs, > 0; by default 0.1.
+        Number of examples that the prior of each class is worth, > 0. Default: 0.1.
     prevalence : float, tuple or callable, optional
-        Share of the positive class: known, or the parameters (a, b) of a beta prior, by default
-        (0.5, 0.5), or a function from a name to a PyMC variable.
+        Share of the positive class. Default: a Beta(0.5, 0.5) prior.
+
+        * A number: the share is known.
+        * A tuple ``(a, b)``: a Beta(a, b) prior.
+        * A function from a name to a PyMC variable: another prior.
 
     Returns
     -------
     pymc.Model
-        Free variables ``precision`` and ``mean`` (side: negative, positive) and, where it is not
-        known, ``prevalence``; ``auc``; observed ``negative_score``, ``positive_score`` and
-        ``positives``.
+        Free variables ``precision`` and ``mean`` (side: negative, positive), and ``prevalence``
+        unless it is known. Deterministic ``auc``. Observed ``negative_score``,
+        ``positive_score`` and ``positives``.
 
     Examples
     --------

@@ -1,32 +1,72 @@
-r"""A smooth calibration curve: what comes true where a probability is given.
+r"""Model for the calibration curve of probabilities of two classes.
 
 .. math::
 
-    \operatorname{logit} P(y = 1 \mid p) = \operatorname{logit} p + \alpha
-        + \beta \, \frac{\operatorname{logit} p - m}{s} + \sigma \, w(p)
+    \alpha &\sim \mathrm{N}(0, 3^2), \qquad \beta \sim \mathrm{N}(0, 2^2), \qquad
+        \sigma \sim \mathrm{Rayleigh}(\texttt{spread}) \\
+    w &= B \varepsilon, \qquad \varepsilon_k \sim \mathrm{N}(0, 1) \\
+    \operatorname{logit} q(p) &= \operatorname{logit} p + \alpha
+        + \beta \, \frac{\operatorname{logit} p - m}{s} + \sigma \, w(p) \\
+    y \mid p &\sim \mathrm{Bernoulli}(q(p))
 
-with the mean :math:`m` and the standard deviation :math:`s` of the forecasts' log odds,
-:math:`\alpha \sim \mathrm{Normal}(0, 3)`, :math:`\beta \sim \mathrm{Normal}(0, 2)` and
-:math:`\sigma \sim \mathrm{Rayleigh}(2)`, which keeps away from 0 (Chung et al. 2013), so that bends
-are not smoothed away. The departure :math:`w` is a random walk of second order over 20 places
-between the quantiles of the forecasts' log odds and even steps, a straight line between them,
-without level and slope of its own and of variance 1 in the geometric mean over the places. Where
-:math:`\sigma` is small the model is a logistic recalibration (Cox 1958); where all three are, the
-forecasts are right.
+A forecast p has the outcome y, and :math:`q(p)` is the calibration curve. The log odds of the
+forecasts have the mean m and the standard deviation s.
 
-Use it to see whether 0.8 means eight in ten, and for the expected calibration error without bins.
-It is smooth: steps in the curve, as forecasts rounded to few values may have, it draws too soft.
-The direct posterior gives each of few values a beta posterior of its own, and answers with a band
-that holds steps where there may be one.
-Proper scores and slope and intercept of the logistic recalibration do not lean on it: the direct
-posterior draws them by the Bayesian bootstrap.
+Parameters
+----------
++------------------------+-----------------------------------------+----------------+--------------+
+| symbol                 | meaning                                 | prior          | keyword      |
++========================+=========================================+================+==============+
+| :math:`\alpha`,        | shift of the log odds                   | Normal(0, sd   | –            |
+| ``level``              |                                         | 3)             |              |
++------------------------+-----------------------------------------+----------------+--------------+
+| :math:`\beta`,         | change per standard deviation of the    | Normal(0, sd   | –            |
+| ``slope``              | log odds                                | 2)             |              |
++------------------------+-----------------------------------------+----------------+--------------+
+| :math:`\sigma`,        | scale of the bends                      | Rayleigh(2),   | ``spread=2`` |
+| ``spread``             |                                         | or a function  |              |
++------------------------+-----------------------------------------+----------------+--------------+
+| :math:`\varepsilon_k`, | standardised bends of the random walk w | Normal(0, sd   | –            |
+| ``step``               |                                         | 1)             |              |
++------------------------+-----------------------------------------+----------------+--------------+
+| :math:`B`, ``bends``   | random walk of second order at the      | fixed, see     | –            |
+|                        | forecasts as a function of the bends    | Notes          |              |
++------------------------+-----------------------------------------+----------------+--------------+
 
-Where the evidence has another prevalence, or importance weights, the classes' forecasts are those
-of the sample and ``curve`` is moved by the same log odds for all.
+When to use it
+--------------
+Use it to see whether a forecast of 0.8 comes true in eight of ten cases. Use it also for the
+expected calibration error without bins.
 
-Not conjugate: the direct posterior takes Laplace's approximation at each scale of a grid and
-corrects it by importance weights. Forecasts of exactly 0 and 1 are put one standard deviation
-beyond the others.
+When not to use it
+------------------
+* The curve has steps, for example because forecasts are rounded to few values: this model smooths
+  them. The direct posterior then uses other bands, see below.
+* The examples come from several sites: use `hierarchical_calibration`.
+* There are more than two classes: use `dirichlet_calibration`.
+
+Estimands
+---------
+* ``curve``, ``of="parameter"``: the measure in the population of examples.
+
+Notes
+-----
+The walk w is defined at up to 20 knots and linear between them. The knots lie between the quantiles
+of the log odds (weight 0.6) and an even grid (weight 0.4). The walk has no level and no slope, and
+its variance has the geometric mean 1 over the knots.
+
+The Rayleigh prior has density 0 at 0, so that bends are not smoothed away (Chung et al. 2013). With
+a small :math:`\sigma` the model is a logistic recalibration (Cox 1958). If :math:`\alpha`,
+:math:`\beta` and :math:`\sigma` are 0, the forecasts are perfectly calibrated.
+
+The model is not conjugate. The direct posterior uses Laplace's approximation at each scale of a
+grid, corrected by importance weights. If forecasts take few values, each has its own beta
+posterior. If the curve seems to jump, the band allows for steps. Proper scores and the logistic
+recalibration do not depend on this model: they are sampled by the Bayesian bootstrap.
+
+Forecasts of exactly 0 and 1 are moved to one standard deviation beyond the other log odds. If the
+population has another prevalence, or with importance weights, all log odds of ``curve`` are shifted
+by one constant.
 
 References
 ----------
@@ -49,22 +89,23 @@ import xarray as xr
 
 
 def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None) -> pm.Model:
-    """Model the outcomes of one classifier's forecasts by a smooth calibration curve.
+    """Model the outcomes of one classifier's forecasts with a smooth calibration curve.
 
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``score`` (example), probabilities; ``actual`` (example); scalar coord ``positive``; if
-        there are any ``weight`` and ``importance`` (example), and the scalar coord ``prevalence``.
+        ``score`` (example), probabilities; ``actual`` (example); scalar coordinate ``positive``.
+        Optional: ``weight`` and ``importance`` (example), and the scalar coordinate ``prevalence``.
     spread : float or callable, optional
-        Scale of the Rayleigh prior of the walk's scale, its mode, > 0, by default 2; or a
-        function from a name to a PyMC variable, the scale itself.
+        Mode > 0 of the Rayleigh prior of the scale of the bends. Default: 2. A function from a name
+        to a PyMC variable is another prior of this scale.
 
     Returns
     -------
     pymc.Model
-        Free variables ``level``, ``slope``, ``spread``, ``step`` (bend); ``curve`` (example), the
-        probability of the positive class given each forecast; observed ``outcome`` (example).
+        Free variables ``level``, ``slope``, ``spread`` and ``step`` (bend). Deterministic ``curve``
+        (example), the probability of the positive class given each forecast. Observed ``outcome``
+        (example).
 
     Examples
     --------
@@ -76,20 +117,20 @@ def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None)
     """
     for dim in [name for name in ("fold", "group") if name in evidence]:
         raise ValueError(
-            f"the model is of one sample, not of {dim}s. Expected forecasts of one classifier; "
-            f"select a {dim}, or drop_vars({dim!r}) to take them for one sample."
+            f"calibration supports one sample, but the evidence has {dim}s. Select one "
+            f"{dim}, or use drop_vars({dim!r}) to treat all examples as one sample."
         )
     if "classifier" in evidence.dims:
         many = evidence["classifier"].values.tolist()
         raise ValueError(
-            f"the model is of one classifier: {many}. Expected the forecasts of one; select it: "
-            f"evidence.sel(classifier={many[0]!r}), or ask bcm.summary, which answers all of them."
+            f"calibration supports one classifier; the evidence has {many}. Select one with "
+            f"evidence.sel(classifier={many[0]!r}), or use bcm.summary, which evaluates all."
         )
     odds = _log_odds(np.asarray(evidence["score"], float).ravel())
     if len(np.unique(odds)) < 3:
         raise ValueError(
-            f"a calibration curve needs forecasts that differ: {np.unique(evidence['score'])}. "
-            "Expected three different ones; ask bcm.summary for brier or log_loss."
+            "A calibration curve needs at least three different forecasts; got "
+            f"{np.unique(evidence['score'])}. Use bcm.summary with brier or log_loss instead."
         )
     actual = (evidence["actual"].values == evidence["positive"].values).astype(float)
     weight = np.asarray(evidence["weight"] if "weight" in evidence else np.ones(len(odds)), float)
@@ -105,7 +146,8 @@ def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None)
             scale = spread("spread")
         else:
             mode = 2 if spread is None else spread
-            scale = pm.Weibull("spread", alpha=2, beta=np.sqrt(2) * mode)  # Rayleigh's
+            # A Weibull distribution of shape 2 is a Rayleigh distribution.
+            scale = pm.Weibull("spread", alpha=2, beta=np.sqrt(2) * mode)
         step = pm.Normal("step", 0, 1, dims="bend")
         standardised = pm.Data("place", (odds - odds.mean()) / odds.std(), dims="example")
         bends = pm.Data("bends", walk, dims=("example", "bend"))
@@ -128,7 +170,7 @@ def _log_odds(probability):
 
 
 def _shift(evidence, actual, weight):
-    """Return by how much another prevalence, or weights, move the log odds of the population."""
+    """Return the shift of the log odds for another prevalence, or for importance weights."""
     if "prevalence" in evidence.coords:
         share = float(evidence["prevalence"])
     elif "importance" in evidence:
@@ -139,7 +181,7 @@ def _shift(evidence, actual, weight):
 
 
 def _between(odds, knots):
-    """Return the weights of the knots on both sides of each forecast."""
+    """Return the weights (example, knot) of linear interpolation between the knots."""
     interval = np.clip(np.searchsorted(knots, odds) - 1, 0, len(knots) - 2)
     share = np.clip((odds - knots[interval]) / (knots[interval + 1] - knots[interval]), 0, 1)[
         :, None
@@ -149,7 +191,7 @@ def _between(odds, knots):
 
 
 def _walk(knots):
-    """Return the walk of second order at the knots as a function of independent steps."""
+    """Return the random walk of second order (knot, bend) as a function of independent bends."""
     second = np.diff(np.eye(knots), 2, axis=0)
     values, vectors = np.linalg.eigh(second.T @ second)
     shape = vectors[:, 2:] / np.sqrt(values[2:])

@@ -1,26 +1,59 @@
-r"""Calibration of more than two classes: the chances of all given the whole forecast.
+r"""Model for the calibration of probabilities of more than two classes.
 
 .. math::
 
-    P(y = j \mid p) \propto p_j \, \exp\Bigl(\alpha_j + \beta z_j + \sigma \sum_l b_{jl} z_l\Bigr)
+    \alpha_j &\sim \mathrm{N}(0, 2^2), \qquad \beta \sim \mathrm{N}(0, 2^2) \\
+    \sigma &\sim \mathrm{HalfNormal}(\texttt{spread}), \qquad b_{jl} \sim \mathrm{N}(0, 1) \\
+    P(y = j \mid p) &\propto p_j \, \exp\Bigl(\alpha_j + \beta z_j + \sigma \sum_l b_{jl} z_l\Bigr)
 
-with the logs :math:`z` of the forecast less their mean over the classes, less that over the
-examples, and in units of their standard deviation. It is the Dirichlet calibration of Kull et al.
-(2019), in the form of a departure from the forecast: :math:`\alpha_j \sim \mathrm{Normal}(0, 2)`
-moves a class, :math:`\beta \sim \mathrm{Normal}(0, 2)` is one temperature for all (forecasts too
-extreme or too timid), and :math:`b_{jl} \sim \mathrm{Normal}(0, 1)` is what else one class's
-forecast says of another, of a scale :math:`\sigma \sim \mathrm{HalfNormal}(1)` that is learned.
-Where all three are 0 the forecasts are right.
+A forecast p gives class j the probability :math:`p_j`, and y is the class that occurs. :math:`z_j`
+is the standardised logarithm of :math:`p_j`.
 
-Use it for the full calibration error and for what recalibration would gain. It has a row and a
-column for each class: beyond some twenty classes look at each class against the rest, or at the
-highest probability, whose curves are smooth ones of the model ``calibration``. Bends that are not
-linear in the logs of the forecast it does not see.
+Parameters
+----------
++-------------------+----------------------------------------------+----------------+--------------+
+| symbol            | meaning                                      | prior          | keyword      |
++===================+==============================================+================+==============+
+| :math:`\alpha_j`, | shift of class j                             | Normal(0, sd   | –            |
+| ``level``         |                                              | 2)             |              |
++-------------------+----------------------------------------------+----------------+--------------+
+| :math:`\beta`,    | temperature common to all classes: forecasts | Normal(0, sd   | –            |
+| ``slope``         | are too extreme or not extreme enough        | 2)             |              |
++-------------------+----------------------------------------------+----------------+--------------+
+| :math:`\sigma`,   | scale of the dependence between classes      | HalfNormal(1), | ``spread=1`` |
+| ``spread``        |                                              | or a function  |              |
++-------------------+----------------------------------------------+----------------+--------------+
+| :math:`b_{jl}`,   | standardised effect of the forecast of class | Normal(0, sd   | –            |
+| ``step``          | l on class j                                 | 1)             |              |
++-------------------+----------------------------------------------+----------------+--------------+
 
-Not conjugate: the direct posterior takes Laplace's approximation at each scale of a grid and
-corrects it by importance weights. A forecast of exactly 0 is put one standard deviation of the logs
-below the smallest other one. With importance weights ``curve`` is moved to the population's shares
-of the classes.
+When to use it
+--------------
+Use it for the full calibration error, and to estimate how much a recalibration would gain.
+
+When not to use it
+------------------
+* There are more than about twenty classes, because the model has a row and a column for each. Look
+  at each class against the rest, or at the highest probability. Both use the smooth curves of
+  `calibration`.
+* The calibration is not linear in the logarithms of the forecast: this model does not detect bends.
+
+Estimands
+---------
+* ``curve``, ``of="parameter"``: the measure in the population of examples.
+
+Notes
+-----
+This is the Dirichlet calibration of Kull et al. (2019), written as a departure from the forecast.
+If :math:`\alpha`, :math:`\beta` and :math:`\sigma` are 0, the forecasts are perfectly calibrated.
+
+The logarithms are centred over the classes, then over the examples, and divided by their standard
+deviation. A forecast of exactly 0 is moved to one standard deviation of the logarithms below the
+smallest other one.
+
+The model is not conjugate. The direct posterior uses Laplace's approximation at each scale of a
+grid, corrected by importance weights. With importance weights, ``curve`` is moved to the class
+shares of the population.
 
 References
 ----------
@@ -44,18 +77,18 @@ def dirichlet_calibration(
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``score`` (example, class), probabilities; ``actual`` (example); if there are any ``weight``
-        and ``importance`` (example).
+        ``score`` (example, class), probabilities; ``actual`` (example). Optional: ``weight`` and
+        ``importance`` (example).
     spread : float or callable, optional
-        Standard deviation of the half-normal prior of the scale of what classes say of each other,
-        > 0, by default 1; or a function from a name to a PyMC variable, the scale itself.
+        Scale > 0 of the half-normal prior of the dependence between classes. Default: 1. A function
+        from a name to a PyMC variable is another prior of this scale.
 
     Returns
     -------
     pymc.Model
-        Free variables ``level`` (class), ``slope``, ``spread``, ``step`` (class, of); ``curve``
-        (example, class), the probability of each class given each forecast; observed ``outcome``
-        (example, class).
+        Free variables ``level`` (class), ``slope``, ``spread`` and ``step`` (class, of).
+        Deterministic ``curve`` (example, class), the probability of each class given each forecast.
+        Observed ``outcome`` (example, class).
 
     Examples
     --------
@@ -68,14 +101,14 @@ def dirichlet_calibration(
     """
     for dim in [name for name in ("fold", "group") if name in evidence]:
         raise ValueError(
-            f"the model is of one sample, not of {dim}s. Expected forecasts of one classifier; "
-            f"select a {dim}, or drop_vars({dim!r}) to take them for one sample."
+            f"dirichlet_calibration supports one sample, but the evidence has {dim}s. Select one "
+            f"{dim}, or use drop_vars({dim!r}) to treat all examples as one sample."
         )
     if "classifier" in evidence.dims:
         many = evidence["classifier"].values.tolist()
         raise ValueError(
-            f"the model is of one classifier: {many}. Expected the forecasts of one; select it: "
-            f"evidence.sel(classifier={many[0]!r}), or ask bcm.summary, which answers all of them."
+            f"dirichlet_calibration supports one classifier; the evidence has {many}. Select one: "
+            f"evidence.sel(classifier={many[0]!r}), or use bcm.summary, which evaluates all."
         )
     labels = evidence["class"].values
     log_forecast = _logs(np.asarray(evidence["score"].transpose("example", "class"), float))
@@ -85,7 +118,8 @@ def dirichlet_calibration(
     )
     centred = log_forecast - log_forecast.mean(axis=1, keepdims=True)
     centred = centred - centred.mean(axis=0)
-    centred = centred / (centred.std() if centred.std() > 1e-9 else 1)  # forecasts may be all alike
+    # If all forecasts are equal, the standard deviation is 0 up to rounding.
+    centred = centred / (centred.std() if centred.std() > 1e-9 else 1)
     coords = {"example": np.arange(len(log_forecast)), "class": labels, "of": labels}
     with pm.Model(coords=coords) as model:
         level = pm.Normal("level", 0, 2, dims="class")
@@ -114,7 +148,7 @@ def _logs(probability):
 
 
 def _shift(evidence, actual, weight):
-    """Return by how much importance weights move the logs of the classes' chances."""
+    """Return the shift of the log probabilities of the classes for importance weights."""
     if "importance" not in evidence:
         return np.zeros(actual.shape[1])
     return np.log(evidence["importance"].values @ actual) - np.log(weight @ actual)

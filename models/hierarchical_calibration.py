@@ -1,33 +1,72 @@
-r"""Calibration of the same forecasts at several sites, partially pooled.
+r"""Model for the calibration of probabilities at several sites, partially pooled.
 
 .. math::
 
+    \alpha &\sim \mathrm{N}(0, 3^2), \qquad \beta \sim \mathrm{N}(0, 2^2) \\
+    \tau_\alpha &\sim \mathrm{HalfNormal}(\texttt{spread}), \qquad
+        \tau_\beta \sim \mathrm{HalfNormal}(\texttt{spread} / 2) \\
+    \alpha_g &\sim \mathrm{N}(\alpha, \tau_\alpha^2), \qquad
+        \beta_g \sim \mathrm{N}(\beta, \tau_\beta^2) \\
     \operatorname{logit} P(y = 1 \mid p, g) &= \operatorname{logit} p + \alpha_g
-        + \beta_g \, \frac{\operatorname{logit} p - m}{s} \\
-    \alpha_g \sim \mathrm{Normal}(\alpha, \tau_\alpha^2) &\qquad
-    \beta_g \sim \mathrm{Normal}(\beta, \tau_\beta^2)
+        + \beta_g \, \frac{\operatorname{logit} p - m}{s}
 
-with the mean :math:`m` and the standard deviation :math:`s` of the log odds of all forecasts,
-:math:`\alpha \sim \mathrm{Normal}(0, 3)`, :math:`\beta \sim \mathrm{Normal}(0, 2)`,
-:math:`\tau_\alpha \sim \mathrm{HalfNormal}(1)` and
-:math:`\tau_\beta \sim \mathrm{HalfNormal}(1/2)`.
-Every site has a logistic recalibration of its own (Cox 1958), whose slope is
-:math:`1 + \beta_g / s`; where :math:`\alpha_g` and :math:`\beta_g` are 0 the forecasts are right
-there.
+A forecast p at site g has the outcome y. The log odds of all forecasts have the mean m and the
+standard deviation s.
 
-Use it where a prediction model is validated at several hospitals, in several countries or years
-(Riley et al. 2016): a plain interval over all examples is too short, and small sites by themselves
-say next to nothing. Sites are drawn towards each other the more the smaller they are; one with
-examples of a single class, or with forecasts that are all alike, has its slope from the others.
-With few sites (below five or so) the two spreads are learned from their priors more than from them.
-Each site's curve is a straight line on the log odds: bends are seen by the model ``calibration``,
-one site at a time.
+Parameters
+----------
++------------------------+--------------------------------+-------------------------+--------------+
+| symbol                 | meaning                        | prior                   | keyword      |
++========================+================================+=========================+==============+
+| :math:`\alpha, \beta`, | mean over the sites of the     | Normal(0, sd 3),        | –            |
+| ``center``             | level and the slope            | Normal(0, sd 2)         |              |
++------------------------+--------------------------------+-------------------------+--------------+
+| :math:`\tau_\alpha,    | standard deviations between    | HalfNormal(1),          | ``spread=1`` |
+| \tau_\beta`,           | sites of the level and the     | HalfNormal(0.5), or a   |              |
+| ``spread``             | slope                          | function                |              |
++------------------------+--------------------------------+-------------------------+--------------+
+| ``site``               | standardised level and slope   | Normal(0, sd 1)         | –            |
+|                        | of each site                   |                         |              |
++------------------------+--------------------------------+-------------------------+--------------+
+| ``site_new``           | standardised level and slope   | Normal(0, sd 1)         | –            |
+|                        | of a new site                  |                         |              |
++------------------------+--------------------------------+-------------------------+--------------+
 
-Limits: spreads of 0 are one sample; infinite ones leave every site to itself.
+When to use it
+--------------
+Use it to validate a prediction model at several hospitals, in several countries or years (Riley et
+al. 2016). An interval that ignores the sites is too short, and a small site alone says little.
+Sites are shrunk towards each other, the small ones most.
 
-Not conjugate: the direct posterior takes Laplace's approximation at each pair of spreads of a grid,
-and importance weights, site by site and of all together. Forecasts of exactly 0 and 1 are put one
-standard deviation beyond the others. Non-centred.
+When not to use it
+------------------
+* There are fewer than about five sites: the spreads then depend more on their priors than on the
+  sites.
+* The curve of a site bends: here it is a straight line on the log odds. Use `calibration` for one
+  site at a time.
+
+Estimands
+---------
+* ``curve`` of ``center`` and ``spread``, ``of="parameter"`` or ``"population"``: the mean of the
+  measure over the population of sites.
+* ``curve``, ``of="finite"``: the mean of the measure over the observed sites.
+* ``curve`` of ``site_new``, ``of="new"``: the measure at a new site.
+* ``curve``, ``of="group"``: the measure at each observed site.
+
+Notes
+-----
+Every site has its own logistic recalibration (Cox 1958), with the slope :math:`1 + \beta_g / s`,
+``calibration_slope``. If :math:`\alpha_g` and :math:`\beta_g` are 0, the forecasts are perfectly
+calibrated at site g. The slope of a site with examples of one class, or with equal forecasts, comes
+from the other sites.
+
+Special cases: with spreads of 0 all sites are one sample. With infinite spreads each site is
+estimated separately.
+
+The model is not conjugate. The direct posterior uses Laplace's approximation at each pair of
+spreads of a grid, with importance weights for each site and for all together. Forecasts of exactly
+0 and 1 are moved to one standard deviation beyond the other log odds. The PyMC model is
+non-centred.
 
 References
 ----------
@@ -54,20 +93,20 @@ def hierarchical_calibration(
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``score`` (example), probabilities; ``actual`` and ``group`` (example); scalar coord
-        ``positive``; if there is any ``weight`` (example).
+        ``score`` (example), probabilities; ``actual`` and ``group`` (example); scalar coordinate
+        ``positive``. Optional: ``weight`` (example).
     spread : float or callable, optional
-        Scale of the half-normal prior of the standard deviation of the level between sites, > 0, by
-        default 1; that of the slope is half of it. Or a function from a name to a PyMC variable of
-        the dim ``effect`` (level, slope).
+        Scale > 0 of the half-normal prior of the standard deviation of the level between sites.
+        Default: 1. The scale for the slope is half of it. A function from a name to a PyMC variable
+        with the dim ``effect`` (level, slope) is another prior of these standard deviations.
 
     Returns
     -------
     pymc.Model
         Free variables ``center`` (effect), ``spread`` (effect), and the standardised effects
-        ``site`` (group, effect) and ``site_new`` (effect); ``calibration_slope`` (group) and
-        ``calibration_slope_new``; ``curve`` (example), the probability of the positive class given
-        each forecast at its site; observed ``outcome`` (example).
+        ``site`` (group, effect) and ``site_new`` (effect). Deterministic ``calibration_slope``
+        (group), ``calibration_slope_new``, and ``curve`` (example), the probability of the positive
+        class given each forecast at its site. Observed ``outcome`` (example).
 
     Examples
     --------
@@ -81,13 +120,13 @@ def hierarchical_calibration(
     if "classifier" in evidence.dims:
         many = evidence["classifier"].values.tolist()
         raise ValueError(
-            f"the model is of one classifier: {many}. Expected the forecasts of one; select it: "
-            f"evidence.sel(classifier={many[0]!r}), or ask bcm.summary, which answers all of them."
+            f"hierarchical_calibration supports one classifier; the evidence has {many}. Select "
+            f"one: evidence.sel(classifier={many[0]!r}), or use bcm.summary for all of them."
         )
     if "group" not in evidence:
         raise ValueError(
-            "the model is of several sites. Expected a group for each example; pass group= to "
-            "from_probabilities, or take the model calibration."
+            "hierarchical_calibration needs a group for each example. Pass group= to "
+            "from_probabilities, or use the model calibration."
         )
     odds = _log_odds(np.asarray(evidence["score"], float).ravel())
     sites, code = np.unique(evidence["group"].values, return_inverse=True)

@@ -1,32 +1,81 @@
-r"""Several classifiers on several data sets: differences, pair by pair, partially pooled.
+r"""Model for the difference of two classifiers cross-validated on several data sets.
 
 .. math::
 
+    \delta_0 &\sim \mathrm{N}(0, (10\,s)^2), \qquad
+        \sigma_0 \sim \mathrm{HalfCauchy}(s), \qquad
+        \nu - 2 \sim \mathrm{Gamma}(2, 0.1) \\
+    \delta_i &\sim \mathrm{StudentT}(\nu, \delta_0, \sigma_0), \qquad
+        p(\sigma_i) \propto 1 / \sigma_i \\
     x_{ir} &= \delta_i + e_{ir}, \qquad
-        e_i \sim \mathrm{Normal}(0,\; \sigma_i^2\,((1 - \rho) I + \rho J)) \\
-    \delta_i &\sim \mathrm{StudentT}(\nu, \delta_0, \sigma_0) \\
-    \delta_0 &\sim \mathrm{Normal}(0, 10\,s), \quad \sigma_0 \sim \mathrm{HalfCauchy}(s), \quad
-        \nu - 2 \sim \mathrm{Gamma}(2, 0.1)
+        e_i \sim \mathrm{N}\bigl(0,\; \sigma_i^2\,((1 - \rho) I + \rho J)\bigr)
 
-The differences of two classifiers, run by run, are correlated on each data set, since runs share
-training examples; the correlation :math:`\rho` is the share of examples tested. Each data set has a
-true difference of its own; these are spread about a location by a Student t distribution, so that
-a data set that is unlike the others does not drag the location along. The standard deviation
-:math:`\sigma_i` of each data set has the prior :math:`1/\sigma_i` and is integrated out, which
-leaves the correlated t of its mean.
+Here :math:`x_{ir}` is the difference of the two results in run r on data set i. I is the identity
+matrix, J the matrix of ones, and the gamma distribution has a shape and a rate.
 
-Use it for cross-validations of the same classifiers on many data sets: benchmark tables of any
-measure. Every pair of classifiers is a model of its own. Do not use it for one data set
-(`CorrelatedT`), nor for data sets that are no sample of those the answer is to be about.
+Parameters
+----------
++-------------------+-------------------------------+----------------------------------+-----------+
+| symbol            | meaning                       | prior                            | keyword   |
++===================+===============================+==================================+===========+
+| :math:`\delta_0`, | centre of the true            | Normal(0, sd 10 s)               | ``scale`` |
+| ``location``      | differences over data sets    |                                  |           |
++-------------------+-------------------------------+----------------------------------+-----------+
+| :math:`\sigma_0`, | scale of the true differences | HalfCauchy(s)                    | ``scale`` |
+| ``spread``        | over data sets                |                                  |           |
++-------------------+-------------------------------+----------------------------------+-----------+
+| :math:`\nu - 2`,  | degrees of freedom of the     | Gamma(2, 0.1)                    | –         |
+| ``excess``        | true differences beyond 2     |                                  |           |
++-------------------+-------------------------------+----------------------------------+-----------+
+| :math:`\delta_i`, | true difference on data set i | StudentT(:math:`\nu, \delta_0,   | –         |
+| ``difference``    |                               | \sigma_0`)                       |           |
++-------------------+-------------------------------+----------------------------------+-----------+
+| :math:`\sigma_i`  | standard deviation of the     | :math:`1 / \sigma_i`, integrated | –         |
+|                   | runs on data set i            | out                              |           |
++-------------------+-------------------------------+----------------------------------+-----------+
+| :math:`\rho`,     | correlation of two runs: the  | fixed by the data                | –         |
+| ``test_share``    | proportion of tested examples |                                  |           |
++-------------------+-------------------------------+----------------------------------+-----------+
+| :math:`s`         | size of a usual difference    | fixed, the root mean square of   | ``scale`` |
+|                   |                               | the mean differences and their   |           |
+|                   |                               | standard errors                  |           |
++-------------------+-------------------------------+----------------------------------+-----------+
 
-The scale :math:`s` is by default the root mean square of the mean differences and their errors.
-Corani et al. have flat priors of the location and the spread, and a gamma prior of the degrees of
-freedom whose parameters vary; here there are at least two, so that differences have a variance.
+When to use it
+--------------
+Use it for cross-validations of the same classifiers on many data sets, such as benchmark tables of
+any measure. Every pair of classifiers has its own model.
 
-Limits: a spread of 0 is one difference for all data sets; an infinite one leaves each to itself.
+When not to use it
+------------------
+* There is one data set: use ``CorrelatedT``.
+* The data sets are not a sample of the population that the result is about.
 
-Not conjugate; the direct posterior integrates each data set's difference out and takes a grid of
-location, spread and degrees of freedom.
+Estimands
+---------
+* ``location``, ``of="parameter"`` or ``"population"``: the centre of the differences over the
+  population of data sets.
+* a new :math:`\delta_i`, ``of="new"``: the difference on a new data set.
+
+Notes
+-----
+Integrating :math:`\sigma_i` out gives the correlated t distribution of the mean difference. The
+observed ``mean`` of :math:`n_i` runs is StudentT(:math:`n_i - 1, \delta_i`) with the scale
+:math:`\text{sd}_i \sqrt{1 / n_i + \rho / (1 - \rho)}`. If all runs of a data set are equal, this
+scale is set to s / 1000.
+
+The Student t distribution makes the location robust: a data set that is unlike the others does not
+move it.
+
+Corani et al. (2017) use flat priors of the location and the spread, and a gamma prior of the
+degrees of freedom with unknown parameters. Here there are at least two degrees of freedom, so that
+differences have a variance.
+
+Special cases: with a spread of 0 all data sets have one difference. With an infinite spread each
+data set is estimated separately.
+
+The model is not conjugate. The direct posterior integrates each :math:`\delta_i` out, and uses a
+grid of location, spread and degrees of freedom.
 
 References
 ----------
@@ -48,15 +97,16 @@ def hierarchical_differences(results: xr.Dataset, *, scale: float | None = None)
     Parameters
     ----------
     results : xarray.Dataset
-        ``result`` (data_set, classifier, run), NaN where missing; coord ``test_share``.
+        ``result`` (data_set, classifier, run), NaN if missing, with the coordinate ``test_share``.
     scale : float, optional
-        Size of a usual difference, > 0, in the unit of the results.
+        Size of a usual difference, > 0, in the unit of the results. Default: the root mean square
+        of the mean differences and their standard errors.
 
     Returns
     -------
     pymc.Model
-        Free variables ``location``, ``spread``, ``excess`` (degrees of freedom beyond two) by
-        ``pair``, and ``difference`` by ``comparison``, a pair on a data set; observed ``mean``.
+        Free variables ``location``, ``spread`` and ``excess`` (degrees of freedom beyond 2), by
+        ``pair``, and ``difference`` by ``comparison``, a pair on a data set. Observed ``mean``.
 
     Examples
     --------
@@ -98,12 +148,12 @@ def hierarchical_differences(results: xr.Dataset, *, scale: float | None = None)
 
 
 def _rows(differences, results, scale):
-    """Return mean, standard error, degrees of freedom and scale of every data set that has both."""
+    """Return mean, standard error, degrees of freedom and scale for data sets with both results."""
     number = (~np.isnan(differences)).sum(-1)
     differences, number = differences[number > 1], number[number > 1]
     rho = float(results["test_share"])
     mean = np.nanmean(differences, axis=-1)
     error = np.nanstd(differences, axis=-1, ddof=1) * np.sqrt(1 / number + rho / (1 - rho))
     size = np.sqrt(np.mean(mean**2 + error**2)) if scale is None else float(scale)
-    # Equal in all runs: known to a thousandth of a usual difference.
+    # If all runs are equal, the standard error is a thousandth of a usual difference.
     return mean, np.maximum(error, size / 1000), number - 1.0, np.full(len(mean), size)

@@ -1,28 +1,61 @@
-r"""Several classifiers tested on the same examples: a Dirichlet over joint outcomes.
+r"""Model for several classifiers tested on the same examples.
 
 .. math::
 
-    \theta &\sim \mathrm{Dirichlet}(\lambda) \\
+    \theta &\sim \mathrm{Dirichlet}(\lambda), \qquad
+        \lambda_{i a_1 \dots a_J} = \lambda_{i+}
+        \prod_{j=1}^J \lambda^{(j)}_{i a_j} / \lambda_{i+} \\
     \text{counts} \mid \theta &\sim \mathrm{Multinomial}(n, \theta)
 
-An outcome is the truth together with the answer of every classifier, so that with C classes and J
-classifiers there are :math:`C^{1 + J}` of them. Each classifier's own confusion matrix is a sum of
-outcomes: measures of all classifiers have one joint posterior, in which what they get right
-together, and wrong together, cancels out of a difference.
+An outcome is the actual class i together with the predicted labels :math:`a_1, \dots, a_J` of J
+classifiers. There are n examples, C classes and :math:`C^{1 + J}` outcomes.
 
-The prior makes the answers independent given the truth and weighs as much as that of one matrix.
-Summed over the other classifiers it is exactly the prior that each would have by itself: a measure
-has one posterior, whichever classifiers are looked at along with it.
+Parameters
+----------
++------------------------+------------------------+----------------------------+-------------------+
+| symbol                 | meaning                | prior                      | keyword           |
++========================+========================+============================+===================+
+| :math:`\theta`,        | probabilities of the   | Dirichlet(:math:`\lambda`) | –                 |
+| ``theta_outcome``      | joint outcomes         |                            |                   |
++------------------------+------------------------+----------------------------+-------------------+
+| :math:`\lambda^{(j)}`, | prior pseudo-counts of | fixed, :math:`2 / C^2` for | ``concentration`` |
+| ``concentration``      | the matrix of          | each cell                  |                   |
+|                        | classifier j, with the |                            |                   |
+|                        | same row sums          |                            |                   |
+|                        | :math:`\lambda_{i+}`   |                            |                   |
+|                        | for all                |                            |                   |
++------------------------+------------------------+----------------------------+-------------------+
 
-Use it to compare classifiers, or versions of one, on a common test set. Do not use it where they
-were tested on different examples: these posteriors are independent (`dirichlet_multinomial`).
+When to use it
+--------------
+Use it to compare classifiers, or versions of one, on a common test set. Their measures have a joint
+posterior, so that examples that both get right, or both get wrong, cancel in a difference.
 
-Where a label is an abstention (the coord ``abstain``) no example truly is one: these outcomes are
-left out. Classifiers may then abstain on different examples.
+When not to use it
+------------------
+* The classifiers were tested on different examples: their posteriors are independent, use
+  `dirichlet_multinomial`.
+* The classifiers were cross-validated on the same folds: use `paired_folds`.
 
-Conjugate: the posterior is :math:`\mathrm{Dirichlet}(\lambda + \text{counts})`. The file writes all
-cells out; its direct posterior never does, and takes any number of classifiers. The estimand is the
-measure at ``theta``.
+Estimands
+---------
+* ``theta``, ``of="parameter"``: the measure of each classifier in the population of examples.
+* ``theta``, ``of="predictive"``: the measure of each classifier on the next test set of ``n``
+  examples.
+
+Notes
+-----
+The posterior is conjugate: :math:`\mathrm{Dirichlet}(\lambda + \text{counts})`. The file has a cell
+for every outcome. The direct posterior has only those that occur, and supports any number of
+classifiers.
+
+A priori, the predictions are independent given the actual class. The prior is worth as much as the
+prior of one matrix. Summed over the other classifiers, it equals the prior of a single classifier.
+So a measure has the same posterior whichever other classifiers are included.
+
+If a label marks abstentions (the coordinate ``abstain``), no example has it as its actual class,
+and these outcomes are omitted. C in :math:`2 / C^2` counts the other classes. Classifiers may
+abstain on different examples.
 
 References
 ----------
@@ -42,17 +75,17 @@ def paired_outcomes(outcomes: xr.Dataset, *, concentration: ArrayLike | None = N
     Parameters
     ----------
     outcomes : xarray.Dataset
-        ``counts`` ``(..., outcome)`` with the coords ``actual`` (outcome), ``predicted``
+        ``counts`` ``(..., outcome)`` with the coordinates ``actual`` (outcome), ``predicted``
         (classifier, outcome), ``label`` and ``classifier``.
     concentration : float or array_like, shape (C, C) or (J, C, C), optional
-        Each classifier's own prior pseudo-counts, > 0, in the order of ``label``; by default
-        ``2 / C**2`` for C classes. The row sums must be the same for every classifier.
+        Prior pseudo-counts of each classifier's own matrix, > 0, in the order of ``label``. Row
+        sums must be equal for all classifiers. Default: ``2 / C**2`` for C classes.
 
     Returns
     -------
     pymc.Model
-        Free variable ``theta_outcome`` ``(..., cell)``; ``theta``
-        ``(..., classifier, actual, predicted)``; observed ``outcome_counts`` ``(..., cell)``.
+        Free variable ``theta_outcome`` ``(..., cell)``. Deterministic ``theta``
+        ``(..., classifier, actual, predicted)``. Observed ``outcome_counts`` ``(..., cell)``.
 
     Examples
     --------
@@ -71,7 +104,7 @@ def paired_outcomes(outcomes: xr.Dataset, *, concentration: ArrayLike | None = N
     cells = np.indices((rows, *(classes,) * judges)).reshape(1 + judges, -1)
     counts = _all_cells(outcomes, labels, cells.shape[1])
     weight = _joint_prior(concentration, cells, classes, rows)
-    # belongs[j, actual, predicted, cell]: the cells that make up each classifier's matrix.
+    # belongs[j, actual, predicted, cell] is true for the cells in each classifier's matrix.
     class_indices = np.arange(classes)
     truth = cells[0] == class_indices[:, None]
     belongs = truth[None, :, None] & (cells[1:, None, None] == class_indices[:, None])
@@ -95,7 +128,7 @@ def paired_outcomes(outcomes: xr.Dataset, *, concentration: ArrayLike | None = N
 
 
 def _all_cells(outcomes, labels, number):
-    """Return counts of every joint cell, in the order of truth, first answer, second answer ..."""
+    """Return the counts of all joint cells, ordered by actual class, then first prediction, ..."""
     class_index = {label: index for index, label in enumerate(labels.tolist())}
     answers = outcomes["predicted"].transpose("classifier", "outcome").values.tolist()
     cell = np.zeros(outcomes.sizes["outcome"], int)
@@ -103,13 +136,14 @@ def _all_cells(outcomes, labels, number):
         cell = cell * len(labels) + [class_index[label] for label in column]
     table = outcomes["counts"].transpose(..., "outcome").values
     counts = np.zeros((*table.shape[:-1], number))
-    for index, cell_index in enumerate(cell):  # a cell may come more than once
+    # Several outcomes may belong to the same cell.
+    for index, cell_index in enumerate(cell):
         counts[..., cell_index] += table[..., index]
     return counts
 
 
 def _joint_prior(concentration, cells, classes, rows):
-    """Spread the classifiers' own pseudo-counts over the joint cells."""
+    """Return the pseudo-counts of the joint cells from those for each classifier."""
     pseudo_counts = 2 / rows**2 if concentration is None else concentration
     pseudo_counts = np.broadcast_to(
         np.asarray(pseudo_counts, float), (len(cells) - 1, classes, classes)

@@ -1,35 +1,68 @@
-r"""Pairwise preferences: which of two systems is preferred, with ties and an effect of the order.
+r"""Model for votes on pairs of systems, with ties and an effect of the order.
 
 .. math::
 
+    \sigma &\sim \mathrm{Rayleigh}(\texttt{spread}), \qquad z_k \sim \mathrm{N}(0, 1), \qquad
+        s = \sigma (z - \bar z) \\
+    \delta &\sim \mathrm{N}(0, \texttt{first}^2), \qquad
+        \log \nu \sim \mathrm{N}(0, \texttt{ties}^2) \\
     P(\text{left}), P(\text{right}), P(\text{tie}) &\propto
         \exp(\eta / 2), \; \exp(-\eta / 2), \; \nu,
-        \qquad \eta = s_{\text{left}} - s_{\text{right}} + \delta \\
-    s &= \sigma (z - \bar z), \qquad z_k \sim \mathrm{Normal}(0, 1), \qquad
-        \sigma \sim \mathrm{Rayleigh}(\texttt{spread}) \\
-    \delta &\sim \mathrm{Normal}(0, \texttt{first}), \qquad
-        \log \nu \sim \mathrm{Normal}(0, \texttt{ties})
+        \qquad \eta = s_{\text{left}} - s_{\text{right}} + \delta
 
-Each system has a strength :math:`s`. The log odds that one system is preferred to another are the
-difference of their strengths (Bradley & Terry 1952), ties are more frequent between systems of
-similar strength (Davidson 1970), and the system that is shown first has an advantage
-:math:`\delta` (Davidson & Beaver 1977). Without ties in the votes there is no :math:`\nu`; without
-a known order there is no :math:`\delta`. The scale :math:`\sigma` is the standard deviation of the
-strengths in log odds; 1 corresponds to 174 points of an Elo rating.
+Parameters
+----------
++-----------------+----------------------------+-----------------------------------+---------------+
+| symbol          | meaning                    | prior                             | keyword       |
++=================+============================+===================================+===============+
+| :math:`\sigma`, | standard deviation of the  | Rayleigh(1), or a function        | ``spread=1``  |
+| ``spread``      | strengths, in log odds     |                                   |               |
++-----------------+----------------------------+-----------------------------------+---------------+
+| :math:`z_k`,    | standardised strength of   | Normal(0, sd 1)                   | –             |
+| ``z``           | system k                   |                                   |               |
++-----------------+----------------------------+-----------------------------------+---------------+
+| :math:`s_k`,    | strength of system k       | follows from the others           | –             |
+| ``strength``    | relative to the mean of    |                                   |               |
+|                 | all, in log odds           |                                   |               |
++-----------------+----------------------------+-----------------------------------+---------------+
+| :math:`\delta`, | advantage of the system    | Normal(0, sd 0.5), or a function; | ``first=0.5`` |
+| ``first``       | shown first, in log odds   | 0 if the order is unknown         |               |
++-----------------+----------------------------+-----------------------------------+---------------+
+| :math:`\log     | frequency of ties          | Normal(0, sd 1.5), or a function; | ``ties=1.5``  |
+| \nu`,           |                            | no ties if there are none in the  |               |
+| ``log_tie``     |                            | votes                             |               |
++-----------------+----------------------------+-----------------------------------+---------------+
 
-The strengths are partially pooled: :math:`\sigma` is learned from the votes. So systems with few
-votes, systems that won or lost all their votes, and systems that never met have finite strengths.
-The prior density of :math:`\sigma` is 0 at 0. A half-normal prior, whose density is largest there,
-makes intervals of the extreme systems too short if all systems are similar (the same argument:
-Chung et al. 2013).
-
+When to use it
+--------------
 Use it for votes of people or of a judge on pairs of answers, for matches, and for rankings that are
-split into pairs. It assumes one order of strength for all voters and prompts, and independent
-votes. The direct posterior also supports votes in clusters, such as several votes on one prompt;
-the model below does not.
+split into pairs.
 
-Not conjugate. The direct posterior uses Laplace's approximation at each scale of a grid, and
-importance weights that correct it.
+When not to use it
+------------------
+* Voters or prompts differ in the order of strength: the model has one order for all.
+* Votes are not independent. The direct posterior supports votes in clusters, such as several votes
+  on one prompt, but this PyMC model does not.
+
+Estimands
+---------
+* ``strength``, ``of="parameter"``: the rating or win rate of each system.
+
+Notes
+-----
+The log odds that one system is preferred to another are the difference of their strengths (Bradley
+and Terry 1952). Ties are more frequent between systems of similar strength (Davidson 1970). The
+system that is shown first has an advantage (Davidson and Beaver 1977). One unit of log odds
+corresponds to 174 points of an Elo rating.
+
+The strengths are partially pooled, because :math:`\sigma` is estimated from the votes. So systems
+with few votes, systems that won or lost all their votes, and systems that never met have finite
+strengths. The prior density of :math:`\sigma` is 0 at 0. A half-normal prior, with its largest
+density there, makes intervals of the extreme systems too short if all systems are similar. Chung et
+al. (2013) give the same argument.
+
+The model is not conjugate. The direct posterior uses Laplace's approximation at each scale of a
+grid, corrected by importance weights.
 
 References
 ----------
@@ -68,25 +101,25 @@ def preferences(
     ----------
     votes : xarray.Dataset
         ``vote_count`` (pair, winner), whole numbers, with the winners ``"left"``, ``"right"`` and
-        ``"tie"``; coords ``left`` and ``right`` (pair), the names of the two systems, and
-        ``classifier``, the names of all systems. The scalar coord ``ordered`` says whether the left
-        system was shown first.
+        ``"tie"``. Coordinates ``left`` and ``right`` (pair) are the names of the two systems, and
+        ``classifier`` the names of all systems. The scalar coordinate ``ordered`` is true if the
+        left system was shown first.
     spread : float or callable, default 1
-        Scale > 0 of the Rayleigh prior of the standard deviation of the strengths; or a function
-        from a name to a PyMC variable, this standard deviation itself.
+        Scale > 0 of the Rayleigh prior of the standard deviation of the strengths. A function from
+        a name to a PyMC variable is another prior of this standard deviation.
     first : float or callable, default 0.5
         Standard deviation > 0 of the normal prior of the advantage of the system shown first, in
-        log odds; or a function from a name to a PyMC variable.
+        log odds. A function from a name to a PyMC variable is another prior.
     ties : float or callable, default 1.5
-        Standard deviation > 0 of the normal prior of log nu; or a function from a name to a PyMC
-        variable.
+        Standard deviation > 0 of the normal prior of log nu, the frequency of ties. A function from
+        a name to a PyMC variable is another prior.
 
     Returns
     -------
     pymc.Model
         Free variables ``spread``, ``z`` (classifier), ``first`` if the order is known, and
-        ``log_tie`` if there are ties; ``strength`` (classifier), in log odds relative to the mean
-        of all systems; observed ``votes`` (pair, winner).
+        ``log_tie`` if there are ties. Deterministic ``strength`` (classifier), in log odds relative
+        to the mean of all systems. Observed ``votes`` (pair, winner).
 
     Examples
     --------
@@ -99,9 +132,9 @@ def preferences(
     """
     if "group" in votes.coords:
         raise ValueError(
-            "The model treats votes as independent, and these are in clusters, which would make "
-            "intervals too short. Use the direct posterior (bayescm.interval, summary, compare), "
-            "or make the votes without group."
+            "The model treats votes as independent, but these votes are in clusters, so its "
+            "intervals would be too short. Use the direct posterior (bayescm.interval, summary, "
+            "compare), or make the votes without group."
         )
     names = votes["classifier"].values.tolist()
     left, right = (

@@ -1,52 +1,94 @@
-r"""Several answers to each of many items: pass@k, all of k, majorities.
+r"""Model for several answers to each of many items, such as pass@k of language models.
 
 .. math::
 
     \mu &\sim \mathrm{Beta}(\tfrac12, \tfrac12), \qquad
-    \rho \sim \mathrm{Beta}(\tfrac14, 1), \qquad \phi = 1 / \rho - 1 \\
+        \rho \sim \mathrm{Beta}(\tfrac14, 1), \qquad \phi = 1 / \rho - 1 \\
     q_m &\sim \mathrm{Beta}\bigl(\tfrac12 + \mu \phi, \; \tfrac12 + (1 - \mu) \phi\bigr),
         \qquad q_1 = 0, \quad q_2 = 1 \\
     w &\sim \mathrm{Dirichlet}(\alpha\, b) \\
     x_i &\sim \textstyle\sum_m w_m\, \mathrm{Binomial}(n_i, q_m)
 
-Each item has its own rate of right answers. How these rates are distributed is left open: it is a
-mixture of 24 rates, few of which matter a priori (``concentration`` :math:`\alpha` is 1), which is
-close to a Dirichlet process mixture. Two of the rates are 0 and 1, so that items that are never or
-always solved, and items in lumps, are no special cases. All others are continuous, so that one
-attempt or a thousand attempts at an item are described equally well. Where they are and how much
-they are alike is learned (:math:`\mu, \rho`): if all observed items are solved once in 200
-attempts, others are expected to be solved about as often.
+Item i has :math:`n_i` answers, :math:`x_i` of them right. The rates :math:`q_3, \dots, q_{24}` have
+the beta prior.
 
-Use it for several attempts at the same items: benchmarks of language models sampled more than once,
-raters who are asked again. The answers to an item are independent given its rate. One attempt at
-each item determines the mean of all items like these, and nothing about how items differ: the
-direct posterior then returns this mean, which is a proportion with Jeffreys' prior, and raises an
-error for all other measures. It also raises an error for more answers than there are attempts:
-pass@32 of eight attempts depends on rates below 1/8, about which the data say little.
+Parameters
+----------
++----------------+-----------------------+-----------------------------------+---------------------+
+| symbol         | meaning               | prior                             | keyword             |
++================+=======================+===================================+=====================+
+| :math:`\mu`,   | location of the rates | Beta(0.5, 0.5)                    | –                   |
+| ``mu``         | between 0 and 1       |                                   |                     |
++----------------+-----------------------+-----------------------------------+---------------------+
+| :math:`\rho`,  | how much these rates  | Beta(0.25, 1)                     | –                   |
+| ``rho``        | differ                |                                   |                     |
++----------------+-----------------------+-----------------------------------+---------------------+
+| :math:`q_m`,   | rate of right answers | Beta; two rates are fixed at 0    | –                   |
+| ``rate``       | of component m        | and 1                             |                     |
++----------------+-----------------------+-----------------------------------+---------------------+
+| :math:`w`,     | share of items with   | Dirichlet(:math:`\alpha b`)       | –                   |
+| ``share``      | each rate             |                                   |                     |
++----------------+-----------------------+-----------------------------------+---------------------+
+| :math:`\alpha` | number of items that  | fixed, 1                          | ``concentration=1`` |
+|                | the prior is worth    |                                   |                     |
++----------------+-----------------------+-----------------------------------+---------------------+
+| :math:`b`      | prior shares of the   | fixed: 0.02 for the rates 0 and   | –                   |
+|                | components            | 1, and 0.96 / 22 for each other   |                     |
++----------------+-----------------------+-----------------------------------+---------------------+
 
-Limits: with fewer than six items, results about other items depend on the prior, which counts as
-one item, and carry a caution.
+When to use it
+--------------
+Use it for several attempts at the same items: benchmarks of language models that are sampled more
+than once, or repeated ratings. Answers to an item are independent given its rate.
 
-Not conjugate. The direct posterior samples by Gibbs sampling.
+When not to use it
+------------------
+* Each item has a score instead of right and wrong answers: use `item_scores`.
+* There is one attempt at each item, and you need more than the mean. One attempt says nothing about
+  how items differ. The direct posterior returns the mean only, with Jeffreys' prior.
+* You need pass@k for more than the number of attempts, such as pass@32 from eight. It depends on
+  rates below 1/8, about which the data say little, and is an error.
+* There are fewer than six items: results about other items then depend on the prior, and have a
+  caution.
 
-The direct posterior alone supports two things that are not in the model. Several systems on the
-same items: each system has its own posterior, and their draws are put into the order of a joint
-Bayesian bootstrap of the items. Items in groups, such as questions about one text: whole groups are
-weighted by the weighted likelihood bootstrap
-(Newton & Raftery 1994).
+Estimands
+---------
+* ``share``, ``of="parameter"`` or ``"population"``: the mean over the population of items.
+* ``share_item``, ``of="finite"``: the mean over the observed items.
+* ``share_new``, ``of="new"``: one new item.
+* ``share_item``, ``of="predictive"``: one further run at the observed items.
+
+Only the direct posterior has ``share_item`` and ``share_new``.
+
+Notes
+-----
+The distribution of the rates is left open. With few pseudo-items, few of the 24 components matter,
+which is close to a Dirichlet process mixture (Ishwaran and Zarepour 2002). Items that are never or
+always solved have separate components. All other rates are continuous, so that one attempt and a
+thousand attempts are described equally well. If all observed items are solved once in 200 attempts,
+other items are expected to be solved about as often.
+
+The model is not conjugate. The direct posterior uses Gibbs sampling (Diebolt and Robert 1994).
+
+The direct posterior supports two designs that this PyMC model does not:
+
+* Several systems on the same items. Each system has its own posterior. Their draws are put in the
+  order of a joint Bayesian bootstrap of the items.
+* Items in groups, such as questions about one text. The weighted likelihood bootstrap (Newton and
+  Raftery 1994) weights whole groups.
 
 If the answers themselves are known (``answer`` in addition to ``correct``), the direct posterior
-uses them for ``majority_at(k)``, the chance that the plurality of k answers is right. Each of 48
-rates then also has one of eight ways :math:`(c, s)` in which wrong answers are shared: one of them
-has the share c, the others are equally frequent among s kinds. For :math:`n` wrong answers in d
-kinds, each given :math:`n_j` times,
+uses them for ``majority_at(k)``. This is the probability that the plurality of k answers is right.
+Each of 48 rates then also has one of eight patterns :math:`(c, s)` of wrong answers. One wrong
+answer has the share c, and s others are equally frequent. For n wrong answers of d kinds, each
+given :math:`n_j` times,
 
 .. math::
 
-    P(\text{alike so}) = a(n, d) + \textstyle\sum_j c^{n_j} a(n - n_j, d - 1), \qquad
+    P(n_1, \dots, n_d) = a(n, d) + \textstyle\sum_j c^{n_j} a(n - n_j, d - 1), \qquad
     a(n, d) = (1 - c)^n \frac{s (s - 1) \cdots (s - d + 1)}{s^n}.
 
-The model below describes right and wrong answers only.
+This PyMC model describes right and wrong answers only.
 
 References
 ----------
@@ -68,14 +110,14 @@ import xarray as xr
 
 
 def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> pm.Model:
-    """Model how rates of right answers are distributed between items with several attempts.
+    """Model the distribution over items of the rate of right answers.
 
     Parameters
     ----------
     attempts : xarray.Dataset
-        ``correct`` (item, attempt): 1, 0, or NaN where no attempt was made; of one system. Groups
-        and slices of items are supported by the direct posterior only, and rejected here. If the
-        answers themselves are known, the model describes which of them are right.
+        ``correct`` (item, attempt) of one system: 1, 0, or NaN if no attempt was made. Groups and
+        slices of items are rejected here; the direct posterior supports them. If the answers
+        themselves are known, the model describes which of them are right.
     concentration : float, default 1
         Prior pseudo-items, > 0; 1 in 25 of them is at the rates 0 and 1.
 
@@ -83,7 +125,7 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> pm.Mo
     -------
     pymc.Model
         Free variables ``share`` (component), the share of items with each rate, ``rate`` (inner),
-        the rates between 0 and 1, ``mu`` and ``rho``; observed ``right`` (item).
+        the rates between 0 and 1, ``mu`` and ``rho``. Observed ``right`` (item).
 
     Examples
     --------
@@ -94,20 +136,21 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> pm.Mo
     """
     if "group" in attempts.coords:
         raise ValueError(
-            "The model takes items drawn one by one, and these come in groups, which makes it too "
-            "sure. Ask the direct draws (bayescm.interval, summary, compare), or leave the groups "
-            'out: attempts.drop_vars("group").'
+            "The model treats items as independent, but these items are in groups, so its "
+            "intervals would be too short. Use the direct posterior (bayescm.interval, summary, "
+            'compare), or drop the groups: attempts.drop_vars("group").'
         )
     if any(str(name).startswith("slice_") for name in attempts):
         raise ValueError(
-            "The model is of one sample of items, and these come in slices. Ask the direct draws "
-            "(bayescm.interval, summary, compare), or make the attempts of one slice."
+            "The model supports one sample of items, but these items are in slices. Use the direct "
+            "posterior (bayescm.interval, summary, compare), or select one slice."
         )
     table = attempts["correct"].transpose("item", "attempt")
     made = table.notnull().sum("attempt").values.astype(float)
     right = table.sum("attempt").values.astype(float)
     prior = np.full(24, 0.96 / 22)
-    prior[:2] = 0.02  # the rates 0 and 1
+    # The first two components have the rates 0 and 1.
+    prior[:2] = 0.02
     coords = {"item": np.arange(len(made)), "component": np.arange(24), "inner": np.arange(2, 24)}
     with pm.Model(coords=coords) as model:
         mu = pm.Beta("mu", 0.5, 0.5)

@@ -1,28 +1,63 @@
-r"""ROC curves from order alone: a Dirichlet over where the scores of each class lie.
+r"""Model for ROC and precision-recall curves that uses only the order of the scores.
 
 .. math::
 
-    F(x_{(k)}) - F(x_{(k-1)}) \sim \mathrm{Dirichlet}(\tfrac12, 1, \ldots, 1, \tfrac12)
+    \pi &\sim \mathrm{Beta}(\tfrac12, \tfrac12) \\
+    \bigl(F(x_{(k)}) - F(x_{(k-1)})\bigr)_{k = 1}^{n_0 + 1}
+        &\sim \mathrm{Dirichlet}(\tfrac12, 1, \ldots, 1, \tfrac12) \\
+    \bigl(G(y_{(k)}) - G(y_{(k-1)})\bigr)_{k = 1}^{n_1 + 1}
+        &\sim \mathrm{Dirichlet}(\tfrac12, 1, \ldots, 1, \tfrac12) \\
+    \text{positives} &\sim \mathrm{Binomial}(n_0 + n_1, \pi)
 
-for the distribution :math:`F` of the negatives' scores, likewise :math:`G` of the positives', and
-apart from both a Beta prevalence. Whatever :math:`F` is, the masses between neighbouring order
-statistics of a sample are Dirichlet(1, ..., 1); here each open end weighs one half, so that an
-example weighs one in all and its half on either side of it. With 1 at the ends the area under the
-curve is biased towards 1/2.
+F is the distribution of the scores of the negatives, with the :math:`n_0` sorted scores
+:math:`x_{(k)}`. G is the distribution of the scores of the positives, with the :math:`n_1` sorted
+scores :math:`y_{(k)}`. At the open ends F and G are 0 and 1.
 
-A gap of one class that holds scores of the other spreads its weight evenly over the *slots* these
-leave (a score that c of them share counts as c - 1 slots), and examples with the same score keep
-all but the outer halves of their weight on it.
-Where several classifiers scored the same examples, each example's weight is spread for all of them
-at once: the common refinement of their slots are the *cells*, and a Dirichlet over the cells gives
-every classifier exactly the distribution it has alone. Two copies of a classifier never differ.
+Parameters
+----------
++--------------------+--------------------------------+---------------------------+----------------+
+| symbol             | meaning                        | prior                     | keyword        |
++====================+================================+===========================+================+
+| :math:`\pi`,       | share of the positive class    | Beta(0.5, 0.5), Beta(a,   | ``prevalence`` |
+| ``prevalence``     |                                | b), a function, or known  |                |
++--------------------+--------------------------------+---------------------------+----------------+
+| increments of F,   | probabilities of the intervals | improper; the posterior   | –              |
+| ``negative_mass``  | between negative scores        | is the Dirichlet above    |                |
++--------------------+--------------------------------+---------------------------+----------------+
+| increments of G,   | probabilities of the intervals | improper; the posterior   | –              |
+| ``positive_mass``  | between positive scores        | is the Dirichlet above    |                |
++--------------------+--------------------------------+---------------------------+----------------+
 
-Use it for ROC and precision-recall curves and all that follows from them. It uses only
-the order of the scores: with a handful of examples `binormal` says more, if it is right.
+When to use it
+--------------
+Use it for ROC and precision-recall curves and all measures of them, and to compare classifiers on
+the same examples.
 
-The file has no likelihood: the distribution of the order statistics is inverted, as in the
-Bayesian bootstrap, and the Dirichlet is the posterior. Only the labels, which inform the
-prevalence, are observed. The estimand is the measure of the two distributions.
+When not to use it
+------------------
+If each class has few examples, `binormal` is more precise, provided that the scores are normal.
+
+Estimands
+---------
+* ``fpr``, ``tpr`` and ``prevalence``, ``of="parameter"``: the measure of the curve of the two
+  distributions.
+
+Notes
+-----
+The scores have no likelihood here. The distribution of the order statistics is inverted, as in the
+Bayesian bootstrap (Rubin 1981). For every continuous F, the masses between neighbouring order
+statistics of a sample are Dirichlet(1, ..., 1). Here each open end has weight 1/2, so that an
+example has weight 1 in total, half of it on each side. With weight 1 at the ends, the area under
+the curve would be biased towards 1/2. The labels are observed, which determines the prevalence.
+
+An interval of one class that contains scores of the other spreads its weight evenly over the
+*slots* between them. If c of these scores are equal, they leave c - 1 further slots at their value.
+Examples with the same score keep their weight at that score, except for the outer halves.
+
+If several classifiers scored the same examples, the weight of each example is divided for all of
+them at once. The common refinement of their slots are the *cells*. A Dirichlet distribution over
+the cells gives every classifier the distribution that it has alone, and two copies of a classifier
+never differ.
 
 References
 ----------
@@ -43,23 +78,27 @@ import xarray as xr
 def scores(
     evidence: xr.Dataset, *, prevalence: float | tuple[float, float] | Callable | None = None
 ) -> pm.Model:
-    """Model the scores of two classes by the order in which they come.
+    """Model the order of the scores of two classes.
 
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``score`` ([classifier], example), ``actual`` (example), scalar coord ``positive``, and if
-        there is one ``weight`` (example).
+        ``score`` ([classifier], example), ``actual`` (example), scalar coordinate ``positive``, and
+        optionally ``weight`` (example).
     prevalence : float, tuple or callable, optional
-        Share of the positive class: known, or the parameters (a, b) of a beta prior, by default
-        (0.5, 0.5), or a function from a name to a PyMC variable.
+        Share of the positive class. Default: a Beta(0.5, 0.5) prior.
+
+        * A number: the share is known.
+        * A tuple ``(a, b)``: a Beta(a, b) prior.
+        * A function from a name to a PyMC variable: another prior.
 
     Returns
     -------
     pymc.Model
         Free variables ``negative_mass`` (negative_cell), ``positive_mass`` (positive_cell) and,
-        where it is not known, ``prevalence``; ``fpr`` and ``tpr`` ([classifier], example), with
-        the score of each example as threshold; ``auc`` ([classifier]); observed ``positives``.
+        unless it is known, ``prevalence``. Deterministic ``fpr`` and ``tpr`` ([classifier],
+        example), with the score of each example as threshold, and ``auc`` ([classifier]). Observed
+        ``positives``.
 
     Examples
     --------
@@ -84,7 +123,8 @@ def scores(
         share = _prevalence(prevalence)
         total = pm.Data("weight", weight, dims="example").sum()
         pm.Binomial("positives", n=total, p=share, observed=weight[actual].sum())
-        prior = pm.Data("pseudo_count", 0.0)  # of every cell: the prior is improper
+        # The prior is improper: it has no pseudo-counts.
+        prior = pm.Data("pseudo_count", 0.0)
         masses = []
         for name, (shape, _) in zip(names, cells, strict=True):
             weights = pm.Data(f"{name}_concentration", shape, dims=f"{name}_cell")
@@ -115,11 +155,12 @@ def _prevalence(prevalence):
 
 
 def _slots(score, actual, weight):
-    """Return where the slots end on the line of each side, and the slots above each example."""
+    """Return the ends of the slots for each side, and the number of slots above each example."""
     _, rank = np.unique(-score, return_inverse=True)
     size = rank.max() + 1
     total = [np.bincount(rank, weight * (actual == side), size) for side in (0, 1)]
-    slots = np.zeros((2, 2 * size + 1))  # interval, value, interval, ..., from the top
+    # The slots alternate between intervals and values, starting with the highest scores.
+    slots = np.zeros((2, 2 * size + 1))
     for row, of_class, of_other_class in zip(slots, total, total[::-1], strict=True):
         half, occurs = np.minimum(of_class, 1) / 2, of_class > 0
         gap = np.concatenate([[0], np.cumsum(occurs)])
@@ -133,7 +174,7 @@ def _slots(score, actual, weight):
 
 
 def _cells(slots, of_class, weight, side):
-    """Return the weights of one side's cells, and the slot (view, cell) of each."""
+    """Return the weights of one side's cells, and the slot of each cell (classifier, cell)."""
     starts, cuts = [], []
     for ends, below in slots:
         order = np.argsort(below[of_class], kind="stable")
@@ -160,7 +201,7 @@ def _cells(slots, of_class, weight, side):
 
 
 def _cumulative(mass, slot, size):
-    """Return the mass of one side on and above each slot, (size + 1,)."""
+    """Return the probability on and above each slot for one side, shape (size + 1,)."""
     order = np.argsort(slot, kind="stable")
     above = pm.math.concatenate([np.zeros(1), mass[order].cumsum()])
     return above[np.searchsorted(slot[order], np.arange(size + 1))]

@@ -11,13 +11,17 @@ SYMBOLS = {
     "averaged_folds": r"where $\theta_k$ are the probabilities of the cells in fold $k$ of "
     r"$M$, $n_k$ is the number of its test examples, and $\lambda$ are the prior pseudo-counts "
     r"of the cells",
-    "binormal": r"where $x_i$ is the score of example $i$, $\mu_c$ and $\tau_c$ are mean and "
-    r"precision of the scores of class $c$, $m$ and $s$ are the centre and the scale of the prior, "
-    r"taken from the scores, and $\lambda$ is the number of examples that it weighs",
-    "calibration": r"where $y$ is the outcome and $p$ the forecast, $m$ and $s$ are mean and "
-    r"standard deviation of the log odds of the forecasts, $\alpha$ and $\beta$ are level and "
-    r"slope of the departure from the forecasts, and $w$ is a random walk of second order over "
-    r"their log odds, of scale $\sigma$",
+    "binormal": r"where $x_i$ is the score of example $i$ of $n$, $\pi$ is the prevalence, "
+    r"$\mu_c$ and $\tau_c$ are mean and precision of the scores of class $c$, $m$ and $s$ are "
+    r"the centre and the scale of the prior, taken from the scores, and $\lambda$ is the "
+    r"number of examples that the prior is worth (the gamma distribution has a shape and a "
+    r"rate)",
+    "calibration": r"where $y$ is the outcome and $p$ the forecast, $q(p)$ is the probability "
+    r"of the outcome given the forecast, $m$ and $s$ are mean and standard deviation of the "
+    r"log odds of the forecasts, $\alpha$ and $\beta$ are level and slope of the departure "
+    r"from the forecasts, $w$ is a random walk of second order over their log odds, of scale "
+    r"$\sigma$, with the standardised bends $\varepsilon_k$ and the fixed matrix $B$, and "
+    r"$\texttt{spread}$ is 2 by default",
     "correlated_t": r"where $\delta$ is the difference of two classifiers, $\bar x$ and $s^2$ are "
     r"mean and variance of their differences in $n$ folds, and $\rho$ is the share of the examples "
     r"that is tested in a fold",
@@ -31,9 +35,9 @@ SYMBOLS = {
     r"probabilities of its matrix, which follow from the three rates; $\texttt{spread}$ is 1 "
     r"and $\texttt{interaction}$ 0.5 by default",
     "dirichlet_calibration": r"where $p_j$ is the forecast of class $j$ and $y$ the class that "
-    r"came true, $z_j$ is the standardised logarithm of the forecast, $\alpha_j$ moves a class, "
-    r"$\beta$ is one temperature for all, and $b_{jl}$, of scale $\sigma$, is what the forecast of "
-    r"class $l$ says of class $j$",
+    r"occurs, $z_j$ is the standardised logarithm of the forecast, $\alpha_j$ shifts a class, "
+    r"$\beta$ is one temperature for all, $b_{jl}$, of scale $\sigma$, is the effect of the "
+    r"forecast of class $l$ on class $j$, and $\texttt{spread}$ is 1 by default",
     "dirichlet_multinomial": rf"where {_CELLS} of the confusion matrix, $n$ is the number of "
     rf"examples, and {_PRIOR} of the cells",
     "drifting": r"where $r$ is the prevalence, the recall or the specificity, $\pi_{tr}$ is "
@@ -46,16 +50,18 @@ SYMBOLS = {
     r"of class $i$, $n_i$ is the number of these examples, $\lambda_i$ are the prior "
     r"pseudo-counts, $\pi_i$ is the prevalence of the class, and $\theta_{ij}$ are the "
     r"probabilities of the cells",
-    "hierarchical_calibration": r"where $y$ is the outcome and $p$ the forecast at site $g$, $m$ "
-    r"and $s$ are mean and standard deviation of the log odds of all forecasts, $\alpha_g$ and "
-    r"$\beta_g$ are level and slope of the site's departure from them, $\alpha$ and $\beta$ their "
-    r"means over sites, and $\tau_\alpha$ and $\tau_\beta$ their standard deviations",
-    "hierarchical_differences": r"where $x_{ir}$ is the difference of two classifiers in run $r$ "
-    r"on data set $i$, $\delta_i$ is their true difference there, $e_i$ are the errors of the "
-    r"runs, with the standard deviation $\sigma_i$ and the correlation $\rho$ (the share of the "
-    r"examples that is tested in a run), $I$ is the identity and $J$ the matrix of ones, "
-    r"$\delta_0$, $\sigma_0$ and $\nu$ are location, scale and degrees of freedom of the true "
-    r"differences over data sets, and $s$ is the size of a usual difference",
+    "hierarchical_calibration": r"where $y$ is the outcome and $p$ the forecast at site $g$, "
+    r"$m$ and $s$ are mean and standard deviation of the log odds of all forecasts, $\alpha_g$ "
+    r"and $\beta_g$ are level and slope of the site's departure from them, $\alpha$ and "
+    r"$\beta$ are their means over sites, $\tau_\alpha$ and $\tau_\beta$ are their standard "
+    r"deviations, and $\texttt{spread}$ is 1 by default",
+    "hierarchical_differences": r"where $x_{ir}$ is the difference of two classifiers in run "
+    r"$r$ on data set $i$, $\delta_i$ is their true difference there, $e_i$ are the errors of "
+    r"the runs, with the standard deviation $\sigma_i$ and the correlation $\rho$ (the "
+    r"proportion of the examples that is tested in a run), $I$ is the identity and $J$ the "
+    r"matrix of ones, $\delta_0$, $\sigma_0$ and $\nu$ are location, scale and degrees of "
+    r"freedom of the true differences over data sets, and $s$ is the size of a usual "
+    r"difference",
     "hierarchical_folds": r"where $r_{ij}$ is the probability that a typical trained classifier "
     r"answers $j$ to an example of class $i$, $\lambda_i$ are the prior pseudo-counts, $\eta_{kij}$"
     r" are the logits in fold $k$, $c_j$ and $a$ are how far the training examples that all folds "
@@ -106,8 +112,10 @@ SYMBOLS = {
     r"$i$, $\eta_{mij}$ is its logarithm moved by training, $c_{mj}$ and $a_m$ are how far "
     r"training sets move the threshold and the separation of the classes, and $[i = j]$ is 1 where "
     r"the answer is right and else 0",
-    "paired_outcomes": r"where $\theta$ are the probabilities of joint outcomes (the truth "
-    rf"together with the answer of each classifier), $n$ is the number of examples, and {_PRIOR}",
+    "paired_outcomes": r"where $\theta$ are the probabilities of joint outcomes (the actual "
+    r"class $i$ together with the predicted labels $a_1, \dots, a_J$ of the $J$ classifiers), "
+    r"$n$ is the number of examples, $\lambda^{(j)}$ are the prior pseudo-counts of classifier "
+    r"$j$, and $\lambda_{i+}$ is their sum in row $i$",
     "partly_labelled": r"where $\text{share}_k$ is that of stratum $k$ of $K$ among all examples, "
     r"$N_k$ is the number of examples in it, $\text{truth}_k$ are the shares of the true classes "
     r"in the stratum, $n_k$ are the labelled examples of each of them, and $\lambda_k$ are the "
@@ -117,21 +125,24 @@ SYMBOLS = {
     r"are the prior pseudo-counts of the cells, and $\omega$ is the power that discounts the "
     r"likelihood, because folds share training examples",
     "preferences": r"where $s$ are the strengths of the systems in log odds, $\sigma$ is their "
-    r"standard deviation and $z$ are the strengths in units of it, $\eta$ is the log odds that the "
-    r"left system is preferred, $\delta$ is the advantage of the system shown first (the left one; "
-    r"0 if the order is not known), and $\nu$ says how frequent ties are (0 without ties)",
-    "repeated_items": r"where $x_i$ of $n_i$ answers to item $i$ are right, $p_i$ is its rate of "
-    r"right answers, $w_m$ is the share of items that have the rate $q_m$ ($m = 1, \dots, M$), "
-    r"with the prior shares $b$, $\mu$ is the location of the rates and $\rho$ says how much they "
-    r"differ ($\phi$ how little), and $\alpha$ is the number of items that the prior weighs",
+    r"standard deviation and $z$ are the strengths in units of it, $\eta$ is the log odds that "
+    r"the left system is preferred, $\delta$ is the advantage of the system shown first (the "
+    r"left one; 0 if the order is not known), $\nu$ is the frequency of ties (0 without ties), "
+    r"and $\texttt{spread}$ is 1, $\texttt{first}$ 0.5 and $\texttt{ties}$ 1.5 by default",
+    "repeated_items": r"where $x_i$ of $n_i$ answers to item $i$ are right, $w_m$ is the share "
+    r"of items that have the rate $q_m$ of right answers ($m = 1, \dots, M$), with the prior "
+    r"shares $b$, $\mu$ is the location of the rates, $\rho$ says how much they differ ($\phi$ "
+    r"how little), and $\alpha$ is the number of items that the prior is worth",
     "robust_groups": r"where $x_g$ is the logit of a rate (prevalence, recall or specificity) "
     r"in group $g$, $m$ is the logit of the typical group, with prior pseudo-counts $\lambda$ "
     r"and $\lambda'$, $\tau$ is the standard deviation between ordinary groups, $\omega$ is "
     r"the share of groups that deviate, by about $d$, $n_g$ is the number of examples in the "
     r"group, $\theta_g$ are the probabilities of its cells, which follow from the three rates, "
     r"and $\texttt{spread}$ is 0.5 by default",
-    "scores": r"where $F$ is the distribution of the scores of the negatives, likewise of the "
-    r"positives, and $x_{(k)}$ is the $k$-th smallest score of the class",
+    "scores": r"where $F$ is the distribution of the scores of the negatives, with the sorted "
+    r"scores $x_{(1)}, \dots, x_{(n_0)}$ in the sample of $n_0$ negatives, $G$ is the "
+    r"distribution of the scores of the positives, with the sorted scores $y_{(k)}$ in the "
+    r"sample of $n_1$ positives, and $\pi$ is the prevalence",
     "transferred_errors": r"where $\text{rates}_a$ are the probabilities of the judge's and the "
     rf"classifier's answers to examples of class $a$, {_PRIOR}, $\text{{labelled}}_a$ are the "
     r"answers to the $n_a$ labelled examples of the class, $\text{unlabelled}$ those to the $N$ "
