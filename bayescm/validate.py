@@ -5,7 +5,7 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from reprlib import Repr
 from typing import Any
@@ -285,6 +285,24 @@ def check_choice(keyword: str, value: str, choices: Iterable[str]) -> str:
             suggest(value, choices) or f"pass e.g. `{keyword}={choices[0]!r}`",
         )
     return value
+
+
+def check_column(name: Any, columns: Iterable[Any], role: str = "") -> Any:
+    """Return the name of a column, of a role if it has one, or raise unless a table has it."""
+    columns = list(columns)
+    if not isinstance(name, Hashable) or name not in columns:
+        what = f"no column of the {role}" if role else "no such column"
+        todo = f"pass {role}= with the name of a column" if role else ""
+        raise fail(what, name, columns, suggest(name, columns) or todo)
+    return name
+
+
+def check_by(by: Any, values: str) -> dict[Any, Any]:
+    """Return the values by the name of their dim, or raise unless they are a mapping or None."""
+    if by is not None and not isinstance(by, Mapping):
+        todo = f"pass e.g. `by={{{values}}}`"
+        raise fail("by must name the dims", by, "a mapping from names to values", todo, TypeError)
+    return dict(by or {})
 
 
 def check_counts(

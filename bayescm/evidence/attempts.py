@@ -9,7 +9,7 @@ scores do (`bayescm.evidence.item_scores`).
 """
 
 import warnings
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +37,7 @@ from bayescm.evidence.type import (
     Columns,
     EvidenceType,
 )
-from bayescm.validate import check_row_order, fail, no_numbers, suggest, unmasked
+from bayescm.validate import check_by, check_column, check_row_order, fail, no_numbers, unmasked
 
 _RESERVED = ("item", "attempt", "classifier", "group", "measure", "bound")
 
@@ -132,19 +132,17 @@ def from_attempts(
         columns = {"item": item, "correct": correct, "attempt": attempt, "group": group, "by": by}
         answers, columns, truth = _columns_of(answers, system, columns, truth)
         item, attempt, group, by = (columns[name] for name in ("item", "attempt", "group", "by"))
-    if by is not None and not isinstance(by, Mapping):
-        todo = 'pass e.g. `by={"language": language}`'
-        raise fail("by must name the dims", by, "a mapping from names to values", todo, TypeError)
-    if reserved := [name for name in by or () if name in _RESERVED]:
+    by = check_by(by, '"language": language')
+    if reserved := [name for name in by if name in _RESERVED]:
         raise fail("a reserved name for a dim", reserved[0], "a name of your own", "rename it")
     settings = {"item": item, "attempt": attempt, "group": group, "passing": passing}
-    settings |= {"by": by or {}, "truth": truth}
+    settings |= {"by": by, "truth": truth}
     if not isinstance(answers, Mapping) or isinstance(answers, xr.Dataset | pd.DataFrame):
         return _with_slices(_of_one_system(answers, **settings))
     parts = {}
     for name, values in answers.items():
         of_system = {key: _of_system(settings[key], name) for key in ("item", "attempt", "group")}
-        of_system["by"] = {dim: _of_system(labels, name) for dim, labels in (by or {}).items()}
+        of_system["by"] = {dim: _of_system(labels, name) for dim, labels in by.items()}
         parts[str(name)] = _of_one_system(values, **(settings | of_system))
     if item is None and truth is not None and not isinstance(truth, Mapping | pd.Series):
         _check_same_order(parts)
@@ -216,13 +214,15 @@ def _columns_of(frame, system, columns, truth):
     by = columns.pop("by")
     if by is not None and not isinstance(by, Mapping):
         by = {name: name for name in by}
-    taken = {name: None if of is None else _column(frame, name, of) for name, of in columns.items()}
-    slices = {dim: _column(frame, "by", of) for dim, of in (by or {}).items()}
+    taken = {
+        name: None if of is None else frame[check_column(of, frame)] for name, of in columns.items()
+    }
+    slices = {dim: frame[check_column(of, frame)] for dim, of in (by or {}).items()}
     if isinstance(truth, str):
-        truth = truth_by_item(_column(frame, "truth", truth), taken["item"])
+        truth = truth_by_item(frame[check_column(truth, frame)], taken["item"])
     if system is None:
         return taken.pop("correct"), taken | {"by": slices}, truth
-    codes, names = factorize("system", column("system", _column(frame, "system", system)))
+    codes, names = factorize("system", column("system", frame[check_column(system, frame)]))
     check_no_missing_text(names, "a system", "leave its answers out, or rename it")
     rows = pd.Series(codes).groupby(codes).indices
 
@@ -234,14 +234,6 @@ def _columns_of(frame, system, columns, truth):
     of_systems = {name: by_system(values) for name, values in taken.items()}
     of_systems["by"] = {dim: by_system(values) for dim, values in slices.items()}
     return of_systems.pop("correct"), of_systems, truth
-
-
-def _column(frame, argument, name):
-    """Return a column of a table by its name."""
-    if not isinstance(name, Hashable) or name not in frame.columns:
-        names = list(frame.columns)
-        raise fail(f"{argument} names no column", name, names, suggest(name, map(str, names)))
-    return frame[name]
 
 
 # Tables of right and wrong answers, from tables and from rows

@@ -8,7 +8,7 @@ import xarray as xr
 
 from bayescm.evidence.outcomes import from_classifiers
 from bayescm.evidence.predictions import column_of, from_predictions
-from bayescm.validate import fail, suggest
+from bayescm.validate import check_column, fail
 
 MOST = 2_000_000  # combinations of labels, or of scores, that come back
 _NUMBER, _SMALLEST = "_bayescm_n", "_bayescm_min"
@@ -125,8 +125,7 @@ def count_combinations(
     names = table.collect_schema().names()
     column_names = list(dict.fromkeys([*columns, *([] if weights is None else [weights])]))
     for name in column_names:
-        if name not in names:
-            raise fail("no such column", name, names, suggest(name, names))
+        check_column(name, names)
     table = table.lazy().select(*column_names)
     if weights_are == "importance":
         return _collected(table), weights

@@ -44,7 +44,14 @@ from bayescm.evidence.type import (
     Columns,
     EvidenceType,
 )
-from bayescm.validate import check_choice, check_reals, check_row_order, fail, suggest, unmasked
+from bayescm.validate import (
+    check_choice,
+    check_column,
+    check_reals,
+    check_row_order,
+    fail,
+    unmasked,
+)
 
 _MISSING = ("drop pairs", "worst")
 _RESERVED = ("item", "classifier", "measure", "bound")
@@ -192,7 +199,7 @@ def _from_wide(scores, item, columns):
         scores = scores.to_pandas() if scores.ndim <= 2 else scores.values
     if isinstance(scores, pd.DataFrame):
         if isinstance(item, str):
-            scores = scores.set_index(_check_column(scores, item))
+            scores = scores.set_index(check_column(item, scores))
             item = None
         names = {key: name for key, name in columns.items() if _names_columns(key, name)}
         columns = columns | {key: _columns_named(scores, name) for key, name in names.items()}
@@ -248,7 +255,7 @@ def _from_long(frame, item, system, score, columns):
             todo = f"pass {name}= with the name of the column"
             raise fail(f"no column of the {name}", argument, "a name", todo)
     for name in (item, score, *([] if system is None else [system])):
-        _check_column(frame, name)
+        check_column(name, frame)
     codes, items = factorize("item", column("item", frame[item]))
     check_no_missing_text(items, "an item", "leave these rows out, or rename the item")
     rows, names = (
@@ -334,16 +341,9 @@ def _labels_of(name):
 def _columns_named(frame, name):
     """Return a column, or of several names a mapping from dims to columns."""
     if isinstance(name, str):
-        return frame[_check_column(frame, name)]
+        return frame[check_column(name, frame)]
     names = name if isinstance(name, Mapping) else {dim: dim for dim in name}
-    return {dim: frame[_check_column(frame, of_dim)] for dim, of_dim in names.items()}
-
-
-def _check_column(frame, name):
-    if name not in frame.columns:
-        names = list(frame.columns)
-        raise fail("no such column", name, names, suggest(name, map(str, names)))
-    return name
+    return {dim: frame[check_column(of_dim, frame)] for dim, of_dim in names.items()}
 
 
 def _flat(columns):
@@ -439,7 +439,7 @@ def _judged(evidence, scores, judge, item, system, missing):
         if not isinstance(scores, pd.DataFrame):
             raise fail("judge names no column", judge, "scores", "pass scores, or a DataFrame")
         if system is None and not isinstance(item, str):
-            judge = scores[_check_column(scores, judge)]
+            judge = scores[check_column(judge, scores)]
         else:
             table = from_item_scores(scores, item=item, system=system, score=judge)
             judge = table["item_score"]

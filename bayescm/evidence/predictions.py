@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayescm.evidence.counts import DESIGN, as_counts, make_counts, with_design
 from bayescm.evidence.tabulate import check_weights, column, tabulate
-from bayescm.validate import check_counts, check_row_order, fail, suggest, unmasked
+from bayescm.validate import check_column, check_counts, check_row_order, fail, suggest, unmasked
 
 
 def from_predictions(
@@ -152,8 +152,4 @@ def _known(design):
 
 def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
     """Return the column, or raise where there is none of that name."""
-    if name not in frame.columns:
-        columns = [str(text) for text in frame.columns]
-        todo = suggest(name, columns)
-        raise fail("no such column", name, columns, todo)
-    return frame[name]
+    return frame[check_column(name, frame.columns)]

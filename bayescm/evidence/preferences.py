@@ -22,7 +22,7 @@ from bayescm.evidence.labels import check_no_missing_text
 from bayescm.evidence.resampling import check_no_parts, draw_numbers
 from bayescm.evidence.tabulate import check_sizes, column
 from bayescm.evidence.type import Columns, EvidenceType, always, number_of
-from bayescm.validate import check_counts, check_row_order, fail, suggest
+from bayescm.validate import check_column, check_counts, check_row_order, fail, suggest
 
 WINNERS = ("left", "right", "tie")
 # Outcomes that are recognised, in lower case. A vote for none of the two, which arenas call "both
@@ -204,8 +204,7 @@ def from_rankings(
 def _wide_ranks(table, item, system, rank):
     """Return a table with one row per item and one column per system."""
     for name in (item, system, rank):
-        if name not in table:
-            raise fail("no such column", name, list(table), suggest(name, map(str, table)))
+        check_column(name, table)
     if (missing := table[[item, system, rank]].isna().any(axis=1)).any():
         todo = "leave out the systems that were not ranked"
         raise fail(f"{number_of(missing.sum(), 'rows')} of the rankings are empty", ..., "", todo)
@@ -286,13 +285,8 @@ def _columns(votes, left, right, winner, group, weights):
         given["left"], given["right"] = sides[0]
     columns: dict[str, Any] = {}
     for role, name in given.items():
-        if not isinstance(name, str):
-            columns[role] = name
-            continue
-        if name not in votes:
-            todo = suggest(name, map(str, votes)) or f"pass {role}= with the name of a column"
-            raise fail(f"no column of the {role}", name, list(votes.columns), todo)
-        columns[role] = votes[name]
+        is_named = isinstance(name, str)
+        columns[role] = votes[check_column(name, votes, role)] if is_named else name
     check_row_order(columns)
     return columns
 

@@ -56,7 +56,7 @@ from bayescm.evidence.type import (
     DefaultModel,
     EvidenceType,
 )
-from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
+from bayescm.validate import check_column, check_reals, check_row_order, fail, suggest, unmasked
 
 # Scores
 
@@ -409,8 +409,7 @@ def _binned(frame, columns, scores, starts):
         raise fail("not a table", type(frame).__name__, "a table of pandas or another engine", todo)
     schema = table.collect_schema()
     for name in columns:
-        if name not in schema:
-            raise fail("no such column", name, list(schema), suggest(name, schema))
+        check_column(name, schema)
         if name in scores and not schema[name].is_numeric():
             todo = "name a column of scores"
             raise fail(f"{name} holds no scores", str(schema[name]), "numbers", todo, TypeError)

@@ -1,6 +1,6 @@
 """The fold or the group of every example, of evidence in which one of the two has a place."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayescm.evidence.concatenation import concatenate, parts_of_all
 from bayescm.evidence.labels import check_no_missing_text
-from bayescm.validate import fail, unmasked
+from bayescm.validate import check_by, fail, unmasked
 
 PLACES = ("fold", "group")
 
@@ -27,17 +27,13 @@ def slices_of(size: int, *, by: Any = None, fold: Any = None, group: Any = None)
     fold, group : array_like, shape (n,), optional
         The same, each by itself.
     """
-    if by is not None and not isinstance(by, Mapping):
-        todo = 'pass e.g. `by={"group": site}`'
-        raise fail(
-            "by must name the dims", by, 'a mapping such as {"group": site}', todo, TypeError
-        )
+    by = check_by(by, '"group": site')
     slices = {
         name: column for name, column in (("fold", fold), ("group", group)) if column is not None
     }
-    if twice := sorted(slices.keys() & (by or {}).keys()):
+    if twice := sorted(slices.keys() & by.keys()):
         raise fail(f"{twice[0]} is given twice", twice, "once", f"leave out {twice[0]}=")
-    slices |= by or {}
+    slices |= by
     names = list(slices)
     if set(names) == set(PLACES):
         todo = "pass one of them: of folds by site, ask site by site"

@@ -14,7 +14,7 @@ from bayescm.evidence.labels import (
     check_plain_labels,
     default_labels,
 )
-from bayescm.validate import check_choice, check_counts, fail, suggest, unmasked
+from bayescm.validate import check_by, check_choice, check_counts, fail, suggest, unmasked
 
 MAX_LABELS = 5000  # more distinct labels than this are scores or identifiers, not classes
 WEIGHTS = ("counts", "importance")
@@ -176,17 +176,15 @@ def check_weights(weights: np.ndarray, kind: str | None) -> str:
 
 def axes_of(by: Mapping[str, Any] | None, taken: Sequence[str] = ()) -> dict[str, Axis]:
     """Return where every example lies on each leading dim, none of them named as one ``taken``."""
-    if by is not None and not isinstance(by, Mapping):
-        allowed, todo = "a mapping from names of dims to values", 'pass e.g. `by={"fold": fold}`'
-        raise fail("by must name the dims", by, allowed, todo, TypeError)
-    for name in by or ():
+    by = check_by(by, '"fold": fold')
+    for name in by:
         if not isinstance(name, str):
             todo = 'name it, e.g. `by={"fold": fold}`'
             raise fail("the name of a dim must be text", name, "text", todo, TypeError)
         if name in (*RESERVED, *taken):
             allowed = ", ".join([*(x for x in DIMS if x not in taken), "or a name of your own"])
             raise fail("a reserved name for a dim", name, allowed, "rename it")
-    return {name: _axis(name, values) for name, values in (by or {}).items()}
+    return {name: _axis(name, values) for name, values in by.items()}
 
 
 def _axis(name, values):

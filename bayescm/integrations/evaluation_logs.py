@@ -11,7 +11,7 @@ import xarray as xr
 from bayescm.evidence.attempts import from_attempts
 from bayescm.evidence.item_scores import from_item_scores
 from bayescm.evidence.json_files import JsonTable
-from bayescm.validate import check_choice, fail, suggest
+from bayescm.validate import check_choice, check_column, fail, suggest
 
 __all__ = ["inspect", "lm_eval"]
 
@@ -190,9 +190,7 @@ def evidence_of_samples(
     if "epoch" in frame:
         columns["attempt"] = frame["epoch"]
     if group is not None:
-        if group not in frame:
-            raise fail("no such column", group, list(frame), suggest(group, list(frame)))
-        columns["group"] = frame[group]
+        columns["group"] = frame[check_column(group, frame)]
     return _as_evidence(pd.DataFrame(columns), range)
 
 

@@ -195,7 +195,7 @@ def test_slices_and_groups_of_a_table_are_of_the_items():
 @pytest.mark.parametrize(
     ("answers", "keywords", "message"),
     [
-        (LONG, {"item": "q", "correct": "rigth"}, r"no column: 'rigth'.*'right'"),
+        (LONG, {"item": "q", "correct": "rigth"}, r"no such column: 'rigth'.*'right'"),
         (LONG, {"item": "q"}, "pass correct= with the name"),
         (LONG, {"correct": "right"}, "pass item= with the name"),
         (RIGHT, {"item": "q", "correct": "right"}, "a DataFrame"),
