@@ -1,25 +1,57 @@
-r"""Slices of items, partially pooled: the normal model of their values, each with its own error.
+r"""Model for the mean scores of slices of items, such as topics or languages, partially pooled.
 
 .. math::
 
-    y_j &\sim \mathrm{Normal}(\theta_j, \sigma_j) \\
-    \theta_j &\sim \mathrm{Normal}(\mu, \tau), \qquad \tau \sim \mathrm{HalfNormal}(s)
+    p(\mu) &\propto 1, \qquad \tau \sim \mathrm{HalfNormal}(\texttt{spread} \, R) \\
+    \theta_j &\sim \mathrm{N}(\mu, \tau^2) \\
+    y_j &\sim \mathrm{N}(\theta_j, \sigma_j^2)
 
-where :math:`y_j` and :math:`\sigma_j` are mean and standard deviation of the posterior of a
-slice by itself (`item_scores`), :math:`\mu` has a flat prior, and s is half the range of the
-scores (``spread`` in parts of the range), or the standard deviation of all items where there is
-no range.
+The mean :math:`y_j` and the standard deviation :math:`\sigma_j` describe the posterior of slice j
+alone (`item_scores`). R is the range of the scores, or twice the standard deviation of all scores
+if the range is unknown.
 
-Use it for slices of the same items by language, topic or source of which one asks how far they are
-apart and which is worst: the largest of many noisy means is too large. Each slice wants some ten
-items, so that its error is known and its mean nearly normal. Do not use it for one slice.
+Parameters
+----------
++-----------------------+------------------------+-------------------------+-----------------------+
+| symbol                | meaning                | prior                   | keyword               |
++=======================+========================+=========================+=======================+
+| :math:`\mu`, ``mean`` | mean of the population | flat                    | –                     |
+|                       | of slices              |                         |                       |
++-----------------------+------------------------+-------------------------+-----------------------+
+| :math:`\tau`,         | standard deviation     | HalfNormal(0.5 R), or a | ``spread=0.5``        |
+| ``spread_between``    | between slices         | function                |                       |
++-----------------------+------------------------+-------------------------+-----------------------+
+| :math:`\theta_j`,     | mean score of slice j  | Normal(:math:`\mu`, sd  | –                     |
+| ``theta``             |                        | :math:`\tau`)           |                       |
++-----------------------+------------------------+-------------------------+-----------------------+
+| :math:`\sigma_j`,     | standard error of      | computed from the data  | ``concentration=0.5`` |
+| ``slice_sd``          | slice j                |                         |                       |
++-----------------------+------------------------+-------------------------+-----------------------+
 
-Not conjugate: given the spread between slices all else is normal, and the spread is integrated out
-on a grid. The direct posterior takes any measure of item scores, attempts or several labels, and
-several systems on the same items; the model below is of the mean score of one system. For attempts
-and several labels, the values are pooled on the scale of the arcsine of their square root, on which
-the standard error of a proportion does not depend on its value. A single slice that is unlike many
-others is shrunk towards them.
+When to use it
+--------------
+Use it to find out how far slices of the same items are apart, and which slice is worst. The largest
+of many noisy means is too large. Each slice needs about ten items, so that its standard error is
+known and its mean is nearly normal.
+
+When not to use it
+------------------
+* There is one slice: use `item_scores`.
+* One slice is unlike many others: it is shrunk towards them.
+
+Estimands
+---------
+* ``theta``, ``of="parameter"`` or ``"finite"``: the measure of each observed slice.
+
+Notes
+-----
+The model is not conjugate, but it is normal given :math:`\tau`. The direct posterior integrates
+:math:`\tau` out on a grid.
+
+The direct posterior supports any measure of item scores, attempts and several labels, and several
+systems on the same items. For attempts and labels it pools the values on the arcsine square-root
+scale. There the standard error of a proportion does not depend on its value. This PyMC model
+describes the mean score of one system.
 
 References
 ----------
@@ -37,17 +69,17 @@ import xarray as xr
 def item_score_slices(
     evidence: xr.Dataset, *, spread: float | Callable = 0.5, concentration: float = 0.5
 ) -> pm.Model:
-    """Model the mean scores of slices as draws from a population of slices.
+    """Model the mean scores of slices as a sample from a population of slices.
 
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``item_score`` (item) of one system, ``slice_<dim>`` (item), the place of the slice of each
-        item along one dim, and the ends of the range, ``lowest`` and ``highest``, where known.
+        ``item_score`` (item) of one system; ``slice_<dim>`` (item), the index of the slice of each
+        item along one dim. Optional: ``lowest`` and ``highest``, the ends of the range.
     spread : float or callable, default 0.5
-        Scale of the half-normal prior of the standard deviation between slices, in parts of the
-        range (without one, of the standard deviation of all items, twice); or a function from a
-        name to a PyMC variable.
+        Scale of the half-normal prior of the standard deviation between slices, relative to the
+        range. Without a range, relative to twice the standard deviation of all scores. A function
+        from a name to a PyMC variable is another prior of this standard deviation.
     concentration : float, default 0.5
         Pseudo-items at each end of the range, in every slice.
 
@@ -55,7 +87,7 @@ def item_score_slices(
     -------
     pymc.Model
         Free variables ``mean`` (of the population of slices), ``spread_between`` and ``theta``
-        (slice); observed ``slice_mean`` (slice).
+        (slice). Observed ``slice_mean`` (slice).
 
     Examples
     --------
@@ -68,8 +100,8 @@ def item_score_slices(
     dims = [str(name) for name in evidence.data_vars if str(name).startswith("slice_")]
     if "item_score" not in evidence or len(dims) != 1 or evidence["item_score"].dims != ("item",):
         raise ValueError(
-            "The model takes item scores of one system in slices along one dim. Use bayescm.gap or "
-            "bayescm.worst_slices for other evidence, or select one system."
+            "The model supports item scores of one system, in slices along one dim. Use "
+            "bayescm.gap or bayescm.worst_slices for other evidence, or select one system."
         )
     score, slice_index = evidence["item_score"].values.astype(float), evidence[dims[0]].values
     bounded = "lowest" in evidence.coords
@@ -94,7 +126,7 @@ def item_score_slices(
 
 
 def _dirichlet_mean(score, ends, concentration):
-    """Return mean and standard deviation of the mean of a Dirichlet process of scores and ends."""
+    """Return mean and sd of the mean score: a Dirichlet process with these scores and ends."""
     score = np.concatenate([score, ends])
     weight = np.concatenate([np.ones(len(score) - len(ends)), np.full(len(ends), concentration)])
     mean = weight @ score / weight.sum()

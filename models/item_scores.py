@@ -1,31 +1,70 @@
-r"""A number for each item: the Dirichlet process of its distribution.
+r"""Model for item scores of any distribution, such as nDCG, rubric marks or Dice coefficients.
+
+.. math::
+
+    F &\sim \mathrm{DP}\bigl(e\, \delta(l) + e\, \delta(h)\bigr) \\
+    s_i \mid F &\sim F, \qquad i = 1, \dots, n
+
+The score of item i is :math:`s_i`, and F is the distribution of the scores in the population of
+items. DP is the Dirichlet process, and :math:`\delta(l)` is a point mass at l. The posterior, which
+is the model below, is
 
 .. math::
 
     F \mid s_1, \ldots, s_n \sim
-    \mathrm{DP}\Bigl(\textstyle\sum_i \delta(s_i) + e\, \delta(l) + e\, \delta(h)\Bigr)
+    \mathrm{DP}\Bigl(\textstyle\sum_i \delta(s_i) + e\, \delta(l) + e\, \delta(h)\Bigr).
 
-for the distribution :math:`F` of scores in the population of items, between the lowest score
-:math:`l` and the highest :math:`h` that there can be. Nothing is assumed of its shape. Half a
-pseudo-item at each end (``concentration``) stands for what was not seen: without it the mean of 20
-items of which one scores below the others would be known far too well. Of scores that are 0 or 1
-the mean is then a beta variable with the prior of Jeffreys.
+Parameters
+----------
++-------------+-----------------------------------------------+------------+-----------------------+
+| symbol      | meaning                                       | prior      | keyword               |
++=============+===============================================+============+=======================+
+| :math:`F`,  | shares of items with each score that was      | Dirichlet  | –                     |
+| ``share``   | observed or is an end of the range            | process    |                       |
++-------------+-----------------------------------------------+------------+-----------------------+
+| :math:`e`   | number of pseudo-items at each end of the     | fixed, 0.5 | ``concentration=0.5`` |
+|             | range                                         |            |                       |
++-------------+-----------------------------------------------+------------+-----------------------+
+| :math:`l,   | lowest and highest possible score             | fixed by   | ``range`` of          |
+| h`          |                                               | the data   | `from_item_scores`    |
++-------------+-----------------------------------------------+------------+-----------------------+
 
-Use it for nDCG or reciprocal rank of queries, marks on a rubric, a judge's scores, Dice or average
-precision of images, errors of regressions. Items are taken to be drawn independently from those
-there may be. Do not use it for repeated right and wrong answers to an item (`repeated_items`).
+When to use it
+--------------
+Use it for one number per item. Examples are nDCG or reciprocal rank of queries, marks on a rubric,
+scores by a judge, and Dice coefficients of images. It assumes nothing about the shape of the
+distribution. Items are sampled independently from their population.
 
-Where the ends of the scale are not known there are no pseudo-items, and intervals of few items are
-too short, most so where a few items decide.
+When not to use it
+------------------
+* Items have repeated right and wrong answers: use `repeated_items`.
+* Slices of items are compared: use `item_score_slices`.
+* The range of the scores is unknown: there are then no pseudo-items. Intervals from few items are
+  too short, especially if a few items decide.
 
-Conjugate. The direct posterior also knows several systems on the same items, which share the
-weights of the items; items that come in clusters; importance weights; and slices. The model below
-is of one system.
+Estimands
+---------
+* ``share``, ``of="parameter"`` or ``"population"``: the measure in the population of items.
+  ``mean`` is the mean score.
+* ``share_group``, ``of="finite"``: the measure in the population of items of the observed clusters.
+  Only the direct posterior has it.
+
+Notes
+-----
+The posterior is conjugate. With scores of 0 and 1 the mean has a beta distribution with Jeffreys'
+prior.
+
+The pseudo-items represent scores that were not observed. Without them, the mean of 20 items would
+seem far too certain if only one of these scores below the others.
+
+The direct posterior also supports several systems on the same items, which share the weights of the
+items. It supports clusters of items, importance weights and slices. This PyMC model describes one
+system.
 
 References
 ----------
-Ferguson, T. S. (1973). A Bayesian analysis of some nonparametric problems. The Annals of
-Statistics 1, 209-230. doi:10.1214/aos/1176342360
+Ferguson, T. S. (1973). A Bayesian analysis of some nonparametric problems. The Annals of Statistics
+1, 209-230. doi:10.1214/aos/1176342360
 
 Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9, 130-134.
 doi:10.1214/aos/1176345338
@@ -42,17 +81,17 @@ def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> pm.Model
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``item_score`` (item) of one system; the ends of the range, where they are known, are the
-        scalar coords ``lowest`` and ``highest``; ``weight`` (item), if there is one, says how many
-        items each stands for.
+        ``item_score`` (item) of one system. Optional: the scalar coordinates ``lowest`` and
+        ``highest``, the ends of the range, and ``weight`` (item), the number of items that each
+        represents.
     concentration : float, default 0.5
         Pseudo-items >= 0 at each end of the range.
 
     Returns
     -------
     pymc.Model
-        Free variable ``share`` (score), the share of items with each score that was seen or is an
-        end of the range; ``mean``, the mean score.
+        Free variable ``share`` (score), the share of items with each score that was observed or is
+        an end of the range. Deterministic ``mean``, the mean score.
 
     Examples
     --------
@@ -66,13 +105,13 @@ def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> pm.Model
     clusters = "group" in evidence.coords and evidence["group"].dims == ("item",)
     if several or clusters or any(str(k).startswith("slice_") for k in evidence):
         raise ValueError(
-            "The model takes one system and items drawn one by one, without clusters and slices. "
-            "Ask the direct draws (bayescm.interval, summary, compare), or select one."
+            "The model supports one system and independent items, without clusters and slices. Use "
+            "the direct posterior (bayescm.interval, summary, compare), or select one."
         )
     if "weights_are" in evidence.coords and evidence["weights_are"].item() == "importance":
         raise ValueError(
-            "The model takes no importance weights. Ask the direct draws (bayescm.interval, "
-            "summary, compare)."
+            "The model does not support importance weights. Use the direct posterior "
+            "(bayescm.interval, summary, compare)."
         )
     score = evidence["item_score"].values.astype(float)
     weight = np.asarray(evidence["weight"] if "weight" in evidence else np.ones(len(score)), float)

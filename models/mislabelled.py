@@ -1,29 +1,65 @@
-r"""Test labels that are wrong at a known or uncertain rate, and the truth behind them.
+r"""Model for counts whose labels are wrong at a known or uncertain rate.
 
 .. math::
 
     \theta &\sim \mathrm{Dirichlet}(\lambda) \\
-    e_a &\sim \mathrm{Beta}(\alpha_a, \beta_a) \text{ below one half, or known} \\
-    p_{lk} &= \sum_a \theta_{ak} \, E_{al}, \qquad
-    \text{labels} \mid \theta, e \sim \mathrm{Multinomial}(n, p)
+    e_a &\sim \mathrm{Beta}(\alpha_a, \beta_a) \text{ on } [0, \tfrac12], \text{ or known} \\
+    p_{lk} &= \sum_a \theta_{ak} \, E_{al}, \qquad E_{aa} = 1 - e_a \\
+    \text{labels} \mid \theta, e &\sim \mathrm{Multinomial}(n, p)
 
-:math:`\theta_{ak}` is the probability that an example truly is of class :math:`a` and the
-classifier says :math:`k` (of several classifiers: what all of them say). Its label is right with
-probability :math:`E_{aa} = 1 - e_a`, and wrong whatever the classifier says: given the truth, the
-label and the prediction err independently. Wrong labels are spread evenly over the other classes
-unless a table says how.
+An example has the true class a, the label l and the prediction k. With several classifiers, k is
+the combination of their predictions. There are n examples.
 
-Use it where there is one label for each example and something is known of how often labels are
-wrong: a second reading of some, a published rate, the annotators' own agreement with an expert. The
-examples are a random sample at their own prevalence; with the coord ``prevalence`` the rates
-learned there are those of another population. Do not use it where labels and classifier err on the
-same examples (the classifier then looks better than it is), or where there are several labels of
-each example (`noisy_labels`), or true ones of some (`partly_labelled`).
+Parameters
+----------
++-------------------+------------------------+---------------------------------+-------------------+
+| symbol            | meaning                | prior                           | keyword           |
++===================+========================+=================================+===================+
+| :math:`\theta`,   | probabilities of true  | Dirichlet(:math:`\lambda`)      | –                 |
+| ``theta_cell``    | class and prediction   |                                 |                   |
++-------------------+------------------------+---------------------------------+-------------------+
+| :math:`\lambda`,  | prior pseudo-counts of | fixed, :math:`2 / C^2` for each | ``concentration`` |
+| ``concentration`` | the cells              | cell of C classes; see Notes    |                   |
+|                   |                        | for several classifiers         |                   |
++-------------------+------------------------+---------------------------------+-------------------+
+| :math:`e_a`,      | probability that the   | known, Beta(a, b) below 1/2, or | ``label_error=0`` |
+| ``label_error``   | label of an example of | a function                      |                   |
+|                   | class a is wrong       |                                 |                   |
++-------------------+------------------------+---------------------------------+-------------------+
+| :math:`E_{al}`    | probability that an    | wrong labels are spread evenly  | ``label_error``   |
+|                   | example of class a has | over the other classes, or as a |                   |
+|                   | label l                | table says                      |                   |
++-------------------+------------------------+---------------------------------+-------------------+
 
-The data say little about the rates themselves, only that they cannot be larger than the labels
-allow: what goes in comes out, and the interval is as wide as the rates are uncertain.
+When to use it
+--------------
+Use it if each example has one label, and something is known about how often labels are wrong. The
+error rate may come from a second reading of some examples, a published rate, or the agreement of
+annotators with an expert.
 
-The estimand is the measure at ``theta``, against the truth that nobody has seen.
+When not to use it
+------------------
+* Labels and classifier err on the same examples: the classifier then looks better than it is.
+* Each example has several labels: use `noisy_labels`.
+* Some examples have true labels: use `partly_labelled`.
+
+Estimands
+---------
+* ``theta``, ``of="parameter"``: the measure against the unobserved true classes.
+* ``theta``, ``of="predictive"``: the measure on the next test set of ``n`` examples.
+
+Notes
+-----
+Given the true class, the label and the prediction err independently.
+
+The data say little about the error rates themselves. They only exclude rates that are too large for
+the observed labels. The interval is therefore as wide as the rates are uncertain.
+
+The examples are a random sample at their own prevalence. With the coordinate ``prevalence``, recall
+and specificity are transferred to a population with another prevalence.
+
+With several classifiers, the default prior is worth two examples for all combinations with equal
+predictions, and one for each other combination.
 
 References
 ----------
@@ -50,28 +86,32 @@ def mislabelled(
     label_error: float | tuple[float, float] | Mapping | Callable = 0.0,
     concentration: ArrayLike | None = None,
 ) -> pm.Model:
-    """Model the true classes behind labels that are wrong at a rate of their own.
+    """Model the true classes behind labels that are sometimes wrong.
 
     Parameters
     ----------
     evidence : xarray.DataArray or xarray.Dataset
-        Counts, dims ``(..., actual, predicted)``, of which ``actual`` are the labels; or outcomes
-        of several classifiers, ``counts`` ``(..., outcome)``.
+        Counts, dims ``(..., actual, predicted)``, with the labels as ``actual``; or outcomes of
+        several classifiers, ``counts`` ``(..., outcome)``.
     label_error : float, tuple, callable or mapping of these by class
-        How often the label of an example of a class is wrong, in [0, 1/2): a number; ``(a, b)`` for
-        a Beta(a, b), cut at one half, for each class and matrix; a function from a name to a PyMC
-        variable; of a class also a mapping from wrong labels to numbers. Classes that a mapping
-        leaves out have no errors; by default none has.
+        Probability that a label is wrong, in [0, 1/2). Default: 0.
+
+        * A number: a known rate.
+        * A tuple ``(a, b)``: a Beta(a, b) prior below 1/2 for each class and matrix.
+        * A function from a name to a PyMC variable: another prior.
+        * A mapping by class: one of these for each class; omitted classes have no errors. The value
+          for a class may also be a mapping from wrong labels to known rates.
     concentration : float or array_like, optional
-        Prior pseudo-counts of the true cells; by default ``2 / C**2``. Of several classifiers one
-        number; by default two for all answers on which they agree, and one for every other.
+        Prior pseudo-counts of the true cells. Default: ``2 / C**2``. For several classifiers one
+        number. The default is then worth two examples for all combinations with equal
+        predictions, and one for each other combination.
 
     Returns
     -------
     pymc.Model
-        Free variables ``theta_cell`` ``(..., cell)`` and, where rates are not known,
-        ``label_error`` ``(..., erring)``; ``theta`` ``(..., [classifier], actual, predicted)``;
-        observed ``label_counts`` ``(..., cell)``.
+        Free variables ``theta_cell`` ``(..., cell)`` and, if rates are uncertain, ``label_error``
+        ``(..., erring)``. Deterministic ``theta`` ``(..., [classifier], actual, predicted)``.
+        Observed ``label_counts`` ``(..., cell)``.
 
     Examples
     --------
@@ -115,7 +155,8 @@ def mislabelled(
         theta = pm.Dirichlet("theta_cell", weight, dims=dims)
         cells = theta.reshape((*lead, classes, strata))
         wrong = [pt.as_tensor(rates[class_index])[..., None] for class_index in range(classes)]
-        labelled = 0  # the cells by label and answers, of which the true classes are summed out
+        # Probabilities of label and predictions, summed over the true classes.
+        labelled = 0
         for class_index in range(classes):
             right = np.eye(classes)[class_index]
             label = (1 - wrong[class_index]) * right + wrong[class_index] * spread[class_index]
@@ -139,14 +180,14 @@ def mislabelled(
 
 
 def _of_counts(counts, labels):
-    """Return the dims of the batch, the labelled cells (..., C, K), and what was predicted."""
+    """Return the dims of the batch, the labelled cells (..., C, K), and the predictions (1, K)."""
     batch = [dim for dim in counts.dims if dim not in ("actual", "predicted")]
     values = counts.transpose(*batch, "actual", "predicted").values.astype(float)
     return batch, values, np.arange(len(labels))[None]
 
 
 def _of_outcomes(outcomes, labels):
-    """Return the same of several classifiers: their answers together are one column."""
+    """Return the same for several classifiers; a column is a combination of predictions."""
     batch = [dim for dim in outcomes["counts"].dims if dim != "outcome"]
     class_index = {label: index for index, label in enumerate(labels.tolist())}
     answers = np.atleast_2d(outcomes["predicted"].transpose("classifier", ...).values).T.tolist()
@@ -160,7 +201,7 @@ def _of_outcomes(outcomes, labels):
 
 
 def _pseudo_counts(concentration, answers, classes, several):
-    """Return the prior (C, K)."""
+    """Return the prior pseudo-counts (C, K) of true class and predictions."""
     if concentration is not None:
         return np.broadcast_to(np.asarray(concentration, float), (classes, answers.shape[1]))
     agree = (answers == answers[0]).all(axis=0)
@@ -169,7 +210,7 @@ def _pseudo_counts(concentration, answers, classes, several):
 
 
 def _errors(label_error, labels):
-    """Return how wrong labels are spread (C, C), the known rates, betas and functions by class."""
+    """Return the shares of the wrong labels (C, C), and known rates, betas, functions by class."""
     size = len(labels)
     spread = (1 - np.eye(size)) / (size - 1)
     rates, betas, functions = [0.0] * size, {}, {}

@@ -1,26 +1,61 @@
-r"""Several labels for each example: the shares of the examples in their population.
+r"""Model for examples with several labels each, such as tags, findings or topics.
 
 .. math::
 
     g_i \sim \mathrm{Gamma}(1), \qquad p_{cl} \sim \mathrm{Gamma}(e), \qquad
-    c_l = \sum_i g_i c_{il} + p_{cl}
+    c_l \propto \textstyle\sum_i g_i c_{il} + p_{cl}
 
-for the cells c (true and false positives and negatives) of every label l in the population of
-examples, of which example i has :math:`c_{il}`, 0 or 1. The labels of an example are right and
-wrong together, since some examples are harder than others; so examples are weighed (the Bayesian
-bootstrap) and nothing is assumed of how labels depend on one another. Half a pseudo-example in each
-cell of each label (``concentration``) stands for what was not seen: the cells of one label by
-itself are those of `dirichlet_multinomial`.
+For each label l, the cells c are true and false positives and negatives. Example i is in cell c of
+label l (:math:`c_{il} = 1`) or not (:math:`c_{il} = 0`), and :math:`c_l` is the share of the cell
+in the population. The gamma distributions have these shapes and the rate 1.
 
-Use it for tags, findings and topics, of which an example may have any number. Do not flatten such
-examples into one table, whose intervals are too short where examples differ in difficulty. Where
-each example has exactly one label use `dirichlet_multinomial`. Macro averages over many labels of
-which a few have some four positives are the least certain to be covered.
+Parameters
+----------
++-----------------+-------------------------------------+------------------+-----------------------+
+| symbol          | meaning                             | prior            | keyword               |
++=================+=====================================+==================+=======================+
+| :math:`g_i`,    | weight of example i in the          | Gamma(1)         | –                     |
+| ``weight``      | population; equal examples have one |                  |                       |
+|                 | sum                                 |                  |                       |
++-----------------+-------------------------------------+------------------+-----------------------+
+| :math:`p_{cl}`, | weight of the pseudo-examples in    | Gamma(:math:`e`) | –                     |
+| ``pseudo``      | cell c of label l                   |                  |                       |
++-----------------+-------------------------------------+------------------+-----------------------+
+| :math:`e`       | number of pseudo-examples in each   | fixed, 0.5       | ``concentration=0.5`` |
+|                 | cell of each label                  |                  |                       |
++-----------------+-------------------------------------+------------------+-----------------------+
+| :math:`c_l`,    | shares of the four cells of label l | follows from the | –                     |
+| ``cells``       |                                     | others           |                       |
++-----------------+-------------------------------------+------------------+-----------------------+
 
-Conjugate. The direct posterior also knows several systems on the same examples, which share the
-weights; examples that come in clusters, or have weights of their own; slices; and counts without
-true negatives. It frees macro averages of the bias that labels of few positives have. The model
-below is of one system.
+When to use it
+--------------
+Use it if an example may have any number of labels.
+
+When not to use it
+------------------
+* Each example has exactly one label: use `dirichlet_multinomial`. For several labels, do not
+  flatten the examples into one table. Its intervals are too short, because some examples are harder
+  than others.
+* Macro averages over many labels are needed and some labels have about four positives: their
+  coverage is the least certain.
+
+Estimands
+---------
+* ``cells``, ``of="parameter"`` or ``"population"``: the measure in the population of examples.
+
+Notes
+-----
+The gamma weights are the Bayesian bootstrap (Rubin 1981). All labels of an example share its
+weight, so that the model assumes nothing about how labels depend on each other. The pseudo-examples
+represent cells that were not observed. The cells of a single label have the distribution of
+`dirichlet_multinomial`.
+
+The weights have no likelihood: the model is the posterior itself.
+
+The direct posterior also supports several systems on the same examples, which share the weights. It
+supports clusters and weights of examples, slices, and counts without true negatives. It removes the
+bias of macro averages over labels with few positives. This PyMC model describes one system.
 
 References
 ----------
@@ -46,9 +81,9 @@ def multilabel(evidence: xr.Dataset, *, concentration: float = 0.5) -> pm.Model:
     Returns
     -------
     pymc.Model
-        Free variables ``weight`` (pattern) of the examples that have the same labels and
-        predictions, and ``pseudo`` (class, cell), both gamma; ``cells`` (class, cell), the shares
-        of the four cells of each label. (ArviZ's summaries take no dim ``label``.)
+        Free variables ``weight`` (pattern), the weights of the examples with the same labels and
+        predictions, and ``pseudo`` (class, cell). Deterministic ``cells`` (class, cell), the shares
+        of the four cells of each label. The dim is ``class``, because ArviZ reserves ``label``.
 
     Examples
     --------
@@ -62,8 +97,8 @@ def multilabel(evidence: xr.Dataset, *, concentration: float = 0.5) -> pm.Model:
     designed = clusters or "weight" in evidence or "slice_" in str(list(evidence))
     if designed or "classifier" in evidence["predicted"].dims:
         raise ValueError(
-            "The model takes one system and examples drawn one by one, without clusters, slices "
-            "and weights. Ask the direct draws (bayescm.interval, summary, compare), or select one."
+            "The model supports one system and independent examples, without clusters, slices and "
+            "weights. Use the direct posterior (bayescm.interval, summary, compare), or select one."
         )
     actual = evidence["actual"].transpose("example", "label").values
     predicted = evidence["predicted"].transpose("example", "label").values

@@ -1,30 +1,78 @@
-r"""Several raters and no truth: each has rates of his own, and the true class is summed out.
+r"""Model for several raters of the same examples, without a ground truth.
 
 .. math::
 
-    \text{prevalence} &\sim \mathrm{Dirichlet}(1, \dots, 1), &
-    \text{rates}_{r,a} &\sim \mathrm{Dirichlet}(1, \dots, 2, \dots, 1) \\
+    \text{prevalence} &\sim \mathrm{Dirichlet}(1, \dots, 1) \\
+    \text{rates}_{r,a} &\sim \mathrm{Dirichlet}(\kappa + I_a) \\
     p(\text{votes}_i) &= \sum_a \text{prevalence}_a
-    \prod_r \prod_p \text{rates}_{r,a,p}^{\text{votes}_{i,r,p}}
+        \prod_r \prod_p \text{rates}_{r,a,p}^{\text{votes}_{i,r,p}}
 
-People, judges and classifiers are raters alike: given the true class of an example they err
-independently of each other. The 2 stands at the right answer. Classes have no names but by their
-raters: that these are right more often than by chance, on average over raters and classes, is part
-of the prior. Examples with a gold label have no sum, only their own term; five of them or more, of
-all classes or of all but one, name the classes, and the raters may be worse than chance. (NUTS
-begins where they are better and may stay there; the direct posterior tries both.)
+Rater r gives an example of the true class a the label p with probability
+:math:`\text{rates}_{r,a,p}`. :math:`\text{votes}_{i,r,p}` is the number of times that the rater
+gave example i this label. The vector :math:`I_a` is 1 at the correct label, else 0. With a gold
+label, the sum has only the term of that class.
 
-With three raters of one population everything is just identified, and whether they err together
-cannot be seen: if they do (a hard example is hard for all), they look better than they are. Four
-raters or some gold labels make it visible. Two raters alone say nothing about who is right, but two
-raters of two populations of different prevalence do (Hui & Walter), if they err alike in both.
+Parameters
+----------
++-------------------+--------------------------------+-------------------------+-------------------+
+| symbol            | meaning                        | prior                   | keyword           |
++===================+================================+=========================+===================+
+| ``prevalence``    | shares of the C classes, in    | Dirichlet(1, ..., 1)    | –                 |
+|                   | each population                |                         |                   |
++-------------------+--------------------------------+-------------------------+-------------------+
+| ``rates``         | label probabilities of rater r | Dirichlet(:math:`\kappa | –                 |
+|                   | for class a                    | + I_a`); see Notes      |                   |
++-------------------+--------------------------------+-------------------------+-------------------+
+| :math:`\kappa`,   | prior pseudo-count of each     | fixed, :math:`1 / (C -  | ``concentration`` |
+| ``concentration`` | label; the correct one has 1   | 1)`                     |                   |
+|                   | more                           |                         |                   |
++-------------------+--------------------------------+-------------------------+-------------------+
+| :math:`\rho`,     | correlation of errors on the   | Beta(1, 9) if it is     | ``dependence``    |
+| ``dependence``    | normal scale, for two classes  | identified, else 0; see |                   |
+|                   |                                | Notes                   |                   |
++-------------------+--------------------------------+-------------------------+-------------------+
 
-Errors together are modelled by ``dependence``: examples are hard or easy for all raters alike, on
-the normal scale, with :math:`\rho` the correlation. The rates stay those of all examples. Where it
-can be seen it is learned, with a prior that thinks of little; else it is taken to be 0.
+When to use it
+--------------
+Use it to evaluate people, judges and classifiers against each other. All are raters.
 
-The estimands are the measures of each rater against the truth that nobody has seen: ``theta`` is
-his confusion matrix.
+When not to use it
+------------------
+* There are two raters of one population and no gold labels: nothing identifies which one is right.
+* There are three raters of one population and no gold labels, and errors may be correlated. The
+  model is just identified and cannot test independence. If the raters make the same errors, their
+  accuracy is overestimated. Add a rater or some gold labels.
+
+Estimands
+---------
+* ``theta``, ``of="parameter"``: the measure of each rater against the unobserved true classes.
+* ``theta``, ``of="predictive"``: the measure of each rater on ``n`` further examples.
+
+Notes
+-----
+Given the true class of an example, raters err independently, unless ``dependence`` is positive.
+Examples are then hard or easy for all raters. With :math:`q` the rater's probability of the correct
+label, the product over the raters is averaged over the difficulty :math:`z \sim \mathrm{N}(0, 1)`,
+with the probability of the correct label
+
+.. math::
+
+    \Phi\Bigl(\bigl(\Phi^{-1}(q) + \sqrt{\rho} \, z\bigr) / \sqrt{1 - \rho}\Bigr).
+
+The rates remain averages over all examples. The default prior of :math:`\rho` is Beta(1, 9) for two
+classes, if most examples have at least four raters or some have gold labels. Otherwise :math:`\rho`
+is 0.
+
+Only the raters identify the classes. The prior therefore requires that, averaged over raters and
+classes, labels are correct more often than by chance. With five gold labels or more, of all classes
+or all but one, this constraint is dropped. NUTS starts at raters that are better than chance and
+may stay there. The direct posterior tries both.
+
+Two raters of two populations with different prevalences are identified (Hui and Walter 1980), if
+they have the same error rates in both.
+
+The log likelihood is one number for all ratings, so that leave-one-out statistics are not
+available.
 
 References
 ----------
@@ -50,29 +98,31 @@ def noisy_labels(
     concentration: float | None = None,
     dependence: float | tuple[float, float] | Callable | None = None,
 ) -> pm.Model:
-    """Model the labels of several raters, the true class of each example summed out.
+    """Model the labels of several raters; the true class of each example is summed out.
 
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``counts`` (pattern), ``votes`` (classifier, pattern, predicted) and ``gold`` (pattern),
-        the place of the truth or -1; of several populations ``group`` (pattern), with the coord
-        ``population``.
+        ``counts`` (pattern), ``votes`` (classifier, pattern, predicted) and ``gold`` (pattern), the
+        index of the true class or -1. For several populations ``group`` (pattern), with the
+        coordinate ``population``.
     concentration : float, optional
-        Prior pseudo-count of each wrong answer, > 0; the right one has 1 more; by default 1 for all
-        wrong answers together, 1 / (C - 1) each.
+        Prior pseudo-count of each wrong label, > 0. The correct one has 1 more. Default:
+        ``1 / (C - 1)``, which is 1 for all wrong labels together.
     dependence : float, tuple or callable, optional
-        Of two classes: the correlation of two raters' errors on the normal scale; a number, (a, b)
-        for a Beta(a, b), or a function from a name to a PyMC variable. By default Beta(1, 9) where
-        most examples have four raters, or some a gold label; else 0.
+        Correlation of the errors of two raters on the normal scale, for two classes. Default: a
+        Beta(1, 9) prior if most examples have four raters or some have a gold label, else 0.
+
+        * A number: a known correlation.
+        * A tuple ``(a, b)``: a Beta(a, b) prior.
+        * A function from a name to a PyMC variable: another prior.
 
     Returns
     -------
     pymc.Model
         Free variables ``prevalence`` ([population], actual), ``rates`` (classifier, actual,
-        predicted) and, where it is not a number, ``dependence``;
-        ``theta`` (classifier, actual, predicted); observed ``votes``, of which the log likelihood
-        is one number: leaving out one example is not to be had of it.
+        predicted) and, unless it is a number, ``dependence``. Deterministic ``theta`` (classifier,
+        actual, predicted). Observed ``votes``; their log likelihood is one number.
 
     Examples
     --------
@@ -128,14 +178,14 @@ def noisy_labels(
 
 
 def _named(evidence):
-    """Say whether gold labels tell which class is which."""
+    """Return True if gold labels identify the classes: at least five, of at least C - 1 classes."""
     gold, counts = evidence["gold"].values, evidence["counts"].values
     gold_counts = np.bincount(gold[gold >= 0], counts[gold >= 0], evidence.sizes["actual"])
     return bool(gold_counts.sum() >= 5 and (gold_counts > 0).sum() >= len(gold_counts) - 1)
 
 
 def _learned(evidence):
-    """Return the prior of dependence where the ratings can tell of it, else 0."""
+    """Return the prior of the dependence if the ratings identify it, else 0."""
     raters = (evidence["votes"].sum("predicted") > 0).sum("classifier").values
     most = 2 * evidence["counts"].values[raters >= 4].sum() > evidence["counts"].values.sum()
     identified = most or (evidence["gold"] >= 0).any()
@@ -143,14 +193,14 @@ def _learned(evidence):
 
 
 def _shared(dependence):
-    """Return the dependence of raters: a number, or a variable."""
+    """Return the dependence of the raters' errors, a number or a variable."""
     if callable(dependence):
         return dependence("dependence")
     return pm.Beta("dependence", *dependence) if isinstance(dependence, tuple) else dependence
 
 
 def _summed_out(votes, prevalence, rates, shared, totals, counts, possible, *, named):
-    """Return the log probability of all ratings, the true class of each pattern summed out."""
+    """Return the log probability of all ratings, summed over the true class of each pattern."""
     if isinstance(shared, pt.TensorConstant) and not shared.data:
         log_rating = pt.tensordot(votes, pt.log(rates), axes=[[0, 2], [0, 2]])  # (pattern, actual)
     else:
@@ -164,7 +214,7 @@ def _summed_out(votes, prevalence, rates, shared, totals, counts, possible, *, n
 
 
 def _hard_or_easy(votes, rates, shared):
-    """Return the log probability (pattern, actual) of ratings of which all share a difficulty."""
+    """Return the log probability (pattern, actual) of ratings with a shared difficulty."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(15)
     right = pt.diagonal(rates, axis1=-2, axis2=-1)  # (rater, actual)
     normal = -np.sqrt(2) * pt.erfcinv(2 * right)
@@ -175,7 +225,7 @@ def _hard_or_easy(votes, rates, shared):
 
 
 def _rated(prevalence, rates, shared, totals, counts, possible, size=None):
-    """Draw the labels of one example of each pattern, errors taken to be independent."""
+    """Sample the labels of one example of each pattern, with independent errors."""
     truth = pm.Categorical.dist(p=prevalence)
     return pm.Multinomial.dist(n=totals, p=rates[:, truth]).astype("float64")
 

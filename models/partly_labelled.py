@@ -1,30 +1,64 @@
-r"""Few labelled examples and many that only a judge has seen: a Dirichlet for each of its answers.
+r"""Model for few labelled examples and many others that only a judge has seen.
 
 .. math::
 
-    \text{share} &\sim \mathrm{Dirichlet}(\lambda_{1+}, \dots, \lambda_{K+}), &
+    \text{share} &\sim \mathrm{Dirichlet}(\lambda_{1+}, \dots, \lambda_{K+}) \\
+    \text{truth}_k &\sim \mathrm{Dirichlet}(\lambda_k) \\
     N \mid \text{share} &\sim \mathrm{Multinomial}(\textstyle\sum N, \text{share}) \\
-    \text{truth}_k &\sim \mathrm{Dirichlet}(\lambda_k), &
     n_k \mid \text{truth}_k &\sim \mathrm{Multinomial}(\textstyle\sum n_k, \text{truth}_k)
 
-A stratum is what the judge said together with what the classifier predicted, or each of several
-classifiers: all of them are then compared by the same labels. How many examples are
-in each stratum is counted over all of them, labelled or not; which class they truly are, over the
-labelled ones of the stratum alone. A good judge makes strata in which one class prevails, so that
-few labels say much; a useless one makes strata that are alike, and little is won or lost.
+A stratum k of K is a judge's label together with a prediction, or with the predictions of several
+classifiers. It has :math:`N_k` examples. The labelled ones among them have the class counts
+:math:`n_k`.
 
-Assumed is that within a stratum the labelled examples are a random choice. Which strata were
-labelled more may have been chosen at will: no weights are needed. Do not use it where the labels
-come from another population than the examples that the judge has seen.
+Parameters
+----------
++--------------------+-----------------------+---------------------------------+-------------------+
+| symbol             | meaning               | prior                           | keyword           |
++====================+=======================+=================================+===================+
+| ``share``          | shares of the strata  | Dirichlet(:math:`\lambda_{k+}`) | –                 |
+|                    | among all examples    |                                 |                   |
++--------------------+-----------------------+---------------------------------+-------------------+
+| ``truth``          | shares of the true    | Dirichlet(:math:`\lambda_k`)    | –                 |
+|                    | classes in each       |                                 |                   |
+|                    | stratum               |                                 |                   |
++--------------------+-----------------------+---------------------------------+-------------------+
+| :math:`\lambda_k`, | prior pseudo-counts   | fixed, :math:`3 / (K C)` each;  | ``concentration`` |
+| ``concentration``  | of the C classes in   | see Notes                       |                   |
+|                    | stratum k             |                                 |                   |
++--------------------+-----------------------+---------------------------------+-------------------+
 
-The prior is worth three examples for all strata together, however many there are: ``3 / (K C)``
-for each cell of K strata and C classes; two, where there are no more strata than classes. Strata
-in which classifiers differ have one example each instead: they are few of the examples and decide
-which classifier is better, and a label or two in one of them should not settle it. Where a label
-is an abstention (the coord ``abstain``) no example truly is one.
+When to use it
+--------------
+Use it if a judge has labelled all examples and people a part of them. A good judge makes strata in
+which one class prevails, so that few labels are informative. A useless judge makes similar strata,
+and little is gained or lost. Several classifiers are compared with the same labels.
 
-Conjugate. The estimands are the measure at ``theta``; of the next test set; and, ``of="finite"``,
-of the examples at hand, of which the labelled ones are known.
+When not to use it
+------------------
+* The labels come from another population than the judged examples: use `transferred_errors`.
+* The labelled examples are not a random sample within each stratum.
+
+Estimands
+---------
+* ``theta``, ``of="parameter"``: the measure in the population of examples.
+* ``theta``, ``of="predictive"``: the measure on the next test set of ``n`` examples.
+* ``theta_finite``, ``of="finite"``: the measure on the observed examples, labelled or not. Only the
+  direct posterior has it.
+
+Notes
+-----
+The posterior is conjugate.
+
+Within a stratum, the labelled examples are assumed to be a random sample. Some strata may be
+labelled more than others, and no weights are needed.
+
+The prior is worth three examples for all strata in total, however many there are. With at most as
+many strata as classes, it is worth two. Strata with different predictions of the classifiers have
+one example each instead. They have few examples and decide which classifier is better, so that one
+or two labels should not settle it.
+
+If a label marks abstentions (the coordinate ``abstain``), it is not a true class.
 
 References
 ----------
@@ -42,26 +76,26 @@ import xarray as xr
 def partly_labelled(
     evidence: xr.DataArray | xr.Dataset, *, concentration: float | None = None
 ) -> pm.Model:
-    """Model labelled examples within the strata of judge and prediction, and how many these hold.
+    """Model the sizes and the true classes of strata by judge's label and prediction.
 
     Parameters
     ----------
     evidence : xarray.DataArray or xarray.Dataset
-        Labelled examples, dims ``(..., judge, actual, predicted)``, with the coord ``unlabelled``
-        ``(..., judge, predicted)``: how many others there are. Of several classifiers ``counts``
-        ``(..., judge, outcome)``, with ``unlabelled`` ``(..., judge, answers)`` and what these
-        answers are, ``answered`` ``(classifier, answers)``.
+        For one classifier, counts of labelled examples, dims ``(..., judge, actual, predicted)``.
+        The coordinate ``unlabelled`` ``(..., judge, predicted)`` has the numbers of the others.
+        For several classifiers, ``counts`` ``(..., judge, outcome)``, ``unlabelled``
+        ``(..., judge, answers)``, and the predictions ``answered`` ``(classifier, answers)``.
     concentration : float, optional
-        Prior pseudo-count of each cell, > 0. By default the strata in which the classifiers agree
-        have three examples in all (two, where there are no more strata than classes), and those in
-        which they differ one each.
+        Prior pseudo-count of each cell, > 0. By default, the strata with equal predictions of all
+        classifiers have three examples in total (two with at most as many strata as classes). All
+        other strata have one example each.
 
     Returns
     -------
     pymc.Model
-        Free variables ``share`` ``(..., stratum)`` and ``truth`` ``(..., stratum, true_class)``;
-        ``theta`` ``(..., [classifier], actual, predicted)``; observed ``stratum_counts`` and
-        ``truth_counts``.
+        Free variables ``share`` ``(..., stratum)`` and ``truth`` ``(..., stratum, true_class)``.
+        Deterministic ``theta`` ``(..., [classifier], actual, predicted)``. Observed
+        ``stratum_counts`` and ``truth_counts``.
 
     Examples
     --------
@@ -75,7 +109,8 @@ def partly_labelled(
     """
     several = "outcome" in evidence.dims
     labels = evidence["label" if several else "actual"].values
-    real = len(labels) - ("abstain" in evidence.coords)  # nothing truly is one
+    # The last label marks abstentions, so it is not a true class.
+    real = len(labels) - ("abstain" in evidence.coords)
     read = _of_outcomes if several else _of_counts
     batch, labelled, others, answers, names = read(evidence, labels)
     labelled, strata = labelled[..., :real], len(names)
@@ -83,7 +118,7 @@ def partly_labelled(
     whole = 2 if strata <= real else 3
     weight = np.where(agree, whole / max(1, agree.sum()), 1.0) / real
     weight = weight if concentration is None else np.full(strata, float(concentration))
-    # belongs[j, predicted, stratum]: the strata that make up each column of a matrix.
+    # belongs[j, predicted, stratum] is 1 for the strata in each column of a matrix.
     belongs = (answers[:, None] == np.arange(len(labels))[:, None]).astype(float)
 
     coords = {dim: evidence[dim].values for dim in batch if dim in evidence.coords}
@@ -115,7 +150,7 @@ def partly_labelled(
 
 
 def _of_counts(counts, labels):
-    """Return the batch, the strata of the judge and one classifier, and what these are called."""
+    """Return batch dims, labelled and other examples, predictions and names of the strata."""
     batch = [dim for dim in counts.dims if dim not in ("judge", "actual", "predicted")]
     counts = counts.transpose(*batch, "judge", "predicted", "actual")
     lead, classes, judges = counts.shape[:-3], len(labels), counts.sizes["judge"]
@@ -127,7 +162,7 @@ def _of_counts(counts, labels):
 
 
 def _of_outcomes(outcomes, labels):
-    """Return the same of several classifiers: the strata that hold examples."""
+    """Return the same for several classifiers, for the strata that have examples."""
     batch = [dim for dim in outcomes["counts"].dims if dim not in ("judge", "outcome")]
     class_index = {label: index for index, label in enumerate(labels.tolist())}
 

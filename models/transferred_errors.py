@@ -1,4 +1,4 @@
-r"""A judge's error rates from one set of labels, and his answers in another population.
+r"""Model for a judge whose error rates were measured in one population and are used in another.
 
 .. math::
 
@@ -8,18 +8,52 @@ r"""A judge's error rates from one set of labels, and his answers in another pop
     \text{unlabelled} \mid \text{rates}, \text{prevalence} &\sim \mathrm{Multinomial}\big(N,
     \textstyle\sum_a \text{prevalence}_a \, \text{rates}_a\big)
 
-The labelled examples come from elsewhere, where classes may be rarer or more common. What carries
-over is how often the judge, and the classifier, say what of an example of a class: recall,
-specificity and their like. How common the classes are where nobody labelled follows from what the
-judge says there (Rogan & Gladen), and so do precision and F1 there.
+A stratum is a judge's label together with a prediction. :math:`\text{labelled}_a` are the strata of
+the :math:`n_a` labelled examples of class a. :math:`\text{unlabelled}` are the strata of the N
+unlabelled examples.
 
-Use it where labels were collected in another population or at another time, or by class. Do not use
-it where the labelled examples are a random choice of the same population (`partly_labelled`, which
-is much narrower and assumes less), nor where the judge errs more on the new examples than he did on
-the labelled ones: nothing in the data would show it.
+Parameters
+----------
++-------------------+-----------------------------+----------------------------+-------------------+
+| symbol            | meaning                     | prior                      | keyword           |
++===================+=============================+============================+===================+
+| ``rates``         | probabilities of the K      | Dirichlet(:math:`\lambda`) | –                 |
+|                   | strata for examples of      |                            |                   |
+|                   | class a                     |                            |                   |
++-------------------+-----------------------------+----------------------------+-------------------+
+| :math:`\lambda`,  | prior pseudo-count of each  | fixed, :math:`1 / K`       | ``concentration`` |
+| ``concentration`` | stratum                     |                            |                   |
++-------------------+-----------------------------+----------------------------+-------------------+
+| ``prevalence``    | class shares among the      | Dirichlet(1, ..., 1)       | –                 |
+|                   | unlabelled examples         |                            |                   |
++-------------------+-----------------------------+----------------------------+-------------------+
 
-The estimands are the measure in the population of the unlabelled examples; of the next test set
-there; and, ``of="finite"``, of these unlabelled examples.
+When to use it
+--------------
+Use it if labels were collected in another population, at another time, or by class. The error rates
+of judge and classifier are assumed to be the same in both populations: recall and specificity, for
+example. The prevalence follows from the judge's labels in the new population (Rogan and Gladen
+1978), and with it precision and F1.
+
+When not to use it
+------------------
+* The labelled examples are a random sample of the same population: use `partly_labelled`, which is
+  more precise and assumes less.
+* The judge may err more often on the new examples than on the labelled ones: the data cannot show
+  it.
+
+Estimands
+---------
+* ``theta``, ``of="parameter"``: the measure in the population of the unlabelled examples.
+* ``theta``, ``of="predictive"``: the measure on the next test set of ``n`` examples from it.
+* ``theta_finite``, ``of="finite"``: the measure on the unlabelled examples. Only the direct
+  posterior has it.
+
+Notes
+-----
+The model is not conjugate. For two classes and up to 10,000 unlabelled examples, the direct
+posterior is exact: it samples the true classes of each stratum by convolution. Otherwise it uses
+importance sampling (two classes) or Gibbs sampling.
 
 References
 ----------
@@ -36,22 +70,23 @@ import xarray as xr
 
 
 def transferred_errors(evidence: xr.DataArray, *, concentration: float | None = None) -> pm.Model:
-    """Model the error rates of labelled examples and the answers in another population.
+    """Model the error rates of labelled examples and the strata in another population.
 
     Parameters
     ----------
     evidence : xarray.DataArray
-        Labelled examples, dims ``(..., judge, actual, predicted)``, with the coord ``unlabelled``
-        ``(..., judge, predicted)``: how many others there are, in the population that is meant.
+        Counts of labelled examples, dims ``(..., judge, actual, predicted)``. The coordinate
+        ``unlabelled`` ``(..., judge, predicted)`` has the numbers of unlabelled examples in the
+        target population.
     concentration : float, optional
-        Prior pseudo-count of each answer to a class, > 0; by default those of a class sum to one.
+        Prior pseudo-count of each stratum for each class, > 0. Default: 1 / K for K strata.
 
     Returns
     -------
     pymc.Model
         Free variables ``rates`` ``(..., true_class, stratum)`` and ``prevalence``
-        ``(..., true_class)``; ``theta`` ``(..., actual, predicted)``; observed ``labelled_counts``
-        and ``unlabelled_counts``.
+        ``(..., true_class)``. Deterministic ``theta`` ``(..., actual, predicted)``. Observed
+        ``labelled_counts`` and ``unlabelled_counts``.
 
     Examples
     --------

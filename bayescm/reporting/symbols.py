@@ -88,24 +88,26 @@ SYMBOLS = {
     r"examples in the cell, $m$ is the number of effective examples, and $\lambda$ are the "
     r"prior pseudo-counts of the cells",
     "item_score_slices": r"where $y_j$ and $\sigma_j$ are mean and standard deviation of the "
-    r"posterior of slice $j$ by itself, $\theta_j$ is its true mean, $\mu$ and $\tau$ are mean and "
-    r"standard deviation of these over slices, and $s$ is the scale of the prior of $\tau$",
+    r"posterior of slice $j$ alone, $\theta_j$ is its true mean, $\mu$ and $\tau$ are mean and "
+    r"standard deviation of these over slices, $R$ is the range of the scores (or twice their "
+    r"standard deviation, if the range is unknown), and $\texttt{spread}$ is 0.5 by default",
     "item_scores": r"where $F$ is the distribution of scores in the population of items, "
-    r"$\mathrm{DP}$ the Dirichlet process, $\delta(s)$ the point mass at $s$, $s_i$ the score of "
-    r"item $i$ of $n$, $l$ and $h$ are the lowest and the highest score that there can be, and $e$ "
-    r"is the number of pseudo-items at each of them",
-    "mislabelled": r"where $\theta_{ak}$ is the probability that an example is truly of class $a$ "
-    r"and is predicted as $k$, $e_a$ is the probability that its label is wrong, with prior "
-    r"pseudo-counts $\alpha_a$ and $\beta_a$, $E_{al}$ that it is labelled $l$, $p_{lk}$ are the "
-    rf"probabilities of label and prediction, $n$ is the number of examples, and {_PRIOR}",
+    r"$\mathrm{DP}$ the Dirichlet process, $\delta(l)$ a point mass at $l$, $s_i$ the score of "
+    r"item $i$ of $n$, $l$ and $h$ are the lowest and the highest possible score, and $e$ is "
+    r"the number of pseudo-items at each of them",
+    "mislabelled": r"where $\theta_{ak}$ is the probability that an example is truly of class "
+    r"$a$ and is predicted as $k$, $e_a$ is the probability that its label is wrong, with "
+    r"prior pseudo-counts $\alpha_a$ and $\beta_a$, $E_{al}$ is the probability that it has "
+    r"label $l$, $p_{lk}$ are the probabilities of label and prediction, $n$ is the number of "
+    r"examples, and $\lambda$ are the prior pseudo-counts",
     "multilabel": r"where $c_{il}$ is 1 if example $i$ is in a cell (true or false positive or "
-    r"negative) of label $l$ and else 0, $g_i$ is the weight of the example, $p_{cl}$ that of the "
-    r"pseudo-examples in the cell, of which there are $e$, and $c_l$ is the total of the cell, "
-    r"proportional to its share in the population",
-    "noisy_labels": r"where $\text{rates}_{r,a,p}$ is the probability that rater $r$ answers $p$ "
-    r"to an example of class $a$, with the greater pseudo-count at the right answer, "
-    r"$\text{prevalence}_a$ is that of the class, and $\text{votes}_{i,r,p}$ is how often the "
-    r"rater gave example $i$ this answer",
+    r"negative) of label $l$ and else 0, $g_i$ is the weight of the example, $p_{cl}$ is the "
+    r"weight of the pseudo-examples in the cell, $e$ is their number, and $c_l$ is the share "
+    r"of the cell in the population",
+    "noisy_labels": r"where $\text{rates}_{r,a,p}$ is the probability that rater $r$ gives an "
+    r"example of class $a$ the label $p$, $\kappa$ is the prior pseudo-count of each label, "
+    r"$I_a$ is 1 at the correct label and else 0, $\text{prevalence}_a$ is the prevalence of "
+    r"the class, and $\text{votes}_{i,r,p}$ is how often the rater gave example $i$ this label",
     "paired_folds": r"where $\theta$ are the probabilities of joint outcomes (the truth together "
     rf"with the answer of each classifier), {_PRIOR}, $n_k$ is the number of test examples in fold "
     r"$k$, $r_{mij}$ is the probability that classifier $m$ answers $j$ to an example of class "
@@ -116,10 +118,10 @@ SYMBOLS = {
     r"class $i$ together with the predicted labels $a_1, \dots, a_J$ of the $J$ classifiers), "
     r"$n$ is the number of examples, $\lambda^{(j)}$ are the prior pseudo-counts of classifier "
     r"$j$, and $\lambda_{i+}$ is their sum in row $i$",
-    "partly_labelled": r"where $\text{share}_k$ is that of stratum $k$ of $K$ among all examples, "
-    r"$N_k$ is the number of examples in it, $\text{truth}_k$ are the shares of the true classes "
-    r"in the stratum, $n_k$ are the labelled examples of each of them, and $\lambda_k$ are the "
-    r"prior pseudo-counts, with the sum $\lambda_{k+}$",
+    "partly_labelled": r"where $\text{share}_k$ is the share of stratum $k$ of $K$ among all "
+    r"examples, $N_k$ is the number of examples in it, $\text{truth}_k$ are the shares of the "
+    r"true classes in the stratum, $n_k$ are the numbers of labelled examples of each class, "
+    r"and $\lambda_k$ are the prior pseudo-counts, with the sum $\lambda_{k+}$",
     "pooled_folds": r"where $\theta$ are the probabilities of the cells, $\text{counts}_k$ is "
     r"the confusion matrix of fold $k$ of $M$, $n_k$ is the number of its examples, $\lambda$ "
     r"are the prior pseudo-counts of the cells, and $\omega$ is the power that discounts the "
@@ -143,8 +145,9 @@ SYMBOLS = {
     r"scores $x_{(1)}, \dots, x_{(n_0)}$ in the sample of $n_0$ negatives, $G$ is the "
     r"distribution of the scores of the positives, with the sorted scores $y_{(k)}$ in the "
     r"sample of $n_1$ positives, and $\pi$ is the prevalence",
-    "transferred_errors": r"where $\text{rates}_a$ are the probabilities of the judge's and the "
-    rf"classifier's answers to examples of class $a$, {_PRIOR}, $\text{{labelled}}_a$ are the "
-    r"answers to the $n_a$ labelled examples of the class, $\text{unlabelled}$ those to the $N$ "
-    r"others, and $\text{prevalence}_a$ is that of the class among these",
+    "transferred_errors": r"where $\text{rates}_a$ are the probabilities of the labels of the "
+    r"judge and the classifier for examples of class $a$, $\lambda$ are the prior "
+    r"pseudo-counts, $\text{labelled}_a$ are the counts of these labels among the $n_a$ "
+    r"labelled examples of the class, $\text{unlabelled}$ are the counts among the $N$ "
+    r"unlabelled examples, and $\text{prevalence}_a$ is the share of the class among these",
 }
