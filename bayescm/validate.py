@@ -558,8 +558,20 @@ def _refuse(array, bad, what, allowed, todo="correct this cell"):
         raise fail(f"{what}{where}", array[cell].item(), allowed, todo)
 
 
-def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the keywords of a function after its data, or raise where it does not take one."""
+def check_keywords(
+    function: Callable, keywords: Mapping[str, Any], further: Sequence[str] = ()
+) -> Mapping[str, Any]:
+    """
+    Return the keywords of a function after its data, or raise an error if it does not take one.
+
+    Parameters
+    ----------
+    function : callable
+    keywords : mapping of str to object
+    further : sequence of str, optional
+        Names that are valid beside the keywords of the function, as options of a sampler. The
+        message names them if one of them was probably meant.
+    """
     if not keywords:
         return keywords
     parameters = list(inspect.signature(function).parameters.values())[1:]
@@ -570,8 +582,11 @@ def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[s
     for keyword in keywords:
         if keyword not in allowed:
             name = getattr(function, "__name__", "this function")
-            todo = called_here(keyword) or suggest(keyword, allowed) or "leave it out"
-            raise fail(f"{name} has no such keyword", keyword, allowed, todo, TypeError)
+            todo = called_here(keyword) or suggest(keyword, [*allowed, *further])
+            meant = todo and not suggest(keyword, allowed) and not called_here(keyword)
+            valid = [*allowed, *further] if meant else allowed
+            what = f"{name} has no such keyword"
+            raise fail(what, keyword, valid, todo or "leave it out", TypeError)
     return keywords
 
 

@@ -70,6 +70,7 @@ WITHOUT = {
     "planning.labels_worth": "of the parameter alone",
     "plots.plot_priors": "the priors are an argument of their own",
     "priors.table": "the priors are an argument of their own",
+    "priors.evidence_for": "its keywords are options of the sampler",
     "meta.heterogeneity": NO_CHOICE,
     "plots.plot_sroc": NO_CHOICE,
     "plots.plot_studies": NO_CHOICE,

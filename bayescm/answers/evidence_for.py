@@ -9,8 +9,9 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.trees import attribute_dims
+from bayescm.fitting.sampler_options import OPTIONS, check_options, refuse_options, split
 from bayescm.fitting.tree import WHY_NO_LOG_LIKELIHOOD
-from bayescm.validate import check_seed, check_whole, fail
+from bayescm.validate import check_seed, check_whole, fail, suggest
 
 if TYPE_CHECKING:
     from pymc import Model
@@ -31,6 +32,7 @@ def evidence_for(
     draws: int = 2000,
     chains: int = 4,
     random_seed: int = 0,
+    **keywords: Any,
 ) -> pd.DataFrame:
     """
     Compare models of the same evidence by their marginal likelihoods.
@@ -51,6 +53,8 @@ def evidence_for(
         Draws of each chain of NUTS, 100 or more, and number of chains, 2 or more.
     random_seed : int, default 0
         The seed of NUTS and of bridge sampling.
+    **keywords
+        Further options of the sampler, such as ``tune`` and ``target_accept``; see `bayescm.fit`.
 
     Returns
     -------
@@ -120,7 +124,14 @@ def evidence_for(
     for name in names:
         _check_marginal(name, models[name])
         _check_same(names[0], name, models)
-    sampler = {"draws": draws, "chains": chains, "random_seed": random_seed}
+    for name in split(keywords)[0]:
+        todo = suggest(name, OPTIONS) or "leave it out"
+        raise fail("evidence_for has no such keyword", name, OPTIONS, todo, TypeError)
+    check_options(keywords)
+    if all(map(_is_fit, models.values())):
+        why = "fits have their marginal likelihoods, and nothing is sampled"
+        refuse_options(keywords, why)
+    sampler = {"draws": draws, "chains": chains, "random_seed": random_seed, **keywords}
     as_whole = not all(map(_is_fit, models.values()))
     marginals = [
         _by_fit(model, as_whole=as_whole)
@@ -160,7 +171,7 @@ def _by_fit(tree, *, as_whole):
 
 
 def by_bridge_sampling(
-    name: Any, model: "Model", *, draws: int, chains: int, random_seed: int
+    name: Any, model: "Model", *, draws: int, chains: int, random_seed: int, **options: Any
 ) -> tuple[xr.DataArray, float, str]:
     """
     Return the log marginal likelihood of a model sampled by NUTS, its standard error and how.
@@ -173,8 +184,8 @@ def by_bridge_sampling(
     from bayescm.fitting.nuts import nuts
     from bayescm.inference.bridge_sampling import bridge_sampling
 
-    size: dict[str, Any] = {"draws": draws, "tune": _TUNE, "chains": chains}
-    tree = nuts(model, **size, seed=random_seed, unconstrained=True)
+    size: dict[str, Any] = {"draws": draws, "tune": options.pop("tune", _TUNE), "chains": chains}
+    tree = nuts(model, **size, seed=random_seed, options=options, unconstrained=True)
     # Only variables with a transformation are in the first group.
     groups = [name for name in ("unconstrained_posterior", "posterior") if name in tree.children]
     sampled = ChainMap(*(dict(tree[name].data_vars) for name in groups))

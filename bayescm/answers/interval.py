@@ -104,8 +104,9 @@ def interval(
         the interval; by default 1e-4, and 1e-3 for more than 1,000 matrices. Probabilities are
         always more accurate.
     **keywords
-        The model's further keywords, such as ``omega`` of `bayescm.models.pooled_folds`; of a
-        sampled model also ``tune`` and ``chains``.
+        Further keywords of the model, such as ``omega`` of `bayescm.models.pooled_folds`. If the
+        model is sampled, also options of the sampler such as ``tune``, ``chains`` and
+        ``target_accept``; see `bayescm.fit`.
 
     Returns
     -------

@@ -1,12 +1,15 @@
 """``bayescm demo``: the main job from end to end on real data."""
 
+import ast
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bayescm.cli.options import Options, command
+from bayescm.cli.options import MODEL, Options, command, option
+from bayescm.fitting.sampler_options import OPTIONS, check_options
+from bayescm.validate import fail, suggest
 
 NEXT = """What to try next
   bayescm interval --tp 65 --fn 15 --fp 35 --tn 30 -m f1 -m mcc
@@ -22,6 +25,15 @@ class Demo(Options):
         "bayescm-demo"
     )
     seed: Annotated[int, typer.Option("--seed", help="Seed of the split and of all draws.")] = 1
+    sampler: Annotated[
+        list[str] | None,
+        option(
+            "--sampler",
+            "Option of NUTS: target_accept=0.99, chains=4 ... Repeat for several.",
+            MODEL,
+            "NAME=VALUE",
+        ),
+    ] = None
 
 
 @command()
@@ -31,7 +43,7 @@ def demo(options: Demo) -> None:
     from bayescm.cli.output import console, say_table
     from bayescm.evidence.counts import REPORTED
 
-    out, seed = options.out, options.seed
+    out, seed, of_sampler = options.out, options.seed, sampler_options(options.sampler or [])
     out.mkdir(parents=True, exist_ok=True)
     say = console().print
     title = partial(say, style="bold", highlight=False)
@@ -67,7 +79,7 @@ def demo(options: Demo) -> None:
         say("  " + sentence, highlight=False)
 
     title("4. The logistic classifier as a PyMC model, sampled by NUTS")
-    tree = nuts(classifiers.sel(classifier="logistic", drop=True), seed)
+    tree = nuts(classifiers.sel(classifier="logistic", drop=True), seed, of_sampler)
     sampled = bcm.summary(tree, measures).drop(columns=["how", "undefined"])
     say("error is the Monte Carlo error of the interval bounds", highlight=False)
     say_table(sampled)
@@ -110,11 +122,27 @@ def matrix(counts):
     return frame.rename_axis("actual").reset_index()
 
 
-def nuts(counts, seed):
+def sampler_options(texts):
+    """Return options of the sampler, each written as NAME=VALUE; raise an error if one is wrong."""
+    options = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name not in OPTIONS:
+            todo = suggest(name, OPTIONS) or "write e.g. --sampler target_accept=0.99"
+            raise fail("the sampler has no such option", name, OPTIONS, todo)
+        try:
+            options[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):  # a name, such as "pymc"
+            options[name] = value
+    check_options(options)
+    return options
+
+
+def nuts(counts, seed, options):
     """Sample the Dirichlet-multinomial model, to show that it is an ordinary PyMC model."""
     import bayescm as bcm
 
-    return bcm.fit(counts, method="nuts", draws=1000, chains=2, random_seed=seed)
+    return bcm.fit(counts, method="nuts", random_seed=seed, **{"chains": 2, **options})
 
 
 def pictures(classifiers, tree, measures, out):

@@ -14,13 +14,15 @@ from bayescm.evidence.stored import to_dataset
 from bayescm.evidence.trees import estimands_by_name, with_positive_class
 from bayescm.evidence.type import EVIDENCE_GROUP
 from bayescm.evidence.types import FIT, type_of
-from bayescm.fitting import models_by_name, tree
+from bayescm.fitting import models_by_name, sampler_options, tree
 from bayescm.fitting import nuts as sampling
 from bayescm.measures.labelled import of_variable
 from bayescm.validate import check_choice, check_seed, check_whole, fail
 
 # Numbers in one variable of a tree: 1.6 GB.
 _LARGEST = 2e8
+# Draws of each chain with which NUTS adapts.
+_TUNE = 1000
 _NO_MODEL = "there is no PyMC model of this evidence, and so no likelihood"
 # Down to this concentration in an empty cell NUTS gave the right quantiles; at 0.01 it did not.
 _SMALLEST = 0.02
@@ -36,10 +38,10 @@ def fit(
     positive: Any = None,
     draws: int = 1000,
     chains: int = 4,
-    tune: int = 1000,
+    tune: int | None = None,
     random_seed: int = 0,
     progressbar: bool | None = None,
-    nuts_sampler: Literal["nutpie", "pymc", "numpyro", "blackjax"] = "nutpie",
+    nuts_sampler: Literal["nutpie", "pymc", "numpyro", "blackjax"] | None = None,
     **keywords: Any,
 ) -> xr.DataTree:
     """
@@ -67,18 +69,22 @@ def fit(
         The positive class, where the evidence does not know it or another one is meant.
     draws, chains : int
         Posterior draws of each chain, and the number of chains.
-    tune : int, default 1000
-        Tuning draws of each chain, with which NUTS adapts.
+    tune : int, optional
+        Tuning draws of each chain, with which NUTS adapts. Default: 1000.
     random_seed : int, default 0
         Seed; the same seed gives the same tree.
     progressbar : bool, optional
-        Whether NUTS shows its progress; by default in terminals and notebooks. Direct draws take no
-        time worth watching.
-    nuts_sampler : {"nutpie", "pymc", "numpyro", "blackjax"}, default "nutpie"
-        Which library samples by NUTS, as in `pymc.sample`; the last two are packages to install.
+        Whether NUTS shows its progress; by default in terminals and notebooks.
+    nuts_sampler : {"nutpie", "pymc", "numpyro", "blackjax"}, optional
+        Library that samples by NUTS, as in `pymc.sample`. By default it is nutpie, or PyMC if an
+        option such as ``init`` is requested. The last two are packages to install.
     **keywords
         Further keywords of the model. A function from a name to a PyMC
         variable is a prior from another family: ``prevalence=lambda name: pm.Beta(name, 2, 8)``.
+        The following options of `pymc.sample` are passed to the sampler: ``backend``,
+        ``blas_cores``, ``callback``, ``compile_kwargs``, ``cores``, ``idata_kwargs``, ``init``,
+        ``initvals``, ``jitter_max_retries``, ``max_treedepth``, ``mp_ctx``, ``n_init``, ``nuts``
+        and ``target_accept`` (default 0.95).
 
     Returns
     -------
@@ -103,7 +109,8 @@ def fit(
     ValueError
         If the evidence is not a table of counts, or the model is unknown or has no direct draws.
     TypeError
-        If the model does not take one of the keywords.
+        If the model does not take one of the keywords, or options of the sampler are passed and the
+        draws are direct.
 
     Warns
     -----
@@ -126,7 +133,10 @@ def fit(
     ('chain', 'draw', 'actual', 'predicted')
     """
     check_choice("method", method, ["auto", "direct", "nuts"])
-    check_choice("nuts_sampler", nuts_sampler, list(sampling.SAMPLERS))
+    keywords, options = sampler_options.split(keywords)
+    named = {"tune": tune, "progressbar": progressbar, "nuts_sampler": nuts_sampler}
+    options |= {name: value for name, value in named.items() if value is not None}
+    sampler_options.check_options(options)
     entry = type_of(evidence)
     if entry is FIT:
         todo = "pass the evidence that it is of"
@@ -138,9 +148,11 @@ def fit(
     if model is None:
         model, evidence, design = entry.default_model(evidence, keywords)
         entry, keywords = type_of(evidence), {**design, **keywords}
+    if callable(model):
+        sampler_options.refuse_shared_names(model, options)
     canonical, function, aligned = models_by_name.prepare(entry, evidence, model, keywords)
     values, whole_counts = entry.values(canonical), entry.is_whole(canonical)
-    _check_sizes(values, draws=draws, chains=chains, tune=tune)
+    _check_sizes(values, draws=draws, chains=chains)
     # Models do not validate: the direct posterior checks the keywords, however it is sampled.
     posterior = models_by_name.direct_posterior(function, evidence, keywords, direct)
     seed = check_seed(random_seed)
@@ -149,6 +161,8 @@ def fit(
             todo = "leave `method` out: the direct posterior needs no PyMC model"
             what = f"{models_by_name.name_of(function)} has no PyMC model of this evidence"
             raise fail(what, dict(canonical.sizes), "`method='auto'` or 'direct'", todo)
+        why = f"{models_by_name.name_of(function)} has direct draws, and nothing is sampled"
+        sampler_options.refuse_options(options, why)
         attrs = _described(function, keywords) | {"random_seed": seed}
         return _tree_of_measures(posterior, entry, canonical, (chains, draws), attrs)
     if posterior is not None:
@@ -156,6 +170,9 @@ def fit(
         models_by_name.warn_of_design(posterior, canonical, name, stacklevel=3)
     obstacle = models_by_name.obstacle(function, keywords, direct)
     directly, why = _choose(method, obstacle)
+    if directly:
+        name = models_by_name.name_of(function)
+        sampler_options.refuse_options(options, f"{name} has direct draws, and nothing is sampled")
     with _untraced(model):
         built = function(canonical, **aligned)
     _check_model(built, posterior, has_cells=entry.has_cells)
@@ -170,8 +187,8 @@ def fit(
         groups = _draw(posterior, built, chains, draws, seeds[0])
     else:
         _check_samplable(built, whole_counts=whole_counts)
-        sizes = {"draws": draws, "tune": tune, "chains": chains}
-        groups = _sample(built, sizes, seeds[0], progressbar, nuts_sampler)
+        sizes = {"draws": draws, "tune": options.pop("tune", _TUNE), "chains": chains}
+        groups = _sample(built, sizes, seeds[0], options)
     coords = canonical.coords.items()
     scalars = {name: coord.variable for name, coord in coords if coord.ndim == 0}
     if posterior is not None and whole_counts and not obstacle:
@@ -326,19 +343,21 @@ def _check_samplable(model, *, whole_counts):
         )
 
 
-def _sample(model, sizes, seed, progressbar, sampler):
+def _sample(model, sizes, seed, options):
     """Return the groups that NUTS gives: the free variables, and the sampler's statistics."""
     started = time.perf_counter()
     number = int(seed.generate_state(1)[0])
-    sampled = sampling.nuts(model, **sizes, seed=number, progressbar=progressbar, sampler=sampler)
+    further = options.get("idata_kwargs") or {}
+    unconstrained = bool(further.get("include_transformed"))
+    options = {name: value for name, value in options.items() if name != "idata_kwargs"}
+    sampled = sampling.nuts(
+        model, **sizes, seed=number, options=options, unconstrained=unconstrained
+    )
     spent = {"tuning_steps": sizes["tune"], "sampling_time": time.perf_counter() - started}
-    spent |= {key: value for key, value in sampled.attrs.items() if key == sampling.NOT_CONVERGED}
     names = [variable.name for variable in model.free_RVs]
-    free = sampled["posterior"].to_dataset()[names]
-    return {
-        "posterior": free.assign_attrs(sampling.origin(sampler) | spent),
-        "sample_stats": sampled["sample_stats"].to_dataset(),
-    }
+    groups = {name: sampled[name].to_dataset() for name in sampled.children}
+    groups["posterior"] = groups["posterior"][names].assign_attrs(sampled.attrs | spent)
+    return groups
 
 
 def _described(model, keywords):

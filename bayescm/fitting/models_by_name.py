@@ -11,6 +11,7 @@ from bayescm.evidence.covariates import study_covariates
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.type import EvidenceType
 from bayescm.fitting.fitted import WITHOUT_MODEL, fitted_posterior
+from bayescm.fitting.sampler_options import OPTIONS
 from bayescm.posteriors.base import Posterior, shares_of
 from bayescm.validate import check_keywords, fail, suggest
 
@@ -39,7 +40,7 @@ def prepare(
     if not callable(model):
         allowed = "a name, or a function from counts to a pymc.Model"
         raise fail("not a model", model, allowed, "pass the function itself", TypeError)
-    check_keywords(model, keywords)
+    check_keywords(model, keywords, OPTIONS)
     if is_ours(model):
         _check_priors(model, keywords)
     return canonical, model, _aligned(evidence, canonical, model, keywords)

@@ -1,18 +1,19 @@
 """NUTS by nutpie, with samplers that are compiled once and used again on new data."""
 
+import inspect
 import sys
 import warnings
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from bayescm.fitting import compiled
-from bayescm.validate import fail
-
-# The samplers of `pymc.sample`; each but PyMC's own is a package by its name.
-SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
+from bayescm.fitting.sampler_options import OF_EACH_RUN, OF_PYMC
+from bayescm.validate import fail, suggest
 
 # The last few compiled samplers: (what each works out, the sampler), the latest last. Compiling
 # takes seconds, sampling tenths of a second.
@@ -32,12 +33,11 @@ def nuts(
     tune: int,
     chains: int,
     seed: int,
-    progressbar: bool | None = None,
-    sampler: str = "nutpie",
+    options: Mapping[str, Any] | None = None,
     unconstrained: bool = False,
 ) -> xr.DataTree:
     """
-    Sample a PyMC model by NUTS. Warns where the chains diverge or disagree.
+    Sample a PyMC model by NUTS. Warns if the chains diverge or disagree.
 
     Parameters
     ----------
@@ -48,12 +48,11 @@ def nuts(
         Draws kept and draws to adapt, each per chain; number of chains.
     seed : int
         Seed, >= 0.
-    progressbar : bool, optional
-        Whether to show the sampler's progress; by default in terminals and notebooks.
-    sampler : str, default "nutpie"
-        One of `SAMPLERS`.
+    options : mapping of str to object, optional
+        Further options of `pymc.sample`. By default, nutpie samples, and its progress is shown in
+        terminals and notebooks.
     unconstrained : bool, default False
-        Whether to return the draws on the unconstrained scale as well. By nutpie only.
+        Whether to return the draws on the unconstrained scale as well.
 
     Returns
     -------
@@ -67,12 +66,18 @@ def nuts(
             "continuous free variables",
             "marginalise these out, or sample the model with pm.sample",
         )
-    shown = watched() if progressbar is None else bool(progressbar)
-    sizes = {"draws": draws, "tune": tune, "chains": chains, "target_accept": _ACCEPT}
-    if sampler == "nutpie":
-        tree = _by_nutpie(model, sizes, seed, shown, unconstrained)
-    else:
-        tree = _by_pymc(model, sizes, seed, shown, sampler)
+    asked = {"target_accept": _ACCEPT, "progressbar": watched(), **(options or {})}
+    asked |= {"draws": draws, "tune": tune, "chains": chains}
+    # A compiled sampler of nutpie is kept. PyMC compiles each time.
+    kept = asked.get("nuts_sampler", "nutpie") == "nutpie"
+    kept = kept and {*asked} <= {*OF_EACH_RUN, "draws", "nuts_sampler"}
+    try:
+        tree = (_by_nutpie if kept else _by_pymc)(model, asked, seed, unconstrained)
+    except (AttributeError, TypeError) as problem:
+        if not asked.get("nuts"):
+            raise
+        todo = "pass options of the steps, such as `nuts={'max_treedepth': 12}`"
+        raise fail("an option in `nuts` is invalid", problem, "", todo) from problem
     # Objects (None or a text) that neither netCDF nor a comparison can take.
     stats = tree["sample_stats"].to_dataset().drop_vars("divergence_message", errors="ignore")
     tree["sample_stats"] = xr.DataTree(stats)
@@ -88,31 +93,80 @@ def nuts(
     return tree
 
 
-def origin(sampler: str) -> dict[str, str]:
+def _by_nutpie(model, asked, seed, unconstrained):
+    """Sample by nutpie, with a sampler that an earlier model may have compiled."""
+    import nutpie
+
+    sizes = {name: asked[name] for name in ("draws", "tune", "chains", "cores") if name in asked}
+    shown = {"save_warmup": False, "progress_bar": bool(asked["progressbar"])}
+    options = {**sizes, **shown, **_of_nuts(asked, "nutpie"), "store_unconstrained": unconstrained}
+    tree = nutpie.sample(_sampler(model), seed=seed, **options)
+    groups = {name: tree[name].to_dataset() for name in tree.children if "warmup" not in name}
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=_origin("nutpie")), **groups})
+
+
+def _by_pymc(model, asked, seed, unconstrained):
+    """Sample by `pymc.sample`, whose samplers return trees of the same form."""
+    import pymc as pm
+
+    sampler = asked.get("nuts_sampler") or ("pymc" if {*asked} & {*OF_PYMC} else "nutpie")
+    options = {name: value for name, value in asked.items() if name not in _OF_NUTS}
+    options |= {"nuts_sampler": sampler, "nuts": _of_nuts(asked, sampler)}
+    if unconstrained:
+        options["idata_kwargs"] = {"include_transformed": True}
+    quiet = {"quiet": not asked["progressbar"], "compute_convergence_checks": False}
+    try:
+        tree = pm.sample(**options, model=model, random_seed=seed, **quiet)
+    except ImportError:
+        todo = f"install {sampler}, or leave `nuts_sampler` out"
+        raise fail("the sampler is not installed", sampler, "an installed one", todo) from None
+    names = ["posterior", "sample_stats", "unconstrained_posterior"]
+    found = {name: tree[name].to_dataset() for name in names if name in tree.children}
+    # PyMC's own sampler has all of them in one group.
+    drawn = found["posterior"]
+    values = {variable.name for variable in model.value_vars}
+    transformed = [name for name in drawn.data_vars if name in values and name not in model]
+    if transformed:
+        found["unconstrained_posterior"] = drawn[transformed]
+        found["posterior"] = drawn.drop_vars(transformed)
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=_origin(sampler)), **found})
+
+
+def _origin(sampler):
     """Return the attributes that ArviZ's trees have for the library that sampled."""
     return {"inference_library": sampler, "inference_library_version": version(sampler)}
 
 
-def _by_nutpie(model, sizes, seed, shown, unconstrained):
-    import nutpie
+# Options of the steps of NUTS, and the names that the samplers have for the largest depth.
+_OF_NUTS = ("max_treedepth", "nuts", "target_accept")
+_DEPTH = {
+    "nutpie": "maxdepth",
+    "pymc": "max_treedepth",
+    "numpyro": "max_tree_depth",
+    "blackjax": "max_num_doublings",
+}
 
-    options = {"save_warmup": False, "progress_bar": shown, "store_unconstrained": unconstrained}
-    return nutpie.sample(_sampler(model), **sizes, seed=seed, **options)
+
+def _of_nuts(asked, sampler):
+    """Return the options of the steps of NUTS under the names of a sampler."""
+    steps = {name: asked[name] for name in ("max_treedepth", "target_accept") if name in asked}
+    steps |= asked.get("nuts") or {}
+    if sampler == "pymc":
+        _check_steps_of_pymc(steps)
+    return {_DEPTH[sampler] if name == "max_treedepth" else name: v for name, v in steps.items()}
 
 
-def _by_pymc(model, sizes, seed, shown, sampler):
-    """Sample with one of the samplers that PyMC knows, all of which give the same tree."""
-    import pymc as pm
+def _check_steps_of_pymc(steps):
+    """Raise an error if PyMC's NUTS has no such option. PyMC ignores it."""
+    from pymc import NUTS
 
-    quiet = {"progressbar": shown, "quiet": True, "compute_convergence_checks": False}
-    try:
-        tree = pm.sample(**sizes, model=model, nuts_sampler=sampler, random_seed=seed, **quiet)
-    except ImportError:
-        todo = f"install {sampler}, or leave `nuts_sampler` out"
-        raise fail("the sampler is not installed", sampler, "an installed one", todo) from None
-    return xr.DataTree.from_dict(
-        {name: tree[name].to_dataset() for name in ("posterior", "sample_stats")}
-    )
+    functions = [cls.__init__ for cls in NUTS.__mro__ if "__init__" in vars(cls)]
+    known = {name for function in functions for name in inspect.signature(function).parameters}
+    known -= {"self", "args", "kwargs", "vars", "model", "initial_point", "compile_kwargs", "rng"}
+    unknown = [name for name in steps if name not in known]
+    if unknown:
+        todo = suggest(unknown[0], known) or "leave it out"
+        raise fail("PyMC's NUTS has no option of this name", unknown[0], sorted(known), todo)
 
 
 def watched() -> bool:

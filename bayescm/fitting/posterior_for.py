@@ -15,6 +15,12 @@ from bayescm.fitting.models_by_name import (
     warn_of_design,
 )
 from bayescm.fitting.question import USUAL, Question
+from bayescm.fitting.sampler_options import (
+    OPTIONS,
+    check_options,
+    refuse_options,
+    refuse_shared_names,
+)
 from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_keywords, fail, suggest
 
@@ -41,8 +47,8 @@ def posterior_of(
         Its ``model`` is a name, a function from canonical evidence to a `Posterior`, or one to a
         ``pymc.Model`` with a variable ``theta``, which is sampled by NUTS. By default it is the
         model of `EvidenceType.default_model`. A keyword that is a function from a name to a PyMC
-        variable is a prior of another family, with which the model is sampled. The keywords
-        ``tune`` and ``chains`` are the sampler's.
+        variable is a prior of another family, with which the model is sampled. Its options of the
+        sampler are those of `bayescm.fit`.
     members, compared : str, optional
         The dim whose members are asked for, partially pooled, and the dim whose members are
         compared: a default model may depend on them.
@@ -50,10 +56,14 @@ def posterior_of(
     Raises
     ------
     ValueError, TypeError
-        If there is no such model, or it does not take a keyword.
+        If there is no such model, or it does not take a keyword. If there are options of the
+        sampler, and nothing is sampled.
     """
     evidence = with_positive_class(evidence, question.positive)
-    model, keywords = question.model, question.of_model
+    model, keywords, options = question.model, question.of_model, question.of_sampler
+    check_options(options)
+    if isinstance(evidence, xr.DataTree):
+        refuse_options(options, "a fit has been sampled already")
     if isinstance(evidence, xr.DataTree) and (model is not None or keywords):
         got = ", ".join([*(["model"] if model is not None else []), *keywords])
         todo = "pass them to fit, or ask the counts"
@@ -75,26 +85,26 @@ def posterior_of(
     if not callable(form):
         todo = "pass the function itself"
         raise fail("not a model", model, "a name, or a function of the evidence", todo, TypeError)
-    sampler: dict[str, Any] = {k: keywords[k] for k in ("tune", "chains") if k in keywords}
-    of_model = {name: value for name, value in keywords.items() if name not in sampler}
-    sampler |= {"random_seed": question.random_seed}
+    sampler = {**options, "random_seed": question.random_seed}
     sampler |= {} if question.draws is None else {"draws": question.draws}
-    if is_for_pymc_alone(form, of_model):
-        return _sampled(evidence, model, of_model, sampler)
+    if is_for_pymc_alone(form, keywords):
+        return _sampled(evidence, model, keywords, sampler)
     is_own = form is model  # a function of the user's, which may return a posterior or a PyMC model
     if not is_own:
         check_keywords(form, keywords)
         answer = form(evidence, **keywords)
     else:
-        check_keywords(form, of_model)
-        answer = form(type_of(evidence).canonical(evidence), **of_model)
+        refuse_shared_names(form, options)
+        check_keywords(form, keywords, OPTIONS)
+        answer = form(type_of(evidence).canonical(evidence), **keywords)
         if _is_pymc_model(answer):
-            return _sampled(evidence, model, of_model, sampler)
-        check_keywords(form, keywords)  # a direct posterior takes no tune and chains
+            return _sampled(evidence, model, keywords, sampler)
+    name = getattr(form, "__name__", repr(form))
+    refuse_options(options, f"{name} has a direct posterior, and nothing is sampled")
     if not isinstance(answer, Posterior):
         todo = "return a pymc.Model with a variable theta, or a Posterior"
         raise fail("not a model", name_of(form), "a function that returns one", todo)
-    warn_of_design(answer, evidence, getattr(form, "__name__", repr(form)), stacklevel=4)
+    warn_of_design(answer, evidence, name, stacklevel=4)
     return answer if question.draws is None else answer.with_draws(question.draws)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bayescm.fitting.sampler_options import split
 from bayescm.validate import check_whole, fail
 
 
@@ -31,7 +32,7 @@ class Question:
     random_seed : int
     accuracy : float, optional
     keywords : mapping of str to object
-        The model's further keywords.
+        Further keywords of the model, and options of the sampler.
 
     Raises
     ------
@@ -71,7 +72,12 @@ class Question:
     def of_model(self) -> dict[str, Any]:
         """The keywords of the model, among them the prior if one is named."""
         prior = {} if self.concentration is None else {"concentration": self.concentration}
-        return {**prior, **self.keywords}
+        return {**prior, **split(self.keywords)[0]}
+
+    @property
+    def of_sampler(self) -> dict[str, Any]:
+        """The options of the sampler."""
+        return split(self.keywords)[1]
 
 
 def check_draws(draws: Any) -> int | None:

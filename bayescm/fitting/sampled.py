@@ -33,10 +33,8 @@ def sampled_posterior(
     model: str | Callable,
     keywords: dict[str, Any],
     *,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
     random_seed: Any = 0,
+    **options: Any,
 ) -> TreeDraws:
     """
     Return the posterior of a PyMC model, sampled by NUTS unless it was a short while ago.
@@ -49,15 +47,16 @@ def sampled_posterior(
         a ``pymc.Model`` with a variable ``theta``, dims ``(..., actual, predicted)``.
     keywords : dict
         Of the model.
-    draws, tune, chains, random_seed
-        As `bayescm.fit` takes them.
+    random_seed : int, optional
+    **options
+        ``draws`` and options of the sampler, as `bayescm.fit` takes them.
 
     Warns
     -----
     UserWarning
         If chains diverged or disagree (r-hat above 1.01).
     """
-    sampler = {"draws": draws, "tune": tune, "chains": chains, "random_seed": random_seed}
+    sampler = {**options, "random_seed": random_seed}
     question = (evidence, model, keywords, sampler)
     for earlier, posterior in _posteriors:
         if random_seed is not None and _is_same(earlier, question):

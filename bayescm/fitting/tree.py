@@ -14,6 +14,7 @@ from bayescm.posteriors.base import Posterior
 
 ORDER = [
     "posterior",
+    "unconstrained_posterior",
     "sample_stats",
     "posterior_predictive",
     "log_likelihood",

@@ -14,6 +14,7 @@ from bayescm.answers.summary import COLUMNS, Evidence, nested_summary
 from bayescm.answers.tables import is_mean_unusable, value_and_interval
 from bayescm.fitting.fitted import FittedPosterior
 from bayescm.fitting.question import Question
+from bayescm.fitting.sampler_options import split
 from bayescm.measures.display_names import (
     DisplayNames,
     display_label,
@@ -369,11 +370,8 @@ def _draw_slices(axes, table, few):
 
 def _without_functions(question):
     """Return a question without functions for the model and priors, and without NUTS's options."""
-    plain = {
-        name: value
-        for name, value in question.keywords.items()
-        if not callable(value) and name not in ("tune", "chains")
-    }
+    of_model, _ = split(question.keywords)
+    plain = {name: value for name, value in of_model.items() if not callable(value)}
     model = None if callable(question.model) else question.model
     prior = None if callable(question.concentration) else question.concentration
     return replace(question, model=model, concentration=prior, draws=None, keywords=plain)

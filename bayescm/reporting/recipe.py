@@ -52,6 +52,7 @@ from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import members_of, posterior_of
 from bayescm.fitting.question import Question
 from bayescm.fitting.sampled import several_fits
+from bayescm.fitting.sampler_options import OPTIONS
 from bayescm.measures.display_names import display_label, display_name
 from bayescm.measures.labelled import several
 from bayescm.planning.labels import labels_worth
@@ -300,7 +301,7 @@ class CountsRecipe(Recipe):
         progress("comparison")
         names = ["concentration"]
         if callable(self.keywords.get("concentration")):  # which is sampled
-            names += ["draws", "tune", "chains"]
+            names += ["draws", *OPTIONS]
         prior = {name: self.keywords[name] for name in names if name in self.keywords}
         prior |= {"model": self.pair_model} if self.pair_model else {}
         with warnings.catch_warnings():

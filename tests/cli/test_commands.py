@@ -329,7 +329,8 @@ def test_a_missing_file_is_named(capsys):
 
 @pytest.mark.long
 def test_the_demo_of_the_readme(capsys, tmp_path):
-    code, out, _ = run(capsys, "demo", "--out", tmp_path / "demo")
+    sampler = ["--sampler", "max_treedepth=6", "--sampler", "nuts_sampler=nutpie"]
+    code, out, _ = run(capsys, "demo", "--out", tmp_path / "demo", *sampler)
     assert code == 0
     assert "1. The evidence: 228 test examples" in out
     assert "[bold]" not in out
@@ -338,6 +339,17 @@ def test_the_demo_of_the_readme(capsys, tmp_path):
     assert {"measures.csv", "comparison.csv", "fit.nc", "measures.png", "posterior.png"} <= written
     table = pd.read_csv(tmp_path / "demo" / "measures.csv")
     assert table["mean"].between(table["lower"], table["upper"]).all()
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [("target_acept=0.9", "Did you mean 'target_accept'"), ("cores=0", "cores must be a whole")],
+)
+def test_the_demo_checks_options_of_the_sampler_first(capsys, tmp_path, option, words):
+    code, _, err = run(capsys, "demo", "--out", tmp_path / "demo", "--sampler", option)
+    assert code == 2
+    assert words in err
+    assert not (tmp_path / "demo").exists()
 
 
 def test_summary_takes_abstentions_and_weights(capsys, tmp_path):

@@ -246,17 +246,6 @@ def test_a_model_of_the_users_own(monkeypatch):
     assert fitted.attrs["sampling_reason"].endswith("float_total has no direct posterior")
 
 
-def test_the_samplers_keywords_reach_it(monkeypatch):
-    def stop(*_, **keywords):
-        raise RuntimeError(f"{keywords['sampler']}, {keywords['progressbar']}")
-
-    monkeypatch.setattr(sampling, "nuts", stop)
-    with pytest.raises(RuntimeError, match="pymc, False"):
-        fit(COUNTS, method="nuts", progressbar=False, nuts_sampler="pymc")
-    with pytest.raises(RuntimeError, match="nutpie, None"):
-        fit(COUNTS, method="nuts")
-
-
 @pytest.mark.long
 def test_a_sampler_is_known_by_its_graph_before_it_was_compiled():
     """Compilers rewrite in place what depends on the data alone."""

@@ -196,11 +196,6 @@ def test_a_direct_posterior_of_ones_own_is_a_posterior():
         bcm.fit(COUNTS, flat, direct=lambda counts: counts)
 
 
-def test_a_sampler_that_is_not_needed_is_refused():
-    with pytest.raises(TypeError, match="no such keyword: 'tune'"):
-        bcm.interval(COUNTS, "f1", tune=100)
-
-
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
