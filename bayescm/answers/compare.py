@@ -215,6 +215,7 @@ def _comparison(
     paired = is_paired(posterior, dim)
     alone = cache(partial(posterior.exact_members, of=of, n=n))
     rows: list[dict] = []
+    ranges: dict[str, tuple[float, float]] = {}
     prior_decides: list[str] = []
     for kernel, position, names in positions(posterior, kernels, dim):
 
@@ -260,6 +261,7 @@ def _comparison(
             )
             words = _sentence_with_labels(row, words, display_names)
             row["sentence"] = words + _ASSUMED * kernel.direction_assumed
+            ranges[row["measure"]] = kernel.range
             rows.append(row)
             usual_prior = question.concentration is None
             if usual_prior and contrast == "difference" and of == "parameter":
@@ -273,6 +275,7 @@ def _comparison(
     columns = [*leading, *COLUMNS]
     table = Intervals({column: [row.get(column, np.nan) for row in rows] for column in columns})
     table.attrs = {"prob": prob, "kind": kind, "rope": region, "contrast": contrast}
+    table.attrs["ranges"] = ranges
     if posterior.how == CorrelatedT.how:  # differences by another model than intervals
         table.attrs["how"] = posterior.how
     if joint_draws.cache_info().currsize:
@@ -338,6 +341,8 @@ def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFra
         for fact, value in table.attrs.items():
             if fact == "caution":
                 cautions.append(f"{name}: {value}")
+            elif fact == "ranges":
+                attrs[fact] = attrs.get(fact, {}) | value
             elif attrs.setdefault(fact, value) != value and fact not in ("how", "draws"):
                 todo = "compare all of them in one way"
                 raise fail(f"the comparisons have different {fact}", value, attrs[fact], todo)

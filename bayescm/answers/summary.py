@@ -182,6 +182,9 @@ def _below_each_other(tables, cautions):
     table = Intervals(table.reset_index(drop=True))
     kept = ("prob", "kind", "covariates")
     table.attrs = {name: tables[0].attrs[name] for name in kept if name in tables[0].attrs}
+    table.attrs["ranges"] = {}
+    for part in tables:
+        table.attrs["ranges"] |= part.attrs["ranges"]
     table.attrs |= {"caution": " ".join(cautions)} if cautions else {}
     return table
 
@@ -241,6 +244,10 @@ def table_of(
     if (estimand := posterior.estimand_name(of)) != "parameter":
         table.insert(list(table).index("point"), "of", estimand)
     table.attrs |= {"prob": prob, "kind": kind}
+    table.attrs["ranges"] = {
+        str(template.name): kernel.range
+        for kernel, (_, template) in zip(kernels, answers, strict=True)
+    }
     _warn_of_accuracy(table, question.accuracy)
     template_attrs = answers[0][1].attrs
     table.attrs |= {k: template_attrs[k] for k in ("covariates",) if k in template_attrs}

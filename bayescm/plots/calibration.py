@@ -37,6 +37,7 @@ def plot_calibration(
     prob: float = 0.95,
     simultaneous: bool = True,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -60,6 +61,9 @@ def plot_calibration(
     display_names : mapping of str to str, optional
         How measures and labels are written, where not as `bayescm.measures.display_name` writes
         them, such as ``{"ece": "calibration error", "rf": "random forest"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -85,6 +89,11 @@ def plot_calibration(
     curves = [curve for _, members in panels for *_, curve in members]
     methods = {str(name) for curve in curves for name in np.atleast_1d(curve["method"])}
     single = len(panels) == 1
+    names = [[*_classifiers(view, name)] for _, members in panels for name, view, _ in members]
+    drawn = list(dict.fromkeys(name for several in names for name in several))
+    style.check_few(drawn)
+    labels = [() if name is None else (name,) for name in drawn]
+    looks = dict(zip(drawn, style.looks(labels, colors), strict=True))
     columns = int(np.ceil(np.sqrt(len(panels))))
     size = (5.6, 5.8) if single else (3.6 * columns, 3.7 * -(-len(panels) // columns) + 0.3)
     with canvas(size, ax=ax, number=len(panels), columns=columns) as page:
@@ -92,7 +101,7 @@ def plot_calibration(
             _unit_square(axes)
             if title:
                 axes.set_title(title, fontsize=9)
-            _draw_curves(axes, members, prob, len(methods) > 1, display_names)
+            _draw_curves(axes, members, prob, len(methods) > 1, looks, display_names)
             axes.legend(fontsize=8 if single else 6, loc="upper left")
         holds = _HOLDS[methods.pop()] if len(methods) == 1 else "the legend says what each holds"
         covers = style.short_band_words(prob, simultaneous)
@@ -123,18 +132,19 @@ def _unit_square(axes):
     axes.plot([0, 1], [0, 1], color=style.muted(), linewidth=0.8, linestyle=":")
 
 
-def _draw_curves(axes, members, prob, methods_differ, display_names):
+def _draw_curves(axes, members, prob, methods_differ, looks, display_names):
     """Draw the curve of each classifier of each member, above the histogram of its forecasts."""
-    i = 0
     for name, evidence, curves in members:
-        for j, label in enumerate(_labels(evidence, name, prob, display_names)):
+        labels = _labels(evidence, name, prob, display_names)
+        for j, (classifier, label) in enumerate(
+            zip(_classifiers(evidence, name), labels, strict=True)
+        ):
             one = {"classifier": j} if "classifier" in curves.dims else {}
-            curve, color = curves.isel(one), style.color(i)
+            curve, color = curves.isel(one), looks[classifier].color
             method = curve["method"].item()
             label = f"{label}\n{_HOLDS[method]}" if methods_differ else label
             _draw_curve(axes, curve.dropna("probability"), method, color, label)
             _histogram(axes, evidence["score"].isel(one).values, evidence.get("weight"), color)
-            i += 1
 
 
 def _draw_curve(axes, curve, method, color, label):
@@ -157,6 +167,11 @@ def _draw_curve(axes, curve, method, color, label):
         band(axes, x, ends, middle, color=color, label=label, drawstyle="steps-post")
 
 
+def _classifiers(evidence, name):
+    """Return the names of the classifiers of some evidence, or of the one of this name."""
+    return evidence["classifier"].values.tolist() if "classifier" in evidence.dims else [name]
+
+
 def _labels(evidence, name, prob, display_names):
     """Return lines for the legend for each classifier, or for the one of this name."""
     measures = ["ece", "calibration_slope"]
@@ -164,7 +179,7 @@ def _labels(evidence, name, prob, display_names):
     written = [display_name(measure, display_names) for measure in measures]
     has_classifiers = "classifier" in evidence.dims
     lines = []
-    for classifier in evidence["classifier"].values.tolist() if has_classifiers else [name]:
+    for classifier in _classifiers(evidence, name):
         rows = table[table["classifier"] == classifier] if has_classifiers else table
         numbers = [
             f"{word} {value_and_interval(row.point, (row.lower, row.upper), row.error)}"
@@ -189,6 +204,7 @@ def plot_corp(
     draws: int = 1000,
     random_seed: int = 0,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -205,6 +221,9 @@ def plot_corp(
     display_names : mapping of str to str, optional
         How measures and labels are written, where not as `bayescm.measures.display_name` writes
         them, such as ``{"ece": "calibration error", "rf": "random forest"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -227,7 +246,10 @@ def plot_corp(
     with canvas((5.6, 5.8), ax=ax) as page:
         axes = page.axes
         _unit_square(axes)
-        for i, name in enumerate(diagram["classifier"].values.tolist() if named else [None]):
+        names = diagram["classifier"].values.tolist() if named else [None]
+        style.check_few(names)
+        looks = style.looks([(name,) if named else () for name in names], colors)
+        for i, (name, look) in enumerate(zip(names, looks, strict=True)):
             curve = diagram.isel(classifier=i) if named else diagram
             curve = curve.dropna("probability", subset=["recalibrated"]).sortby("probability")
             parts = [
@@ -235,7 +257,7 @@ def plot_corp(
                 for word in ("miscalibration", "discrimination", "uncertainty")
             ]
             label = "\n".join([*([display_label(name, display_names)] if named else []), *parts])
-            line = {"color": style.color(i), "label": label}
+            line = {"color": look.color, "label": label}
             band(axes, curve["probability"], curve["consistency"], curve["recalibrated"], **line)
         axes.legend(fontsize=8, loc="upper left")
         lies = f"where right forecasts lie with probability {prob:g}, pointwise"

@@ -1,6 +1,7 @@
 """Comparisons of classifiers: differences with their intervals, ranks, and tiers."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from bayescm.measures.display_names import (
 )
 from bayescm.plots import style
 from bayescm.plots.canvas import bare, canvas, name_rows, rows, write_beside
+from bayescm.plots.paper import letters_of_a_label
 from bayescm.validate import check_is, fail, suggest
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ def plot_differences(
     kind: str | None = None,
     contrast: str | None = None,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -57,6 +60,9 @@ def plot_differences(
     display_names : mapping of str to str, optional
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
         writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure. The probabilities stand to the right of the axes.
 
@@ -89,39 +95,58 @@ def plot_differences(
         raise fail(f"not {allowed}", list(table.columns), f"with a column {missing[0]}", todo)
     stated = {"rope": rope, "prob": prob, "kind": kind, "contrast": contrast}
     rope, prob, kind, contrast = _facts(table, stated)
-    table = _arranged(table, dim, "/" if contrast == "ratio" else "−", display_names)
-    named, y = table.drop_duplicates("block"), table["y"]
-    lines = named["label"].str.count("\n").max() + 1
-    a_row = 0.42 if dim is None else 0.3
-    height = 1.3 + max(a_row * (y.max() + 1), (0.19 * lines + 0.12) * len(named))
-    none = 1.0 if contrast == "ratio" else 0.0
+    table = _arranged(table, dim, contrast, display_names)
+    panels = [part for _, part in table.groupby("scale", sort=False)]
+    lengths = [part["y"].max() + 1 for part in panels]
+    lines = table["label"].str.count("\n").max() + 1
+    a_row = max(0.42 if dim is None else 0.3, 0.19 * lines + 0.12)
+    size = 6.4 + 0.075 * style.longest_line(table["label"]), a_row * sum(lengths) + 0.7
+    size = size[0], size[1] + 0.7 * len(panels)
+    ratios: dict[str, Any] = {"height_ratios": lengths} if len(panels) > 1 else {}
     low, high = check_rope(rope)
-    with canvas((6.4 + 0.075 * style.longest_line(named["label"]), height), ax=ax) as page:
-        axes = page.axes
-        name_rows(axes, named["tick"], named["label"], last=y.max())
-        axes.axvline(none, color=style.muted(), lw=0.8)
-        if low < high:
-            axes.axvspan(none + low, none + high, color=style.muted(0.12), zorder=0)
-        for number, (member, part) in enumerate(table.groupby("member", sort=False)):
-            rows(
-                axes,
-                part["y"],
-                part[["lower", "upper"]],
-                part["mean"],
-                color=style.color(number),
-                marker=style.MARKERS[number],
-                size=6.0,
-                filled=False,
-                label=member or None,
-            )
+    labels = [] if dim is None else table[dim].unique().tolist()
+    looks = dict(zip(labels, style.looks([[x] for x in labels], colors), strict=True))
+    if dim is None:
+        style.check_colors(colors, [])
+    with canvas(size, ax=ax, number=len(panels), **ratios) as page:
+        for axes, part in zip(page.panels, panels, strict=True):
+            _draw_differences(axes, part, dim, looks, 1.0 if contrast == "ratio" else 0.0, rope)
+            axes.set_xlabel(part["axis"].iloc[0])
         if dim is not None:
-            style.legend_above(axes, table["member"])
-        write_beside(axes, y, [f"P(better) {chance(value)}" for value in table["p_better"]])
-        axes.set_xlabel(contrast)
+            style.legend_above(page.axes, table["member"], of_panels=page.panels)
         paired = "same examples" if table["paired"].all() else "independent test sets"
         zone = "grey: equivalent" if low < high else ""
         page.heading(f"dot: mean; bar: {style.interval_words(prob, kind)}", paired, zone)
     return page.figure
+
+
+def _draw_differences(axes, table, dim, looks, none, rope):
+    """Draw the rows of one panel, each with the probability that the first is better."""
+    heads = table.drop_duplicates("head") if table["has_head"].any() else table[:0]
+    named = table.drop_duplicates("block")
+    ticks = [*named[["tick", "label"]].itertuples(index=False, name=None)]
+    ticks = sorted([*ticks, *heads[["head_y", "head"]].itertuples(index=False, name=None)])
+    name_rows(axes, [y for y, _ in ticks], [text for _, text in ticks], last=table["y"].max())
+    for (y, _), text in zip(ticks, axes.get_yticklabels(), strict=True):
+        text.set_fontweight("bold" if y in heads["head_y"].tolist() else "normal")
+    axes.axvline(none, color=style.muted(), lw=0.8)
+    low, high = check_rope(rope)
+    if low < high:
+        axes.axvspan(none + low, none + high, color=style.muted(0.12), zorder=0)
+    for member, part in table.groupby("member", sort=False):
+        look = style.looks([()])[0] if dim is None else looks[part[dim].iloc[0]]
+        rows(
+            axes,
+            part["y"],
+            part[["lower", "upper"]],
+            part["mean"],
+            color=look.color,
+            marker=look.marker,
+            size=6.0,
+            filled=False,
+            label=member or None,
+        )
+    write_beside(axes, table["y"], [f"P(better) {chance(value)}" for value in table["p_better"]])
 
 
 def _without_index(table: pd.DataFrame) -> pd.DataFrame:
@@ -143,43 +168,67 @@ def _facts(table, stated):
     return facts.values()
 
 
-def _arranged(table, dim, sign, display_names):
-    """Add to each row its member of the dim, its label, and its height from the top."""
+def _arranged(table, dim, contrast, display_names):
+    """Add to each row its panel, member, labels, and height from the top."""
     index = [name for name in table if name not in COLUMNS]
     if dim is not None and dim not in index:
         todo = suggest(dim, index) or "leave `dim` out"
         raise fail("the comparison has no such column", dim, index or "none", todo)
+    ranges = table.attrs.get("ranges", {})
     table = table.copy()
     members = [""] * len(table)
     if dim is not None:
         style.check_few(table[dim].unique(), "members")
         members = [" ".join(style.index_words({dim: x}, display_names)) for x in table[dim]]
     table["member"] = [style.wrapped(text, 40) for text in members]
-    table["label"] = _labels(table, [x for x in index if x != dim], sign, display_names)
-    keys = [*(name for name in index if name != dim), "measure", "first", "second"]
-    by_pair = table.groupby(keys, sort=False, dropna=False)
-    table["block"] = table.index if dim is None else by_pair.ngroup()
-    table = table.sort_values("block", kind="stable", ignore_index=True)
-    table["y"] = table.index + (0 if dim is None else table["block"])
+    table["scale"] = [style.scale_of(name, ranges.get(name)) for name in table["measure"]]
+    parts = [
+        _in_rows(part, [x for x in index if x != dim], dim, contrast, display_names)
+        for _, part in table.groupby("scale", sort=False)
+    ]
+    return pd.concat(parts)
+
+
+def _in_rows(table, index, dim, contrast, display_names):
+    """Add to the rows of a panel what they are called; what all of them share is on the axis."""
+    written = distinct_display_names(table["measure"], display_names)
+    sign, width = "/" if contrast == "ratio" else "−", letters_of_a_label(30)
+    shown = partial(display_label, display_names=display_names)
+    one_measure = table["measure"].nunique() == 1
+    heads = [
+        " ".join([*map(shown, where), *([] if one_measure else [written[name]])])
+        for where, name in zip(table[index].to_numpy().tolist(), table["measure"], strict=True)
+    ]
+    pairs = [
+        f"{shown(first)} {sign} {shown(second)}"
+        for first, second in zip(table["first"], table["second"], strict=True)
+    ]
+    one_pair = len(set(pairs)) == 1 and len(set(heads)) > 1
+    of_measure = f" {'of' if contrast == 'ratio' else 'in'} {written[table['measure'].iloc[0]]}"
+    table["axis"] = contrast + of_measure * one_measure + f": {pairs[0]}" * one_pair
+    # A head of several pairs has a row of its own.
+    table["has_head"] = len(set(heads)) > 1 and not one_pair
+    table["head"] = [style.wrapped(text, width) for text in heads]
+    labels = heads if one_pair else pairs
+    table["label"] = [_wrapped_at(text, sign, width) for text in labels]
+    keys = [table["head"], table["label"]]
+    table["block"] = table.groupby(keys, sort=False).ngroup() if dim else np.arange(len(table))
+    group = table.groupby("head", sort=False).ngroup()
+    table = table.assign(group=group).sort_values(["group", "block"], kind="stable")
+    y = np.arange(len(table)) + (0.0 if dim is None else table["block"].rank(method="dense") - 1)
+    y = y + (table["group"] + 1 if table["has_head"].any() else 0)
+    table["y"] = np.asarray(y, float)
+    table["head_y"] = table.groupby("group")["y"].transform("min") - 1
     table["tick"] = table.groupby("block")["y"].transform("mean")
     return table
 
 
-def _labels(table, index, sign, display_names):
-    """Return what each row is about: the index of the batch, the measure and the pair."""
-    written = distinct_display_names(table["measure"], display_names)
-    labels = []
-    for _, row in table.iterrows():
-        where = [display_label(label, display_names) for label in row[index]]
-        measure = " ".join([*where, written[row["measure"]]])
-        first, second = (display_label(row[side], display_names) for side in ("first", "second"))
-        pair = f"{first} {sign} {second}"
-        if len(measure) + len(pair) <= 32:
-            labels.append(f"{measure}: {pair}")
-        else:
-            sides = style.wrapped(f"{first} {sign}"), style.wrapped(second)
-            labels.append("\n".join([f"{measure}:", *sides]))
-    return labels
+def _wrapped_at(text, sign, width):
+    """Break a long pair before its second member, and each of the two where it is long."""
+    if len(text) <= width or f" {sign} " not in text:
+        return style.wrapped(text, width)
+    first, second = text.split(f" {sign} ", 1)
+    return "\n".join([style.wrapped(f"{first} {sign}", width), style.wrapped(second, width)])
 
 
 _MOST_RANKINGS, _RANKINGS_IN_A_LINE = 24, 3
@@ -303,6 +352,7 @@ def plot_tiers(
     draws: int | None = None,
     random_seed: int = 0,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -322,6 +372,9 @@ def plot_tiers(
     display_names : mapping of str to str, optional
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
         writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -354,8 +407,11 @@ def plot_tiers(
     with canvas((width, height), ax=ax) as page:
         axes, y = page.axes, np.arange(number)
         low, high = table["best_rank"] - 0.3, table["worst_rank"] + 0.3
-        axes.barh(y, high - low, 0.42, low, color=style.color(0), alpha=0.35)
-        axes.plot(table["expected_rank"], y, "o", color=style.color(0), mfc=style.background())
+        shown = [look.color for look in style.looks_of_rows(table[dim], colors)]
+        axes.barh(y, high - low, 0.42, low, color=shown, alpha=0.35)
+        for row, color in enumerate(shown):
+            dot = {"color": color, "mfc": style.background()}
+            axes.plot(table["expected_rank"][row], row, "o", **dot)
         _draw_tiers(axes, tiers, number)
         axes.set_yticks(y, names)
         axes.set_ylim(number - 0.4, -0.6)

@@ -39,6 +39,7 @@ def plot_roc(
     model: str | None = None,
     random_seed: int = 0,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -59,6 +60,9 @@ def plot_roc(
     random_seed : int, default 0
     display_names : mapping of str to str, optional
         How labels and axes are written, such as ``{"tpr": "sensitivity", "rf": "random forest"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -86,11 +90,12 @@ def plot_roc(
         _square(page.axes, *names)
         page.axes.plot([0, 1], [0, 1], color=style.muted(), linewidth=0.8, linestyle=":")
         area = display_name("auc", display_names)
+        members = style.looks_at(_members(bands, ("fpr", "bound")), colors)
         shown = _draw_curves(
-            page.axes, evidence, ("fpr", "tpr"), bands, draws, area, areas, display_names
+            page.axes, evidence, ("fpr", "tpr"), bands, draws, area, areas, members, display_names
         )
         if threshold is not None:
-            _operating_point(page.axes, evidence, ("fpr", "recall"), threshold, prob)
+            _operating_point(page.axes, evidence, ("fpr", "recall"), threshold, prob, members)
         page.axes.legend(fontsize=8, loc="lower right")
         page.interactive(partial(interactive.curves, shown, *names))
         page.heading(
@@ -110,6 +115,7 @@ def plot_precision_recall(
     model: str | None = None,
     random_seed: int = 0,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -117,7 +123,7 @@ def plot_precision_recall(
 
     Parameters
     ----------
-    evidence, prob, simultaneous, lines, threshold, model, random_seed, display_names, ax
+    evidence, prob, simultaneous, lines, threshold, model, random_seed, display_names, colors, ax
         See `plot_roc`.
 
     Returns
@@ -143,11 +149,13 @@ def plot_precision_recall(
         _square(axes, *names)
         equal_f1(axes)
         rates, area = ("tpr", "precision"), display_name("average_precision", display_names)
+        precision = bands["precision"]
+        members = style.looks_at(_members(precision, (precision.dims[-2], "bound")), colors)
         shown = _draw_curves(
-            axes, evidence, rates, bands["precision"], draws, area, areas, display_names
+            axes, evidence, rates, precision, draws, area, areas, members, display_names
         )
         if threshold is not None:
-            _operating_point(axes, evidence, ("recall", "precision"), threshold, prob)
+            _operating_point(axes, evidence, ("recall", "precision"), threshold, prob, members)
         axes.legend(fontsize=8, loc="best")
         page.interactive(partial(interactive.curves, shown, *names))
         page.heading(
@@ -163,13 +171,13 @@ def _square(axes, across, up):
     bare(axes)
 
 
-def _draw_curves(axes, evidence, rates, bands, draws, area, areas, display_names):
+def _draw_curves(axes, evidence, rates, bands, draws, area, areas, members, display_names):
     """Draw bands, draws and the examples' own curves, labelled with their areas; return them."""
     dim, shown = bands.dims[-2], []
     digits = decimals(areas.attrs.get("error", np.nan), 3)
     observed = observed_curves(evidence)
-    for i, where in enumerate(_members(bands, (dim, "bound"))):
-        color, x, ends = style.color(i), bands[dim].values, bands.sel(where).values
+    for i, (where, look) in enumerate(members):
+        color, x, ends = look.color, bands[dim].values, bands.sel(where).values
         band(axes, x, ends, color=color)
         for curve in draws.sel(where).values:
             axes.plot(x, curve, color=color, alpha=0.15, linewidth=0.6)
@@ -181,8 +189,9 @@ def _draw_curves(axes, evidence, rates, bands, draws, area, areas, display_names
             name = style.wrapped(", ".join(labels), 36)
             label = f"{name}: {label}"
         across, up = (points[name] for name in rates)
-        axes.plot(across, up, style.LINES[i % 4], color=color, linewidth=1.4, label=label)
-        shown.append({"name": label, "x": across, "y": up, "grid": x, "band": ends})
+        axes.plot(across, up, look.line, color=color, linewidth=1.4, label=label)
+        curve = {"name": label, "x": across, "y": up, "grid": x, "band": ends}
+        shown.append(curve | {"color": color})
     return shown
 
 
@@ -194,14 +203,14 @@ def _points(curve):
     return {"fpr": fpr, "tpr": tpr, "precision": precision}
 
 
-def _operating_point(axes, evidence, names, threshold, prob):
+def _operating_point(axes, evidence, names, threshold, prob, members):
     """Mark a threshold with the intervals of both rates."""
     intervals = curves.at_threshold(evidence, list(names), threshold, prob=prob, kind="eti")
     medians = {
         name: curves.threshold(evidence, name, at=[threshold])["median"].isel(threshold=0)
         for name in names
     }
-    for i, where in enumerate(_members(intervals[names[0]], ("bound",))):
+    for i, (where, look) in enumerate(members):
         x, y = (float(medians[name].sel(where)) for name in names)
         (left, right), (low, high) = (intervals[name].sel(where).values for name in names)
         axes.errorbar(
@@ -209,8 +218,8 @@ def _operating_point(axes, evidence, names, threshold, prob):
             y,
             xerr=[[x - left], [right - x]],
             yerr=[[y - low], [high - y]],
-            fmt=style.MARKERS[i],
-            color=style.color(i),
+            fmt=look.marker,
+            color=look.color,
             markeredgecolor=style.background(),
             capsize=2,
             linewidth=1,
@@ -228,6 +237,7 @@ def plot_curve_numbers(
     model: str | None = None,
     random_seed: int = 0,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -244,6 +254,9 @@ def plot_curve_numbers(
     display_names : mapping of str to str, optional
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
         writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     model, random_seed, ax
         See `plot_roc`.
 
@@ -267,8 +280,8 @@ def plot_curve_numbers(
     members = _members(values, ("draw",))
     with canvas((5.6, 3.6), ax=ax) as page:
         axes = page.axes
-        for i, where in enumerate(members):
-            color, draws = style.color(i), values.sel(where).values
+        for where, look in style.looks_at(members, colors):
+            color, draws = look.color, values.sel(where).values
             distribution = Empirical(draws)
             x, y = density(distribution, (0, 1))
             low, high = intervals.sel(where).values
@@ -276,10 +289,10 @@ def plot_curve_numbers(
             name = style.wrapped(style.label(values.name, where, display_names), 40)
             error = float(distribution.interval_with_error(prob, kind)[1].max())
             label = f"{name} {value_and_interval(center, (low, high), error)}"
-            axes.plot(x, y, style.LINES[i % 4], color=color, label=label)
+            axes.plot(x, y, look.line, color=color, label=label)
             inside = (x >= low) & (x <= high)
             axes.fill_between(x[inside], y[inside], color=color, alpha=0.2, linewidth=0)
-            axes.plot(center, 0, style.MARKERS[i], color=color, clip_on=False, zorder=3)
+            axes.plot(center, 0, look.marker, color=color, clip_on=False, zorder=3)
         low, high = np.nanquantile(values.values, [0.0005, 0.9995])
         axes.set(xlim=(low, high), xlabel=display_name(str(values.name), display_names), yticks=[])
         # The legend stands above the densities, each of which has a line of it.
@@ -300,6 +313,7 @@ def plot_threshold(
     simultaneous: bool = True,
     random_seed: int = 0,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -316,6 +330,9 @@ def plot_threshold(
     display_names : mapping of str to str, optional
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
         writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     prob, simultaneous, random_seed, ax
         See `bayescm.plot_roc`.
 
@@ -344,12 +361,18 @@ def plot_threshold(
         for where in style.panels(data["median"], ["threshold"])
     ]
     style.check_few(lines)
+    names = [next(iter(data.data_vars)) if len(answers) > 1 else None for data, _ in lines]
+    drawn = [
+        where if name is None else {**where, "measure": name}
+        for name, (_, where) in zip(names, lines, strict=True)
+    ]
+    looks = [look for _, look in style.looks_at(drawn, colors)]
     with canvas((6.4, 4.2), ax=ax) as page:
         axes = page.axes
-        for i, (data, where) in enumerate(lines):
+        for (data, where), look in zip(lines, looks, strict=True):
             name = next(iter(data.data_vars))
             label = style.wrapped(style.label(name, where, display_names), 40)
-            line = {"color": style.color(i), "linestyle": style.LINES[i % 4], "label": label}
+            line = {"color": look.color, "linestyle": look.line, "label": label}
             band(axes, data["threshold"], data[name], data["median"], **line)
         axes.set(xlabel="threshold: predicted positive at or above")
         bare(axes)
@@ -376,6 +399,7 @@ def plot_predictive_values(
     draws: int | None = None,
     random_seed: int = 0,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -393,6 +417,9 @@ def plot_predictive_values(
     display_names : mapping of str to str, optional
         How measures and labels are written, where not as `bayescm.measures.display_name` writes
         them, such as ``{"ppv": "positive predictive value"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
     **keywords
@@ -432,16 +459,16 @@ def plot_predictive_values(
         axes, shares = page.axes, values["prevalence"].values
         first, last = logit(shares[[0, -1]])
         grid = expit(np.linspace(first, last, _SMOOTH))
-        for i, where in enumerate(members):
+        for where, look in style.looks_at(members, colors):
             others = {dim: label for dim, label in where.items() if dim != "measure"}
             name = style.label(where["measure"], others, display_names)
             member = values.sel(where)
             ends = _between(grid, shares, member["interval"].values)
             middle = _between(grid, shares, member["mean"].values)
-            line = {"color": style.color(i), "linestyle": style.LINES[i % 4], "label": name}
+            line = {"color": look.color, "linestyle": look.line, "label": name}
             band(axes, grid, ends, middle, **line)
             if prevalence is not None:
-                marker = {"color": style.color(i), "marker": style.MARKERS[i], "s": 18}
+                marker = {"color": look.color, "marker": look.marker, "s": 18}
                 axes.scatter(shares, member["mean"], **marker, zorder=3)
         axes.set(xscale="log", xlabel=display_name("prevalence", display_names))
         if values["interval"].min() >= 0 and values["interval"].max() <= 1:

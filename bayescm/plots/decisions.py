@@ -28,6 +28,7 @@ def plot_decision_curve(
     simultaneous: bool = False,
     random_seed: int = 0,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -41,6 +42,9 @@ def plot_decision_curve(
         See :func:`bayescm.curves.decision_curve`.
     display_names : mapping of str to str, optional
         How labels are written, where not as they are in the evidence.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -65,9 +69,9 @@ def plot_decision_curve(
         axes, x = page.axes, benefit["threshold"]
         axes.plot(x, benefit["treat_all"], color=style.muted(), linestyle="--", label="treat all")
         axes.axhline(0, color=style.muted(), linewidth=0.8, label="treat none")
-        for i, (name, curve) in enumerate(_by_classifier(benefit)):
+        for name, curve, look in _by_classifier(benefit, colors):
             label = display_label(name, display_names) if name else "acting on the probabilities"
-            line = {"color": style.color(i), "label": label}
+            line = {"color": look.color, "label": label}
             band(axes, x, curve["interval"], curve["mean"], **line)
         top = float(max(benefit["interval"].max(), benefit["treat_all"].max()))
         axes.set(xlabel="threshold", ylabel="net benefit", ylim=(-0.25 * top, 1.1 * top))
@@ -88,6 +92,7 @@ def plot_expected_cost(
     prob: float = 0.95,
     random_seed: int = 0,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -104,6 +109,9 @@ def plot_expected_cost(
         See :func:`bayescm.curves.expected_cost`.
     display_names : mapping of str to str, optional
         How labels are written, where not as they are in the evidence.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -126,16 +134,16 @@ def plot_expected_cost(
     with canvas((6.4, 4.4), ax=ax) as page:
         axes = page.axes
         low, high = float(cost["interval"].min()), float(cost["interval"].max())
-        for i, (name, curve) in enumerate(_by_classifier(cost)):
+        for i, (name, curve, look) in enumerate(_by_classifier(cost, colors)):
             label = display_label(name, display_names) if name else "acting on the probabilities"
-            line = {"color": style.color(i), "label": label}
+            line = {"color": look.color, "label": label}
             band(axes, cost["threshold"], curve["interval"], curve["mean"], **line)
             best, ends = curve["best"].item(), curve["best_interval"].values
             least = float(curve["mean"].sel(threshold=best))
             label = f"best at {best:.2g} [{ends[0]:.2g}, {ends[1]:.2g}]"
-            axes.plot(best, least, "o", color=style.color(i), label=label)
+            axes.plot(best, least, "o", color=look.color, label=label)
             foot = low - 0.03 * (high - low) * (1 + i)
-            axes.plot(ends, [foot, foot], color=style.color(i), linewidth=2)
+            axes.plot(ends, [foot, foot], color=look.color, linewidth=2)
         implied = cost["implied"].item()
         axes.axvline(implied, color=style.muted(), linestyle="--", label=f"implied: {implied:.2g}")
         axes.set(xlabel="threshold", ylabel="expected cost of an example")
@@ -156,6 +164,7 @@ def plot_risk_coverage(
     simultaneous: bool = False,
     random_seed: int = 0,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -171,6 +180,9 @@ def plot_risk_coverage(
         See :func:`bayescm.curves.risk_coverage`.
     display_names : mapping of str to str, optional
         How labels are written, where not as they are in the evidence.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -193,16 +205,16 @@ def plot_risk_coverage(
     risk = risk_coverage(evidence, **options)
     with canvas((6.4, 4.4), ax=ax) as page:
         axes = page.axes
-        for i, (name, curve) in enumerate(_by_classifier(risk)):
+        for name, curve, look in _by_classifier(risk, colors):
             order = np.argsort(curve["coverage"].values, kind="stable")
             curve = curve.isel(threshold=order[curve["coverage"].values[order] > 0])
             ends = curve["area_interval"].values
             area = f"area {curve['area'].item():.3f} [{ends[0]:.3f}, {ends[1]:.3f}]"
             label = f"{display_label(name, display_names)}: {area}" if name else area
-            line = {"color": style.color(i), "label": label}
+            line = {"color": look.color, "label": label}
             band(axes, curve["coverage"], curve["interval"], curve["risk"], **line)
             if (coverage := curve["promised_coverage"].item()) > 0:
-                dot = {"color": style.color(i), "label": f"promise kept: {coverage:.0%}"}
+                dot = {"color": look.color, "label": f"promise kept: {coverage:.0%}"}
                 axes.plot(coverage, promise, "o", **dot)
         axes.axhline(promise, color=style.muted(), linestyle="--", linewidth=0.8)
         axes.set(xlabel="share of examples answered", ylabel="risk", xlim=(0, 1))
@@ -216,10 +228,16 @@ def plot_risk_coverage(
     return page.figure
 
 
-def _by_classifier(answers: xr.Dataset) -> Iterator[tuple[str | None, xr.Dataset]]:
-    """Give the name of each classifier, if they have names, and its answers."""
+def _by_classifier(
+    answers: xr.Dataset, colors: style.Colors
+) -> Iterator[tuple[str | None, xr.Dataset, style.Look]]:
+    """Give the name of each classifier, if they have names, its answers, and how it is drawn."""
     if "classifier" not in answers.dims:
-        yield None, answers
+        yield None, answers, style.looks([()], colors)[0]
         return
-    for i, name in enumerate(answers["classifier"].values.tolist()):
-        yield str(name), answers.isel(classifier=i)
+    names = answers["classifier"].values.tolist()
+    style.check_few(names)
+    for i, (name, look) in enumerate(
+        zip(names, style.looks([[name] for name in names], colors), strict=True)
+    ):
+        yield str(name), answers.isel(classifier=i), look

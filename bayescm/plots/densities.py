@@ -73,6 +73,7 @@ def plot_posterior(
     random_seed: int = 0,
     accuracy: float | None = None,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -105,6 +106,9 @@ def plot_posterior(
     display_names : mapping of str to str, optional
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
         writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw, if there is one panel; by default a new figure.
 
@@ -143,6 +147,12 @@ def plot_posterior(
     most = max(len(panel.members) for panel in panels)
     written = distinct_display_names([panel.name for panel in panels], display_names)
     by_name = {template.name: distribution for distribution, template in answers}
+    members = [
+        (label,) if len(panel.members) > 1 else (*panel.where.values(),)
+        for panel in panels
+        for label, _ in panel.members
+    ]
+    looks = dict(zip(members, style.looks(members, colors), strict=True))
     with _panel_canvas(_check_few(panels), ax, most) as page:
         densities = {
             panel.name: density(by_name[panel.name], panel.range, panel.shape) for panel in panels
@@ -157,9 +167,11 @@ def plot_posterior(
             inside = None if zone is None else _mass(distribution, zone, shape)
             texts = []
             for i, (label, index) in enumerate(panel.members):
-                _draw(axes, densities[panel.name][index], i)
+                alone = len(panel.members) == 1
+                look = looks[tuple(panel.where.values()) if alone else (label,)]
+                _draw(axes, densities[panel.name][index], look)
                 low, high = ends[index]
-                color = style.foreground() if len(panel.members) == 1 else style.color(i)
+                color = style.foreground() if alone else look.color
                 _draw_below(axes, centers[index], low, high, row=i, color=color)
                 error = errors[index].max()
                 lines = [value_and_interval(float(centers[index]), ends[index], error)]
@@ -289,11 +301,10 @@ def _check_rope(rope):
         raise fail("the rope is empty", rope, "(lower, upper)", "pass e.g. (0.7, 0.8)")
 
 
-def _draw(axes, curve, i=0, label=None):
+def _draw(axes, curve, look, label=None):
     """Draw one density, as high as it is without what rises to infinity at its ends."""
-    color = style.color(i)
-    axes.plot(*curve, style.LINES[i % 4], color=color, linewidth=1.4, label=label)
-    axes.fill_between(*curve, color=color, alpha=0.15, linewidth=0)
+    axes.plot(*curve, look.line, color=look.color, linewidth=1.4, label=label)
+    axes.fill_between(*curve, color=look.color, alpha=0.15, linewidth=0)
     axes.set_yticks([])
     bare(axes, left=False)
     top = 1.08 * np.max(curve[1][2:-2])
@@ -314,6 +325,7 @@ def plot_prior_posterior(
     *,
     positive: Any = None,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -331,6 +343,9 @@ def plot_prior_posterior(
     display_names : mapping of str to str, optional
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
         writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw, if there is one panel; by default a new figure.
 
@@ -366,12 +381,13 @@ def plot_prior_posterior(
     panels = [(values.name, where) for values in variables for where in style.panels(values, ())]
     kernels = map(resolve, list(first_draw) if measures is None else several(measures))
     ranges = {name: kernel.range for name, kernel in zip(first_draw, kernels, strict=True)}
+    looks = style.roles(["posterior", "prior"], colors)
     with _panel_canvas(_check_few(panels), ax) as page:
         for axes, (name, where) in zip(page.panels, panels, strict=True):
-            for i, group in ((1, "prior"), (0, "posterior")):
+            for group in ("prior", "posterior"):
                 draws = Empirical(groups[group][name].sel(where).values.ravel())
                 _check_defined(draws, name)
-                _draw(axes, density(draws, ranges[name]), i, group)
+                _draw(axes, density(draws, ranges[name]), looks[group], group)
             title = style.label(name, where, display_names)
             axes.set_title(style.wrapped(title), fontsize=9)
         if page.is_new:
@@ -398,6 +414,7 @@ def plot_priors(
     draws: int | None = None,
     random_seed: int = 0,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -416,6 +433,9 @@ def plot_priors(
     display_names : mapping of str to str, optional
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
         writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -434,16 +454,17 @@ def plot_priors(
     """
     priors = named_priors(priors)
     question = Question(of, n, model, None, positive, draws, random_seed, None, keywords)
+    looks = style.looks([[name] for name in priors], colors)
     with canvas((6, 3.6), ax=ax) as page, several_fits(len(priors)):
-        for i, (name, prior) in enumerate(priors.items()):
+        for (name, prior), look in zip(priors.items(), looks, strict=True):
             of_prior = replace(question, concentration=prior)
             distribution, template = distribution_of(evidence, measure, of_prior)
             if template.ndim:
                 todo = "select one matrix, and average over classes (e.g. f1_macro)"
                 raise fail("more than one density per prior", template.dims, "no other dims", todo)
             line = {
-                "color": style.color(i),
-                "ls": style.LINES[i % 4],
+                "color": look.color,
+                "ls": look.line,
                 "label": style.wrapped(display_label(name, display_names)),
             }
             page.axes.plot(*density(distribution), **line)
@@ -569,6 +590,7 @@ def plot_region(
     draws: int | None = None,
     random_seed: int = 0,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -589,6 +611,9 @@ def plot_region(
     display_names : mapping of str to str, optional
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
         writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -617,8 +642,8 @@ def plot_region(
     width = 5.6 if len(members) == 1 else 6.2 + 0.08 * min(style.longest_line(names), 30)
     with canvas((width, 5.6), ax=ax) as page:
         ends = [
-            _draw_region(page.axes, i, outer.sel(where), inner["level"].sel(where).item(), name)
-            for i, (where, name) in enumerate(zip(members, names, strict=True))
+            _draw_region(page.axes, look, outer.sel(where), inner["level"].sel(where).item(), name)
+            for (where, look), name in zip(style.looks_at(members, colors), names, strict=True)
         ]
         variable = type_of(evidence).measured_variable
         kernels = [resolve(name, variable) for name in measures]
@@ -634,15 +659,15 @@ def plot_region(
     return page.figure
 
 
-def _draw_region(axes, i, outer, inner_level, name):
+def _draw_region(axes, look, outer, inner_level, name):
     """Draw the regions of one member, the outer one first, and its mean; return their ends."""
-    grid, color = outer["density"], style.color(i)
+    grid, color = outer["density"], look.color
     x, y = (grid.coords[dim].values for dim in grid.dims)
     values = grid.values
     axes.plot(
         np.average(x, weights=values.sum(1)),
         np.average(y, weights=values.sum(0)),
-        style.MARKERS[i],
+        look.marker,
         color=style.background(),
         markeredgecolor=color,
         linestyle="none",

@@ -58,6 +58,7 @@ def plot_forest(
     random_seed: int = 0,
     accuracy: float | None = None,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
     **keywords: Any,
 ) -> "Figure":
@@ -92,6 +93,9 @@ def plot_forest(
     display_names : mapping of str to str, optional
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
         writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure. The numbers stand to the right of the axes.
 
@@ -113,39 +117,42 @@ def plot_forest(
     )
     summarize = partial(nested_summary, dim=dim, prob=prob, inner=_INNER, kind=kind)
     table = summarize(evidence, measures, question)
-    table = _arranged(table, display_names)
+    table = _arranged(table, display_names, colors)
     if len(table) > _MOST:
         todo = "select some measures or members, or read summary()"
         raise fail("too many rows to read", len(table), f"at most {_MOST}", todo)
     shared = (table["color"] >= 0).any()
+    panels = [part for _, part in table.groupby("scale", sort=False)]
+    _check_one_scale(panels, reference, rope)
+    observed = ""
+    if isinstance(of, str) and of in table.columns and _knows_what_was_observed(evidence):
+        # Each member of a pooled dim, beside what was seen of it alone.
+        observed = "cross: as observed, without pooling"
+        if callable(question.model) or any(map(callable, question.of_model.values())):
+            # Of what is sampled `point` is of the posterior; what was seen is asked without.
+            plain = summarize(evidence, measures, _without_functions(question))
+            table["point"] = _arranged(plain, display_names)["point"]
     members_of_label = table.groupby("block")["y"].transform("size")
     tall = ((table["label"].str.count("\n") + 1) / members_of_label).max()
     row = _ROW if len(table) <= _AIRY else _CLOSE_ROW
-    height = row * max(tall * 0.6 * _ROW / row, 1) * (table["y"].max() + 1) + 1.4
-    with canvas((7 + 0.07 * style.longest_line(table["label"]), height), ax=ax) as page:
-        axes = page.axes
-        for number, members in table.groupby("color"):
-            _draw_members(axes, members, int(number) if shared else 0, shared)
-        named = table.drop_duplicates("label")
-        name_rows(axes, named["tick"], named["label"], last=table["y"].max())
-        write_beside(axes, table["y"], [_numbers(row) for row in table.itertuples()])
-        if table["measure"].nunique() == 1:
-            axes.set_xlabel(display_name(table["measure"].iloc[0], display_names))
-        if reference is not None:
-            axes.axvline(reference, color=style.foreground(), linestyle="--", linewidth=1, zorder=1)
-        if rope is not None:
-            axes.axvspan(*rope, color=style.color(4), alpha=0.25, linewidth=0, zorder=0)
+    lengths = [part["y"].max() - part["y"].min() + 1 for part in panels]
+    height = row * max(tall * 0.6 * _ROW / row, 1) * sum(lengths) + 0.7 + 0.7 * len(panels)
+    size = (7 + 0.07 * style.longest_line(table["label"]), height)
+    heights = [length + 0.2 for length in lengths]
+    ratios: dict[str, Any] = {"height_ratios": heights} if len(panels) > 1 else {}
+    with canvas(size, ax=ax, number=len(panels), **ratios) as page:
+        for axes, part in zip(page.panels, panels, strict=True):
+            _draw_panel(axes, part.assign(y=part["y"] - part["y"].min()), display_names)
+            if observed:
+                y = part["y"] - part["y"].min()
+                axes.plot(table["point"][part.index], y, "x", color=style.foreground(), zorder=3)
+            if reference is not None:
+                line = {"color": style.foreground(), "linestyle": "--", "linewidth": 1}
+                axes.axvline(reference, zorder=1, **line)
+            if rope is not None:
+                axes.axvspan(*rope, color=style.color(4), alpha=0.25, linewidth=0, zorder=0)
         if shared:
-            style.legend_above(axes, table["member"])
-        observed = ""
-        if isinstance(of, str) and of in table.columns and _knows_what_was_observed(evidence):
-            # Each member of a pooled dim, beside what was seen of it alone.
-            observed = "cross: as observed, without pooling"
-            if callable(question.model) or any(map(callable, question.of_model.values())):
-                # Of what is sampled `point` is of the posterior; what was seen is asked without.
-                plain = summarize(evidence, measures, _without_functions(question))
-                table["point"] = _arranged(plain, display_names)["point"]
-            axes.plot(table["point"], table["y"], "x", color=style.foreground(), zorder=3)
+            style.legend_above(page.axes, table["member"], of_panels=page.panels)
         dot = "mean"
         if "median" in table:
             dot += ", median if the mean is infinite or outside the interval"
@@ -157,6 +164,29 @@ def plot_forest(
         page.interactive(partial(interactive.forest, table))
         page.heading(bars, observed, aside, style.positive_class(evidence, positive, display_names))
     return page.figure
+
+
+def _check_one_scale(panels, reference, rope):
+    """Raise an error if a value or a region is to be drawn in panels of different scales."""
+    given = {"reference": reference, "rope": rope}
+    for name, value in given.items():
+        if value is not None and len(panels) > 1:
+            names = [*dict.fromkeys(name for part in panels for name in part["measure"])]
+            todo = "plot measures of one scale at a time"
+            raise fail(f"`{name}=` is for measures of one scale", names, "", todo)
+
+
+def _draw_panel(axes, table, display_names):
+    """Draw the rows of the measures of one scale."""
+    shared = (table["color"] >= 0).any()
+    for _, members in table.groupby("color" if shared else table["look"].map(str), sort=shared):
+        _draw_members(axes, members, shared and members["color"].iloc[0] >= 0)
+    named = table.drop_duplicates("label")
+    ticks = table.groupby("block")["y"].transform("mean")[named.index]
+    name_rows(axes, ticks, named["label"], last=table["y"].max())
+    write_beside(axes, table["y"], [_numbers(row) for row in table.itertuples()])
+    if table["measure"].nunique() == 1:
+        axes.set_xlabel(display_name(table["measure"].iloc[0], display_names))
 
 
 def _knows_what_was_observed(evidence: Any) -> bool:
@@ -171,8 +201,11 @@ def _knows_what_was_observed(evidence: Any) -> bool:
     return not (isinstance(evidence, xr.Dataset) and "score" in evidence)
 
 
-def _arranged(table: pd.DataFrame, display_names: DisplayNames) -> pd.DataFrame:
-    """Add to each row its label, its height from the top, its member and colour (-1: none)."""
+def _arranged(
+    table: pd.DataFrame, display_names: DisplayNames, colors: style.Colors = None
+) -> pd.DataFrame:
+    """Add to each row label, height from the top, scale, look, and number of its member or -1."""
+    ranges = table.attrs.get("ranges", {})
     numbers = ("measure", "inner_lower", "inner_upper", *COLUMNS)
     dims = [name for name in table.columns if name not in numbers]
     shared = _shared_dim(table, dims)
@@ -197,12 +230,18 @@ def _arranged(table: pd.DataFrame, display_names: DisplayNames) -> pd.DataFrame:
     if "median" in table:
         table["center"] = table["mean"].where(~is_mean_unusable(table), table["median"])
     table["color"] = pd.factorize(members)[0]
+    table["look"] = _looks(table, dims, shared, colors)
+    table["scale"] = [style.scale_of(name, ranges.get(name)) for name in table["measure"]]
     table["member"] = [
         style.wrapped(_member_words(shared, name, display_names), 40) for name in members
     ]
     table["block"] = pd.factorize(pd.Series(labels))[0]
     table["label"] = [style.wrapped(text, letters_of_a_label(30)) for text in labels]
-    table = table.sort_values("block", kind="stable", ignore_index=True)
+    # Measures of one scale are neighbours: they share a panel.
+    order = {scale: i for i, scale in enumerate(dict.fromkeys(table["scale"]))}
+    table["order"] = table["scale"].map(order)
+    table = table.sort_values(["order", "block"], kind="stable", ignore_index=True)
+    table["block"] = pd.factorize(table["block"])[0]
     table["y"] = table.index + (_GAP * table["block"] if shared else 0)
     table["tick"] = table.groupby("block")["y"].transform("mean")
     return table
@@ -224,20 +263,36 @@ def _shared_dim(table, dims):
     return "classifier" if "classifier" in few else few[0]
 
 
-def _draw_members(axes, members, i, shared):
-    """Draw the rows of one member of a shared dim; what has none of them (-1) is not named."""
+def _looks(table, dims, shared, colors):
+    """Return how each row is drawn: as its member, its classifier, or what `colors` names."""
+    of_colors = [name for name in dims if colors and not {*colors}.isdisjoint(table[name])]
+    usual = ["classifier"] if "classifier" in dims else []
+    dim = next(iter(([shared] if shared else []) + of_colors + usual), None)
+    rest = style.looks([()])[0]
+    if dim is None:
+        style.check_colors(colors, [name for each in dims for name in table[each].dropna()])
+        return [rest] * len(table)
+    names = table[dim].dropna().unique().tolist()
+    looks = dict(zip(names, style.looks_of_rows(names, colors), strict=True))
+    rest = rest._replace(color=style.foreground()) if shared else rest
+    return [looks.get(name, rest) for name in table[dim]]
+
+
+def _draw_members(axes, members, is_named):
+    """Draw the rows of one member; the legend has those of a dim that shares its rows."""
+    look = members["look"].iloc[0]
     rows(
         axes,
         members["y"],
         members[["lower", "upper"]],
         members["center"],
         inner=members[["inner_lower", "inner_upper"]],
-        color=style.color(i),
-        marker=style.MARKERS[i],
+        color=look.color,
+        marker=look.marker,
         size=5.5,
         width=1.2,
         filled=False,
-        label=members["member"].iloc[0] if shared and i >= 0 else None,
+        label=members["member"].iloc[0] if is_named else None,
     )
 
 

@@ -27,6 +27,7 @@ def plot_frontier(
     *,
     cost_label: str = "cost",
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -40,6 +41,9 @@ def plot_frontier(
         The label of the axis of costs, such as ``"dollars per 1,000 answers"``.
     display_names : mapping of str to str, optional
         Names of measures and systems, see `bayescm.measures.display_name`.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         By default a new figure.
 
@@ -71,9 +75,9 @@ def plot_frontier(
     systems = table.iloc[:, 0]
     with canvas((6.4, 4.2), ax=ax) as page:
         axes = page.axes
-        for system, row in zip(systems, table.itertuples(index=False), strict=True):
-            on_frontier = row.p_frontier >= 0.5
-            color = style.color(0) if on_frontier else style.muted()
+        looks = style.looks_of_rows(systems, colors)
+        for system, look, row in zip(systems, looks, table.itertuples(index=False), strict=True):
+            on_frontier, color = row.p_frontier >= 0.5, look.color
             axes.errorbar(
                 row.cost,
                 row.mean,

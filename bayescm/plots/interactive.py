@@ -12,7 +12,6 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.tables import value_and_interval
-from bayescm.plots import style
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -27,29 +26,45 @@ def forest(table: pd.DataFrame) -> "Figure":
     Parameters
     ----------
     table : DataFrame
-        A summary with ``label``, ``member``, ``color`` and ``y``, as the forest on paper arranges
-        its rows.
+        A summary with ``label``, ``member``, ``color``, ``look``, ``scale`` and ``y``, as the
+        forest on paper arranges its rows.
     """
-    figure = _figure(table["y"].max() * _ROW + _EDGE + _ROW)
-    for number, members in table.groupby("color"):
-        defined = members[members["lower"].notna()]
-        ends = {"symmetric": False, "array": defined["upper"] - defined["center"], "thickness": 2}
-        figure.add_scatter(
-            x=defined["center"],
-            y=defined["y"],
-            error_x=ends | {"arrayminus": defined["center"] - defined["lower"], "width": 0},
-            mode="markers",
-            marker={"size": 9, "color": _color(max(int(number), 0))},
-            name=_text(members["member"].iloc[0]),
-            showlegend=bool(number >= 0),
-            text=[_numbers(row) for row in defined.to_dict("records")],
-            hovertemplate="%{text}<extra></extra>",
-        )
-    ticks = table.drop_duplicates("label")
-    labels = [_text(label) for label in ticks["label"]]
-    lowest = table["y"].max() + 0.7
-    figure.update_yaxes(tickvals=ticks["tick"], ticktext=labels, range=[lowest, -0.7])
+    scales = [part for _, part in table.groupby("scale", sort=False)]
+    lengths = [part["y"].max() - part["y"].min() + 1 for part in scales]
+    figure = _figure(sum(lengths) * _ROW + _EDGE * len(scales), lengths)
+    seen: set[int] = set()
+    for line, part in enumerate(scales, start=1):
+        for number, members in part.groupby("color"):
+            # Rows that share nothing may have a colour each.
+            colors = members["look"].map(lambda look: _rgb(look.color))
+            for color, rows in members.groupby(colors, sort=False):
+                named = bool(number >= 0) and number not in seen
+                seen.add(int(number))
+                _add_rows(figure, rows, color, named, line)
+        ticks = part.drop_duplicates("label")
+        labels = [_text(label) for label in ticks["label"]]
+        ends = [part["y"].max() + 0.7, part["y"].min() - 0.7]
+        figure.update_yaxes(tickvals=ticks["tick"], ticktext=labels, range=ends, row=line, col=1)
     return figure
+
+
+def _add_rows(figure, rows, color, named, line):
+    """Add the rows of one member to the panel of a line."""
+    defined = rows[rows["lower"].notna()]
+    ends = {"symmetric": False, "array": defined["upper"] - defined["center"], "thickness": 2}
+    figure.add_scatter(
+        x=defined["center"],
+        y=defined["y"],
+        error_x=ends | {"arrayminus": defined["center"] - defined["lower"], "width": 0},
+        mode="markers",
+        marker={"size": 9, "color": color},
+        name=_text(rows["member"].iloc[0]),
+        showlegend=named,
+        text=[_numbers(row) for row in defined.to_dict("records")],
+        hovertemplate="%{text}<extra></extra>",
+        row=line,
+        col=1,
+    )
 
 
 def matrix(counts: xr.DataArray, shares: np.ndarray, ends: np.ndarray, total: str) -> "Figure":
@@ -100,14 +115,14 @@ def curves(traces: list[dict[str, Any]], across: str, up: str) -> "Figure":
     Parameters
     ----------
     drawn : list of dict
-        Of each curve: its ``name``, its points ``x`` and ``y``, and its ``band`` (n, 2) over a
-        ``grid`` (n,).
+        Of each curve: its ``name``, its ``color``, its points ``x`` and ``y``, and its ``band``
+        (n, 2) over a ``grid`` (n,).
     across, up : str
         The names of the axes.
     """
     figure = _figure(560)
     for i, curve in enumerate(traces):
-        color = _color(i)
+        color = _rgb(curve["color"])
         low, high = np.transpose(curve["band"])
         edge: dict[str, Any] = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
         edge |= {"legendgroup": str(i), "showlegend": False}
@@ -132,19 +147,23 @@ def curves(traces: list[dict[str, Any]], across: str, up: str) -> "Figure":
     return figure
 
 
-def _figure(height):
-    from plotly.graph_objects import Figure
+def _figure(height, lengths=(1,)):
+    """Return a figure with panels of these lengths, one below the other."""
+    from plotly.subplots import make_subplots
 
     layout: dict[str, Any] = {"height": int(height), "margin": {"l": 10, "r": 10, "t": 30, "b": 50}}
     layout |= {"legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"}}
     layout |= {"template": "plotly_white", "font": {"size": 13}}
-    return Figure(layout=layout).update_xaxes(automargin=True).update_yaxes(automargin=True)
+    gap = _EDGE / 2 / max(height, _EDGE) if len(lengths) > 1 else 0
+    shares = [length / sum(lengths) for length in lengths]
+    figure = make_subplots(rows=len(lengths), row_heights=shares, vertical_spacing=gap)
+    return figure.update_layout(layout).update_xaxes(automargin=True).update_yaxes(automargin=True)
 
 
-def _color(i):
+def _rgb(color):
     from matplotlib.colors import to_rgb
 
-    return f"rgb({', '.join(str(round(255 * part)) for part in to_rgb(style.color(i)))})"
+    return f"rgb({', '.join(str(round(255 * part)) for part in to_rgb(color))})"
 
 
 def _text(label):

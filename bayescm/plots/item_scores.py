@@ -31,6 +31,7 @@ def plot_item_scores(
     prob: float = 0.95,
     kind: str = "hdi",
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -51,6 +52,9 @@ def plot_item_scores(
     display_names : mapping of str to str, optional
         How systems and measures are written, where not as `bayescm.measures.display_name` writes
         them, such as ``{"mean": "mean score", "gpt": "GPT"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw, if there is one panel; by default a new figure.
 
@@ -94,14 +98,16 @@ def plot_item_scores(
         with np.errstate(invalid="ignore"):
             ends = [share.eti(prob) if kind == "eti" else share.hdi(prob) for share in shares]
         top = 1.08 * np.nanmax(ends)
-        for axes, name, count, bounds, point, (low, high) in zip(
-            page.panels, names, counts, ends, points, means, strict=True
+        looks = style.looks_of_rows(names if names != [None] else [], colors)
+        looks = looks or style.looks([()], colors)
+        for axes, name, look, count, bounds, point, (low, high) in zip(
+            page.panels, names, looks, counts, ends, points, means, strict=True
         ):
-            axes.bar(centers, count / count.sum(), width, color=style.color(0), alpha=0.55)
+            axes.bar(centers, count / count.sum(), width, color=look.color, alpha=0.55)
             present = count > 0
             axes.vlines(centers[present], *bounds[present].T, color=style.foreground(), linewidth=1)
-            axes.hlines(top, low, high, color=style.color(1), linewidth=2)
-            axes.plot(point, top, "o", color=style.color(1), markersize=5)
+            axes.hlines(top, low, high, color=style.foreground(), linewidth=2)
+            axes.plot(point, top, "o", color=style.foreground(), markersize=5)
             numbers = [f"{number:#.3g}".rstrip(".") for number in (point, low, high)]
             title = "{} {} [{}, {}]".format(mean, *numbers)
             system = style.wrapped(display_label(name, display_names))

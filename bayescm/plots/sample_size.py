@@ -23,6 +23,7 @@ def plot_learning_curve(
     table: pd.DataFrame,
     *,
     display_names: DisplayNames = None,
+    colors: style.Colors = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -36,6 +37,9 @@ def plot_learning_curve(
     display_names : mapping of str to str, optional
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
         writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+    colors : mapping of str to color, optional
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
+        a session.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -68,11 +72,12 @@ def plot_learning_curve(
     style.check_few(curves)
     with canvas((5.5, 3.6), ax=ax) as page:
         axes = page.axes
-        for i, (names, rows) in enumerate(curves):
+        looks = style.looks([names for names, _ in curves], colors)
+        for (names, rows), look in zip(curves, looks, strict=True):
             rows = rows.sort_values("size")
-            line: dict[str, Any] = {"marker": style.MARKERS[i], "markersize": 4}
+            line: dict[str, Any] = {"marker": look.marker, "markersize": 4}
             labels = [display_label(name, display_names) for name in names]
-            line |= {"color": style.color(i), "label": " ".join(labels)}
+            line |= {"color": look.color, "label": " ".join(labels)}
             band(axes, rows["size"], rows[["lower", "upper"]], rows["mean"], **line)
         axes.set(xlabel="examples to train on", ylabel=display_name(measures[0], display_names))
         bare(axes)

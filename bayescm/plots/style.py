@@ -1,8 +1,10 @@
 """Colours that suit the style in force, and the words of headings, panels and legends."""
 
+import math
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from textwrap import wrap
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -17,7 +19,7 @@ from bayescm.measures.display_names import (
     display_name,
     with_index,
 )
-from bayescm.validate import fail
+from bayescm.validate import fail, suggest
 
 # Okabe and Ito's colours, told apart by colour-blind readers too, and their brighter sisters for
 # dark backgrounds; markers and lines say the same twice. The last one is the colour of the text.
@@ -33,6 +35,127 @@ def color(i: int) -> Any:
     """Return the colour of the i-th curve, classifier or group."""
     colors = _DARK if is_dark() else _LIGHT
     return [*colors, foreground()][i % MOST_COLORS]
+
+
+# A colour for each name, as the argument ``colors`` of plots.
+Colors = Mapping[Any, Any] | None
+
+
+class Look(NamedTuple):
+    """How a classifier, a class or another member is drawn."""
+
+    color: Any
+    marker: str
+    line: str
+
+
+# The number of the colour, marker and line of each name that was drawn in this session.
+numbers_of_names: dict[str, int] = {}
+
+
+def looks(members: Sequence[Sequence[Any]], colors: Colors = None) -> list[Look]:
+    """
+    Return colour, marker and line of members; a name keeps its own in all plots of a session.
+
+    Parameters
+    ----------
+    members : sequence of sequences of labels
+        The labels of each member, such as its classifier and its class. An empty sequence is the
+        only member of its plot.
+    colors : mapping of label to color, optional
+        The user's colours.
+    """
+    check_colors(colors, [label for labels in members for label in labels])
+    numbers = _numbers([tuple(labels) for labels in members])
+    found = []
+    for labels, number in zip(members, numbers, strict=True):
+        stated = [colors[label] for label in labels if colors and label in colors]
+        shown = stated[0] if stated else color(number)
+        found.append(Look(shown, MARKERS[number % len(MARKERS)], LINES[number % len(LINES)]))
+    return found
+
+
+def looks_at(
+    where: Sequence[Mapping[Hashable, Any]], colors: Colors = None
+) -> list[tuple[Mapping[Hashable, Any], Look]]:
+    """Return members, each as its labels by dim, with how they are drawn."""
+    # What all members share is not in the name of any: a classifier's curves look alike in plots
+    # of different measures.
+    differing = {dim for dim in where[0] if len({index.get(dim) for index in where}) > 1} or {
+        dim for dim in where[0] if dim != "measure"
+    }
+    names = [[label for dim, label in index.items() if dim in differing] for index in where]
+    found = looks(names)
+    check_colors(colors, [label for index in where for label in index.values()])
+    stated = [
+        [colors[label] for label in index.values() if colors and label in colors] for index in where
+    ]
+    found = [
+        look._replace(color=of_user[0]) if of_user else look
+        for look, of_user in zip(found, stated, strict=True)
+    ]
+    return list(zip(where, found, strict=True))
+
+
+def looks_of_rows(names: Sequence[Any], colors: Colors = None) -> list[Look]:
+    """Return how rows with a name each are drawn; many look alike, but for the user's colours."""
+    names = list(names)
+    if len(names) <= MOST_COLORS:
+        return looks([[name] for name in names], colors)
+    check_colors(colors, names)
+    return [Look((colors or {}).get(name, color(0)), MARKERS[0], LINES[0]) for name in names]
+
+
+def roles(names: Sequence[str], colors: Colors = None) -> dict[str, Look]:
+    """Return how the parts of a plot are drawn, such as prior and posterior: always alike."""
+    check_colors(colors, names)
+    return {
+        name: Look((colors or {}).get(name, color(i)), MARKERS[i % len(MARKERS)], LINES[i % 4])
+        for i, name in enumerate(names)
+    }
+
+
+def check_colors(colors: Colors, labels: Sequence[Any]) -> None:
+    """Raise an error if colours are not colours, or not of something that is drawn."""
+    from matplotlib.colors import is_color_like
+
+    if colors is None:
+        return
+    if not isinstance(colors, Mapping):
+        todo = 'pass a colour for each name, such as `colors={"rf": "tab:red"}`'
+        raise fail("colors is not a mapping", colors, "names with their colours", todo, TypeError)
+    for name, value in colors.items():
+        if name not in labels:
+            drawn = list(dict.fromkeys(labels))
+            todo = suggest(str(name), [str(label) for label in drawn])
+            what = "the plot has nothing of this name to colour"
+            raise fail(what, name, drawn or "", todo or "leave `colors` out")
+        if not is_color_like(value):
+            todo = 'pass a colour of matplotlib, such as "tab:red" or "#0072B2"'
+            raise fail(f"the colour of {name} is not a colour", value, "", todo)
+
+
+def _numbers(members):
+    """Return the number of each member: that of the session, unless two would share one."""
+    taken: dict[tuple, int] = {}
+    for member in dict.fromkeys(members):
+        number = numbers_of_names.get(_name(member))
+        if number is not None and number not in taken.values():
+            taken[member] = number
+    for member in dict.fromkeys(members):
+        if member in taken:
+            continue
+        # Names of other plots may join these later: take a number that few names have.
+        used = Counter(taken.values()), Counter(numbers_of_names.values())
+        number = min(range(MOST_COLORS), key=lambda i: (*(count[i] for count in used), i))
+        taken[member] = number
+        if any(isinstance(label, str) for label in member):  # positions are not names
+            numbers_of_names.setdefault(_name(member), number)
+    return [taken[member] for member in members]
+
+
+def _name(member):
+    return ", ".join(map(str, member))
 
 
 def foreground() -> Any:
@@ -126,12 +249,42 @@ def longest_line(labels: Sequence[str]) -> int:
     return max((len(line) for text in labels for line in str(text).split("\n")), default=0)
 
 
-def legend_above(axes: Any, names: Sequence[str]) -> None:
-    """Write the legend above the panel, in as many columns as the names leave room for."""
+def scale_of(measure: str, ends: tuple[float, float] | None) -> tuple:
+    """
+    Return the scale of a measure: measures of one scale share an axis.
+
+    Parameters
+    ----------
+    measure : str
+    ends : pair of float, optional
+        The lowest and the highest value of the measure, by default those of a share.
+    """
+    low, high = ends or (0.0, 1.0)
+    if low >= -1 and high <= 1:
+        return (-1.0, 1.0)
+    # A ratio without an upper end, such as a lift or an odds ratio, is on no other's scale.
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else (low, high, measure)
+
+
+def legend_above(axes: Any, names: Sequence[str], of_panels: Sequence[Any] = ()) -> None:
+    """
+    Write the legend above a panel, in as many columns as the names leave room for.
+
+    Parameters
+    ----------
+    axes : Axes
+    names : sequence of str
+    of_panels : sequence of Axes, optional
+        Panels whose members the legend names, if not those of the first one alone.
+    """
+    named: dict[str, Any] = {}
+    for panel in of_panels or [axes]:
+        handles, labels = panel.get_legend_handles_labels()
+        named |= dict(zip(labels, handles, strict=True))
     characters = int(90 * min(1, axes.figure.get_figwidth() / 7))  # that a line has room for
     columns = min(4, max(1, characters // (longest_line(names) + 6)))
     location: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
-    axes.legend(**location, ncols=columns, frameon=False, fontsize=9)
+    axes.legend(named.values(), named, **location, ncols=columns, frameon=False, fontsize=9)
 
 
 def axis_name(measure: str, usual: str, display_names: DisplayNames = None) -> str:
