@@ -145,12 +145,13 @@ def _numbers(members):
     for member in dict.fromkeys(members):
         if member in taken:
             continue
+        is_name = any(isinstance(label, str) for label in member)  # a position is none
+        used = [Counter(taken.values())]
         # Names of other plots may join these later: take a number that few names have.
-        used = Counter(taken.values()), Counter(numbers_of_names.values())
-        number = min(range(MOST_COLORS), key=lambda i: (*(count[i] for count in used), i))
-        taken[member] = number
-        if any(isinstance(label, str) for label in member):  # positions are not names
-            numbers_of_names.setdefault(_name(member), number)
+        used += [Counter(numbers_of_names.values())] if is_name else []
+        taken[member] = min(range(MOST_COLORS), key=lambda i: (*(count[i] for count in used), i))
+        if is_name:
+            numbers_of_names.setdefault(_name(member), taken[member])
     return [taken[member] for member in members]
 
 

@@ -115,6 +115,7 @@ def test_a_session_keeps_colours_and_names_of_one_plot_differ():
         assert one.color != two.color
     # Positions are not names.
     assert style.looks([[0], [1]]) == style.looks([[5], [9]])
+    assert style.looks([[]])[0].color == style.color(0)
 
 
 def test_measures_of_different_scales_have_panels_of_their_own():
