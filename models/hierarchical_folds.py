@@ -1,75 +1,155 @@
-r"""Folds of a cross-validation, partially pooled and correlated through shared training data.
+r"""Model for the folds of a cross-validation, partially pooled, with common effects of training.
 
 .. math::
 
-    r_i &\sim \mathrm{Dirichlet}(\lambda_i) \\
+    r_i &\sim \mathrm{Dirichlet}(\lambda_i), \qquad
+        \tau \sim \mathrm{HalfStudentT}_2\bigl(\texttt{spread} \, u_T^{2/3}\bigr) \\
+    \sigma_j &= \tau / (u \sqrt{n_j}), \qquad \sigma_a = \texttt{separation} \, u_T \\
+    c_j &\sim \mathrm{N}(0, \rho_c \sigma_j^2 + \epsilon_j), \qquad
+        c_{kj} \sim \mathrm{N}\bigl(0, (1 - \rho_c) \sigma_j^2\bigr) \\
+    a &\sim \mathrm{N}(0, \rho_a \sigma_a^2), \qquad
+        a_k \sim \mathrm{N}\bigl(0, (1 - \rho_a) \sigma_a^2\bigr) \\
     \eta_{kij} &= \log r_{ij} + c_j + c_{kj} + (a + a_k)\,[i = j] \\
     \text{counts}_{ki} \mid \eta &\sim \mathrm{Multinomial}(n_{ki}, \mathrm{softmax}(\eta_{ki}))
 
-Row :math:`r_i` says how a typical trained classifier answers for class :math:`i`. Every training
-set moves it in two ways. It moves the *threshold*: a classifier that answers :math:`j` more often
-does so for all actual classes, so that the rates go along the ROC curve (:math:`c`). And it moves
-the *separation*: a sample whose classes lie well apart makes every class look easy (:math:`a`).
-Each fold has its own part (:math:`c_k, a_k`); another part is common to all the folds
-(:math:`c, a`), because they share training data, or examples, and no single cross-validation shows
-it. It is what makes the plain intervals too short. The common separation is the luck of the
-examples: it makes the tests, not the classifiers, look better than they are.
+Fold k has :math:`n_{ki}` test examples of class i, :math:`n_i` in all folds, and K is the number of
+folds. Row :math:`r_i` has the probabilities of the predicted labels j of a typical trained
+classifier. A training set changes it in two ways:
 
-With two classes the threshold adds to the logit of the recall what it takes from that of the
-specificity; the separation adds to both. On this scale training sets move a smooth learner by
-something of the order of :math:`u`, where :math:`u^2 = 1/n_1 + 1/n_0` is the variance of a log
-ratio of class totals (where training sets are smaller than all but one fold, of what would be the
-totals then), and a learner that makes hard choices, such as a tree its splits, by the
-order of :math:`u^{2/3}` (cube-root asymptotics). Hence the default priors, with constants of which
-some are measured and some tuned on coverage (each says which, below): a half-Student-t at
-:math:`u^{2/3}` for the spread of the thresholds, of which the folds show their own part, and a
-known spread of the separation, one u, of which they show next to nothing.
+* It moves the *threshold* (:math:`c_j + c_{kj}`): label j is predicted more often for all classes,
+  so that the rates move along the ROC curve.
+* It changes the *separation* (:math:`a + a_k`): all classes become easier or harder.
 
-Of more than two classes u is that of the class of median size, so that a class of a few examples
-does not lengthen what hardly depends on it.
+The units are :math:`u^2 = 2\, \mathrm{median}(1 / n_j)` and :math:`u_T = f u`. The factor f is 1
+unless training sets are smaller than all folds but one (``train_size``).
 
-The class totals are fixed by the stratification: rows, not cells, are modelled, and the
-measure is that of a population composed as the sample is. Where examples come in groups
-(coordinates ``design_effect`` and ``totals_effect``), they are worth so many times fewer: the
-likelihood is raised to that power, and the class totals are as uncertain as the groups make them.
-Where the coordinate ``fixed_totals`` is
-False the shares of the classes are unknown as well, and the luck of the class totals moves the
-threshold once more.
+Parameters
+----------
++---------------------+------------------------+-------------------------------+-------------------+
+| symbol              | meaning                | prior                         | keyword           |
++=====================+========================+===============================+===================+
+| :math:`r_i`,        | rates of a typical     | Dirichlet(:math:`\lambda_i`)  | –                 |
+| ``rates``           | trained classifier     |                               |                   |
++---------------------+------------------------+-------------------------------+-------------------+
+| :math:`\lambda_i`,  | prior pseudo-counts of | fixed, :math:`2 / C^2` for    | ``concentration`` |
+| ``concentration``   | row i                  | each cell of C classes        |                   |
++---------------------+------------------------+-------------------------------+-------------------+
+| :math:`\tau`,       | standard deviation of  | half-Student-t, 2 degrees of  | ``spread=0.3``    |
+| ``spread``          | the thresholds between | freedom, scale :math:`0.3\,   |                   |
+|                     | training sets          | u_T^{2/3}`, or a function     |                   |
++---------------------+------------------------+-------------------------------+-------------------+
+| :math:`\sigma_a`    | standard deviation of  | fixed at :math:`u_T`, or a    | ``separation=1``  |
+|                     | the separations        | function,                     |                   |
+|                     | between training sets  | ``separation_spread``         |                   |
++---------------------+------------------------+-------------------------------+-------------------+
+| :math:`c_j`,        | standardised           | Normal(0, sd 1)               | –                 |
+| ``threshold``       | thresholds common to   |                               |                   |
+|                     | all folds              |                               |                   |
++---------------------+------------------------+-------------------------------+-------------------+
+| :math:`c_{kj}`,     | standardised           | Normal(0, sd 1)               | –                 |
+| ``threshold_fold``  | thresholds of fold k   |                               |                   |
++---------------------+------------------------+-------------------------------+-------------------+
+| :math:`a`,          | standardised           | Normal(0, sd 1)               | –                 |
+| ``separation``      | separation common to   |                               |                   |
+|                     | all folds              |                               |                   |
++---------------------+------------------------+-------------------------------+-------------------+
+| :math:`a_k`,        | standardised           | Normal(0, sd 1)               | –                 |
+| ``separation_fold`` | separation of fold k   |                               |                   |
++---------------------+------------------------+-------------------------------+-------------------+
+| :math:`\rho_c`,     | share of the variance  | fixed, 0.4; with halves       | ``rho``           |
+| ``rho``             | of thresholds that all | Uniform(0, 1),                |                   |
+|                     | folds have in common   | ``rho_threshold``             |                   |
++---------------------+------------------------+-------------------------------+-------------------+
+| :math:`\rho_a`,     | the same for           | fixed, 1 minus the proportion | ``rho``           |
+| ``rho``             | separations            | of tested examples, :math:`1  |                   |
+|                     |                        | - 1 / K`                      |                   |
++---------------------+------------------------+-------------------------------+-------------------+
+| :math:`\epsilon_j`  | variance from random   | 0 if they are fixed, else     | ``fixed_totals``  |
+|                     | class totals           | :math:`1 / n_j`               |                   |
++---------------------+------------------------+-------------------------------+-------------------+
+| ``prevalence``      | shares of the classes  | known: the sample's shares.   | ``prevalence``    |
+|                     |                        | If totals are random,         |                   |
+|                     |                        | Dirichlet(:math:`\lambda_{i+} |                   |
+|                     |                        | + n_i`)                       |                   |
++---------------------+------------------------+-------------------------------+-------------------+
 
-The estimand is the *expected measure over training sets of that size*, each with its own effects:
-the mean of the measure over ``theta_expected`` (dim ``training``, equal weights). ``theta_new`` is
-for predictions: training sets with all of their spread. A measure that is best at some threshold
-in between can only lose by spread, and the posterior of the typical rates is spread out as well,
-by what the folds have in common and by the mean of their own effects. Averaged over both, the
-measure would be centred too low wherever folds differ much: the effects that the rates carry would
-be counted twice. So ``theta_expected`` leaves them out, `CENTRING` times: to second order the
-posterior mean is then that of the measure over the folds.
+When to use it
+--------------
+Use it for the folds of one cross-validation or of its repeats, to estimate how good a classifier
+trained in this way is.
 
-``theta_fold`` are the classifiers at hand, without the luck of the examples they were tested on.
+When not to use it
+------------------
+* Several classifiers on the same folds are compared: use `paired_folds`.
+* The groups are sites or patients, not folds: use `hierarchical_groups`.
+* You need published intervals for comparison: use `pooled_folds` or `averaged_folds`.
 
-Repeats test the same examples again: the likelihood is raised to ``omega``, so that all repeats
-together weigh as many examples as their agreement says. But they train and divide anew, so that the
-spread of the thresholds shows the better the more there are. Their own evidence of it, which the
-power would hide, comes back as one more observation: the variance of the numbers predicted j over
-the folds of a repeat, summed over j, as a scaled chi-squared,
+Estimands
+---------
+* ``theta_expected``, ``of="parameter"``: the mean of the measure over training sets of this size.
+  It is the mean over the dim ``training``, with equal weights.
+* ``theta_fold``, ``of="finite"``: the mean of the measure over the trained classifiers of these
+  folds, without the random variation of their test examples.
+* ``theta_fold``, ``of="fold"``: the measure of each of these classifiers.
+* ``theta_new``, ``of="predictive"``: the measure of a newly trained classifier on ``n`` test
+  examples.
+
+Notes
+-----
+**Why the common effects have fixed sizes.** Folds share training data or examples. No single
+cross-validation shows how much this moves all of them together (Bengio and Grandvalet 2004). These
+effects make intervals that ignore them too short. The common separation :math:`a` is the luck of
+the examples: it makes the tests look better or worse than the classifiers are. So it is part of the
+likelihood but not of ``theta_fold``.
+
+**Units.** With two classes, :math:`u^2 = 1/n_1 + 1/n_0` is the variance of a log ratio of class
+totals. A threshold adds to the logit of the recall and subtracts from the logit of the specificity.
+A separation adds to both. Training sets move a smooth learner by an order of :math:`u`. They move a
+learner with hard choices, such as the splits of a tree, by an order of :math:`u^{2/3}` (cube-root
+asymptotics, Bühlmann and Yu 2002). With more classes, the median prevents that one tiny class
+determines u.
+
+**Class totals.** They are fixed by stratification: rows, not cells, are modelled, and the measure
+is for a population with the composition of the sample. If the coordinate ``fixed_totals`` is False,
+the class shares are unknown, and the random totals move the threshold by :math:`\epsilon_j`.
+
+**Examples in groups.** With the coordinates ``design_effect`` and ``totals_effect``, the likelihood
+is raised to the power 1 / ``design_effect``. This effect also divides the class totals in :math:`u`
+and :math:`\sigma_j`. ``totals_effect`` divides the totals in :math:`\epsilon_j` and in the prior of
+the prevalence.
+
+**The centre.** The posterior of :math:`r` already contains the effects that the folds have in
+common and the mean of the separate effects. If ``theta_expected`` also used the full variance of
+these effects, they would count twice. The expected measure would be too low if folds differ much.
+So their variance is subtracted, `CENTRING` times. To second order, the posterior mean is then the
+mean of the measure over the folds.
+
+**Repeats** test the same examples again. The likelihood is raised to the power :math:`\omega`
+(`repeat_weight`), so that all repeats together count as many examples as their agreement implies.
+But each repeat trains anew and shows the spread of the thresholds. This information, which the
+power would hide, is one more observation. It is the variance over the folds of a repeat of the
+number of predictions j, summed over j:
 
 .. math::
 
     V \sim \mathrm{Gamma}\left(\frac{\nu}{2}, \frac{\nu}{2 m}\right), \qquad
-    m = \mathrm{tr}\, S + \sum_{jl} \sigma_l^2 S_{jl}^2,
+    m = \mathrm{tr}\, S + \sum_{jl} (1 - \rho_c) \sigma_l^2 S_{jl}^2, \qquad
+    \nu = R (K - 1) \frac{(\mathrm{tr}\, S)^2}{\sum_{jl} S_{jl}^2}.
 
-where S is the multinomial covariance of these numbers at the rates observed, :math:`\sigma_l` the
-spread of a fold's own :math:`c_{kl}`, and :math:`\nu` the degrees of freedom, K - 1 of each repeat.
+S is the multinomial covariance of these numbers at the observed rates, R the number of repeats, and
+K the number of folds of one repeat.
 
-Disjoint **halves** share no training data, and how far classifiers trained on them differ shows
-what is hidden from the folds. Their variance is one more observation of the form of V, with
-:math:`0.6 \sigma_l^2 + 3 / n_l` in place of :math:`\sigma_l^2` and the covariance of a half. The
-spread has a wider prior then, and the share of it that the folds have in common is unknown: what
-halves show and folds do not is common, and what folds show themselves averages out. The separation
-of learners that hardly move is less uncertain, and that of the others more.
+**Halves.** Disjoint halves share no training data, so they show effects that the folds have in
+common. Their variance is one more observation of the same form, with the covariance of a half. It
+has :math:`0.6 \sigma_l^2 + 3 / n_l` instead of :math:`(1 - \rho_c) \sigma_l^2`. For R halvings,
+:math:`\nu` is divided by :math:`1 + (R - 1) / 20`. The scale of the spread is then 0.8,
+:math:`\rho_c` is unknown, and :math:`\sigma_a^2 = (0.8\, u_T)^2 + 0.04\, \tau^2`.
 
-Not conjugate; the direct posterior is a quadrature. Non-centred throughout. Where the likelihood is
-raised to a power, the tree of ``bayescm.fit`` has no log likelihood, as that of `pooled_folds`.
+**Constants.** The comment at each constant says whether it is derived, measured or tuned.
+Measurements are in ``docs/background/hierarchical-folds.md`` and ``docs/background/halves.md``.
+
+The model is not conjugate. The direct posterior is a quadrature. The PyMC model is non-centred. If
+the likelihood is raised to a power, the tree of ``bayescm.fit`` has no log likelihood.
 
 References
 ----------
@@ -90,50 +170,53 @@ import pymc as pm
 import xarray as xr
 from numpy.typing import ArrayLike
 
-# Copies stand in bayescm/posteriors/hierarchical_folds.py, and of those that pairs of classifiers
-# share in models/paired_folds.py; a test holds all of them equal.
+# bayescm/posteriors/hierarchical_folds.py has copies of these constants, and models/paired_folds.py
+# has copies of the ones it uses. A test compares them.
 
-# Derived. How often the variance of the effects that the posterior of the rates carries is left out
-# of that of training. With f'' the curvature of the measure, the measure at the rates of the folds
-# lies f'' / 2 times that variance above the measure at the typical rates, and averaging over the
-# posterior adds the same again: the average over training sets is right without both.
+# Derived. How many times the variance of the effects that the posterior of the rates contains is
+# subtracted from the variance of the effects of training. Let f'' be the curvature of the measure.
+# The measure at the rates of the folds is f'' / 2 times this variance above the measure at the
+# typical rates. Averaging over the posterior adds the same amount again. So it is subtracted twice.
 CENTRING = 2.0
 
-# Measured, over some fifty combinations of learner, data set, size and number of folds
-# (docs/background/hierarchical-folds.md, "What was measured"). Spread of the separations, in units
-# of u: the error beyond the binomial one is .2 to 1.3 u**2 and hardly depends on the learner.
+# Measured on about fifty combinations of learner, data set, size and number of folds
+# (docs/background/hierarchical-folds.md). Standard deviation of the separations, in units of u. The
+# error beyond the binomial one is 0.2 to 1.3 u**2 and hardly depends on the learner.
 SEPARATION = 1.0
-# Measured on the cases of halves (docs/background/halves.md, "What halves show"): the variance of
-# the thresholds at half the size over that of the whole, and what halves differ by beyond that and
-# the binomial error, in units of u**2, since the luck of one half is the opposite of the other's.
+# Measured with halves (docs/background/halves.md). Variance of the thresholds at half the size of
+# the data, relative to the full size.
 HALF_RATE = 0.6
+# Measured with halves. Further variance between halves beyond the binomial one, in units of u**2.
+# It is positive because lucky examples in one half are missing in the other.
 HALF_NOISE = 3.0
 
-# Tuned on coverage, as one compromise over the 27 cases of Wang and Li (docs/results/folds.csv) and
-# 19 others that are not on file (docs/background/hierarchical-folds.md, "The model"). Scale of the
-# spread of the thresholds, in units of u**(2/3), and the share of their variance that all the folds
-# have in common. The two degrees of freedom of its half-Student-t (``nu=2``) were chosen on these
-# and further cases, against four of a larger scale.
+# The next two constants were tuned on coverage, as one compromise over the 27 cases of Wang and Li
+# (docs/results/folds.csv) and 19 others (docs/background/hierarchical-folds.md).
+# Scale of the spread of the thresholds, in units of u**(2/3). Its half-Student-t prior has 2
+# degrees of freedom (``nu=2``), chosen on the same and further cases over 4 with a larger scale.
 SPREAD = 0.3
+# Share of the variance of the thresholds that all folds have in common.
 THRESHOLD_RHO = 0.4
-# Tuned with a look at further cases set aside for it (same page, "The model"). Variance of the
-# separation over repeats, in units of its binomial variance: the mean of its prior, how many
-# repeats the prior counts for, and the largest value used, so that repeats never count as fresh
-# test sets.
+# The next three constants were tuned on further cases (docs/background/hierarchical-folds.md). They
+# are for the variance of the separation over repeats, in units of its binomial variance.
+# Mean of its prior.
 DISAGREEMENT = 0.4
+# Number of repeats that this prior is worth.
 PRIOR_REPEATS = 4
+# Largest value used, so that repeats never count as independent test sets.
 MOST_DISAGREEMENT = 0.9
-# Tuned on coverage with halves (docs/background/halves.md; the spread of the separations was raised
-# from .6 after a first look at fifteen cases). The scale of the spread; the spread of the
-# separations, and the share of the variance of the thresholds that adds to its square; and how many
-# halvings of one sample say as much as fresh samples do at most.
+# The next four constants were tuned on coverage with halves (docs/background/halves.md).
+# Scale of the spread of the thresholds with halves, in units of u**(2/3).
 SPREAD_WITH_HALVES = 0.8
+# Standard deviation of the separations with halves, in units of u, before the next term is added.
 SEPARATION_WITH_HALVES = 0.8
+# Share of the variance of the thresholds that is added to the variance of the separations.
 SEPARATION_OF_SPREAD = 0.04
+# Many halvings of one sample are worth at most this number of independent samples.
 HALF_REPEATS = 20.0
 
-# Numerical. Least variance between folds, as a share of that of equal classifiers: the density of a
-# scaled chi-squared is infinite or zero at 0, which folds of equal counts would reach.
+# Numerical. Smallest variance between folds, relative to the variance for equal classifiers. Folds
+# of equal counts have variance 0, at which a scaled chi-squared density is infinite or zero.
 LEAST_VARIANCE = 1e-3
 
 
@@ -153,39 +236,41 @@ def hierarchical_folds(
     Parameters
     ----------
     counts : xarray.DataArray
-        Counts, dims ``(..., [repeat,] fold, actual, predicted)``; each further leading index is a
-        cross-validation of its own. Its scalar coordinates ``test_share``, ``train_size`` and
-        ``fixed_totals`` are used where there are any.
+        Counts, dims ``(..., [repeat,] fold, actual, predicted)``. Each further leading index is a
+        separate cross-validation. Optional scalar coordinates: ``test_share``, ``train_size`` and
+        ``fixed_totals``.
     concentration : float, array_like or xarray.DataArray, optional
-        Prior pseudo-counts of the typical rates, > 0, one number or ``(C, C)``; by default
+        Prior pseudo-counts of the typical rates, > 0: one number or shape ``(C, C)``. Default:
         ``2 / C**2``.
     spread : float or callable, optional
-        Spread of the thresholds between training sets. A number is the scale, in units of u^(2/3),
-        of its half-Student-t prior with 2 degrees of freedom; 0.3 by default. A function from a
-        name to a PyMC variable is another prior, on the logit scale:
+        Spread of the thresholds between training sets. A number is the scale of its half-Student-t
+        prior with 2 degrees of freedom, in units of u^(2/3). Default: 0.3, with halves 0.8. A
+        function from a name to a PyMC variable is another prior, on the logit scale:
         ``lambda name: pm.HalfNormal(name, 0.25)``.
     separation : float or callable, optional
-        Spread of the separations. A number is that spread itself, in units of u; 1 by default.
+        Spread of the separations. A number is the spread itself, in units of u. Default: 1, with
+        halves at least 0.8. A function from a name to a PyMC variable is a prior, on the logit
+        scale.
     rho : float, optional
-        Correlation between folds of the effects of training, in [0, 1). By default 1 minus the test
-        share for the separation, and `THRESHOLD_RHO` for the threshold.
+        Correlation between folds of the effects of training, in [0, 1). Default: 0.4 for the
+        threshold, unknown with halves, and 1 minus the test share for the separation.
     fixed_totals : bool, optional
-        Whether the design fixed the class totals; by default as the counts say, or else True.
+        Whether the design fixed the class totals. Default: the coordinate of `counts`, else True.
     prevalence : float, array_like or callable, optional
-        Share of each actual class, as in `fixed_totals`: with two classes that of the last one.
+        Share of each actual class, as in `fixed_totals`. With two classes, the share of the last
+        one.
     halves : xarray.DataArray, optional
-        Counts of classifiers trained on disjoint halves, each tested on the other, dims ``(...,
-        repeat, half, actual, predicted)``. The scale of the spread is 0.8 by default then, the
-        spread of the separations 0.8 at least, and the correlation of the threshold between folds
-        is unknown.
+        Counts of classifiers trained on disjoint halves, each tested on the other half, dims
+        ``(..., repeat, half, actual, predicted)``.
 
     Returns
     -------
     pymc.Model
         Free variables ``rates`` ``(..., actual, predicted)``, ``spread``, and the standardised
-        effects ``threshold``, ``threshold_fold``, ``separation`` and ``separation_fold``; with
-        halves ``rho_threshold``; ``theta_fold``, ``theta_new`` and ``theta_expected``; observed
-        ``cell_counts``, of repeats ``fold_variance`` and of halves ``half_variance``.
+        effects ``threshold``, ``threshold_fold``, ``separation`` and ``separation_fold``. With
+        halves also ``rho_threshold``. Deterministic ``theta_fold``, ``theta_new`` and
+        ``theta_expected``. Observed ``cell_counts``, ``fold_variance`` with repeats, and
+        ``half_variance`` with halves.
 
     Examples
     --------
@@ -279,19 +364,19 @@ def hierarchical_folds(
 
 
 def _moved(rates, columns, diagonal, classes):
-    """Return the rates after the effects of training, one more axis before the last two."""
+    """Return the rates after the effects of training, with one more axis before the last two."""
     effects = columns[..., None, :] + diagonal[..., None, None] * np.eye(classes)
     return pm.math.softmax(pm.math.log(rates)[..., None, :, :] + effects, axis=-1)
 
 
 def _median(values, classes):
-    """Return the median over the classes: a tiny class does not speak for the others."""
+    """Return the median over the classes, which a tiny class does not change."""
     ordered = pm.math.sort(values, axis=-1)
     return (ordered[..., (classes - 1) // 2] + ordered[..., classes // 2]) / 2
 
 
 def _observe_halves(halves, column, error, effect, lead):
-    """Add what the variance between disjoint halves says about the spread of the thresholds."""
+    """Add the variance between disjoint halves, which informs the spread of the thresholds."""
     halves = halves.transpose(*lead, "repeat", "half", "actual", "predicted")
     repeats = halves.sizes["repeat"]
     cells = halves.values.reshape(*halves.shape[:-4], -1, *halves.shape[-2:])
@@ -308,7 +393,7 @@ def _observe_halves(halves, column, error, effect, lead):
 
 
 def _trained(rates, columns, diagonal, classes):
-    """Return the rates after training sets of equal weight, with these variances of the effects."""
+    """Return the rates of equally weighted training sets, for these variances of the effects."""
     nodes = np.sqrt(classes + 1) * np.concatenate([np.eye(classes + 1), -np.eye(classes + 1)])
     columns, diagonal = (
         pm.math.sqrt(pm.math.maximum(variance, 0)) for variance in (columns, diagonal)
@@ -318,7 +403,7 @@ def _trained(rates, columns, diagonal, classes):
 
 
 def _spreads(spread, separation, error, unit, unit_of_training, lead):
-    """Return the spread of each column and that of the diagonal, on the logit scale."""
+    """Return the sd of the thresholds (..., C) and of the separation, on the logit scale."""
     if callable(spread):
         threshold_sd = spread("spread")
     else:
@@ -337,7 +422,7 @@ def _spreads(spread, separation, error, unit, unit_of_training, lead):
 
 
 def _observe_discounted(data, rates, power, dims):
-    """Add a power of the likelihood: of repeats, and of examples that come in groups."""
+    """Add a power of the likelihood, for repeats and for examples in groups."""
     n = data.sum(-1).astype("int64")
     omega = pm.Data("omega", power, dims=dims[:-3])
     pm.CustomDist(
@@ -355,7 +440,7 @@ def _observe_discounted(data, rates, power, dims):
 
 
 def _observe_variance(fold_variances, cells, repeats, lead):
-    """Add what the variance of the folds within the repeats says about their own thresholds."""
+    """Add the variance between folds within repeats, which informs the spread of thresholds."""
     variance, covariance, degrees = fold_variance(cells, repeats)
     covariance = pm.Data("fold_covariance", covariance)
     degrees = pm.Data("fold_degrees", degrees)
@@ -366,10 +451,10 @@ def _observe_variance(fold_variances, cells, repeats, lead):
 
 
 def fold_variance(cells, repeats):
-    """Return the variance of the numbers predicted over the folds of a repeat, and what it is of.
+    """Return the variance over the folds of the numbers of predictions, and its distribution.
 
-    Its value, summed over the classes, shape (...); the covariance of these numbers for equal
-    classifiers, (..., C, C); and the degrees of freedom, (...).
+    The variance is summed over the classes, shape (...). The covariance of these numbers, for
+    equal classifiers, has the shape (..., C, C). The degrees of freedom have the shape (...).
     """
     tables = cells.reshape(*cells.shape[:-3], repeats, -1, *cells.shape[-2:]).astype(float)
     folds, classes = tables.shape[-3], tables.shape[-1]
@@ -391,11 +476,10 @@ def fold_variance(cells, repeats):
 def repeat_weight(cells, repeats):
     """Return the power of the likelihood of repeated cross-validations, shape (...).
 
-    Repeats that agree with each other say together no more than one of them, and repeats that
-    differ as much as new test sets would say as much as these. What lies between is read off from
-    the variance over the repeats of the ease of all classes together (the mean logit of the rates,
-    which a moving threshold leaves alone), in units of its binomial variance, with a weak prior at
-    `DISAGREEMENT`.
+    Repeats that agree are worth no more than one of them. Repeats that differ as much as
+    independent test sets are worth as much as these. The power in between is estimated from the
+    mean logit of the rates, which a threshold does not change. Its variance over the repeats, in
+    units of its binomial variance, has a weak prior at `DISAGREEMENT`.
     """
     tables = cells.reshape(*cells.shape[:-3], repeats, -1, *cells.shape[-2:]).sum(-3)
     n, right = tables.sum(-1), np.diagonal(tables, axis1=-2, axis2=-1)
@@ -420,17 +504,18 @@ def _in_one_row(counts):
 
 
 def _fixed(fixed_totals, counts):
-    """Say whether the design fixed the class totals."""
+    """Return True if the design fixed the class totals."""
     if fixed_totals is None:
         return bool(counts.coords["fixed_totals"]) if "fixed_totals" in counts.coords else True
     return bool(fixed_totals)
 
 
 def _effects(counts):
-    """Return by how much groups of examples vary more than examples: rates (...), and totals."""
+    """Return the design effects of groups of examples on the rates (...) and on the totals."""
     effect = counts.coords.get("design_effect", 1.0)
     effect = np.asarray(effect, float)
-    if effect.ndim:  # of each classifier, as the counts have their dims
+    if effect.ndim:
+        # Each classifier has its own effect. Align it with the dims of the counts.
         dims = counts.dims[:-3]
         axis = dims.index(counts.coords["design_effect"].dims[0])
         effect = effect.reshape([-1 if i == axis else 1 for i in range(len(dims))])
@@ -439,7 +524,7 @@ def _effects(counts):
 
 
 def _of_training(counts, repeats):
-    """Return by how much u is larger for these training sets than for all but one fold of K."""
+    """Return the factor of u for training sets that are smaller than all folds but one."""
     if "train_size" not in counts.coords:
         return 1.0
     folds = counts.sizes["fold"] // repeats
@@ -464,7 +549,7 @@ def _shares(prevalence, counts, totals, weight):
     elif weight is None:
         return totals / totals.sum(-1, keepdims=True)
     else:
-        # Conjugate, so the class totals need no likelihood of their own.
+        # The prior is conjugate, so this posterior replaces a likelihood of the class totals.
         return pm.Dirichlet(
             "prevalence", weight.sum(-1) + totals, dims=(*counts.dims[:-3], "actual")
         )

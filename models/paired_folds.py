@@ -1,45 +1,111 @@
-r"""Classifiers cross-validated on the same folds: joint outcomes, correlated effects of training.
+r"""Model for classifiers cross-validated on the same folds, with correlated effects of training.
 
 .. math::
 
-    \theta &\sim \mathrm{Dirichlet}(\lambda) \\
-    \text{counts}_k \mid \theta &\sim \mathrm{Multinomial}(n_k, \theta) \\
-    \eta_{mij} &= \log r_{mij} + c_{mj} + a_m\,[i = j]
+    \theta &\sim \mathrm{Dirichlet}(\lambda), \qquad
+        s_m \sim \mathrm{HalfStudentT}_2\bigl(\texttt{spread} \, u^{2/3}\bigr), \qquad
+        \chi \sim \mathrm{Uniform}(0, 1) \\
+    z_j, z_{mj}, z_{m0} &\sim \mathrm{N}(0, 1) \\
+    c_{mj} &= \frac{s_m}{u \sqrt{n_j}} \sqrt{\rho_m + \frac{1 - \rho_m}{K}}
+        \, \bigl(\sqrt{\chi} \, z_j + \sqrt{1 - \chi} \, z_{mj}\bigr) \\
+    a_m &= v \sum_l L_{ml} z_{l0} \\
+    \eta_{mij} &= \log r_{mij} + c_{mj} + a_m\,[i = j] \\
+    \text{counts}_k \mid \theta &\sim \mathrm{Multinomial}(n_k, \theta)
 
-An outcome is the truth together with the answer of every classifier, as in `paired_outcomes`: what
-classifiers get right together, and wrong together, cancels out of a difference. Row
-:math:`r_{mi}` of classifier m is a sum of outcomes, given the truth.
+A joint outcome is the actual class together with the predicted labels of all classifiers, as in
+`paired_outcomes`. Fold k of K has :math:`n_k` test examples, all folds have :math:`n_j` of class j,
+and :math:`u^2 = 2\, \mathrm{median}(1 / n_j)`. The probabilities :math:`r_{mij}` of classifier m
+for class i and label j are sums of :math:`\theta`. Its measure is computed from
+:math:`\mathrm{softmax}(\eta_{mi})`.
 
-Test examples are not all that is uncertain: other training sets would have moved the classifiers.
-As in `hierarchical_folds` they move the *threshold* (:math:`c`, by column) and the *separation*
-(:math:`a`, on the diagonal); what is left of it in the mean over K folds has the variances
+Parameters
+----------
++---------------------+---------------------------+----------------------------+-------------------+
+| symbol              | meaning                   | prior                      | keyword           |
++=====================+===========================+============================+===================+
+| :math:`\theta`,     | probabilities of the      | Dirichlet(:math:`\lambda`) | –                 |
+| ``theta_outcome``   | joint outcomes            |                            |                   |
++---------------------+---------------------------+----------------------------+-------------------+
+| :math:`\lambda`,    | prior pseudo-counts of    | fixed, :math:`2 / C^2` for | ``concentration`` |
+| ``concentration``   | the joint outcomes, from  | each cell of C classes     |                   |
+|                     | the pseudo-counts of each |                            |                   |
+|                     | classifier                |                            |                   |
++---------------------+---------------------------+----------------------------+-------------------+
+| :math:`s_m`,        | standard deviation of the | half-Student-t, 2 degrees  | ``spread``        |
+| ``spread``          | thresholds of classifier  | of freedom, scale          |                   |
+|                     | m between training sets   | :math:`0.3\, u^{2/3}`      |                   |
+|                     |                           | (with halves 0.8)          |                   |
++---------------------+---------------------------+----------------------------+-------------------+
+| :math:`\chi`,       | correlation of the        | Uniform(0, 1)              | –                 |
+| ``correlation``     | thresholds of two         |                            |                   |
+|                     | classifiers               |                            |                   |
++---------------------+---------------------------+----------------------------+-------------------+
+| :math:`\rho_m`,     | share of the variance of  | fixed, 0.4; with halves    | –                 |
+| ``rho_threshold``   | thresholds that all folds | Uniform(0, 1)              |                   |
+|                     | have in common            |                            |                   |
++---------------------+---------------------------+----------------------------+-------------------+
+| :math:`z_j`,        | standardised thresholds   | Normal(0, sd 1)            | –                 |
+| ``training_common`` | common to all classifiers |                            |                   |
++---------------------+---------------------------+----------------------------+-------------------+
+| :math:`z_{mj},      | standardised thresholds   | Normal(0, sd 1)            | –                 |
+| z_{m0}`,            | and separation of         |                            |                   |
+| ``training``        | classifier m              |                            |                   |
++---------------------+---------------------------+----------------------------+-------------------+
+| :math:`v`,          | standard deviation of the | fixed at u; with halves    | ``separation``    |
+| ``separation``      | separations               | log-normal, median 0.8 u,  |                   |
+|                     |                           | log sd 0.7                 |                   |
++---------------------+---------------------------+----------------------------+-------------------+
+| :math:`L`           | root of the correlation   | computed from the data     | –                 |
+|                     | matrix of the separations |                            |                   |
++---------------------+---------------------------+----------------------------+-------------------+
 
-.. math::
+When to use it
+--------------
+Use it to compare classifiers by any measure on one cross-validation. `bayescm.cross_outcomes` makes
+the evidence. Examples that both classifiers get right, or both get wrong, cancel in a difference.
 
-    \mathrm{Var}\, c_{mj} = \frac{s_m^2}{u^2 n_j} \left(\rho_m + \frac{1 - \rho_m}{K}\right),
-    \qquad \mathrm{Var}\, a_m = v^2
+When not to use it
+------------------
+* The classifiers were tested once, on one test set: use `paired_outcomes`.
+* One classifier is evaluated: use `hierarchical_folds`.
+* There are several data sets: use `hierarchical_differences`.
 
-with :math:`u^2 = 2\,\mathrm{median}(1 / n_j)`. Classifiers are trained on the same examples, so
-that their effects go together: those of the threshold with a correlation that is unknown. Examples
-and training sets that are lucky for one are so for another that answers as it does, and say nothing
-of one that does not: the separations are correlated by :math:`\sin(\pi \varphi / 2)`, where
-:math:`\varphi` is the correlation of being right, given the truth, over the examples tested.
+Estimands
+---------
+* ``theta``, ``of="parameter"``: the measure of each classifier, expected over training sets of this
+  size.
 
-How far thresholds go is seen in the numbers predicted of each class: their variance over the folds
-(each fold's own part) and, with counts of disjoint halves, between the halves (all of it, at half
-the size) are scaled chi-squared, as in `hierarchical_folds`; and the variance of the difference of
-two classifiers' numbers, whose binomial part the joint outcomes tell, shows how far they move
-together. Without halves the share common to all folds is taken as `THRESHOLD_RHO`.
+Notes
+-----
+Test examples are not the only source of uncertainty, because other training sets would have given
+other classifiers. As in `hierarchical_folds`, a training set moves the *threshold* (:math:`c`, by
+predicted label) and the *separation* (:math:`a`, on the diagonal).
 
-How far separations go, v, is :math:`u` without halves. With them it is unknown, the same for all
-classifiers, and seen in the numbers right: their variance between halves is a scaled chi-squared
-about :math:`S / (1 + u^2 S) + k v^2 S^2`, where S is the binomial part, lessened as what is easy in
-one half is missing in the other.
+The classifiers are trained on the same examples, so their effects are correlated. Examples and
+training sets that are lucky for one classifier are lucky for another that predicts the same labels,
+but not for one that does not. So the separations have the correlation
+:math:`\sin(\pi \varphi / 2)`. Here :math:`\varphi` is the correlation over the test examples, given
+their class, of being classified correctly.
 
-Use it to compare classifiers by any measure on one cross-validation: `bayescm.cross_outcomes` makes
-the evidence. The variances are statistics of the same counts, used once more: a composite
-likelihood, judged by its coverage (see the documentation). The direct posterior draws from a
-Dirichlet and a grid.
+The spread of the thresholds is informed by the number of predictions of each label, through scaled
+chi-squared variables as in `hierarchical_folds`:
+
+* ``fold_variance``: its variance over the folds, which is each fold's own part;
+* ``half_variance``: its variance between disjoint halves, which is all of it at half the size;
+* ``moved_apart``: the variance of the difference between two classifiers, which shows their
+  correlation. The joint outcomes determine its binomial part.
+
+With halves, v is informed by the number of correct predictions, ``half_right``. Its variance
+between halves has the mean :math:`S / (1 + u^2 S) + 0.7\, v^2 S^2` for the binomial part S. This
+part is reduced because easy examples in one half are missing in the other.
+
+These variances are statistics of the same counts, used once more: a composite likelihood, judged by
+its coverage. The direct posterior samples from a Dirichlet distribution and a grid.
+
+The class shares are the sample's if the class totals are fixed by the design, and come from
+:math:`\theta` otherwise.
+
+The constants are described in ``models/hierarchical_folds.py``.
 
 References
 ----------
@@ -54,16 +120,22 @@ import pymc as pm
 import xarray as xr
 from numpy.typing import ArrayLike
 
-# Those of models/hierarchical_folds.py, which says which of them are measured and which tuned, and
-# where. With halves SEPARATION_WITH_HALVES is the median of the prior of the separations.
-SPREAD, SEPARATION = 0.3, 1.0
-SPREAD_WITH_HALVES, SEPARATION_WITH_HALVES = 0.8, 0.8
+# Copies from models/hierarchical_folds.py, which explains them. A test compares them.
+SPREAD = 0.3
+SEPARATION = 1.0
+SPREAD_WITH_HALVES = 0.8
+# Here the median of the prior of the separations with halves, in units of u.
+SEPARATION_WITH_HALVES = 0.8
 THRESHOLD_RHO = 0.4
-HALF_RATE, HALF_NOISE, HALF_REPEATS = 0.6, 3.0, 20.0
+HALF_RATE = 0.6
+HALF_NOISE = 3.0
+HALF_REPEATS = 20.0
 LEAST_VARIANCE = 1e-3
-# Those of this model alone. Standard deviation of the logarithm of the spread of the separations,
-# before any data, and their variance at half the size over that of the whole.
-SEPARATION_LOG_SD, SEPARATION_HALF_RATE = 0.7, 0.7
+# The next two constants belong to this model only.
+# Prior standard deviation of the logarithm of the spread of the separations, with halves.
+SEPARATION_LOG_SD = 0.7
+# Variance of the separations at half the size of the data, relative to the full size.
+SEPARATION_HALF_RATE = 0.7
 
 
 def paired_folds(
@@ -78,26 +150,28 @@ def paired_folds(
     Parameters
     ----------
     outcomes : xarray.Dataset
-        ``counts`` ``(fold, outcome)`` with the coords ``actual`` (outcome), ``predicted``
-        (classifier, outcome), ``label`` and ``classifier``; with halves also ``halves``
+        ``counts`` ``(fold, outcome)`` with the coordinates ``actual`` (outcome), ``predicted``
+        (classifier, outcome), ``label`` and ``classifier``. With halves also ``halves``
         ``(halving, half, outcome)``.
     concentration : float or array_like, shape (C, C) or (J, C, C), optional
-        Each classifier's own prior pseudo-counts, > 0; by default ``2 / C**2`` for C classes.
+        Prior pseudo-counts of each classifier's own matrix, > 0. Default: ``2 / C**2`` for C
+        classes.
     spread : float, optional
-        Scale of the half-Student-t prior of the spread of the thresholds, in units of u^(2/3); 0.3
-        by default, 0.8 with halves.
+        Scale of the half-Student-t prior of the spread of the thresholds, in units of u^(2/3).
+        Default: 0.3, with halves 0.8.
     separation : float, optional
-        Spread of the separations, in units of u; 1 by default. With halves the median of its
-        prior, 0.8 by default.
+        Spread of the separations, in units of u. Default: 1. With halves, the median of its prior.
+        Default: 0.8.
 
     Returns
     -------
     pymc.Model
-        Free variables ``theta_outcome`` ``(cell,)``, ``spread`` ``(classifier,)``,
-        ``correlation``, with halves ``rho_threshold`` ``(classifier,)`` and ``separation``, and the
-        standardised effects ``training_common`` ``(predicted,)`` and ``training`` ``(classifier,
-        effect)``; ``theta`` ``(classifier, actual, predicted)``; observed ``outcome_counts``
-        ``(fold, cell)``, ``fold_variance``, ``half_variance``, ``half_right`` and ``moved_apart``.
+        Free variables ``theta_outcome`` ``(cell,)``, ``spread`` ``(classifier,)`` and
+        ``correlation``, and the standardised effects ``training_common`` ``(predicted,)`` and
+        ``training`` ``(classifier, effect)``. With halves also ``rho_threshold`` ``(classifier,)``
+        and ``separation``. Deterministic ``theta`` ``(classifier, actual, predicted)``. Observed
+        ``outcome_counts`` ``(fold, cell)``, ``fold_variance`` and ``moved_apart``, and with halves
+        ``half_variance`` and ``half_right``.
 
     Examples
     --------
@@ -178,26 +252,27 @@ def paired_folds(
 
 
 def numbers(counts, truth, events, prior):
-    """Return how numbers of events vary over test sets, and what examples alone would do.
+    """Return the variance over test sets of the numbers of events, and its binomial part.
 
     Parameters
     ----------
     counts : ndarray, shape (R, F, cells)
-        Joint outcomes of R divisions into F test sets.
+        Counts of joint outcomes for R divisions into F test sets.
     truth : ndarray, shape (C, cells)
-        Which cells are of which actual class.
+        Indicators of the cells of each actual class.
     events : ndarray, shape (J, L, cells)
-        Which cells are which of L events of each classifier.
+        Indicators of the cells of the L events for each of J classifiers.
     prior : ndarray, shape (cells,)
+        Prior pseudo-counts of the cells.
 
     Returns
     -------
     variance : ndarray, shape (J, J)
-        Variance of the numbers, and covariance of two classifiers', summed over the events.
+        Covariance matrix over the classifiers of the numbers, summed over the events.
     covariance : ndarray, shape (J, L, J, L)
-        Of the numbers in one test set, for classifiers that do not move.
+        Covariance of the numbers in one test set if training has no effect.
     degrees : float
-        Degrees of freedom of one event.
+        Degrees of freedom for one event.
     """
     repeats, folds, _ = counts.shape
     kinds = events.reshape(-1, events.shape[-1])
@@ -215,7 +290,7 @@ def numbers(counts, truth, events, prior):
 
 
 def luck(covariance):
-    """Return a root (J, J) of the correlation of the separations, as the answers agree."""
+    """Return a root (J, J) of the correlation of the separations, from how often errors agree."""
     covariance = covariance[:, 0, :, 0]
     error = np.sqrt(covariance.diagonal())
     agree = np.clip(covariance / np.outer(error, error), 0, 1)
@@ -225,7 +300,7 @@ def luck(covariance):
 
 
 def _observe_right(of_halves, apart, unit):
-    """Add what the variance of the numbers right between halves says of the separations."""
+    """Add the variance between halves of correct predictions, which informs the separations."""
     variance, covariance, degrees = of_halves
     alone = covariance[:, 0, :, 0].diagonal()
     mean = alone / (1 + unit**2 * alone) + SEPARATION_HALF_RATE * (apart * alone) ** 2
@@ -234,7 +309,7 @@ def _observe_right(of_halves, apart, unit):
 
 
 def _observe_variance(name, of_sets, moved):
-    """Add what the variance of the numbers predicted says about how far thresholds go."""
+    """Add the variance of the numbers of predictions, which informs the spread of thresholds."""
     variance, covariance, degrees = of_sets
     of_events = np.stack([covariance[j, :, j] for j in range(len(variance))])
     trace, squares = np.trace(of_events, axis1=-2, axis2=-1), (of_events**2).sum(-2)
@@ -245,7 +320,7 @@ def _observe_variance(name, of_sets, moved):
 
 
 def _observe_differences(of_sets, moved, correlation):
-    """Add what the variance of the differences of two classifiers' numbers says."""
+    """Add the variance of differences between two classifiers, which informs the correlation."""
     variance, covariance, degrees = of_sets
     observed, alone, mean, shape = [], [], 0.0, []
     pairs = list(combinations(range(len(variance)), 2))
@@ -269,7 +344,7 @@ def _observe_differences(of_sets, moved, correlation):
 
 
 def _all_cells(outcomes, name, number):
-    """Return counts (..., cells) of every joint cell: truth, first answer, second answer ..."""
+    """Return the counts of all joint cells, ordered by actual class, then first prediction, ..."""
     class_index = {label: index for index, label in enumerate(outcomes["label"].values.tolist())}
     answers = outcomes["predicted"].transpose("classifier", "outcome").values.tolist()
     cell = np.zeros(outcomes.sizes["outcome"], int)
@@ -278,20 +353,21 @@ def _all_cells(outcomes, name, number):
     lead = ("fold",) if name == "counts" else ("halving", "half")
     table = outcomes[name].transpose(*lead, "outcome").values
     counts = np.zeros((*table.shape[:-1], number))
-    for index, cell_index in enumerate(cell):  # a cell may come more than once
+    # Several outcomes may belong to the same cell.
+    for index, cell_index in enumerate(cell):
         counts[..., cell_index] += table[..., index]
     return counts
 
 
 def _fixed(outcomes, totals):
-    """Say whether the design fixed the class totals (fold, C)."""
+    """Return True if the design fixed the class totals (fold, C)."""
     if "fixed_totals" in outcomes.coords:
         return bool(outcomes.coords["fixed_totals"])
     return bool((np.ptp(totals, axis=0) <= 1).all())
 
 
 def _joint_prior(concentration, cells, classes):
-    """Spread the classifiers' own pseudo-counts over the joint cells."""
+    """Return the pseudo-counts of the joint cells from those for each classifier."""
     pseudo_counts = 2 / classes**2 if concentration is None else concentration
     pseudo_counts = np.broadcast_to(
         np.asarray(pseudo_counts, float), (len(cells) - 1, classes, classes)
