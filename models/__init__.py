@@ -1,4 +1,4 @@
-"""The catalogue of models: one method, one stand-alone file of plain PyMC."""
+"""The catalogue of models: each is one file of plain PyMC that imports nothing of bayescm."""
 
 from bayescm.models.averaged_folds import averaged_folds
 from bayescm.models.binormal import binormal

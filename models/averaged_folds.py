@@ -1,32 +1,32 @@
-r"""Model for each fold of a cross-validation separately; the measure is averaged over the folds.
+r"""Model for each fold of a cross-validation separately, with the measure averaged over the folds.
 
 .. math::
 
     \theta_k &\sim \mathrm{Dirichlet}(\lambda), \quad k = 1, \dots, M \\
     \text{counts}_k \mid \theta_k &\sim \mathrm{Multinomial}(n_k, \theta_k)
 
-Test matrix k of M has :math:`n_k` examples; M counts the folds of all repeats.
+Test matrix k of M has :math:`n_k` examples, and M counts the folds of all repeats.
 
 Parameters
 ----------
-+---------------------+----------------------+---------------------------------+-------------------+
-| symbol              | meaning              | prior                           | keyword           |
-+=====================+======================+=================================+===================+
-| :math:`\theta_k`,   | probabilities of the | Dirichlet(:math:`\lambda`)      | –                 |
-| ``theta_fold_cell`` | cells in fold k      |                                 |                   |
-+---------------------+----------------------+---------------------------------+-------------------+
-| :math:`\lambda`,    | prior pseudo-counts  | :math:`2 / C^2` for C classes;  | ``concentration`` |
-| ``concentration``   | of the cells of each | a function gives all cells and  |                   |
-|                     | fold                 | folds one unknown pseudo-count  |                   |
-+---------------------+----------------------+---------------------------------+-------------------+
-| :math:`\rho`        | correlation between  | fixed, :math:`1 / K` for K      | ``rho``           |
-|                     | the measures of two  | folds                           |                   |
-|                     | folds                |                                 |                   |
-+---------------------+----------------------+---------------------------------+-------------------+
-| ``stretch``         | factor of the        | :math:`\sqrt{1 + (M - 1) \rho}` | ``average``       |
-|                     | standard deviation   |                                 |                   |
-|                     | of the mean          |                                 |                   |
-+---------------------+----------------------+---------------------------------+-------------------+
++---------------------+------------------------+-------------------------------+-------------------+
+| symbol              | meaning                | prior                         | keyword           |
++=====================+========================+===============================+===================+
+| :math:`\theta_k`,   | probabilities of the   | Dirichlet(:math:`\lambda`)    | –                 |
+| ``theta_fold_cell`` | cells in fold k        |                               |                   |
++---------------------+------------------------+-------------------------------+-------------------+
+| :math:`\lambda`,    | prior pseudo-counts of | :math:`2 / C^2` for C         | ``concentration`` |
+| ``concentration``   | the cells of each fold | classes; a function gives all |                   |
+|                     |                        | cells and folds one unknown   |                   |
+|                     |                        | pseudo-count                  |                   |
++---------------------+------------------------+-------------------------------+-------------------+
+| :math:`\rho`        | correlation between    | fixed, :math:`1 / K` for K    | ``rho``           |
+|                     | the measures of two    | folds                         |                   |
+|                     | folds                  |                               |                   |
++---------------------+------------------------+-------------------------------+-------------------+
+| ``stretch``         | factor of the standard | :math:`\sqrt{1 + (M - 1)      | ``average``       |
+|                     | deviation of the mean  | \rho}`                        |                   |
++---------------------+------------------------+-------------------------------+-------------------+
 
 When to use it
 --------------
@@ -34,7 +34,7 @@ Use it to reproduce published intervals.
 
 When not to use it
 ------------------
-Do not use it for small folds, rare classes or near-perfect classifiers; use `hierarchical_folds`.
+Do not use it for small folds, rare classes or near-perfect classifiers. Use `hierarchical_folds`.
 Every fold has its own prior, and together M priors shrink the estimate. With two pseudo-counts in
 each fold, ten folds add twenty examples at chance level. Near 1 the interval usually misses the
 true value.
@@ -53,7 +53,7 @@ the proportion of tested examples among tested and training examples (Nadeau and
 
 The keyword ``average`` has two other ways to average the same posteriors:
 
-* ``"independent"``: the mean of independent variables, :math:`\rho = 0`;
+* ``"independent"``: the mean of independent variables, :math:`\rho = 0`.
 * ``"mixture"``: the mixture of the posteriors, that is, one fold chosen at random.
 
 References
@@ -87,7 +87,7 @@ def averaged_folds(
     counts : xarray.DataArray
         Counts, dims ``(..., [repeat,] fold, actual, predicted)``. Optional scalar coordinates:
         ``n_folds``, the number of folds of one cross-validation if it is not the length of
-        ``fold``; ``test_share`` and ``train_size``, the shares of the examples in a test set and in
+        ``fold``. ``test_share`` and ``train_size``, the shares of the examples in a test set and in
         a training set.
     concentration : float, array_like, xarray.DataArray or callable, optional
         Prior pseudo-counts per cell of each fold, > 0. Default: ``2 / C**2``. A function from a

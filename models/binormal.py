@@ -4,9 +4,9 @@ r"""Model for ROC curves from few examples whose scores are normal in each of tw
 
     \pi &\sim \mathrm{Beta}(\tfrac12, \tfrac12) \\
     \tau_c &\sim \mathrm{Gamma}(\tfrac\lambda2, \tfrac\lambda2 s^2) \\
-    \mu_c \mid \tau_c &\sim \mathrm{N}(m, 1 / (\lambda \tau_c)) \\
+    \mu_c \mid \tau_c &\sim \mathrm{Normal}(m, 1 / (\lambda \tau_c)) \\
     \text{positives} &\sim \mathrm{Binomial}(n, \pi) \\
-    x_i \mid \text{class } c &\sim \mathrm{N}(\mu_c, 1 / \tau_c)
+    x_i \mid \text{class } c &\sim \mathrm{Normal}(\mu_c, 1 / \tau_c)
 
 Class c is negative (0) or positive (1), :math:`x_i` is the score of one of n examples, and the
 gamma distribution has a shape and a rate.

@@ -2,9 +2,9 @@ r"""Model for the calibration curve of probabilities of two classes.
 
 .. math::
 
-    \alpha &\sim \mathrm{N}(0, 3^2), \qquad \beta \sim \mathrm{N}(0, 2^2), \qquad
+    \alpha &\sim \mathrm{Normal}(0, 3^2), \qquad \beta \sim \mathrm{Normal}(0, 2^2), \qquad
         \sigma \sim \mathrm{Rayleigh}(\texttt{spread}) \\
-    w &= B \varepsilon, \qquad \varepsilon_k \sim \mathrm{N}(0, 1) \\
+    w &= B \varepsilon, \qquad \varepsilon_k \sim \mathrm{Normal}(0, 1) \\
     \operatorname{logit} q(p) &= \operatorname{logit} p + \alpha
         + \beta \, \frac{\operatorname{logit} p - m}{s} + \sigma \, w(p) \\
     y \mid p &\sim \mathrm{Bernoulli}(q(p))
@@ -94,7 +94,7 @@ def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None)
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``score`` (example), probabilities; ``actual`` (example); scalar coordinate ``positive``.
+        ``score`` (example), probabilities, ``actual`` (example), and scalar coordinate ``positive``.
         Optional: ``weight`` and ``importance`` (example), and the scalar coordinate ``prevalence``.
     spread : float or callable, optional
         Mode > 0 of the Rayleigh prior of the scale of the bends. Default: 2. A function from a name

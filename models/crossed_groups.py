@@ -5,7 +5,7 @@ r"""Model for the confusion matrices of cells of several attributes, such as sex
     r &\sim \mathrm{Beta}(\lambda_r, \lambda'_r), \qquad
         \tau_a \sim \mathrm{HalfNormal}(\texttt{spread}), \qquad
         \omega \sim \mathrm{HalfNormal}(\texttt{interaction}) \\
-    u_{a, l} &\sim \mathrm{N}(0, 1), \qquad v_c \sim \mathrm{N}(0, 1) \\
+    u_{a, l} &\sim \mathrm{Normal}(0, 1), \qquad v_c \sim \mathrm{Normal}(0, 1) \\
     \operatorname{logit} r_c &= \operatorname{logit} r + \sum_a \tau_a u_{a, c_a} + \omega v_c \\
     \text{counts}_c \mid p_c, r_c, s_c &\sim \mathrm{Multinomial}(n_c, \theta_c)
 

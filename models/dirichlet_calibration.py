@@ -2,8 +2,8 @@ r"""Model for the calibration of probabilities of more than two classes.
 
 .. math::
 
-    \alpha_j &\sim \mathrm{N}(0, 2^2), \qquad \beta \sim \mathrm{N}(0, 2^2) \\
-    \sigma &\sim \mathrm{HalfNormal}(\texttt{spread}), \qquad b_{jl} \sim \mathrm{N}(0, 1) \\
+    \alpha_j &\sim \mathrm{Normal}(0, 2^2), \qquad \beta \sim \mathrm{Normal}(0, 2^2) \\
+    \sigma &\sim \mathrm{HalfNormal}(\texttt{spread}), \qquad b_{jl} \sim \mathrm{Normal}(0, 1) \\
     P(y = j \mid p) &\propto p_j \, \exp\Bigl(\alpha_j + \beta z_j + \sigma \sum_l b_{jl} z_l\Bigr)
 
 A forecast p gives class j the probability :math:`p_j`, and y is the class that occurs. :math:`z_j`
@@ -77,7 +77,7 @@ def dirichlet_calibration(
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``score`` (example, class), probabilities; ``actual`` (example). Optional: ``weight`` and
+        ``score`` (example, class), probabilities, ``actual`` (example). Optional: ``weight`` and
         ``importance`` (example).
     spread : float or callable, optional
         Scale > 0 of the half-normal prior of the dependence between classes. Default: 1. A function

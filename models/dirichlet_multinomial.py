@@ -43,7 +43,7 @@ Notes
 The posterior is conjugate: :math:`\mathrm{Dirichlet}(\lambda + \text{counts})`. With two classes it
 consists of three independent beta distributions: prevalence, recall and specificity.
 
-If a label marks abstentions (the coordinate ``abstain``), it is no actual class, and its row is
+If a label marks abstentions (the coordinate ``abstain``), it is not an actual class, and its row is
 empty. The Dirichlet distribution then covers the other cells, and C counts the actual classes only.
 
 References

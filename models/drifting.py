@@ -4,7 +4,7 @@ r"""Model for batches over time whose prevalence, recall and specificity drift.
 
     \mathrm{start}_r &\sim \mathrm{Beta}(\lambda_r, \lambda'_r) \\
     \mathrm{drift}_r &\sim \mathrm{HalfNormal}(\texttt{drift}) \\
-    \varepsilon_{tr} &\sim \mathrm{N}(0, 1) \\
+    \varepsilon_{tr} &\sim \mathrm{Normal}(0, 1) \\
     \operatorname{logit} \pi_{1r} &= \operatorname{logit} \mathrm{start}_r \\
     \operatorname{logit} \pi_{tr} &= \operatorname{logit} \pi_{t-1,r}
         + \mathrm{drift}_r\, \varepsilon_{tr}, \qquad t > 1 \\

@@ -96,7 +96,7 @@ def fixed_totals(
         Free variables ``rates`` ``(..., actual, predicted)``, with rows that sum to 1, and
         ``prevalence`` if it has a prior. Deterministic ``theta`` ``(..., actual, predicted)``.
         Observed ``cell_counts`` ``(..., actual, predicted)``. A ``prevalence`` without a prior has
-        dims ``(..., actual)``; ``pm.do(model, {"prevalence": [0.9, 0.1]})`` sets another one.
+        dims ``(..., actual)``. Set another one with ``pm.do(model, {"prevalence": [0.9, 0.1]})``.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def _known(prevalence, counts):
 
 
 def _share_of(counts):
-    """Return which of the two classes a prevalence is for: the positive one, else the last."""
+    """Return an indicator (C,) of the class of a prevalence: the positive one, else the last."""
     positive = _is_positive(counts) > 0
     return positive if positive.any() else np.array([False, True])
 

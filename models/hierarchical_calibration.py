@@ -2,11 +2,11 @@ r"""Model for the calibration of probabilities at several sites, partially poole
 
 .. math::
 
-    \alpha &\sim \mathrm{N}(0, 3^2), \qquad \beta \sim \mathrm{N}(0, 2^2) \\
+    \alpha &\sim \mathrm{Normal}(0, 3^2), \qquad \beta \sim \mathrm{Normal}(0, 2^2) \\
     \tau_\alpha &\sim \mathrm{HalfNormal}(\texttt{spread}), \qquad
         \tau_\beta \sim \mathrm{HalfNormal}(\texttt{spread} / 2) \\
-    \alpha_g &\sim \mathrm{N}(\alpha, \tau_\alpha^2), \qquad
-        \beta_g \sim \mathrm{N}(\beta, \tau_\beta^2) \\
+    \alpha_g &\sim \mathrm{Normal}(\alpha, \tau_\alpha^2), \qquad
+        \beta_g \sim \mathrm{Normal}(\beta, \tau_\beta^2) \\
     \operatorname{logit} P(y = 1 \mid p, g) &= \operatorname{logit} p + \alpha_g
         + \beta_g \, \frac{\operatorname{logit} p - m}{s}
 
@@ -93,7 +93,7 @@ def hierarchical_calibration(
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``score`` (example), probabilities; ``actual`` and ``group`` (example); scalar coordinate
+        ``score`` (example), probabilities, ``actual`` and ``group`` (example), and the scalar coordinate
         ``positive``. Optional: ``weight`` (example).
     spread : float or callable, optional
         Scale > 0 of the half-normal prior of the standard deviation of the level between sites.

@@ -2,13 +2,13 @@ r"""Model for the difference of two classifiers cross-validated on several data 
 
 .. math::
 
-    \delta_0 &\sim \mathrm{N}(0, (10\,s)^2), \qquad
+    \delta_0 &\sim \mathrm{Normal}(0, (10\,s)^2), \qquad
         \sigma_0 \sim \mathrm{HalfCauchy}(s), \qquad
         \nu - 2 \sim \mathrm{Gamma}(2, 0.1) \\
     \delta_i &\sim \mathrm{StudentT}(\nu, \delta_0, \sigma_0), \qquad
         p(\sigma_i) \propto 1 / \sigma_i \\
     x_{ir} &= \delta_i + e_{ir}, \qquad
-        e_i \sim \mathrm{N}\bigl(0,\; \sigma_i^2\,((1 - \rho) I + \rho J)\bigr)
+        e_i \sim \mathrm{Normal}(0,\; \sigma_i^2\,((1 - \rho) I + \rho J))
 
 Here :math:`x_{ir}` is the difference of the two results in run r on data set i. I is the identity
 matrix, J the matrix of ones, and the gamma distribution has a shape and a rate.

@@ -3,12 +3,12 @@ r"""Model for the folds of a cross-validation, partially pooled, with common eff
 .. math::
 
     r_i &\sim \mathrm{Dirichlet}(\lambda_i), \qquad
-        \tau \sim \mathrm{HalfStudentT}_2\bigl(\texttt{spread} \, u_T^{2/3}\bigr) \\
+        \tau \sim \mathrm{HalfStudentT}_2(\texttt{spread} \, u_T^{2/3}) \\
     \sigma_j &= \tau / (u \sqrt{n_j}), \qquad \sigma_a = \texttt{separation} \, u_T \\
-    c_j &\sim \mathrm{N}(0, \rho_c \sigma_j^2 + \epsilon_j), \qquad
-        c_{kj} \sim \mathrm{N}\bigl(0, (1 - \rho_c) \sigma_j^2\bigr) \\
-    a &\sim \mathrm{N}(0, \rho_a \sigma_a^2), \qquad
-        a_k \sim \mathrm{N}\bigl(0, (1 - \rho_a) \sigma_a^2\bigr) \\
+    c_j &\sim \mathrm{Normal}(0, \rho_c \sigma_j^2 + \epsilon_j), \qquad
+        c_{kj} \sim \mathrm{Normal}(0, (1 - \rho_c) \sigma_j^2) \\
+    a &\sim \mathrm{Normal}(0, \rho_a \sigma_a^2), \qquad
+        a_k \sim \mathrm{Normal}(0, (1 - \rho_a) \sigma_a^2) \\
     \eta_{kij} &= \log r_{ij} + c_j + c_{kj} + (a + a_k)\,[i = j] \\
     \text{counts}_{ki} \mid \eta &\sim \mathrm{Multinomial}(n_{ki}, \mathrm{softmax}(\eta_{ki}))
 

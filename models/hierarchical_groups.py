@@ -9,10 +9,10 @@ With two classes (0 is negative, 1 is positive):
         s \sim \mathrm{Beta}(\lambda_{00}, \lambda_{01}) \\
     \tau_p, \tau_r, \tau_s &\sim \mathrm{HalfNormal}(\texttt{spread}), \qquad
         (\rho + 1) / 2 \sim \mathrm{Beta}(2, 2) \\
-    \operatorname{logit} p_g &\sim \mathrm{N}(\operatorname{logit} p, \tau_p^2) \\
+    \operatorname{logit} p_g &\sim \mathrm{Normal}(\operatorname{logit} p, \tau_p^2) \\
     (\operatorname{logit} r_g, \operatorname{logit} s_g) &\sim
-        \mathrm{N}_2\bigl((\operatorname{logit} r, \operatorname{logit} s),
-        \Sigma(\tau_r, \tau_s, \rho)\bigr) \\
+        \mathrm{MvNormal}((\operatorname{logit} r, \operatorname{logit} s),
+        \Sigma(\tau_r, \tau_s, \rho)) \\
     \text{counts}_g \mid p_g, r_g, s_g &\sim \mathrm{Multinomial}(n_g, \theta_g)
 
 Here :math:`\theta_g` are the cell probabilities of group g with :math:`n_g` examples. They follow
@@ -25,7 +25,7 @@ With covariates :math:`x_g` (two classes), the mean of each logit becomes
     \operatorname{logit} p + x_g^\top \beta_p, \qquad
     \operatorname{logit} r + x_g^\top \beta_r, \qquad
     \operatorname{logit} s + x_g^\top \beta_s, \qquad
-    \beta \sim \mathrm{N}(0, \texttt{slope}^2).
+    \beta \sim \mathrm{Normal}(0, \texttt{slope}^2).
 
 With C > 2 classes:
 
@@ -33,11 +33,11 @@ With C > 2 classes:
 
     \pi &\sim \mathrm{Dirichlet}(\lambda_{1+}, \dots, \lambda_{C+}), \quad
         a_i \sim \mathrm{Beta}(\lambda_{ii}, \lambda_{i+} - \lambda_{ii}), \quad
-        e_i \sim \mathrm{Dirichlet}\bigl((\lambda_{ij})_{j \ne i}\bigr) \\
+        e_i \sim \mathrm{Dirichlet}((\lambda_{ij})_{j \ne i}) \\
     \tau &\sim \mathrm{HalfNormal}(\texttt{spread}), \qquad w = 4 / \tau^2 \\
     \text{totals}_g &\sim \mathrm{DirichletMultinomial}(n_g, w_\pi \pi) \\
-    \text{right}_{gi} &\sim \mathrm{BetaBinomial}\bigl(\text{totals}_{gi},
-        w_{a_i} a_i, w_{a_i} (1 - a_i)\bigr) \\
+    \text{right}_{gi} &\sim \mathrm{BetaBinomial}(\text{totals}_{gi},
+        w_{a_i} a_i, w_{a_i} (1 - a_i)) \\
     \text{errors}_{gi} &\sim \mathrm{DirichletMultinomial}(
         \text{totals}_{gi} - \text{right}_{gi}, w_{e_i} e_i)
 
@@ -135,7 +135,7 @@ groups. For the specificity they are conditional on the recall. Then
 
 .. math::
 
-    \text{effect}_g \sim \mathrm{N}(\kappa_g m, s^{2 \kappa_g}), \qquad
+    \text{effect}_g \sim \mathrm{Normal}(\kappa_g m, s^{2 \kappa_g}), \qquad
     \text{logit}_g = m + s \, (\text{effect}_g - \kappa_g m) / s^{\kappa_g},
 
 which is the same model for every :math:`\kappa_g` in [0, 1]. With 0 the effects are standardised,

@@ -50,7 +50,7 @@ The posterior of :math:`\phi` is conjugate: :math:`\mathrm{Dirichlet}(\lambda + 
 
 Examples of a cell differ in weight, so they are worth fewer examples than they are. The coordinate
 ``effective`` has this number for each cell. A cell without examples has the mean weight of its
-actual class. Effective counts need not be integers; the likelihood extends the multinomial to them.
+actual class. Effective counts need not be integers. The likelihood extends the multinomial to them.
 
 References
 ----------

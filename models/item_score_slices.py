@@ -3,8 +3,8 @@ r"""Model for the mean scores of slices of items, such as topics or languages, p
 .. math::
 
     p(\mu) &\propto 1, \qquad \tau \sim \mathrm{HalfNormal}(\texttt{spread} \, R) \\
-    \theta_j &\sim \mathrm{N}(\mu, \tau^2) \\
-    y_j &\sim \mathrm{N}(\theta_j, \sigma_j^2)
+    \theta_j &\sim \mathrm{Normal}(\mu, \tau^2) \\
+    y_j &\sim \mathrm{Normal}(\theta_j, \sigma_j^2)
 
 The mean :math:`y_j` and the standard deviation :math:`\sigma_j` describe the posterior of slice j
 alone (`item_scores`). R is the range of the scores, or twice the standard deviation of all scores
@@ -74,7 +74,7 @@ def item_score_slices(
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``item_score`` (item) of one system; ``slice_<dim>`` (item), the index of the slice of each
+        ``item_score`` (item) of one system, and ``slice_<dim>`` (item), the index of the slice of each
         item along one dim. Optional: ``lowest`` and ``highest``, the ends of the range.
     spread : float or callable, default 0.5
         Scale of the half-normal prior of the standard deviation between slices, relative to the

@@ -2,7 +2,7 @@ r"""Model for item scores of any distribution, such as nDCG, rubric marks or Dic
 
 .. math::
 
-    F &\sim \mathrm{DP}\bigl(e\, \delta(l) + e\, \delta(h)\bigr) \\
+    F &\sim \mathrm{DP}(e\, \delta(l) + e\, \delta(h)) \\
     s_i \mid F &\sim F, \qquad i = 1, \dots, n
 
 The score of item i is :math:`s_i`, and F is the distribution of the scores in the population of

@@ -99,7 +99,7 @@ def mislabelled(
         * A number: a known rate.
         * A tuple ``(a, b)``: a Beta(a, b) prior below 1/2 for each class and matrix.
         * A function from a name to a PyMC variable: another prior.
-        * A mapping by class: one of these for each class; omitted classes have no errors. The value
+        * A mapping by class: one of these for each class. Omitted classes have no errors. The value
           for a class may also be a mapping from wrong labels to known rates.
     concentration : float or array_like, optional
         Prior pseudo-counts of the true cells. Default: ``2 / C**2``. For several classifiers one

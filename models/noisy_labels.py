@@ -51,13 +51,13 @@ Estimands
 Notes
 -----
 Given the true class of an example, raters err independently, unless ``dependence`` is positive.
-Examples are then hard or easy for all raters. With :math:`q` the rater's probability of the correct
-label, the product over the raters is averaged over the difficulty :math:`z \sim \mathrm{N}(0, 1)`,
-with the probability of the correct label
+Examples are then hard or easy for all raters. The product over the raters is averaged over the
+difficulty :math:`z \sim \mathrm{Normal}(0, 1)`. Let :math:`q` be the rater's probability of the
+correct label. Given the difficulty, this probability is
 
 .. math::
 
-    \Phi\Bigl(\bigl(\Phi^{-1}(q) + \sqrt{\rho} \, z\bigr) / \sqrt{1 - \rho}\Bigr).
+    \Phi\Bigl((\Phi^{-1}(q) + \sqrt{\rho} \, z) / \sqrt{1 - \rho}\Bigr).
 
 The rates remain averages over all examples. The default prior of :math:`\rho` is Beta(1, 9) for two
 classes, if most examples have at least four raters or some have gold labels. Otherwise :math:`\rho`
@@ -98,7 +98,7 @@ def noisy_labels(
     concentration: float | None = None,
     dependence: float | tuple[float, float] | Callable | None = None,
 ) -> pm.Model:
-    """Model the labels of several raters; the true class of each example is summed out.
+    """Model the labels of several raters, summed over the true class of each example.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def noisy_labels(
     pymc.Model
         Free variables ``prevalence`` ([population], actual), ``rates`` (classifier, actual,
         predicted) and, unless it is a number, ``dependence``. Deterministic ``theta`` (classifier,
-        actual, predicted). Observed ``votes``; their log likelihood is one number.
+        actual, predicted). Observed ``votes``. Their log likelihood is one number.
 
     Examples
     --------

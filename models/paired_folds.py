@@ -3,11 +3,11 @@ r"""Model for classifiers cross-validated on the same folds, with correlated eff
 .. math::
 
     \theta &\sim \mathrm{Dirichlet}(\lambda), \qquad
-        s_m \sim \mathrm{HalfStudentT}_2\bigl(\texttt{spread} \, u^{2/3}\bigr), \qquad
+        s_m \sim \mathrm{HalfStudentT}_2(\texttt{spread} \, u^{2/3}), \qquad
         \chi \sim \mathrm{Uniform}(0, 1) \\
-    z_j, z_{mj}, z_{m0} &\sim \mathrm{N}(0, 1) \\
+    z_j, z_{mj}, z_{m0} &\sim \mathrm{Normal}(0, 1) \\
     c_{mj} &= \frac{s_m}{u \sqrt{n_j}} \sqrt{\rho_m + \frac{1 - \rho_m}{K}}
-        \, \bigl(\sqrt{\chi} \, z_j + \sqrt{1 - \chi} \, z_{mj}\bigr) \\
+        \, (\sqrt{\chi} \, z_j + \sqrt{1 - \chi} \, z_{mj}) \\
     a_m &= v \sum_l L_{ml} z_{l0} \\
     \eta_{mij} &= \log r_{mij} + c_{mj} + a_m\,[i = j] \\
     \text{counts}_k \mid \theta &\sim \mathrm{Multinomial}(n_k, \theta)
@@ -90,8 +90,8 @@ their class, of being classified correctly.
 The spread of the thresholds is informed by the number of predictions of each label, through scaled
 chi-squared variables as in `hierarchical_folds`:
 
-* ``fold_variance``: its variance over the folds, which is each fold's own part;
-* ``half_variance``: its variance between disjoint halves, which is all of it at half the size;
+* ``fold_variance``: its variance over the folds, which is each fold's own part.
+* ``half_variance``: its variance between disjoint halves, which is all of it at half the size.
 * ``moved_apart``: the variance of the difference between two classifiers, which shows their
   correlation. The joint outcomes determine its binomial part.
 

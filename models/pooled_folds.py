@@ -6,7 +6,7 @@ r"""Model for all folds of a cross-validation as one sample, with a discounted l
     p(\text{counts}_1, \dots, \text{counts}_M \mid \theta) &\propto
         \prod_{k=1}^M \mathrm{Multinomial}(\text{counts}_k \mid n_k, \theta)^\omega
 
-Test matrix k of M has :math:`n_k` examples; M counts the K folds of all R repeats.
+Test matrix k of M has :math:`n_k` examples, and M counts the K folds of all R repeats.
 
 Parameters
 ----------

@@ -2,10 +2,10 @@ r"""Model for votes on pairs of systems, with ties and an effect of the order.
 
 .. math::
 
-    \sigma &\sim \mathrm{Rayleigh}(\texttt{spread}), \qquad z_k \sim \mathrm{N}(0, 1), \qquad
+    \sigma &\sim \mathrm{Rayleigh}(\texttt{spread}), \qquad z_k \sim \mathrm{Normal}(0, 1), \qquad
         s = \sigma (z - \bar z) \\
-    \delta &\sim \mathrm{N}(0, \texttt{first}^2), \qquad
-        \log \nu \sim \mathrm{N}(0, \texttt{ties}^2) \\
+    \delta &\sim \mathrm{Normal}(0, \texttt{first}^2), \qquad
+        \log \nu \sim \mathrm{Normal}(0, \texttt{ties}^2) \\
     P(\text{left}), P(\text{right}), P(\text{tie}) &\propto
         \exp(\eta / 2), \; \exp(-\eta / 2), \; \nu,
         \qquad \eta = s_{\text{left}} - s_{\text{right}} + \delta

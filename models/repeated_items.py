@@ -4,7 +4,7 @@ r"""Model for several answers to each of many items, such as pass@k of language 
 
     \mu &\sim \mathrm{Beta}(\tfrac12, \tfrac12), \qquad
         \rho \sim \mathrm{Beta}(\tfrac14, 1), \qquad \phi = 1 / \rho - 1 \\
-    q_m &\sim \mathrm{Beta}\bigl(\tfrac12 + \mu \phi, \; \tfrac12 + (1 - \mu) \phi\bigr),
+    q_m &\sim \mathrm{Beta}(\tfrac12 + \mu \phi, \; \tfrac12 + (1 - \mu) \phi),
         \qquad q_1 = 0, \quad q_2 = 1 \\
     w &\sim \mathrm{Dirichlet}(\alpha\, b) \\
     x_i &\sim \textstyle\sum_m w_m\, \mathrm{Binomial}(n_i, q_m)
@@ -116,10 +116,10 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> pm.Mo
     ----------
     attempts : xarray.Dataset
         ``correct`` (item, attempt) of one system: 1, 0, or NaN if no attempt was made. Groups and
-        slices of items are rejected here; the direct posterior supports them. If the answers
+        slices of items are rejected here. The direct posterior supports them. If the answers
         themselves are known, the model describes which of them are right.
     concentration : float, default 1
-        Prior pseudo-items, > 0; 1 in 25 of them is at the rates 0 and 1.
+        Prior pseudo-items, > 0. One in 25 of them is at the rates 0 and 1.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-r"""Model for the confusion matrices of many groups, a few of which may be unlike all others.
+r"""Model for the confusion matrices of many groups that may include a few outliers.
 
 The logit :math:`x_g` of each rate (prevalence, recall, specificity) of group g has the prior
 
@@ -8,9 +8,9 @@ The logit :math:`x_g` of each rate (prevalence, recall, specificity) of group g 
     \tau &\sim \tfrac12 \mathrm{HalfNormal}(\texttt{spread} / 25)
         + \tfrac12 \mathrm{HalfNormal}(\texttt{spread}) \\
     \omega &\sim \mathrm{Beta}(1, 9) \\
-    x_g &\sim (1 - \omega)\, \mathrm{N}(m, \tau^2)
-        + \tfrac{\omega}{2}\, \mathrm{N}(m - d, \tau^2 + d^2/4)
-        + \tfrac{\omega}{2}\, \mathrm{N}(m + d, \tau^2 + d^2/4) \\
+    x_g &\sim (1 - \omega)\, \mathrm{Normal}(m, \tau^2)
+        + \tfrac{\omega}{2}\, \mathrm{Normal}(m - d, \tau^2 + d^2/4)
+        + \tfrac{\omega}{2}\, \mathrm{Normal}(m + d, \tau^2 + d^2/4) \\
     \text{counts}_g \mid x_g &\sim \mathrm{Multinomial}(n_g, \theta_g)
 
 Each rate has its own :math:`m`, :math:`\tau` and :math:`\omega`. The cell probabilities
@@ -110,7 +110,7 @@ def robust_groups(
     deviation: float = 1.2,
     prevalence: float | None = None,
 ) -> pm.Model:
-    """Model the confusion matrices of groups, a few of which may be unlike all others.
+    """Model the confusion matrices of groups that may include a few outliers.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def robust_groups(
 
 
 def _effects(name, outlying, apart, dims):
-    """Add effects in units of the spread, some of which deviate up or down."""
+    """Add effects in units of the spread, which may deviate up or down."""
     weights = pm.math.stack([1 - outlying, outlying / 2, outlying / 2], axis=-1)
     mu = pm.math.stack([0 * apart, -apart, apart], axis=-1)
     wide = pm.math.sqrt(1 + (apart / 2) ** 2)

@@ -3,9 +3,9 @@ r"""Model for ROC and precision-recall curves that uses only the order of the sc
 .. math::
 
     \pi &\sim \mathrm{Beta}(\tfrac12, \tfrac12) \\
-    \bigl(F(x_{(k)}) - F(x_{(k-1)})\bigr)_{k = 1}^{n_0 + 1}
+    (F(x_{(k)}) - F(x_{(k-1)}))_{k = 1}^{n_0 + 1}
         &\sim \mathrm{Dirichlet}(\tfrac12, 1, \ldots, 1, \tfrac12) \\
-    \bigl(G(y_{(k)}) - G(y_{(k-1)})\bigr)_{k = 1}^{n_1 + 1}
+    (G(y_{(k)}) - G(y_{(k-1)}))_{k = 1}^{n_1 + 1}
         &\sim \mathrm{Dirichlet}(\tfrac12, 1, \ldots, 1, \tfrac12) \\
     \text{positives} &\sim \mathrm{Binomial}(n_0 + n_1, \pi)
 

@@ -5,8 +5,8 @@ r"""Model for a judge whose error rates were measured in one population and are 
     \text{rates}_a &\sim \mathrm{Dirichlet}(\lambda), \qquad
     \text{prevalence} \sim \mathrm{Dirichlet}(1, \dots, 1) \\
     \text{labelled}_a \mid \text{rates} &\sim \mathrm{Multinomial}(n_a, \text{rates}_a) \\
-    \text{unlabelled} \mid \text{rates}, \text{prevalence} &\sim \mathrm{Multinomial}\big(N,
-    \textstyle\sum_a \text{prevalence}_a \, \text{rates}_a\big)
+    \text{unlabelled} \mid \text{rates}, \text{prevalence} &\sim \mathrm{Multinomial}(N,
+    \textstyle\sum_a \text{prevalence}_a \, \text{rates}_a)
 
 A stratum is a judge's label together with a prediction. :math:`\text{labelled}_a` are the strata of
 the :math:`n_a` labelled examples of class a. :math:`\text{unlabelled}` are the strata of the N
