@@ -94,8 +94,8 @@ def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None)
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``score`` (example), probabilities, ``actual`` (example), and scalar coordinate ``positive``.
-        Optional: ``weight`` and ``importance`` (example), and the scalar coordinate ``prevalence``.
+        ``score`` (example), probabilities, ``actual`` (example), and the scalar coordinate
+        ``positive``. Optional: ``weight`` and ``importance`` (example), and ``prevalence`` (scalar).
     spread : float or callable, optional
         Mode > 0 of the Rayleigh prior of the scale of the bends. Default: 2. A function from a name
         to a PyMC variable is another prior of this scale.

@@ -93,8 +93,8 @@ def hierarchical_calibration(
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``score`` (example), probabilities, ``actual`` and ``group`` (example), and the scalar coordinate
-        ``positive``. Optional: ``weight`` (example).
+        ``score`` (example), probabilities, ``actual`` and ``group`` (example), and the scalar
+        coordinate ``positive``. Optional: ``weight`` (example).
     spread : float or callable, optional
         Scale > 0 of the half-normal prior of the standard deviation of the level between sites.
         Default: 1. The scale for the slope is half of it. A function from a name to a PyMC variable

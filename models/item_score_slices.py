@@ -74,8 +74,8 @@ def item_score_slices(
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``item_score`` (item) of one system, and ``slice_<dim>`` (item), the index of the slice of each
-        item along one dim. Optional: ``lowest`` and ``highest``, the ends of the range.
+        ``item_score`` (item) of one system, and ``slice_<dim>`` (item), the index of the slice
+        of each item along one dim. Optional: ``lowest`` and ``highest``, the ends of the range.
     spread : float or callable, default 0.5
         Scale of the half-normal prior of the standard deviation between slices, relative to the
         range. Without a range, relative to twice the standard deviation of all scores. A function
