@@ -2,16 +2,13 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-# The last few models, the latest last. To build their graphs takes far longer than to compute.
-_CACHE_SIZE = 8
-_models: list["_CompiledModel"] = []
-_latest: dict[str, Any] = {
-    "model": None
-}  # and its entry, which is asked for several times in a row
+from bayescm.fitting.recent import Recent
+
 _lock = threading.RLock()
 
 
@@ -25,7 +22,6 @@ class Computation(NamedTuple):
 
 class _CompiledModel(NamedTuple):
     model: Any
-    computation: Computation
     functions: dict
 
 
@@ -65,10 +61,7 @@ def run(
     from pymc.pytensorf import reseed_rngs
 
     with _lock:
-        sizes = [variable.get_value().shape for variable in model.data_vars]
-        if _latest["model"] is not model or _latest["sizes"] != sizes:
-            _latest.update(entry=_entry(model), model=model, sizes=sizes)
-        entry = _latest["entry"]
+        entry = _entry(model, tuple(variable.get_value().shape for variable in model.data_vars))
         function = entry.functions.get(task)
         if function is None:
             function = entry.functions[task] = _compiled(entry.model, *build(entry.model))
@@ -108,20 +101,22 @@ def same(cached: Computation, new: Computation) -> bool:
     return equal_computations(cached.graph, new.graph, cached.inputs, new.inputs)
 
 
-def _entry(model):
-    """Return the cached model of the same computation; a new entry where there is none."""
+# To build the graphs of a model takes far longer than to compute what they say.
+_models: Recent[Computation, _CompiledModel] = Recent(same)
+
+
+@lru_cache(maxsize=1)  # the same model is asked for several times in a row
+def _entry(model, sizes):
+    """Return the kept model of the same computation with data of these sizes, or a new entry."""
     from pymc.pytensorf import find_rng_nodes
 
     observed = [model.rvs_to_values[variable] for variable in model.observed_RVs]
     graph = [*model.basic_RVs, *model.deterministics, *observed]
     new = computation(model, graph, find_rng_nodes(graph))
-    entry = next((cached for cached in _models if same(cached.computation, new)), None)
+    entry = _models.find(new)
     if entry is None:
-        entry = _CompiledModel(model, new, {})
-    else:
-        _models.remove(entry)
-    _models.append(entry)
-    del _models[:-_CACHE_SIZE]
+        entry = _CompiledModel(model, {})
+        _models.keep(new, entry)
     return entry
 
 

@@ -12,15 +12,14 @@ import numpy as np
 import xarray as xr
 
 from bayescm.fitting import compiled
+from bayescm.fitting.recent import Recent
 from bayescm.fitting.sampler_options import OF_EACH_RUN, OF_PYMC
 from bayescm.validate import fail, suggest
 
-# The last few compiled samplers: (what each works out, the sampler), the latest last. Compiling
-# takes seconds, sampling tenths of a second.
-_CACHE_SIZE = 8
 # Short steps: with nutpie's 0.8 one draw in 300 of the hierarchical models diverges.
 _ACCEPT = 0.95
-_compiled: list[tuple] = []
+# Compiling a sampler takes seconds, sampling tenths of a second.
+_samplers: Recent[compiled.Computation, Any] = Recent(compiled.same)
 # The attribute of a tree, and of its group posterior, that says what the chains show.
 NOT_CONVERGED = "not_converged"
 _PACKAGE = str(Path(__file__).parents[1])
@@ -181,14 +180,10 @@ def _sampler(model):
     import nutpie
 
     new = computation_of(model)
-    cached = [entry for entry in _compiled if compiled.same(entry[0], new)]
-    if cached:
-        _compiled.remove(cached[0])
-        sampler = cached[0][1]
-    else:
+    sampler = _samplers.find(new)
+    if sampler is None:
         sampler = nutpie.compile_pymc_model(model)
-    _compiled.append((new, sampler))
-    del _compiled[:-_CACHE_SIZE]
+        _samplers.keep(new, sampler)
     shared = {variable.name for variable in sampler.shared_var_keys}
     return sampler.with_data(
         **{

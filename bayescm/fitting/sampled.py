@@ -7,7 +7,6 @@ few posteriors.
 
 import copy
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,10 +20,9 @@ import xarray as xr
 from bayescm.fitting.fit import fit
 from bayescm.fitting.fitted import TreeDraws, fitted_posterior
 from bayescm.fitting.nuts import watched
+from bayescm.fitting.recent import Recent
 from bayescm.posteriors.base import Posterior
 
-_REMEMBERED = 8
-_posteriors: deque[tuple[tuple, TreeDraws]] = deque(maxlen=_REMEMBERED)
 _fits_ahead: ContextVar[int] = ContextVar("fits_ahead", default=1)
 
 
@@ -58,9 +56,8 @@ def sampled_posterior(
     """
     sampler = {**options, "random_seed": random_seed}
     question = (evidence, model, keywords, sampler)
-    for earlier, posterior in _posteriors:
-        if random_seed is not None and _is_same(earlier, question):
-            return posterior
+    if random_seed is not None and (kept := _posteriors.find(question)):
+        return kept
     if (number := _fits_ahead.get()) > 1:
         _fits_ahead.set(1)  # it is said once
         if watched():
@@ -69,7 +66,7 @@ def sampled_posterior(
     posterior = fitted_posterior(tree)
     posterior.sampled = True
     posterior.how = f"NUTS ({posterior.size:,} draws in {posterior.chains} chains)"
-    _posteriors.append((copy.deepcopy(question), posterior))  # the caller's arrays may change
+    _posteriors.keep(copy.deepcopy(question), posterior)  # the caller's arrays may change
     return posterior
 
 
@@ -116,3 +113,6 @@ def _is_same(first: Any, second: Any) -> bool:
             _is_same(first[key], second[key]) for key in first
         )
     return isinstance(first, str | int | float | bool) and first == second
+
+
+_posteriors: Recent[tuple, TreeDraws] = Recent(_is_same)

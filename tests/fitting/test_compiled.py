@@ -7,6 +7,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm.fitting import compiled
+from bayescm.fitting.recent import Recent
 
 COUNTS = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"], positive="sick")
 OTHER = bcm.from_matrix([[5, 1], [2, 900]], labels=["x", "y"], positive="y")
@@ -16,7 +17,7 @@ DRAWS = {"draws": 40, "chains": 2, "random_seed": 3}
 
 @pytest.fixture
 def empty_cache(monkeypatch):
-    monkeypatch.setattr(compiled, "_models", [])
+    monkeypatch.setattr(compiled, "_models", Recent(compiled.same))
 
 
 def functions():
@@ -58,7 +59,7 @@ def test_models_that_differ_in_a_name_or_a_number_share_nothing(empty_cache):
         return model(COUNTS)
 
     models = [named("theta", 2), named("theta", 3), named("rates", 2), named("theta", 2)]
-    assert len({id(compiled._entry(each)) for each in models}) == 3
+    assert len({id(compiled._entry(each, ())) for each in models}) == 3
 
 
 @pytest.mark.long
