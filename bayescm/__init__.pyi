@@ -68,6 +68,8 @@ from .plots import plot_ranks as plot_ranks
 from .plots import plot_roc as plot_roc
 from .reporting import report as report
 from .reporting.methods_text import methods_paragraph as methods_paragraph
+from .reporting.paper_tables import to_markdown as to_markdown
+from .reporting.paper_tables import to_word as to_word
 
 __version__: str
 __all__: list[str]

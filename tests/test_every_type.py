@@ -11,6 +11,7 @@ from functools import cache
 from inspect import signature
 
 import arviz as az
+import docx
 import golden_commands
 import numpy as np
 import pandas as pd
@@ -396,6 +397,19 @@ def latex_table(kind, folder):
     assert text.count("[") == summary_of(kind)["lower"].notna().sum()  # a cell for each row
 
 
+def to_markdown(kind, folder):
+    text = bcm.to_markdown(summary_of(kind))
+    assert "nan" not in text
+    assert text.count("[") == summary_of(kind)["lower"].notna().sum()  # a cell for each row
+
+
+def to_word(kind, folder):
+    path = bcm.to_word(summary_of(kind), folder / "table.docx")
+    (table,) = docx.Document(path).tables
+    cells = [cell.text for row in table.rows for cell in row.cells]
+    assert sum("[" in text for text in cells) == summary_of(kind)["lower"].notna().sum()
+
+
 def methods_paragraph(kind, folder):
     text = str(bcm.methods_paragraph(evidence(kind), measure_of(kind)))
     assert len(text) > 200
@@ -507,7 +521,8 @@ CALLS = {
         measure, interval, default_interval, distribution, prob_above, summary, compare,
         compare_by_default, ranks, frontier, joint_interval, check, report, plot_forest,
         plot_posterior, plot_ranks,
-        table, latex_table, methods_paragraph, methods_by_default, fit, summary_of_fit,
+        table, latex_table, to_markdown, to_word, methods_paragraph, methods_by_default, fit,
+        summary_of_fit,
         arviz_summary_of_fit, save_and_load_fit, save_and_load, netcdf, combine, monitor_add, plan,
         command_line,
     )
@@ -576,6 +591,7 @@ _IN_PARTS = [kind for kind in KINDS if kind.endswith(("in folds", "in groups", "
 # Calls of the same public function; all others are called as the function.
 FUNCTION_OF = {
     "default_interval": "interval", "table": "summary", "latex_table": "summary",
+    "to_markdown": "summary", "to_word": "summary",
     "summary_of_fit": "summary", "monitor_add": "Monitor.add",
 }  # fmt: skip
 

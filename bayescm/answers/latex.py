@@ -9,10 +9,11 @@ it where the probability of being worse reaches the mass that a verdict requires
 import math
 import re
 import warnings
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from itertools import combinations, groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -60,7 +61,38 @@ _OF_PAIRS = ("first", "second", "p_better", "p_worse")
 _TEXT_WIDTH, _FOOTNOTE = 345, 0.85
 _WIDE, _USUAL, _NARROW, _NARROW_LETTERS = 6.9, 4.9, 3.0, " .,:;'[]()-ijl"
 _SYMBOL, _SYNTAX = re.compile(r"\\[a-z]+"), re.compile(r"[{}$\\^]")
-_MARK, _UNDEFINED = r"$^{\dagger}$", r"$^{\ast}$"
+_UNDEFINED = r"$^{\ast}$"
+
+
+_PLAIN = {written: plain for plain, written in _ESCAPED.items() if plain != "\n"}
+_WRITTEN = re.compile("|".join(map(re.escape, sorted(_PLAIN, key=len, reverse=True))))
+
+
+def unescape_latex(text: str) -> str:
+    r"""
+    Return the text that `escape_latex` has escaped.
+
+    Examples
+    --------
+    >>> unescape_latex(r"f1\_macro, 95\%")
+    'f1_macro, 95%'
+    """
+    return _WRITTEN.sub(lambda match: _PLAIN[match[0]], text)
+
+
+class Markup(NamedTuple):
+    """How the cells and notes of a table are written in one kind of document."""
+
+    escape: Callable[[object], str]
+    bold: str
+    mark: str
+    undefined: str
+    minus: str
+    infinity: str
+    percent: str
+    dash: str
+    less: str
+    greater: str
 
 
 def escape_latex(text: object) -> str:
@@ -73,6 +105,54 @@ def escape_latex(text: object) -> str:
     f1\_macro, 95 \%
     """
     return "".join(_ESCAPED.get(character, character) for character in str(text))
+
+
+LATEX = Markup(
+    escape_latex,
+    bold=r"\textbf{{{}}}",
+    mark=r"$^{\dagger}$",
+    undefined=_UNDEFINED,
+    minus="$-$",
+    infinity=r"$\infty$",
+    percent=r"\%",
+    dash="--",
+    less="$<$ ",
+    greater="$>$ ",
+)
+
+
+class Parts(NamedTuple):
+    """
+    The parts of a table of a paper, whatever document it is for.
+
+    Attributes
+    ----------
+    corner : str
+        The head of the column of rows.
+    levels : list of str
+        The columns of a summary that have columns of the table for their values.
+    columns : list of tuple
+        The values of these, one for each level.
+    members : list
+        The values of the rows.
+    notes : list of str
+        The meaning of cells, bold and marks.
+    text : callable
+        From the name of a column and one of its values to text.
+    cell : callable
+        From a member and a column to the text of the cell.
+    row : callable
+        From a member to the name of its row.
+    """
+
+    corner: str
+    levels: list
+    columns: list
+    members: list
+    notes: list
+    text: Callable[[Hashable, Any], str]
+    cell: Callable[[Any, tuple], str]
+    row: Callable[[Any], str]
 
 
 def latex_table(
@@ -140,6 +220,7 @@ def latex_table(
 
     See Also
     --------
+    bayescm.to_markdown, bayescm.to_word : The same for other documents.
     bayescm.table : The same for notebooks and pages.
 
     Examples
@@ -158,18 +239,64 @@ def latex_table(
         \bottomrule
     """
     stated = check_display_names(display_names)
-    check_choice("center", center, ["mean", "point"])
-    is_summary = not isinstance(frame, pd.DataFrame) or not {"p_better", "p_best"} & {*frame}
-    digits = (2 if is_summary else 3) if digits is None else digits
-    check_digits(digits)
-    if not is_summary:
-        asked = {"comparison": comparison is not None, "rows": rows is not None}
-        for name in [name for name, is_asked in asked.items() if is_asked] + ["center"] * (
-            center != "mean"
-        ):
-            todo = f"leave `{name}` out, or pass bcm.summary(...)"
-            raise fail(f"{name} is of summaries", list(frame.columns), "a summary", todo)
+    if is_rows(frame):
+        check_of_rows(frame, comparison, rows, center)
         return _table_of_rows(frame, digits, caption, label, stated)
+    parts = parts_of(frame, comparison, rows, center, digits, stated, LATEX, caption)
+    corner, levels, columns, members, notes, text, cell, row = parts
+
+    def lines_of(part: list) -> list:
+        return [[row(member), *(cell(member, column) for column in part)] for member in members]
+
+    flat = [
+        *_heads(corner, levels, columns, text),
+        r"\midrule",
+        *map(_line, body := lines_of(columns)),
+    ]
+    layouts = [(flat, body)]
+    if len(levels) > 1:  # the values of the upper level below each other
+        blocks, widest = [], []
+        inner = list(dict.fromkeys(column[1:] for column in columns))
+        for upper in dict.fromkeys(column[0] for column in columns):
+            body = lines_of([(upper, *column) for column in inner])
+            title = (
+                rf"\multicolumn{{{len(inner) + 1}}}{{l}}{{\emph{{{text(levels[0], upper)}}}}} \\"
+            )
+            blocks += [r"\midrule", title, *map(_line, body)]
+            widest += body
+        layouts.append(([*_heads(corner, levels[1:], inner, text), *blocks], widest))
+    return _environment(layouts, caption, notes, label)
+
+
+def is_rows(frame: Any) -> bool:
+    """Return whether a table is a comparison or ranks, with a row for each of theirs."""
+    return isinstance(frame, pd.DataFrame) and bool({"p_better", "p_best"} & {*frame})
+
+
+def check_of_rows(frame: pd.DataFrame, comparison: Any, rows: Any, center: str) -> None:
+    """Raise an error if an argument of summaries is passed with a comparison or ranks."""
+    check_choice("center", center, ["mean", "point"])
+    asked = {"comparison": comparison is not None, "rows": rows is not None}
+    asked |= {"center": center != "mean"}
+    for name in [name for name, is_asked in asked.items() if is_asked]:
+        todo = f"leave `{name}` out, or pass bcm.summary(...)"
+        raise fail(f"{name} is of summaries", list(frame.columns), "a summary", todo)
+
+
+def parts_of(
+    frame: pd.DataFrame,
+    comparison: Any,
+    rows: str | None,
+    center: str,
+    digits: int | None,
+    stated: Mapping[str, str],
+    markup: Markup,
+    caption: str | None = None,
+) -> Parts:
+    """Return the parts of the table of a summary, see `latex_table`."""
+    check_choice("center", center, ["mean", "point"])
+    digits = 2 if digits is None else digits
+    check_digits(digits)
     methods = {*frame["how"]} if isinstance(frame, pd.DataFrame) and "how" in frame else set()
     frame, index = _summary(frame, center)
     rows = _rows_of(rows, index)
@@ -207,53 +334,34 @@ def latex_table(
     def text(name: Hashable, value: Any) -> str:
         if value is None:
             return ""
-        return escape_latex(written[value] if name == "measure" else display_label(value, stated))
+        shown = written[value] if name == "measure" else display_label(value, stated)
+        return markup.escape(shown)
 
     def cell(member: Any, column: tuple) -> str:
         if (member, column) not in cells:
             return ""
-        return _cell(cells[member, column], center, digits, marks.get((member, column)))
+        return _cell(cells[member, column], digits, marks.get((member, column)), markup)
 
     unusable = dict.fromkeys(frame.loc[frame["has no mean"], "measure"])
-    medians = ", ".join(escape_latex(written[name]) for name in unusable)
-    notes = [_meaning(frame, center)]
+    medians = ", ".join(markup.escape(written[name]) for name in unusable)
+    notes = [_meaning(frame, center, markup)]
     notes += (
         [f"For {medians} the median is given if the mean is infinite or outside the interval."]
         if medians
         else []
     )
-    notes += [] if pairs is None else [_meaning_of_marks(pairs, ties, methods)]
+    notes += [] if pairs is None else [_meaning_of_marks(pairs, ties, methods, markup)]
     if levels != ["measure"] and frame["measure"].nunique() == 1:
-        name = escape_latex(written[frame["measure"].iloc[0]])
-        is_named = caption is not None and name in escape_latex(caption)
+        name = markup.escape(written[frame["measure"].iloc[0]])
+        is_named = caption is not None and name in markup.escape(caption)
         notes[:0] = [] if is_named else [f"{_with_capital(name)}."]
-    corner = _head(rows, stated)
+    corner = _head(rows, stated, markup)
 
-    def lines_of(part: list) -> list:
-        return [
-            [text(rows, member), *(cell(member, column) for column in part)] for member in members
-        ]
-
-    flat = [
-        *_heads(corner, levels, columns, text),
-        r"\midrule",
-        *map(_line, body := lines_of(columns)),
-    ]
-    if any(_UNDEFINED in line for line in flat):
-        notes.append(f"{_UNDEFINED}: 0/0 in the evidence, so that the prior decides.")
-    layouts = [(flat, body)]
-    if len(levels) > 1:  # the values of the upper level below each other
-        blocks, widest = [], []
-        inner = list(dict.fromkeys(column[1:] for column in columns))
-        for upper in dict.fromkeys(column[0] for column in columns):
-            body = lines_of([(upper, *column) for column in inner])
-            title = (
-                rf"\multicolumn{{{len(inner) + 1}}}{{l}}{{\emph{{{text(levels[0], upper)}}}}} \\"
-            )
-            blocks += [r"\midrule", title, *map(_line, body)]
-            widest += body
-        layouts.append(([*_heads(corner, levels[1:], inner, text), *blocks], widest))
-    return _environment(layouts, caption, notes, label)
+    drawn = (cell(member, column) for member in members for column in columns)
+    if any(markup.undefined in text_of_cell for text_of_cell in drawn):
+        notes.append(f"{markup.undefined}: 0/0 in the evidence, so that the prior decides.")
+    in_row = partial(text, rows)
+    return Parts(corner, levels, columns, members, notes, text, cell, in_row)
 
 
 def _environment(layouts, caption, notes, label, stacklevel=3):
@@ -314,10 +422,10 @@ def _line(cells):
     return " & ".join(cells) + r" \\"
 
 
-def _head(name, stated):
+def _head(name, stated, markup):
     """Return the head of a column of labels: with a capital, unless it is as was asked for."""
     text = display_dim(name, stated)
-    return escape_latex(text if name in stated else _with_capital(text))
+    return markup.escape(text if name in stated else _with_capital(text))
 
 
 def _with_capital(text):
@@ -329,32 +437,8 @@ def _with_capital(text):
 
 def _table_of_rows(frame, digits, caption, label, stated):
     """Return the table of a comparison or of ranks."""
-    if frame.empty:
-        raise fail("the table has no rows", ..., "one or more", "pass one with rows")
-    is_comparison = "p_better" in frame
-    written = distinct_display_names(frame["measure"], stated)
-    last = "second" if is_comparison else "mean"
-    index = list(frame.columns[: frame.columns.get_loc(last) + is_comparison])
-    dropped = [name for name in index if name == "measure" and frame[name].nunique() == 1]
-    shown = [name for name in index if name not in dropped]
-    columns = {name: _texts(frame, name, written, stated) for name in shown}
-    if is_comparison:
-        numbers, notes = _columns_of_differences(frame, digits)
-    else:
-        numbers, notes = _columns_of_ranks(frame, digits)
-    leading = [name for name in shown if name not in ("first", "second")][
-        : None if is_comparison else -1
-    ]
-    heads = {name: _head(name, stated) for name in shown} | {name: name for name in numbers}
-    rows = pd.DataFrame(columns | numbers)
-    flat = rows.copy()
-    for depth, name in enumerate(leading, start=1):  # a label stands where it changes
-        repeated = rows[leading[:depth]].eq(rows[leading[:depth]].shift()).all(axis=1)
-        flat[name] = rows[name].where(~repeated, "")
-    if dropped:
-        name = escape_latex(written[frame["measure"].iloc[0]])
-        notes = [f"{_with_capital(name)}.", *notes]
-    layouts = [_layout({"": flat}, heads)]
+    rows, heads, leading, notes = rows_of(frame, digits, stated, LATEX)
+    layouts = [_layout({"": written_once(rows, leading)}, heads)]
     if leading:  # the labels above the rows of each
         inner = rows.drop(columns=leading)
         blocks = {
@@ -363,6 +447,45 @@ def _table_of_rows(frame, digits, caption, label, stated):
         }
         layouts.append(_layout(blocks, heads))
     return _environment(layouts, caption, notes, label, stacklevel=4)
+
+
+def rows_of(
+    frame: pd.DataFrame, digits: int | None, stated: Mapping[str, str], markup: Markup
+) -> tuple[pd.DataFrame, dict[str, str], list[str], list[str]]:
+    """Return rows of text, the heads of columns, the leading columns, and the notes."""
+    digits = 3 if digits is None else digits
+    check_digits(digits)
+    if frame.empty:
+        raise fail("the table has no rows", ..., "one or more", "pass one with rows")
+    is_comparison = "p_better" in frame
+    written = distinct_display_names(frame["measure"], stated)
+    last = "second" if is_comparison else "mean"
+    index = list(frame.columns[: frame.columns.get_loc(last) + is_comparison])
+    dropped = [name for name in index if name == "measure" and frame[name].nunique() == 1]
+    shown = [name for name in index if name not in dropped]
+    columns = {name: _texts(frame, name, written, stated, markup) for name in shown}
+    if is_comparison:
+        numbers, notes = _columns_of_differences(frame, digits, markup)
+    else:
+        numbers, notes = _columns_of_ranks(frame, digits, markup)
+    leading = [name for name in shown if name not in ("first", "second")][
+        : None if is_comparison else -1
+    ]
+    heads = {name: _head(name, stated, markup) for name in shown}
+    heads |= {name: name for name in numbers}
+    if dropped:
+        name = markup.escape(written[frame["measure"].iloc[0]])
+        notes = [f"{_with_capital(name)}.", *notes]
+    return pd.DataFrame(columns | numbers), heads, leading, notes
+
+
+def written_once(rows: pd.DataFrame, leading: list[str]) -> pd.DataFrame:
+    """Return rows in which a leading label is written only where it changes."""
+    flat = rows.copy()
+    for depth, name in enumerate(leading, start=1):
+        repeated = rows[leading[:depth]].eq(rows[leading[:depth]].shift()).all(axis=1)
+        flat[name] = rows[name].where(~repeated, "")
+    return flat
 
 
 def _layout(blocks, heads):
@@ -379,32 +502,32 @@ def _layout(blocks, heads):
     return lines, cells
 
 
-def _texts(frame, name, written, stated):
+def _texts(frame, name, written, stated, markup):
     values = frame[name]
     texts = (
         [written[x] for x in values]
         if name == "measure"
         else [display_label(x, stated) for x in values]
     )
-    return [escape_latex(text) for text in texts]
+    return [markup.escape(text) for text in texts]
 
 
-def _columns_of_differences(frame, digits):
+def _columns_of_differences(frame, digits, markup):
     """Return the columns of numbers of a comparison by their heads, and what they mean."""
     facts = frame.attrs
     contrast, kind = facts.get("contrast", "difference"), facts.get("kind")
     low, high = _rope(frame)
     ends = frame[["mean", "lower", "upper"]].itertuples(index=False, name=None)
-    triples = [[_number(value, math.nan, digits) for value in row] for row in ends]
+    triples = [[_number(value, math.nan, digits, markup) for value in row] for row in ends]
     columns = {
         contrast.capitalize(): [f"{mean} [{lower}, {upper}]" for mean, lower, upper in triples]
     }
-    columns["P(better)"] = [_probability(value) for value in frame["p_better"]]
+    columns["P(better)"] = [_probability(value, markup) for value in frame["p_better"]]
     if low < high:
-        columns["P(equiv.)"] = [_probability(value) for value in frame["p_rope"]]
-    columns["P(worse)"] = [_probability(value) for value in frame["p_worse"]]
+        columns["P(equiv.)"] = [_probability(value, markup) for value in frame["p_rope"]]
+    columns["P(worse)"] = [_probability(value, markup) for value in frame["p_worse"]]
     of = "First over second" if contrast == "ratio" else "First minus second"
-    mass = rf"{100 * _prob(frame):.4g}\% {_KINDS[kind]} " if kind else ""
+    mass = f"{100 * _prob(frame):.4g}{markup.percent} {_KINDS[kind]} " if kind else ""
     notes = [
         f"{of}: posterior mean and {mass}interval. P: the probability that the first is better"
     ]
@@ -419,19 +542,19 @@ def _columns_of_differences(frame, digits):
     return columns, notes
 
 
-def _columns_of_ranks(frame, digits):
+def _columns_of_ranks(frame, digits, markup):
     """Return the columns of numbers of ranks by their heads, and what they mean."""
     columns = {
-        "Mean": [_number(value, math.nan, digits) for value in frame["mean"]],
-        "P(best)": [_probability(value) for value in frame["p_best"]],
+        "Mean": [_number(value, math.nan, digits, markup) for value in frame["mean"]],
+        "P(best)": [_probability(value, markup) for value in frame["p_best"]],
         "Expected rank": [f"{value:.2f}" for value in frame["expected_rank"]],
         "Ranks": [
-            f"{best}" if best == worst else f"{best}--{worst}"
+            f"{best}" if best == worst else f"{best}{markup.dash}{worst}"
             for best, worst in zip(frame["best_rank"], frame["worst_rank"], strict=True)
         ],
         "Tiers": list(frame["tiers"]),
     }
-    mass = rf"{100 * _prob(frame):.4g}\%"
+    mass = f"{100 * _prob(frame):.4g}{markup.percent}"
     mean = frame.attrs.get("mean", "that of the posterior")
     notes = [
         f"Mean: {mean}. Ranks: the set of ranks of each, 1 is best, which hold for all at once "
@@ -440,10 +563,12 @@ def _columns_of_ranks(frame, digits):
     return columns, notes
 
 
-def _probability(value):
+def _probability(value, markup):
     """Return a probability as in text, which is never rounded to certainty."""
     text = chance(value).removeprefix("= ")
-    return "--" if math.isnan(value) else text.replace("> ", "$>$ ").replace("< ", "$<$ ")
+    if math.isnan(value):
+        return markup.dash
+    return text.replace("> ", markup.greater).replace("< ", markup.less)
 
 
 # The summary, and where each of its rows stands.
@@ -513,15 +638,15 @@ def _heads(corner, levels, columns, text):
     return [*lines, _line([corner, *lowest])]
 
 
-def _cell(record, center, digits, mark):
+def _cell(record, digits, mark, markup):
     """Return "0.64 [0.58, 0.70]", the best in bold and those not told apart from it marked."""
     middle, low, high = (record[name] for name in ("center of the cell", *_NUMBERS))
     if any(map(math.isnan, (middle, low, high))):
-        return "--"
+        return markup.dash
     error = float(record.get("error", math.nan))
-    middle, low, high = (_number(value, error, digits) for value in (middle, low, high))
-    middle = rf"\textbf{{{middle}}}" if mark == "best" else middle
-    marks = (_MARK if mark == "similar" else "") + (_UNDEFINED if record["is 0/0"] else "")
+    middle, low, high = (_number(value, error, digits, markup) for value in (middle, low, high))
+    middle = markup.bold.format(middle) if mark == "best" else middle
+    marks = (markup.mark if mark == "similar" else "") + markup.undefined * record["is 0/0"]
     return f"{middle} [{low}, {high}]{marks}"
 
 
@@ -539,13 +664,14 @@ def _warn_of_fewer_digits(records, digits):
         )
 
 
-def _number(value, error, digits):
+def _number(value, error, digits, markup):
     if math.isinf(value):
-        return r"$\infty$" if value > 0 else r"$-\infty$"
+        text = (markup.minus if value < 0 else "") + markup.infinity
+        return text.replace("$$", "")
     if 0 < abs(value) < 0.5 * 10.0**-digits:  # in tables of papers no 4e-03
         return f"{0:.{decimals(error, digits)}f}"
     text = text_of(value, error, digits)
-    return f"$-${text[1:]}" if text.startswith("-") else text
+    return f"{markup.minus}{text[1:]}" if text.startswith("-") else text
 
 
 # The comparison: which member of a column is the best, and who is not told apart from it.
@@ -639,22 +765,22 @@ def _rope(comparison):
 # What the caption says of cells and marks.
 
 
-def _meaning(frame, center):
+def _meaning(frame, center, markup):
     facts = frame.attrs
     middle = "Posterior mean" if center == "mean" else "Estimate"
     if "prob" not in facts:
         return rf"{middle} and posterior interval."
-    mass = rf"{100 * facts['prob']:.4g}\%"
+    mass = f"{100 * facts['prob']:.4g}{markup.percent}"
     return f"{middle} and {mass} {_KINDS[facts['kind']]} interval."
 
 
-def _meaning_of_marks(comparison, ties, methods):
-    mass = rf"{100 * _prob(comparison):.4g}\%"
+def _meaning_of_marks(comparison, ties, methods, markup):
+    mass = f"{100 * _prob(comparison):.4g}{markup.percent}"
     rope = max(map(abs, _rope(comparison)))
     margin = f" by more than {rope:g}" if rope else ""
     meaning = "Bold: the best by its expected rank"
     meaning += "; several in a column are tied. " if ties else ". "
-    meaning += rf"{_MARK}: worse than the best{margin} with a probability below {mass}."
+    meaning += f"{markup.mark}: worse than the best{margin} with a probability below {mass}."
     how = comparison.attrs.get("how")
     if how is not None and how not in methods:
         meaning += (

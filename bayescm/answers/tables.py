@@ -28,12 +28,20 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from great_tables import GT
 
-_WIDTH, _HEIGHT = 160, 14  # of a bar, in pixels
+# A bar, in pixels. With names of 20 letters a row of labels, mean, interval and bar has 500 pixels.
+_WIDTH, _HEIGHT = 100, 14
 _LINE, _RANGE, _TICK = "#aab2ba", "#0b62a4", "#1b1f24"
 # Columns that are no more exact than the bounds of their row: of these the error is stated. The
 # point is the value in the sample, which has none.
 _WITHIN_ERROR = ("mean", "lower", "upper", "inner_lower", "inner_upper")
-_TECHNICAL = ("how", "error", "undefined", "sd", "expected_loss_second", "paired")
+# The columns that come first, after the labels; and the first of the numbers of any table.
+_FIRST = ("mean", "median", "lower", "upper", "interval")
+_NUMBERS = ("point", *_FIRST)
+# Letters of a cell that is broken into lines; and the look of cells.
+_WORDY = 30
+_CELL = [("padding", "0.2em 0.4em"), ("font-size", "13px")]
+_TECHNICAL = ("how", "error", "undefined", "sd", "paired", "sentence")
+_TECHNICAL += ("expected_loss", "expected_loss_second")
 
 
 def table(
@@ -58,7 +66,7 @@ def table(
     caption : str, optional
         The heading.
     technical : bool, default False
-        Whether to show how numbers were made and their numerical error too.
+        Whether to show how numbers were made, their numerical error and sentences, too.
     display_names : mapping of str to str, optional
         How measures, columns and labels are written, where not as
         `bayescm.measures.display_name` writes them.
@@ -68,7 +76,9 @@ def table(
     pandas.io.formats.style.Styler
         Notebooks show it; ``to_html()`` is HTML that loads nothing from elsewhere. All bars have
         one scale: from 0 to 1 where all intervals lie there, else as wide as they need, 0 being
-        marked. Text is escaped.
+        marked. Text is escaped. Measure, system, mean and interval come first, with one number of
+        decimals for the mean and both ends. The bars are for pages: `bayescm.latex_table`,
+        `bayescm.to_markdown` and `bayescm.to_word` make the tables of other documents.
 
     Raises
     ------
@@ -86,13 +96,63 @@ def table(
     """
     shown = with_bars(frame, digits, technical, display_names)
     numbers = list(shown.select_dtypes("number").columns)
-    shown = in_text(shown, partial(text_of, digits=digits), frame)
+    shown = _cells(shown, frame, digits)
     plain = [name for name in shown.columns if name != "interval"]
-    style = shown.style.format(subset=plain, escape="html")
+    style = _styler(shown).format(subset=plain, escape="html")
     style = style.format_index(escape="html", axis=1).hide(axis="index")
     style = style.set_properties(**{"text-align": "left"})
     style = style.set_properties(subset=numbers, **{"text-align": "right", "white-space": "nowrap"})
+    wordy = [name for name in plain if shown[name].astype(str).str.len().max() > _WORDY]
+    style = style.set_properties(subset=wordy, **{"white-space": "normal", "min-width": "12em"})
+    cells = [{"selector": name, "props": _CELL} for name in ("th", "td")]
+    style = style.set_table_styles(cells)  # type: ignore[arg-type]
     return style if caption is None else style.set_caption(escaped(caption))
+
+
+def _cells(shown, frame, digits):
+    """Return the cells as text: one number of decimals in a column, but for numerical errors."""
+    texts = in_text(shown, partial(_with_decimals, digits=digits), frame, by_column=True)
+    if "error" in shown:
+        texts["error"] = [text_of(value, np.nan, digits) for value in shown["error"]]
+    return texts
+
+
+def _with_decimals(value, error, digits):
+    """Write a number like all others of its column; a share that is nearly 0 or 1 is not 0 or 1."""
+    text = text_of(value, error, digits)
+    if not isinstance(value, float | np.floating) or np.isnan(value):
+        return text
+    most = decimals(error, digits)
+    least = 10.0**-most
+    if 0 < value < least / 2:
+        return f"<{least:.{most}f}"
+    if 1 - least / 2 < value < 1:
+        return f">{1 - least:.{most}f}"
+    return f"{0:.{most}f}" if -least / 2 < value < 0 else text
+
+
+def _styler(frame):
+    """Return a Styler that makes pages and notebooks only: elsewhere the bars are text of SVG."""
+    from pandas.io.formats.style import Styler
+
+    class IntervalTable(Styler):
+        def to_latex(self, *unused: Any, **also: Any) -> Any:
+            raise _not_a_page("LaTeX", "bcm.latex_table(summary)")
+
+        def to_typst(self, *unused: Any, **also: Any) -> Any:
+            raise _not_a_page("Typst", "bcm.to_markdown(summary)")
+
+        def to_string(self, *unused: Any, **also: Any) -> Any:
+            raise _not_a_page("text", "print the summary itself, or bcm.to_markdown(summary)")
+
+        def to_excel(self, *unused: Any, **also: Any) -> None:
+            raise _not_a_page("Excel", "the summary itself: summary.to_excel(path)")
+
+    return IntervalTable(frame)
+
+
+def _not_a_page(document, todo):
+    return fail(f"the bars of this table are for pages, not for {document}", ..., "", f"use {todo}")
 
 
 def great_table(
@@ -158,7 +218,7 @@ def great_table(
         raise fail(what, ..., "the extra tables", todo, ImportError) from None
     shown = with_bars(frame, digits, technical, display_names)
     numbers = list(shown.select_dtypes("number").columns)
-    shown = in_text(shown, partial(text_of, digits=digits), frame)
+    shown = _cells(shown, frame, digits)
     formatted = GT(shown).sub_missing(missing_text="–")
     formatted = formatted.fmt_passthrough("interval", escape=False)
     formatted = formatted.cols_align("left").cols_align("right", numbers)
@@ -192,9 +252,11 @@ class Intervals(pd.DataFrame):
         if not pd.get_option("display.notebook_repr_html") or not _plain(self, most):
             return super()._repr_html_()
         try:
-            shown = table(pd.DataFrame(self), technical=True).to_html()
+            shown = table(pd.DataFrame(self)).to_html()
         except ImportError:
             return super()._repr_html_()
+        # Beside the numbers the sentences would be wider than a notebook.
+        shown += "".join(f"<p>{escape(str(each))}</p>" for each in self.get("sentence", ()))
         caution = self.attrs.get("caution")
         return shown + f"<p>Caution: {escape(caution)}</p>" if caution else shown
 
@@ -222,11 +284,21 @@ def with_bars(
         raise fail("the table has no intervals", got, "lower and upper, no interval", todo)
     check_digits(digits)
     shown = frame if technical else frame.drop(columns=list(_TECHNICAL), errors="ignore")
+    if not technical and tuple(frame.attrs.get("rope", ())) == (0, 0):  # nobody asked for it
+        shown = shown.drop(columns="p_rope", errors="ignore")
     shown = shown.reset_index(drop=True)
     shown.insert(
-        list(shown.columns).index("lower"), "interval", _bars(frame), allow_duplicates=True
+        list(shown.columns).index("upper") + 1, "interval", _bars(frame), allow_duplicates=True
     )
-    return for_readers(shown, display_names)
+    return for_readers(shown.iloc[:, _reading_order(shown)], display_names)
+
+
+def _reading_order(frame):
+    """Return the places of the columns: labels, mean and interval first, then the rest."""
+    names = list(frame.columns)
+    labels = min((names.index(name) for name in _NUMBERS if name in names), default=0)
+    first = [*range(labels), *(names.index(name) for name in _FIRST if name in names)]
+    return first + [place for place in range(len(names)) if place not in first]
 
 
 def for_readers(frame: pd.DataFrame, display_names: DisplayNames = None) -> pd.DataFrame:
@@ -312,7 +384,11 @@ def value_and_interval(value: float, ends: Any, error: float) -> str:
 
 
 def in_text(
-    frame: pd.DataFrame, write: Callable[[Any, float], Any], errors: pd.DataFrame | None = None
+    frame: pd.DataFrame,
+    write: Callable[[Any, float], Any],
+    errors: pd.DataFrame | None = None,
+    *,
+    by_column: bool = False,
 ) -> pd.DataFrame:
     """
     Return a table of text.
@@ -324,9 +400,13 @@ def in_text(
         Function from a value and its numerical error, NaN where it has none, to text.
     errors : DataFrame, optional
         The table with the column ``error``, where that is not shown; by default the first.
+    by_column : bool
+        Whether all rows are written with the largest of the errors.
     """
     table = frame if errors is None else errors
     of_row = table["error"].to_numpy(float) if "error" in table else np.full(len(frame), np.nan)
+    if by_column and not np.isnan(of_row).all():
+        of_row = np.full(len(frame), np.nanmax(of_row))
     shown = frame.astype(object)
     for place, name in enumerate(frame.columns):
         of_value = of_row if name in _WITHIN_ERROR else np.full(len(frame), np.nan)

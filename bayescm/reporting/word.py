@@ -8,7 +8,10 @@ from typing import Any
 from bayescm.reporting.render import drawing, numeric_columns
 from bayescm.reporting.sections import Section
 
-_WIDEST = 6.3  # inches of a page between its margins
+# Share of the height of a page that a picture may take, which leaves room for its caption.
+_TALLEST = 0.85
+# A hyphen before a number: Word and LibreOffice break the line after it, and not after a minus.
+_HYPHEN = re.compile(r"(?<![\w.)\]-])-(?=[\d.])|(?<=\de)-(?=\d)")
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # by XML
 
 
@@ -31,26 +34,66 @@ def document(title: str, sections: Sequence[Section]) -> bytes:
             _add_table(file, table.text)
         for picture in section.pictures:
             _add_picture(file, picture)
+    return _bytes(file)
+
+
+def table_alone(words: str, lines: Sequence[Sequence[str]], right: set[int], bold: str) -> bytes:
+    """
+    Return the file of one table with its caption.
+
+    Parameters
+    ----------
+    words : str
+        The caption.
+    lines : sequence of sequences of str
+        The cells, the heads first.
+    right : set of int
+        The columns of numbers.
+    bold : str
+        The mark before and after what is bold.
+    """
+    from docx import Document
+
+    file = Document()
+    file.core_properties.author = file.core_properties.comments = ""
+    file.add_paragraph(_plain(words), "Caption").paragraph_format.keep_with_next = True
+    _add_grid(file, lines, right, bold)
+    return _bytes(file)
+
+
+def _bytes(file):
     buffer = io.BytesIO()
     file.save(buffer)
     return buffer.getvalue()
 
 
 def _plain(text: Any) -> str:
-    return _FORBIDDEN.sub("\ufffd", str(text))
+    return _FORBIDDEN.sub("\ufffd", _HYPHEN.sub("−", str(text)))
+
+
+def _page(file):
+    """Return the inches of a page between its margins: width and height."""
+    from docx.shared import Length
+
+    page = file.sections[0]
+    width = page.page_width - page.left_margin - page.right_margin
+    height = page.page_height - page.top_margin - page.bottom_margin
+    return Length(width).inches, Length(height).inches
 
 
 def _add_table(file, frame):
+    rows = [list(frame.columns), *frame.itertuples(index=False)]
+    _add_grid(file, rows, numeric_columns(frame))
+
+
+def _add_grid(file, rows, right, bold=None):
+    """Add a table of these rows, the heads first; what is between marks is bold."""
     from docx.enum.text import WD_ALIGN_PARAGRAPH
     from docx.shared import Inches, Pt
 
-    grid = file.add_table(1, frame.shape[1], style="Light List Accent 1")
-    right = numeric_columns(frame)
-    rows = [
-        list(frame.columns),
-        *frame.itertuples(index=False),
-    ]
-    for column, width in zip(grid.columns, _widths(rows), strict=True):
+    number = len(rows[0])
+    grid = file.add_table(1, number, style="Light List Accent 1")
+    for column, width in zip(grid.columns, _widths(rows, _page(file)[0]), strict=True):
         column.width = Inches(width)  # LibreOffice takes this, Word that of the cells
     for i, row in enumerate(rows):
         cells = grid.rows[0].cells if i == 0 else grid.add_row().cells
@@ -58,28 +101,33 @@ def _add_table(file, frame):
             cell.width = grid.columns[column].width
             paragraph = cell.paragraphs[0]
             paragraph.paragraph_format.keep_with_next = i == 0  # the head stays with its table
-            paragraph.add_run(_plain(value)).font.size = Pt(8 if frame.shape[1] > 5 else 9)
+            for place, part in enumerate(str(value).split(bold) if bold else [value]):
+                run = paragraph.add_run(_plain(part))
+                run.font.size = Pt(8 if number > 5 else 9)
+                if bold and i:  # the style has the first column in bold
+                    run.bold = place % 2 == 1
             if column in right:
                 paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
     file.add_paragraph()
 
 
-def _widths(rows):
+def _widths(rows, widest):
     """Share the width of a page out by the longest text of each column."""
     longest = [
         min(max(len(str(value)) for value in column), 60) for column in zip(*rows, strict=True)
     ]
     padded = [length + 6 for length in longest]
-    return [_WIDEST * length / sum(padded) for length in padded]
+    return [widest * length / sum(padded) for length in padded]
 
 
 def _add_picture(file, picture):
-    from docx.shared import Inches
-
     buffer = io.BytesIO()
     with drawing():
         picture.figure.savefig(buffer, format="png", dpi=200, bbox_inches="tight")
-    width = min(_WIDEST, picture.figure.get_figwidth())
-    shape = file.add_picture(buffer, Inches(width))
+    shape = file.add_picture(buffer)
+    widest, tallest = _page(file)
+    most = min(widest, picture.figure.get_figwidth()) / shape.width.inches
+    scale = min(most, _TALLEST * tallest / shape.height.inches)
+    shape.width, shape.height = round(scale * shape.width), round(scale * shape.height)
     shape._inline.docPr.set("descr", _plain(picture.alt))  # for those who cannot see it
     file.add_paragraph(_plain(picture.alt), "Caption")

@@ -1,0 +1,237 @@
+"""Tables of papers in Markdown and Word: the same cells, marks and notes as in LaTeX."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bayescm.answers.latex import Markup, check_of_rows, is_rows, parts_of, rows_of, written_once
+from bayescm.evidence.files import atomic_write
+from bayescm.measures.display_names import DisplayNames, check_display_names, display_dim
+from bayescm.reporting.render import check_path
+from bayescm.reporting.word import table_alone
+from bayescm.validate import fail
+
+# More columns of intervals than these are too wide for a page: the upper level becomes rows.
+_MOST_COLUMNS = 5
+
+
+def escape_markdown(text: object) -> str:
+    r"""
+    Return text as Markdown shows it, in one line.
+
+    Examples
+    --------
+    >>> print(escape_markdown("f1_macro | <b>"))
+    f1\_macro \| &lt;b&gt;
+    """
+    escaped = re.sub(r"([\\`*_\[\]|~$])", r"\\\1", str(text)).replace("&", "&amp;")
+    return escaped.replace("<", "&lt;").replace(">", "&gt;").replace("\n", " ")
+
+
+MARKDOWN = Markup(
+    escape_markdown,
+    bold="**{}**",
+    mark="†",
+    undefined="‡",
+    minus="−",
+    infinity="∞",
+    percent="%",
+    dash="–",
+    less="&lt; ",
+    greater="&gt; ",
+)
+# Bold numbers are marked, to become runs of letters; labels cannot hold the mark.
+_BOLD = "\ue000"
+WORD = MARKDOWN._replace(
+    escape=lambda text: str(text).replace(_BOLD, ""),
+    bold=f"{_BOLD}{{}}{_BOLD}",
+    less="< ",
+    greater="> ",
+)
+
+
+def to_markdown(
+    frame: pd.DataFrame,
+    *,
+    comparison: pd.DataFrame | Mapping[Any, pd.DataFrame] | None = None,
+    rows: str | None = None,
+    center: str = "mean",
+    digits: int | None = None,
+    caption: str | None = None,
+    display_names: DisplayNames = None,
+) -> str:
+    """
+    Return a summary, a comparison or ranks as a table of Markdown.
+
+    Parameters
+    ----------
+    frame, comparison, rows, center, digits, display_names
+        As for `bayescm.latex_table`.
+    caption : str, optional
+        Text above the table. The meaning of cells, bold and marks follows it.
+
+    Returns
+    -------
+    str
+        A caption and a pipe table, as GitHub, Pandoc and Quarto read it. Text is escaped. A summary
+        of many columns has the measures, or another level, below each other.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `bayescm.latex_table`.
+
+    See Also
+    --------
+    bayescm.latex_table, bayescm.to_word : The same for other documents.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> summary = bcm.summary(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), ["recall", "f1"])
+    >>> print(to_markdown(summary))
+    Posterior mean and 95% highest-density interval.
+    <BLANKLINE>
+    | Measure | Mean [interval]   |
+    | ------- | ----------------- |
+    | recall  | 0.81 [0.72, 0.89] |
+    | F1      | 0.72 [0.64, 0.79] |
+    <BLANKLINE>
+    """
+    words, table = _grid(frame, comparison, rows, center, digits, caption, display_names, MARKDOWN)
+    right = _numeric(table)
+    widths = [max(3, *(len(str(cell)) for cell in column)) for column in zip(*table, strict=True)]
+    lines = [_pipes(line, widths, right) for line in table]
+    rule = [
+        "-" * (width - 1) + ":" if column in right else "-" * width
+        for column, width in enumerate(widths)
+    ]
+    return "\n".join([words, "", lines[0], f"| {' | '.join(rule)} |", *lines[1:], ""])
+
+
+def to_word(
+    frame: pd.DataFrame,
+    path: str | Path,
+    *,
+    comparison: pd.DataFrame | Mapping[Any, pd.DataFrame] | None = None,
+    rows: str | None = None,
+    center: str = "mean",
+    digits: int | None = None,
+    caption: str | None = None,
+    display_names: DisplayNames = None,
+) -> Path:
+    """
+    Write a summary, a comparison or ranks as a table of Word, to be pasted into a paper.
+
+    Parameters
+    ----------
+    frame, comparison, rows, center, digits, display_names
+        As for `bayescm.latex_table`.
+    path : str or Path
+        Ends in ``.docx``. An existing file is overwritten.
+    caption : str, optional
+        Text above the table. The meaning of cells, bold and marks follows it.
+
+    Returns
+    -------
+    Path
+        The path of the document, which has the caption and the table.
+
+    Raises
+    ------
+    ImportError
+        If python-docx is not installed (the extra ``docx``).
+    TypeError, ValueError
+        As for `bayescm.latex_table`, or if the file cannot be written.
+
+    See Also
+    --------
+    bayescm.latex_table, bayescm.to_markdown : The same for other documents.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bayescm as bcm
+    >>> summary = bcm.summary(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), ["recall", "f1"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to_word(summary, f"{folder}/table.docx").name
+    'table.docx'
+    """
+    if Path(path).suffix != ".docx":
+        raise fail("the name of a document of Word", Path(path).name, "a .docx", "rename the file")
+    path = check_path(path)
+    words, table = _grid(frame, comparison, rows, center, digits, caption, display_names, WORD)
+    with atomic_write(path) as part:
+        part.write_bytes(table_alone(words, table, _numeric(table), _BOLD))
+    return path
+
+
+def _grid(frame, comparison, rows, center, digits, caption, display_names, markup):
+    """Return the words above a table, and its lines of cells, the heads first."""
+    stated = check_display_names(display_names)
+    if is_rows(frame):
+        check_of_rows(frame, comparison, rows, center)
+        body, heads, leading, notes = rows_of(frame, digits, stated, markup)
+        body = written_once(body, leading)
+        lines = [[heads[name] for name in body], *body.to_numpy(object).tolist()]
+    else:
+        parts = parts_of(frame, comparison, rows, center, digits, stated, markup, caption)
+        notes, lines = parts.notes, _lines_of_summary(parts, center, stated, markup)
+    stop = "" if caption is None or caption.rstrip().endswith((".", "!", "?")) else "."
+    words = [markup.escape(caption) + stop if caption else "", *notes]
+    return " ".join(filter(None, words)), [[str(cell) for cell in line] for line in lines]
+
+
+def _lines_of_summary(parts, center, stated, markup):
+    """Return the lines of a summary; of many columns the upper level is in the rows."""
+    levels, columns = parts.levels, parts.columns
+    if len(levels) < 2 or len(columns) <= _MOST_COLUMNS:
+        heads = [_words(parts, levels, column) for column in columns]
+        if not levels:
+            heads = [f"{'Mean' if center == 'mean' else 'Estimate'} [interval]"]
+        lines = [
+            [parts.row(one), *(parts.cell(one, column) for column in columns)]
+            for one in parts.members
+        ]
+        return [[parts.corner, *heads], *lines]
+    name = display_dim(levels[0], stated)
+    inner = list(dict.fromkeys(column[1:] for column in columns))
+    lines = [
+        [
+            markup.escape(name[:1].upper() + name[1:]),
+            parts.corner,
+            *(_words(parts, levels[1:], column) for column in inner),
+        ]
+    ]
+    for upper in dict.fromkeys(column[0] for column in columns):
+        for place, one in enumerate(parts.members):
+            cells = [parts.cell(one, (upper, *column)) for column in inner]
+            first = parts.text(levels[0], upper) if place == 0 else ""
+            lines.append([first, parts.row(one), *cells])
+    return lines
+
+
+def _words(parts, levels, column):
+    texts = (parts.text(name, value) for name, value in zip(levels, column, strict=True))
+    return ", ".join(filter(None, texts))
+
+
+def _numeric(lines):
+    """Return the places of the columns of numbers, which stand to the right."""
+    pattern = re.compile(r"(?:&[gl]t; |[<>] )?[−–]?[\d.]*")
+    return {
+        place
+        for place, column in enumerate(zip(*lines[1:], strict=True))
+        if all(map(pattern.fullmatch, column))
+    }
+
+
+def _pipes(line, widths, right):
+    cells = (
+        cell.rjust(width) if column in right else cell.ljust(width)
+        for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+    )
+    return f"| {' | '.join(cells)} |"
