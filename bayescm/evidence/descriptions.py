@@ -39,17 +39,16 @@ def describe_counts(counts: xr.DataArray, written: Written = str, paired: bool =
     """Describe confusion matrices; ``paired`` says that classifiers share their examples."""
     if "true_negatives" in counts.coords:
         return _without_true_negatives(counts, written)
-    labels = [
-        label
-        for label in counts["actual"].values.tolist()
-        if "abstain" not in counts.coords or label != counts["abstain"].item()
-    ]
+    classes = counts["actual"].values.tolist()
+    abstain = [counts["abstain"].item()] if "abstain" in counts.coords else []
+    positions = [position for position, label in enumerate(classes) if label not in abstain]
+    labels = [classes[position] for position in positions]
     of_class = counts.sum([dim for dim in counts.dims if dim not in ("actual", "classifier")])
     if "repeat" in counts.dims:  # every repeat tests the same examples
         of_class = of_class / counts.sizes["repeat"]
         whole = counts.dtype.kind != "f"
         of_class = of_class.round() if whole else of_class
-    of_class = of_class.sel(actual=labels)
+    of_class = of_class.isel(actual=positions)  # labels that are booleans would be a mask
     shared = paired or _have_same_totals(counts)
     names = counts["classifier"].values.tolist() if "classifier" in counts.dims else []
     weighted = "effective" in counts.coords

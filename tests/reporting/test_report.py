@@ -10,6 +10,7 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.evidence.counts import COUNTS, TABULATED, default_measures
+from bayescm.evidence.types import type_of
 from bayescm.reporting import methods, render, sections
 from bayescm.reporting.recipe import recipe_of
 from bayescm.reporting.sections import Section
@@ -297,3 +298,11 @@ def test_a_measure_has_the_name_of_the_call_on_the_whole_page(counts, tmp_path):
     page = path.read_text(encoding="utf-8")
     assert page.count("sensitivity") > 5
     assert not {"recall", "precision"} & set(re.findall(r"\w+", page))
+
+
+def test_labels_may_be_booleans():
+    truth = np.arange(40) % 3 == 0
+    both = {"a": truth ^ (np.arange(40) % 7 == 0), "b": truth ^ (np.arange(40) % 5 == 0)}
+    evidence = bcm.from_classifiers(truth, both, positive=True)
+    lines = type_of(evidence).describe(evidence)
+    assert lines[0] == "40 examples of 2 classes: False (26), True (14)."
