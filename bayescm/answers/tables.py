@@ -40,8 +40,16 @@ _NUMBERS = ("point", *_FIRST)
 # Letters of a cell that is broken into lines; and the look of cells.
 _WORDY = 30
 _CELL = [("padding", "0.2em 0.4em"), ("font-size", "13px")]
-_TECHNICAL = ("how", "error", "undefined", "sd", "paired", "sentence")
-_TECHNICAL += ("expected_loss", "expected_loss_second")
+_TECHNICAL = [
+    "how",
+    "error",
+    "undefined",
+    "sd",
+    "paired",
+    "sentence",
+    "expected_loss",
+    "expected_loss_second",
+]
 
 
 def table(
@@ -105,7 +113,7 @@ def table(
     wordy = [name for name in plain if shown[name].astype(str).str.len().max() > _WORDY]
     style = style.set_properties(subset=wordy, **{"white-space": "normal", "min-width": "12em"})
     cells = [{"selector": name, "props": _CELL} for name in ("th", "td")]
-    style = style.set_table_styles(cells)  # type: ignore[arg-type]
+    style = style.set_table_styles(cells)
     return style if caption is None else style.set_caption(escaped(caption))
 
 
@@ -283,7 +291,7 @@ def with_bars(
         got = list(frame.columns)
         raise fail("the table has no intervals", got, "lower and upper, no interval", todo)
     check_digits(digits)
-    shown = frame if technical else frame.drop(columns=list(_TECHNICAL), errors="ignore")
+    shown = frame if technical else frame.drop(columns=_TECHNICAL, errors="ignore")
     if not technical and tuple(frame.attrs.get("rope", ())) == (0, 0):  # nobody asked for it
         shown = shown.drop(columns="p_rope", errors="ignore")
     shown = shown.reset_index(drop=True)
