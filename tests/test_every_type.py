@@ -601,9 +601,7 @@ def _kinds_of(*types):
 
 
 # Cells that should work: the call, what goes wrong today, and the kinds.
-FAILING: list[tuple[str, str, list[str]]] = [
-    ("monitor_add", "batches of votes are not stored yet", ["preferences"]),
-]
+FAILING: list[tuple[str, str, list[str]]] = []
 
 
 def _is_unsupported(kind, call):

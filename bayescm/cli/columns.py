@@ -323,6 +323,14 @@ class Preferences(Options):
         str | None,
         column("--winner", "Column of the outcomes of votes: left, right or tie.", _ITEMS),
     ] = None
+    ordered: Annotated[
+        bool | None,
+        option(
+            "--ordered",
+            "The left system was shown first. Default: if a pair has both orders.",
+            _ITEMS,
+        ),
+    ] = None
 
 
 class Judges(Options):

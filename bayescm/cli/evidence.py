@@ -672,11 +672,13 @@ def preferences(options: Any) -> Any:
         _needed(options, name)
     winner, columns = options.get("winner") or "winner", _columns(options, "left", "right", "group")
     weights = options.keywords("weights")
+    # A monitor passes what is known of its batches, also that the order is not known.
+    order = {"ordered": options.ordered} if options.has("ordered") else {}
     texts = [winner, *columns.values()]
     numbers = {"weights": weights.get("weights"), **_records(options)}
     frame = read_columns(options.file, [], by=texts, **numbers)
     frame = frame.assign(**{name: frame[name].astype(str).astype(object) for name in texts})
-    return from_preferences(frame, winner=winner, **columns, **weights)
+    return from_preferences(frame, winner=winner, **columns, **weights, **order)
 
 
 def _answer_and_truth(options):

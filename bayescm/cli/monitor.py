@@ -420,6 +420,30 @@ class Predictions(BatchClasses, Separators):
             "--raters", "Columns of several raters' labels, ANN,BOB,LLM.", _COLUMNS, "ANN,BOB,LLM"
         ),
     ] = None
+    left: Annotated[
+        str | None, option("--left", "Column of the left system of each vote.", _COLUMNS, "COLUMN")
+    ] = None
+    right: Annotated[
+        str | None,
+        option("--right", "Column of the right system of each vote.", _COLUMNS, "COLUMN"),
+        BelongsWith("--left"),
+    ] = None
+    winner: Annotated[
+        str,
+        option(
+            "--winner", "Column of the outcomes of votes: left, right or tie.", _COLUMNS, "COLUMN"
+        ),
+        BelongsWith("--left and --right"),
+    ] = "winner"
+    ordered: Annotated[
+        bool | None,
+        option(
+            "--ordered",
+            "The left system was shown first. Default: as in the first batch.",
+            _COLUMNS,
+        ),
+        BelongsWith("--left and --right"),
+    ] = None
     gold: Annotated[
         str | None,
         option("--gold", "Column of the truth, empty where it is not known.", _COLUMNS, "COLUMN"),
@@ -493,7 +517,7 @@ class NamedBatch(Batch):
 
 @command()
 def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: NewName) -> None:
-    """Record a batch: predictions, probabilities, scores, labels, attempts, ratings. Idempotent."""
+    """Record a batch: predictions, scores, labels, attempts, ratings, votes. Idempotent."""
     from bayescm.online.encoding import time_of_name
     from bayescm.online.ledger import Ledger
     from bayescm.online.monitor import Monitor
@@ -504,6 +528,7 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
     columns = columns.with_defaults(tables(source.config).get(classifier, {}))
     types = {"probability": _forecasts, "score": _item_scores, "separator": _several_labels}
     types |= {"correct": _attempts, "raters": _uncertain_truth, "judge": _uncertain_truth}
+    types |= {"left": _votes}
     columns_of_types = [option for option in types if getattr(columns, option) is not None]
     if len(columns_of_types) > 1:
         options = [f"--{option}" for option in columns_of_types]
@@ -532,9 +557,13 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
 
 def _content(batch):
     """Say what a batch holds, and of item scores what is better, which is said once for good."""
+    from bayescm.evidence.types import type_of
+
     if "votes" in getattr(batch, "data_vars", ()):
         raters = batch.sizes["classifier"]
         return f"{int(batch['counts'].sum())} examples with labels of {raters} raters"
+    if (entry := type_of(batch)).recorded_together:
+        return entry.describe(batch)[0].removesuffix(".")
     if "probabilities" in batch.coords:
         return f"{batch.sizes['example']} examples"
     if "unlabelled" in batch.coords:
@@ -700,6 +729,15 @@ def _uncertain_truth(columns, template):
     return found
 
 
+def _votes(columns, template):
+    """Return the votes in a file, of which the order is known if it was in the first batch."""
+    from bayescm.cli import evidence
+
+    if template is not None and "ordered" in template.attrs:  # else `add` refuses
+        columns.fill({"ordered": template.attrs["ordered"]})
+    return evidence.preferences(columns)
+
+
 def _several_labels(columns, template):
     """Return the labels of each example in a file, in the order of the batches before."""
     from bayescm.cli import evidence
@@ -822,6 +860,7 @@ def history(
 ) -> None:
     """Show the interval of every measure after every batch."""
     from bayescm.cli.output import show
+    from bayescm.evidence.types import TYPES
 
     monitor, limits = _monitor(source, memory, rules)
     with monitor:
@@ -829,7 +868,8 @@ def history(
         ends = monitor.history(**asked, **limits)
     frame = ends.drop_vars(["positive", "recorded_at"], errors="ignore").to_dataframe()
     frame = frame.reset_index()
-    names = ("batch_id", "at", "since", "n", "rater", "class")
+    together = {entry.recorded_together: None for entry in TYPES if entry.recorded_together}
+    names = ("batch_id", "at", "since", "n", *together, "class")
     keys = [name for name in names if name in frame.columns]
     long = frame.melt([*keys, "step", "bound"], list(ends.data_vars), var_name="measure")
     wide = long.pivot(index=["step", *keys, "measure"], columns="bound", values="value")

@@ -21,12 +21,14 @@ NAME = "monitor.toml"
 _TEXTS = ("classifier", "order", "kind", "positive", "actual", "predicted", "probability")
 _SCORES = ("score", "item", "range", "lower_is_better", "separator", "correct")
 _RATED = ("raters", "gold", "judge")
+_VOTES = ("left", "right", "winner", "ordered")
 _NUMBERS = ("forgetting", "window", "rate", "reference", "prob")
 _LIMITS = ("floor", "tolerance")  # tables of measures and numbers
 _HOOKS = ("command", "url", "log")  # of the table [notify]
 _TABLES = "classifiers"  # of which each is of one classifier
 _KEYS = (
-    *("store", *_TEXTS, *_SCORES, *_RATED, *_NUMBERS, "measures", "concentration", *_LIMITS),
+    *("store", *_TEXTS, *_SCORES, *_RATED, *_VOTES, *_NUMBERS),
+    *("measures", "concentration", *_LIMITS),
     "notify",
     _TABLES,
 )
@@ -142,7 +144,7 @@ def _value(file, name, value):
         )
         _check(file, name, value, is_right, "the lowest and the highest score, as in [0, 1]")
         return f"{value[0]},{value[1]}"
-    if name in ("log", "lower_is_better"):
+    if name in ("log", "lower_is_better", "ordered"):
         _check(file, name, value, isinstance(value, bool), "true or false")
     elif name in _NUMBERS:
         _check(file, name, value, is_number, "a number")

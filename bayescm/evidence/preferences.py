@@ -9,6 +9,7 @@ the order of ``classifier``. Votes in clusters have in addition ``vote_pair`` an
 (vote), the places of each vote in the table, and the coord ``group`` (vote), its cluster.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -19,9 +20,16 @@ import xarray as xr
 
 from bayescm.evidence.identifiers import as_pandas
 from bayescm.evidence.labels import check_no_missing_text
+from bayescm.evidence.patterns import (
+    PatternCounts,
+    has_patterns,
+    number_of_examples,
+    pattern_table,
+    patterns_of_batches,
+)
 from bayescm.evidence.resampling import check_no_parts, draw_numbers
 from bayescm.evidence.tabulate import check_sizes, column
-from bayescm.evidence.type import Columns, EvidenceType, always, number_of
+from bayescm.evidence.type import ChangeStatistic, Columns, DefaultModel, EvidenceType, number_of
 from bayescm.validate import check_column, check_counts, check_row_order, fail, suggest
 
 WINNERS = ("left", "right", "tie")
@@ -253,7 +261,8 @@ def _from_wins(wins, ties):
     counts = np.stack([table[left, right], table[right, left], tied[left, right]], axis=1)
     seen = counts.any(axis=1)
     objects = np.array(names, object)
-    return _of_counts(objects, objects[left[seen]], objects[right[seen]], counts[seen], False)
+    sides = objects[left[seen]], objects[right[seen]]
+    return as_preferences(_of_counts(objects, *sides, counts[seen], False))
 
 
 def _square(name, table):
@@ -389,22 +398,27 @@ def _dataset(left, right, code, ordered, groups):
     if ordered is None:
         met = {*zip(first.tolist(), second.tolist(), strict=True)}
         ordered = any((j, i) in met for i, j in met)
+    evidence, vote_pair, code = _of_votes(names, first, second, code, bool(ordered))
+    if groups is None:
+        return as_preferences(evidence)
+    of_votes = {"vote_pair": ("vote", vote_pair), "vote_winner": ("vote", code)}
+    return as_preferences(evidence.assign(of_votes).assign_coords(group=("vote", groups)))
+
+
+def _of_votes(names, first, second, code, ordered, number=1):
+    """Return evidence of votes by places of systems, and the pair and outcome of each vote."""
     if not ordered:  # the two orders of a pair are one pair
         swap = first > second
         first, second = np.where(swap, second, first), np.where(swap, first, second)
         code = np.where(swap & (code < 2), 1 - code, code)
     pairs, vote_pair = np.unique(first * len(names) + second, return_inverse=True)
     counts = np.zeros((len(pairs), 3), int)
-    np.add.at(counts, (vote_pair, code), 1)
+    np.add.at(counts, (vote_pair, code), number)
     sides = names[pairs // len(names)], names[pairs % len(names)]
-    evidence = _of_counts(names, *sides, counts, bool(ordered), check=groups is None)
-    if groups is None:
-        return evidence
-    of_votes = {"vote_pair": ("vote", vote_pair), "vote_winner": ("vote", code)}
-    return as_preferences(evidence.assign(of_votes).assign_coords(group=("vote", groups)))
+    return _of_counts(names, *sides, counts, ordered), vote_pair, code
 
 
-def _of_counts(names, left, right, counts, ordered, check=True):
+def _of_counts(names, left, right, counts, ordered):
     coords = {
         "winner": list(WINNERS),
         "left": ("pair", left.astype(str)),
@@ -412,8 +426,7 @@ def _of_counts(names, left, right, counts, ordered, check=True):
         "classifier": names.astype(str),
         "ordered": ordered,
     }
-    evidence = xr.Dataset({"vote_count": (("pair", "winner"), counts)}, coords)
-    return as_preferences(evidence) if check else evidence
+    return xr.Dataset({"vote_count": (("pair", "winner"), counts)}, coords)
 
 
 # The check on entry
@@ -561,13 +574,92 @@ def _resample(evidence, n, rng):
     )
 
 
+# Batches of a monitor
+
+_FORM = "preferences"
+# Prior votes of each outcome of a pair, in which a change is looked for (Jeffreys).
+_OF_OUTCOME = 0.5
+
+
+def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataArray:
+    """
+    Return votes as a ledger stores them, dims (pattern): left system, right system, winner.
+
+    Raises
+    ------
+    ValueError
+        If the votes are in clusters.
+    """
+    evidence = as_preferences(evidence)
+    if "group" in evidence.coords:
+        todo = "leave `group=` out; a monitor treats votes as independent"
+        raise fail("a batch of votes has no clusters", "group", "", todo)
+    ordered, patterns = bool(evidence["ordered"]), []
+    for left, right in zip(evidence["left"].values, evidence["right"].values, strict=True):
+        for winner in WINNERS:
+            if not ordered and left > right and winner != "tie":  # as in every other batch
+                winner = "left" if winner == "right" else "right"
+            pair = [left, right] if ordered else sorted([left, right])
+            patterns.append([*map(str, pair), winner])
+    facts = {"systems": evidence["classifier"].values.tolist(), "ordered": ordered}
+    return pattern_table(patterns, evidence["vote_count"].values.ravel(), _FORM, facts)
+
+
+def preferences_of(table: xr.DataArray) -> xr.Dataset:
+    """Return the votes of counts of patterns, dims (pattern)."""
+    first, second, code = _places_of_patterns(table)
+    names = np.array(table.attrs["systems"], object)
+    todo = "use window= in place of forgetting="
+    number = check_counts(table.values, name="a number of votes", todo=todo)
+    seen = number > 0
+    votes = (part[seen] for part in (first, second, code))
+    return as_preferences(_of_votes(names, *votes, table.attrs["ordered"], number[seen])[0])
+
+
+def _places_of_patterns(table):
+    """Return the places of left system, right system and winner of each pattern."""
+    place = {name: k for k, name in enumerate(table.attrs["systems"])}
+    rows = [json.loads(text) for text in table["pattern"].values.tolist()]
+    parts = [(place[left], place[right], WINNERS.index(winner)) for left, right, winner in rows]
+    return np.array(parts, int).reshape(-1, 3).T
+
+
+def add_batches(
+    batches: Sequence[PatternCounts], like: xr.DataArray, coords: Mapping[str, np.ndarray]
+) -> xr.Dataset:
+    """Return the votes of several batches as evidence."""
+    return preferences_of(patterns_of_batches(batches, like).sum("step", keep_attrs=True))
+
+
+def outcomes_by_pair(tables: xr.DataArray) -> ChangeStatistic:
+    """
+    Return the outcomes of the votes on each pair in each batch, (T, pairs, 3).
+
+    A change is looked for in the outcomes, given the pairs: a batch may have other pairs.
+    """
+    first, second, code = _places_of_patterns(tables)
+    names = len(tables.attrs["systems"])
+    pairs, pair = np.unique(first * names + second, return_inverse=True)
+    numbers = np.zeros((len(tables), len(pairs), len(WINNERS)), tables.dtype)
+    numbers[:, pair, code] = tables.values
+    return ChangeStatistic(numbers, prior=np.full(numbers.shape[1:], _OF_OUTCOME))
+
+
+def _default_model(votes, keywords, members=None, compared=None):
+    """Return the model of votes, or of the patterns of a batch."""
+    if has_patterns(votes) and keywords.get("concentration") is not None:
+        todo = "leave `concentration` out"
+        raise fail("a monitor of votes has no pseudo-counts", keywords["concentration"], "", todo)
+    return DefaultModel("preferences", preferences_of(votes) if has_patterns(votes) else votes)
+
+
 PREFERENCES = EvidenceType(
     name="preferences",
     made_by="from_preferences",
     unit="votes",
     matches=is_preferences,
     canonical=as_preferences,
-    default_model=always("preferences"),
+    default_model=_default_model,
     default_measures=lambda evidence: ["win_rate", "rating"],
     compared_measures=lambda evidence: ["rating"],
     size=lambda evidence: int(evidence["vote_count"].sum()),
@@ -578,5 +670,15 @@ PREFERENCES = EvidenceType(
     sentences=_describe,
     resample=_resample,
     by_system=lambda evidence: {},  # one model of all systems
-    columns=Columns((("left", "right"), ("winner",)), ("group", "weights")),
+    batch_forms=(_FORM,),
+    as_batch=as_batch,
+    add=add_batches,
+    watched_measures=lambda tables: ["win_rate"],
+    batch_sizes=number_of_examples,
+    change_statistic=outcomes_by_pair,
+    changing="preferences",
+    alarm_rules=lambda tables: ("change", "floor"),
+    one_by_one=has_patterns,
+    recorded_together="system",
+    columns=Columns((("left", "right"), ("winner",)), ("group", "weights", "ordered")),
 )

@@ -472,6 +472,7 @@ RATINGS = EvidenceType(
     add=add_batches,
     batch_sizes=number_of_examples,
     one_by_one=has_patterns,
+    recorded_together="rater",
     columns=Columns(
         (("raters",),),
         ("predicted", "gold", "group", "labels", "positive", "numeric_labels"),

@@ -167,6 +167,9 @@ class EvidenceType:
     one_by_one : callable
         Whether the posterior of tables takes about a second for each leading index, so that a
         monitor asks it for the evidence in force alone.
+    recorded_together : str, optional
+        What the systems are called that a monitor records together, since one model describes all
+        of them: ``"rater"``. It is the dim of their measures.
     columns : Columns, optional
         The columns of its file form. None if it is not read from a file of columns.
     to_dataset, from_dataset : callable
@@ -206,6 +209,7 @@ class EvidenceType:
     changing: str = "answers"
     alarm_rules: Callable[[Any], tuple[str, ...]] = field(default=lambda tables: ("floor",))
     one_by_one: Callable[[Any], bool] = field(default=lambda tables: False)
+    recorded_together: str | None = None
     # Files.
     columns: Columns | None = None
     to_dataset: Callable[[Any], Any] = field(default=lambda evidence: evidence)

@@ -99,8 +99,9 @@ def _half_of_wins_over_losses(eta, tie):
 
 
 def _share_of_ties(eta, tie):
-    """Return nu / (exp(eta/2) + exp(-eta/2) + nu)."""
+    """Return nu / (exp(eta/2) + exp(-eta/2) + nu); NaN without a tie parameter."""
     small = np.exp(-np.abs(eta) / 2)
+    tie = np.where(tie > 0, tie, np.nan)
     return tie * small / (1 + small**2 + tie * small)
 
 

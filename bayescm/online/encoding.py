@@ -28,12 +28,14 @@ partly_labelled    answers of a judge and a classifier, and    the same
                    some labels, (pattern)
 class_forecasts    probabilities of three classes or more,     the same, of probabilities on a grid
                    (pattern)
+preferences        votes on pairs of systems, (pattern)        the same, of left, right and winner
 ================== =========================================== ==================================
 
 Which evidence becomes which batch is said by its type (`EvidenceType.as_batch`); a batch has the
-name of its encoding as an attribute (`BATCH_FORM`). A further encoding needs a row here, what its
-batches share in `_SHARED`, its empty batch in `zeros`, and the three functions that write and read
-a payload (`encode`, `decode`, `sum_of_payloads`).
+name of its encoding as an attribute (`BATCH_FORM`). A further encoding of patterns needs a row here
+and a line in `_PATTERNS`. Another one needs a row, what its batches share in `_SHARED`, its empty
+batch in `zeros`, and the three functions that write and read a payload (`encode`, `decode`,
+`sum_of_payloads`).
 """
 
 import json
@@ -65,7 +67,13 @@ COUNTS, FORECASTS, PAIRED_OUTCOMES = "counts", "forecasts", "paired_outcomes"
 ITEM_SCORES, MULTILABEL = "item_scores", "multilabel"
 ATTEMPTS, ITEM_COUNTS = "attempts", "item_counts"
 RATINGS, PARTLY_LABELLED, CLASS_FORECASTS = "ratings", "partly_labelled", "class_forecasts"
-_OF_PATTERNS = (RATINGS, PARTLY_LABELLED, CLASS_FORECASTS)
+# Encodings of patterns: what they are in messages, and what the batches of a classifier share.
+_PATTERNS: dict[str, tuple[str, tuple[str, ...]]] = {
+    RATINGS: ("labels of raters", ("labels", "positive", "raters")),
+    PARTLY_LABELLED: ("partly labelled examples", ("labels", "positive", "classified")),
+    CLASS_FORECASTS: ("probabilities of three classes or more", ("labels", "positive")),
+    "preferences": ("votes on pairs of systems", ("systems", "ordered")),
+}
 # What a change is one of: answers, scores, outcomes.
 CHANGING = tuple(dict.fromkeys(entry.changing for entry in TYPES))
 _VARIABLES = {FORECASTS: OF_FORECASTS, CLASS_FORECASTS: OF_FORECASTS}
@@ -79,9 +87,7 @@ _SHARED: dict[str, tuple[str, ...]] = {
     MULTILABEL: (),
     ATTEMPTS: ("lowest", "highest", "lower_is_better", "unit_of_scores"),
     ITEM_COUNTS: (),
-    RATINGS: ("labels", "positive", "raters"),
-    PARTLY_LABELLED: ("labels", "positive", "classified"),
-    CLASS_FORECASTS: ("labels", "positive"),
+    **{form: facts for form, (_, facts) in _PATTERNS.items()},
 }
 # Encodings of items or examples, any number in a batch, and the noun and a column of each.
 _OF_ITEMS = {
@@ -154,7 +160,7 @@ def describe(classifier: str, evidence: xr.DataArray) -> Description:
     encoding, facts = encoding_of(evidence), {}
     if encoding == MULTILABEL:
         facts = {"labels": evidence.indexes["label"].tolist()}
-    elif encoding not in (*_OF_ITEMS, *_OF_PATTERNS):
+    elif encoding not in (*_OF_ITEMS, *_PATTERNS):
         facts = {"labels": evidence.indexes["actual"].tolist(), "positive": positive(evidence)}
     facts |= {name: evidence.attrs[name] for name in _SHARED[encoding]}
     return Description(classifier, encoding, VERSION, json.dumps(facts))
@@ -189,11 +195,9 @@ _EMPTY = {
     ATTEMPTS: ["item", "answers"],
     ITEM_COUNTS: ["item", "cell"],
     MULTILABEL: ["example", "truth", "label"],
-    RATINGS: ["pattern"],
-    PARTLY_LABELLED: ["pattern"],
-    CLASS_FORECASTS: ["pattern"],
+    **{form: ["pattern"] for form in _PATTERNS},
 }
-_DTYPES = {MULTILABEL: bool} | dict.fromkeys(_OF_PATTERNS, np.int64)
+_DTYPES = {MULTILABEL: bool} | dict.fromkeys(_PATTERNS, np.int64)
 
 
 def zero_counts(labels: list, positive: Any) -> xr.DataArray:
@@ -230,7 +234,7 @@ def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
         payload = json.dumps({"item": _names(evidence), **columns})
         encoding = description.encoding
         return {"encoding": encoding, "encoding_version": VERSION, "payload": payload}
-    if description.encoding in _OF_PATTERNS:
+    if description.encoding in _PATTERNS:
         _check_patterns(evidence, description.classifier, facts)
         columns = {"pattern": evidence["pattern"].values, "counts": evidence.values}
         payload = json.dumps({name: values.tolist() for name, values in columns.items()})
@@ -256,9 +260,7 @@ _NOUNS = {
     MULTILABEL: "several labels of each example",
     ATTEMPTS: "attempts at each item",
     ITEM_COUNTS: "counts of each item",
-    RATINGS: "labels of raters",
-    PARTLY_LABELLED: "partly labelled examples",
-    CLASS_FORECASTS: "probabilities of three classes or more",
+    **{form: noun for form, (noun, _) in _PATTERNS.items()},
 }
 
 
@@ -335,14 +337,14 @@ def _check_labels(evidence, classifier, facts):
 
 
 def _check_patterns(batch, classifier, facts):
-    """Raise an error if a batch has labels, raters or a positive class that the first one lacks."""
-    for name, noun in (("labels", "classes"), ("raters", "raters")):
+    """Raise an error if a batch has labels, raters, systems or facts that the first one lacks."""
+    for name, noun in (("labels", "classes"), ("raters", "raters"), ("systems", "systems")):
         known = facts.get(name, [])
         if unknown := [label for label in batch.attrs.get(name, []) if label not in known]:
             todo = "begin with a batch that has all of them, under a new name"
             raise fail(f"{noun} unknown to the batches of {classifier!r}", unknown, known, todo)
-    label = batch.attrs["positive"]
-    if label not in (None, facts["positive"]):
+    label = batch.attrs.get("positive")
+    if label not in (None, facts.get("positive")):
         todo = f"pass `positive={facts['positive']!r}`"
         what = f"not the positive class of {classifier!r}"
         raise fail(what, label, repr(facts["positive"]), todo)
@@ -350,6 +352,12 @@ def _check_patterns(batch, classifier, facts):
         todo = "name the same columns as in the first batch"
         what = f"other predictions than in the batches of {classifier!r}"
         raise fail(what, batch.attrs["classified"], facts["classified"], todo)
+    if batch.attrs.get("ordered") != facts.get("ordered"):
+        known, todo = "is known", "pass `ordered=True`, as in the first batch"
+        if not facts["ordered"]:
+            known, todo = "is not known", "pass `ordered=False`, as in the first batch"
+        what = f"in the batches of {classifier!r} the order in which systems were shown {known}"
+        raise fail(what, ..., "", todo)
 
 
 def decode(payloads: Sequence[str], encoding: str) -> np.ndarray:
@@ -378,7 +386,7 @@ def decode(payloads: Sequence[str], encoding: str) -> np.ndarray:
             columns = [np.array(payload[name], float) for name in names]
             batches[index] = make(payload["item"], *columns)
         return batches
-    if encoding in _OF_PATTERNS:
+    if encoding in _PATTERNS:
         batches = np.empty(len(payloads), dtype=object)
         for index, payload in enumerate(map(json.loads, payloads)):
             counts = np.array(payload["counts"], np.int64)
@@ -403,7 +411,7 @@ def sum_of_payloads(payloads: Sequence[str], encoding: str) -> str:
     batches = [json.loads(payload) for payload in payloads]
     if encoding == MULTILABEL:
         return json.dumps({name: [row for b in batches for row in b[name]] for name in _ANSWERS})
-    if encoding in _OF_PATTERNS:
+    if encoding in _PATTERNS:
         total: Counter = Counter()
         for batch in batches:
             total.update(dict(zip(batch["pattern"], batch["counts"], strict=True)))

@@ -94,6 +94,11 @@ class Monitor(LedgerClient):
     or more, which are stored on a grid of 0.01. `ratings`, `partly_labelled` and `class_forecasts`
     return the evidence.
 
+    For votes (`from_preferences`) the ledger stores the number of votes by pair and outcome.
+    Measures have a dim ``system``; ``measures=["win_rate[old]"]`` watches the votes against one
+    system. The systems are those of the first batch, and later batches may lack some of them. A
+    change is one in the outcomes of the votes on a pair. `evidence` returns the votes.
+
     Parameters
     ----------
     store : str or Ledger
@@ -114,7 +119,8 @@ class Monitor(LedgerClient):
         What to monitor; by default precision, recall, specificity, accuracy and F1 for two classes
         with a positive one; of probabilities the area under the ROC curve, the Brier score,
         calibration in the large and its slope; of scores the area; of item scores the mean; of
-        several labels precision, recall and F1 over all labels (``_micro``). Measures of forecasts
+        several labels precision, recall and F1 over all labels (``_micro``); of votes the win
+        rate. Measures of forecasts
         are those that need no curve, of item scores means over the items.
     order : {"at", "recorded_at"}, default "at"
         By which time batches are in order and forgotten: that of observation, or of arrival.
@@ -205,7 +211,7 @@ class Monitor(LedgerClient):
             classifier's probabilities or scores, or a `forecast_table` of them; one system's item
             scores, several labels, attempts or item counts. If there are several classifiers or
             systems, such as outcomes (`from_classifiers`), one of them must be that of the
-            monitor: the batch of each is recorded under its name. Ratings are
+            monitor: the batch of each is recorded under its name. Ratings and votes are
             recorded together.
         at : datetime, datetime64 or str, optional
             When it was evaluated; without a time zone it is taken as UTC. By default the time that
@@ -339,7 +345,8 @@ class Monitor(LedgerClient):
         Of which type the batches are.
 
         It is ``"counts"``, ``"forecasts"``, ``"item_scores"``, ``"multilabel"``, ``"attempts"``,
-        ``"item_counts"``, ``"ratings"`` or ``"partly_labelled"``.
+        ``"item_counts"``, ``"ratings"``, ``"partly_labelled"``, ``"class_forecasts"`` or
+        ``"preferences"``.
 
         Raises
         ------
@@ -660,7 +667,7 @@ class Monitor(LedgerClient):
         from bayescm.online.updating import as_prior
 
         if self.encoding not in (COUNTS, FORECASTS):
-            todo = f"use summary, or any function of bayescm on {self.encoding}()"
+            todo = "use summary, or any function of bayescm on evidence()"
             raise fail(f"{self.encoding} have no table of counts", ..., "counts", todo, TypeError)
         tables = self._current(rules)
         prior = as_prior(self._concentration, tables)
@@ -951,7 +958,9 @@ def _check_rules_of(batches, rules):
     """Raise an error if a keyword of the rules is unknown, or is not available for ratings."""
     from bayescm.online.rules import check_rules
 
-    unfit = [name for name in ("change", "reference") if rules.get(name) is not None]
+    has = type_of(batches).alarm_rules(batches)
+    asked = [name for name in ("change", "reference") if rules.get(name) is not None]
+    unfit = [name for name in asked if name not in has]
     if unfit and type_of(batches).one_by_one(batches):
         noun = type_of(batches).name
         what = (

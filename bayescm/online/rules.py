@@ -48,6 +48,7 @@ How often a healthy series raises any, and how soon a real drop is noticed, is s
 ``docs/validation/online.py`` and tabulated in the docs.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -64,7 +65,7 @@ from bayescm.distributions.base import Distribution
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.evidence.type import ChangeStatistic
 from bayescm.evidence.types import type_of
-from bayescm.measures.catalogue import among
+from bayescm.measures.catalogue import among, same
 from bayescm.measures.display_names import display_name
 from bayescm.measures.labelled import apply, one_kernel
 from bayescm.online.bayes_factor import (
@@ -129,7 +130,8 @@ def alarms(
         share it equally.
     floor : float or mapping of str to float, optional
         Worst acceptable value of all measures, or of each by its name: the least one, or where
-        lower is better the largest.
+        lower is better the largest. A single class or system has its label in brackets:
+        ``{"recall[sick]": 0.8}``, ``{"win_rate[old][system=new]": 0.5}``.
     reference : int or DataArray, optional
         The number of first batches that later ones are compared with, or the counts of a reference
         period or another classifier.
@@ -226,7 +228,8 @@ def evaluate_rules(
         what, todo = "a tolerance is of probabilities", "leave `tolerance` out, or set a floor"
         raise fail(what, tolerance, "no tolerance", todo)
     resolved = series.resolve(measures)
-    floors, period = _floors(floor, resolved), _reference_period(series, reference)
+    floors = _floors_of_values(floor, resolved, series)
+    period = _reference_period(series, reference)
     share = rate / _number_of_rules(rules, floor, reference)
     if "change" in rules:
         series = replace(series, segments=segments(series.tables, series.concentration, share))
@@ -649,6 +652,8 @@ def _reference(series, measure, level, first, table):
 
 
 def _floor(series, measure, floor, level):
+    floor = np.asarray(floor)  # one for all values, or one for each, NaN if it has none
+
     def is_beyond(posterior):
         values = posterior.point(measure)
         return values > floor if measure.lower_is_better else values < floor
@@ -658,7 +663,7 @@ def _floor(series, measure, floor, level):
         return 1 - reached if measure.lower_is_better else reached
 
     def limit(posterior, batch, column):
-        return np.full(len(batch), float(floor))
+        return np.broadcast_to(floor, _shape_of_value(series, measure)).ravel()[column]
 
     return _by_recent(series, "floor", measure, is_beyond, probability, level, limit)
 
@@ -788,8 +793,21 @@ def _shape_of_value(series, measure):
 def _names(series, measure):
     """Return the names of the values of a measure: its own, or one for each rater and class."""
     template = series.posterior(series.cells[-1:]).measure_template(measure)
-    labels = [template.coords[dim].values.tolist() for dim in template.dims[1:]]
-    return [measure.__name__ + "".join(f"[{label}]" for label in each) for each in product(*labels)]
+    dims = template.dims[1:]
+    labels = [template.coords[dim].values.tolist() for dim in dims]
+    wheres = (dict(zip(dims, each, strict=True)) for each in product(*labels))
+    return [value_name(measure.__name__, where) for where in wheres]
+
+
+def value_name(measure: str, where: Mapping[Any, Any]) -> str:
+    """
+    Return the name of one value of a measure: ``recall[sick]``, ``win_rate[old][system=new]``.
+
+    A class has its label in brackets. Raters and systems have their dim too, since a label alone
+    may be an opponent.
+    """
+    parts = [f"[{label}]" if dim == "class" else f"[{dim}={label}]" for dim, label in where.items()]
+    return measure + "".join(parts)
 
 
 def _pick(values, column):
@@ -826,7 +844,7 @@ def _sentence(rule, changing, name, number, since, estimate, lower, upper, limit
     else:
         shown = "> 0.9999" if value > 0.9999 else f"{value:.4f}"
     text = _SENTENCES[rule].format(
-        measure=_displayed(name),
+        measure=displayed(name),
         changing=changing,
         span="the last batch" if number == 1 else f"the last {number} batches",
         estimate=f"{estimate:.3g} [{lower:.3g}, {upper:.3g}]",
@@ -839,8 +857,11 @@ def _sentence(rule, changing, name, number, since, estimate, lower, upper, limit
     return f"{text}, since {since.astype('datetime64[m]').item():%Y-%m-%d %H:%M}"
 
 
-def _displayed(name):
-    """Return how a measure is written, of one class with its label behind it: ``recall[sick]``."""
+def displayed(name):
+    """Return how a measure is written, with a class or a system behind it: ``recall[sick]``."""
+    if found := re.fullmatch(r"(.*?)\[(\w+)=(.*)\]", name):
+        measure, dim, label = found.groups()
+        return f"{display_name(measure)} ({dim} {label})"
     measure, bracket, label = name.partition("[")
     return display_name(measure) + bracket + label
 
@@ -886,6 +907,48 @@ def _floors(floor, measures):
     if not isinstance(floor, Mapping):
         floor = dict.fromkeys([measure.__name__ for measure in measures], floor)
     return _limits("floor", floor, measures, lambda size: check_number("floor", size, usual=0.8))
+
+
+def _floors_of_values(floor, measures, series):
+    """
+    Return floors as `_floors` does; one of a single value, such as ``recall[sick]``, in an array.
+
+    A measure with such a floor has an array with the shape of the measure, NaN if a value has none.
+    """
+    if not isinstance(floor, Mapping):
+        return _floors(floor, measures)
+    plain, single = dict(floor), {}
+    of_measures = {measure.__name__ for measure in measures}
+    for measure in measures:
+        names = _names(series, measure) if len(_shape_of_value(series, measure)) else []
+        here = [name for name in floor if name in names and name not in of_measures]
+        if found := {names.index(name): plain.pop(name) for name in here}:
+            single[measure] = found
+    floors = _floors(plain, measures)
+    for measure, found in single.items():
+        of_all = floors.get(measure.__name__, np.nan)
+        array = np.full(_shape_of_value(series, measure), of_all)
+        for place, size in found.items():
+            array.flat[place] = check_number("floor", size, usual=0.8)
+        floors[measure.__name__] = array
+    return floors
+
+
+def floor_of(floor: Any, name: str, label: str) -> float | None:
+    """
+    Return the floor of a value of a measure, or None.
+
+    Parameters
+    ----------
+    floor : float, mapping of str to float, or None
+        As of `evaluate_rules`.
+    name, label : str
+        The measure, and the measure with the class or system of the value: ``"recall[sick]"``.
+    """
+    if not isinstance(floor, Mapping):
+        return floor
+    of_measure = (size for alias, size in floor.items() if same(alias, name))
+    return floor[label] if label in floor else next(of_measure, None)
 
 
 def _check_tolerance(size):
@@ -1045,11 +1108,19 @@ def _prob_worse(current: Distribution, earlier: Distribution, lower_is_better: b
     return 1 - below if lower_is_better else below
 
 
-def _below(distribution: Distribution, floor: float) -> np.ndarray:
+def _below(distribution: Distribution, floor: Any) -> np.ndarray:
     """Return the probability that a measure is at most a floor, of use far out in the tail."""
     if distribution.accurate_tails:
-        return distribution.cdf(float(floor))
-    return special.ndtr((floor - distribution.mean()) / distribution.sd())
+        sizes = np.unique(np.asarray(floor)[np.isfinite(floor)])
+        below: Any = np.nan
+        for size in sizes.tolist():
+            below = np.where(np.equal(floor, size), distribution.cdf(size), below)
+        return below
+    sd = distribution.sd()
+    # A value without uncertainty is known by definition, such as the win rate of a system against
+    # itself: it has no alarms.
+    sd = np.where(sd > 0, sd, np.nan)
+    return special.ndtr((floor - distribution.mean()) / sd)
 
 
 def _distribution(posterior: Posterior, measure: Callable) -> Distribution:

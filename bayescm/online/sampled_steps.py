@@ -1,8 +1,8 @@
 """
-Batches whose posterior is sampled: ratings, and probabilities of three classes or more.
+Batches whose posterior is sampled: ratings, votes, and probabilities of three classes or more.
 
-Their default posterior takes one sample of examples, and about a second, so that there is one for
-each step, and no rule `change`.
+Their default posterior takes one sample of examples, and up to a second, so that there is one for
+each step.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.fitting.question import Question
 from bayescm.posteriors.base import LabelTemplate, Posterior
@@ -19,7 +20,7 @@ from bayescm.posteriors.base import LabelTemplate, Posterior
 
 class SampledSteps(Posterior):
     """
-    The posterior of ratings or probabilities, for each leading index of counts of patterns.
+    The posterior of ratings, votes or probabilities, for each leading index of counts of patterns.
 
     Parameters
     ----------
@@ -41,8 +42,9 @@ class SampledSteps(Posterior):
         ]
         latest = self.members[-1]
         self.measured_variable = latest.measured_variable
-        if "raters" in attrs:
-            self.counts = latest.counts.rename(classifier="rater")
+        self.systems = type_of(tables).recorded_together
+        if self.systems and type_of(tables).has_cells:
+            self.counts = latest.counts.rename(classifier=self.systems)
 
     @property
     def how(self) -> str:  # type: ignore[override]
@@ -51,18 +53,29 @@ class SampledSteps(Posterior):
 
     @cached_property
     def template(self) -> LabelTemplate:
-        """The dims and coords that remain of the evidence, with a dim of the raters."""
+        """The dims and coords that remain of the evidence, with a dim of the systems."""
+        return self._of_steps(self.members[-1].template)
+
+    def measure_template(self, measure: Any, attrs: dict | None = None) -> LabelTemplate:
+        """Return the dims, coords and name of a measure of every step."""
+        return self._of_steps(self.members[-1].measure_template(measure, attrs))
+
+    def _of_steps(self, template):
+        """Return the labels of one step with those of all steps in front."""
         dims, coords = self.tables.dims[:-1], self.tables.coords.variables
         remaining = {name: coord for name, coord in coords.items() if {*coord.dims} <= {*dims}}
-        leading = LabelTemplate(remaining, dims, self.tables.shape[:-1])
-        raters = self.tables.attrs.get("raters")
-        return leading if raters is None else leading.append_dim("rater", raters)
+        facts = {"name": template.name, "attrs": template.attrs}
+        steps = LabelTemplate(remaining, dims, self.tables.shape[:-1], **facts)
+        for dim in template.dims:
+            name = self.systems if dim == "classifier" and self.systems else dim
+            steps = steps.append_dim(name, template.coords[dim].values)
+        return steps
 
     @property
     def batch(self) -> xr.DataArray:
-        """The number of examples of every step, of every rater the same."""
+        """The number of examples of every step, of every system the same."""
         sizes = self.tables.values.sum(axis=-1)
-        sizes = sizes[..., None] if "raters" in self.tables.attrs else sizes
+        sizes = sizes[..., None] if self.systems else sizes
         return self.template.to_dataarray(np.broadcast_to(sizes, self.template.shape))
 
     @property
@@ -79,7 +92,7 @@ class SampledSteps(Posterior):
         return self.members[-1].bound(measure)
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return what the ratings of the latest step make doubtful."""
+        """Return what the evidence of the latest step makes doubtful."""
         return self.members[-1].caveats(of)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:

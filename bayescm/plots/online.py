@@ -8,11 +8,11 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.measure import measure
-from bayescm.measures.catalogue import resolve, same
+from bayescm.measures.catalogue import resolve
 from bayescm.measures.display_names import DisplayNames
 from bayescm.online import log_bayes_factor
 from bayescm.online.encoding import CHANGING
-from bayescm.online.rules import RULES
+from bayescm.online.rules import RULES, floor_of, value_name
 from bayescm.plots import style
 from bayescm.plots.canvas import band, bare, canvas
 from bayescm.validate import fail
@@ -98,7 +98,9 @@ def plot_history(
             if batches is not None:
                 values = _draw_batches(axes, time, batches, name, where)
                 heights = np.where(np.isnan(values), heights, values)
-            _draw_floor(axes, floor, name)
+            label = value_name(str(name), where)
+            if (limit := floor_of(floor, str(name), label)) is not None:
+                axes.axhline(limit, color=style.muted(), ls="--", lw=1, label="floor")
             for end in (tolerated or {}).get(str(name), ()):
                 axes.axhline(end, color=style.muted(), ls=":", lw=1, label="tolerated")
             if alarms is not None:
@@ -149,13 +151,6 @@ def _draw_batches(axes, time, batches, name, where):
     return values
 
 
-def _draw_floor(axes, floor, name):
-    if isinstance(floor, Mapping):
-        floor = next((value for alias, value in floor.items() if same(alias, str(name))), None)
-    if floor is not None:
-        axes.axhline(floor, color=style.muted(), ls="--", lw=1, label="floor")
-
-
 def _changed_classes(batches, alarms):
     """Return for each step with an alarm of a change the classes whose answers have changed."""
     if not isinstance(batches, xr.DataArray) or alarms is None:
@@ -173,7 +168,7 @@ def _changed_classes(batches, alarms):
 
 def _of_panel(alarms, name, where, changed, batches):
     """Return the alarms of a panel: of its measure, and changes of what the measure depends on."""
-    label = str(name) + "".join(f"[{value}]" for value in where.values())
+    label = value_name(str(name), where)
     index = ", ".join(f"{dim} {value}" for dim, value in where.items())
     shown = alarms["measure"].isin({label, str(name), f"{name} ({index})"})
     of_answers = alarms["measure"].isin(CHANGING)

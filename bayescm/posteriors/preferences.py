@@ -204,7 +204,7 @@ class Preferences(Posterior):
             todo = "ask for win_rate"
             raise fail("no vote is a tie, so that the model has no ties", ..., "", todo)
         if measure.canonical == "position_advantage" and not self.ordered:
-            todo = "pass ordered=True to from_preferences if the left system was shown first"
+            todo = "pass `ordered=True` if the left system was shown first"
             raise fail("the order in which systems were shown is not known", ..., "", todo)
         return measure.bound(self.names)
 

@@ -17,14 +17,11 @@ from bayescm.evidence.counts import positive
 from bayescm.online import Ledger, Monitor
 from bayescm.online.encoding import (
     ATTEMPTS,
-    CLASS_FORECASTS,
     COUNTS,
     FORECASTS,
     ITEM_COUNTS,
     ITEM_SCORES,
     MULTILABEL,
-    PARTLY_LABELLED,
-    RATINGS,
     what_changes,
 )
 from bayescm.online.incidents import standing
@@ -93,7 +90,7 @@ def monitor_report(
     memory: dict[str, Any] = {"forgetting": forgetting, "window": window, "order": order}
     memory |= {"measures": measures, "concentration": concentration}
     with render.own_figures(), Monitor(ledger, name, **memory) as monitor:
-        recipe = _RECIPES[monitor.encoding]
+        recipe = _RECIPES.get(monitor.encoding, PatternsMonitorRecipe)
         parts = recipe(monitor, prob, kind, rules, concentration).sections()
         methods.add_paragraph(parts, prob, kind)
         render.write(path, title or f"Online evaluation of {name}", parts)
@@ -335,8 +332,8 @@ class ItemCountsMonitorRecipe(MultilabelMonitorRecipe):
         return Section("What was evaluated", [line, *self._spans()])
 
 
-class UncertainTruthMonitorRecipe(MultilabelMonitorRecipe):
-    """Batches of ratings or of partly labelled examples, now and over time."""
+class PatternsMonitorRecipe(MultilabelMonitorRecipe):
+    """Batches of ratings, partly labelled examples, votes ..., now and over time."""
 
     def __init__(
         self,
@@ -354,22 +351,26 @@ class UncertainTruthMonitorRecipe(MultilabelMonitorRecipe):
         self.concentration = concentration
 
     def evaluation(self) -> Section:
-        """Name the examples and their labels, and how many batches there are."""
-        section = RECIPES[self.type.name](self.evidence, None, self.settings, {}).evaluation()
+        """Name the examples or votes, and how many batches there are."""
+        recipe = RECIPES.get(self.type.name, Recipe)
+        section = recipe(self.evidence, None, self.settings, {}).evaluation()
         section.sentences += self._spans()
         return section
 
     def facts(self) -> dict[str, Any]:
         """Name the model and its prior in words."""
-        models = {RATINGS: "noisy_labels", PARTLY_LABELLED: "partly_labelled"}
-        models[CLASS_FORECASTS] = "the Bayesian bootstrap of the examples"
         prior = "the default of the model"
         if self.concentration is not None:
             prior = f"a pseudo-count of {float(self.concentration):g}"
-        return {"Model": models[self.monitor.encoding], "Prior": prior} | methods.versions()
+        return {"Model": _BY_BOOTSTRAP.get(self.type.name, self.model()), "Prior": prior} | (
+            methods.versions()
+        )
 
 
-# The recipe of each type of batches.
+# The words for models that are called otherwise than their method.
+_BY_BOOTSTRAP = {"probabilities": "the Bayesian bootstrap of the examples"}
+
+# The recipe of each type of batches; batches of patterns have that of patterns.
 _RECIPES: dict[str, type[CountsMonitorRecipe]] = {
     COUNTS: CountsMonitorRecipe,
     FORECASTS: ForecastsMonitorRecipe,
@@ -377,9 +378,6 @@ _RECIPES: dict[str, type[CountsMonitorRecipe]] = {
     MULTILABEL: MultilabelMonitorRecipe,
     ATTEMPTS: AttemptsMonitorRecipe,
     ITEM_COUNTS: ItemCountsMonitorRecipe,
-    RATINGS: UncertainTruthMonitorRecipe,
-    PARTLY_LABELLED: UncertainTruthMonitorRecipe,
-    CLASS_FORECASTS: UncertainTruthMonitorRecipe,
 }
 
 

@@ -256,6 +256,7 @@ actual, predicted, old, new = ((each == "sick").astype(int) for each in (y, new,
 died, risk, marks, question_ids = actual, rng.random(300).round(3), 1 + 4 * rng.random(300), y
 question_ids, tags = list(range(300)), [{"urgent"} if label == "sick" else {"spam"} for label in y]
 predicted_tags, secret, body = tags[::-1], b"sixteen letters!", b"{}"
+votes = pd.DataFrame({"model_a": ["new", "old"] * 9, "model_b": ["old", "new"] * 9, "winner": "a"})
 moment = str(int(time.time()))
 signature = hmac.digest(secret, f"{moment}.".encode() + body, "sha256").hex()
 header = {"Bayescm-Signature": f"t={moment},sha256={signature}"}

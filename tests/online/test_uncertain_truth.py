@@ -117,7 +117,7 @@ def test_a_floor_is_watched_and_earlier_batches_are_forgotten(kind):
     with Monitor("sqlite://", "system", measures=["accuracy"], window=1) as monitor:
         fill(monitor, kind, 3, change=2)
         alarms = monitor.alarms(floor={"accuracy": 0.8})
-        named = "accuracy[eve]" if kind == "ratings" else "accuracy"
+        named = "accuracy[rater=eve]" if kind == "ratings" else "accuracy"
         of_floor = alarms[alarms["rule"] == "floor"]
         assert of_floor[["step", "measure"]].values.tolist() == [[2, named]]
         assert monitor.alarms(floor={"accuracy": 0.3}).query("rule == 'floor'").empty

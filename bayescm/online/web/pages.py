@@ -6,6 +6,7 @@ Their pictures, bars of intervals and bands over time, are numbers for SVG in th
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,9 +16,9 @@ import pandas as pd
 import xarray as xr
 from starlette.responses import Response
 
-from bayescm.measures.catalogue import same
 from bayescm.measures.display_names import display_name
 from bayescm.online.encoding import CHANGING
+from bayescm.online.rules import displayed, floor_of, value_name
 from bayescm.online.web.state import SHOWN, ClassifierState, DashboardState
 
 _PER_PAGE = 50  # classifiers; a monitor of more is read page by page
@@ -178,24 +179,18 @@ def panels(
     """
     pictures = []
     for name, intervals in ends.data_vars.items():
-        has_classes = "class" in intervals.dims
-        for class_label in intervals["class"].values.tolist() if has_classes else [None]:
-            where = {"class": class_label} if has_classes else {}
-            label = f"{name}[{class_label}]" if has_classes else str(name)
+        dims = [dim for dim in intervals.dims if dim not in ("step", "bound")]
+        for labels in product(*(intervals[dim].values.tolist() for dim in dims)):
+            where = dict(zip(dims, labels, strict=True))
+            label = value_name(str(name), where)
             interval = intervals.sel(where).transpose("step", "bound").values
             values = observed[name].sel(where).values
             marked = alarms[alarms["measure"].isin([label, *CHANGING])] if len(alarms) else alarms
             limits = [(end, "end of what is tolerated") for end in tolerated.get(str(name), ())]
-            if (floor := _floor(floors, str(name))) is not None:
+            if (floor := floor_of(floors, str(name), label)) is not None:
                 limits.append((floor, "floor"))
-            pictures.append(_panel(display_name(label), interval, values, marked, ends, limits))
+            pictures.append(_panel(displayed(label), interval, values, marked, ends, limits))
     return pictures
-
-
-def _floor(floors, name):
-    if isinstance(floors, dict):
-        return next((value for alias, value in floors.items() if same(alias, name)), None)
-    return floors
 
 
 def _panel(label, interval, values, alarms, ends, limits):
