@@ -612,8 +612,9 @@ def preferences_of(table: xr.DataArray) -> xr.Dataset:
     todo = "use window= in place of forgetting="
     number = check_counts(table.values, name="a number of votes", todo=todo)
     seen = number > 0
-    votes = (part[seen] for part in (first, second, code))
-    return as_preferences(_of_votes(names, *votes, table.attrs["ordered"], number[seen])[0])
+    places, ordered = (first[seen], second[seen]), table.attrs["ordered"]
+    evidence, _, _ = _of_votes(names, *places, code[seen], ordered, number[seen])
+    return as_preferences(evidence)
 
 
 def _places_of_patterns(table):
