@@ -22,8 +22,9 @@ from bayescm.posteriors.noisy_labels import noisy_labels
 from bayescm.validate import check_kind, check_prob, check_seed, fail, suggest
 
 _DEFAULT = ("agreement", "cohen_kappa", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha")
-# Draws; examples of a kind not seen yet, of which the prior has some; and what it weighs.
-_DRAWS, _PRIOR_KINDS, _PRIOR_EXAMPLES = 4000, 16, 2.0
+_DRAWS = 4000  # of the posterior
+_PRIOR_KINDS = 16  # kinds of examples not seen yet that the prior has
+_PRIOR_EXAMPLES = 2.0  # that the prior is worth
 _CLASS_DRAWS = 2000
 _DEPENDENCES = (0.0, 0.1, 0.2, 0.4)
 

@@ -45,9 +45,11 @@ from bayescm.validate import check_prob, check_seed, fail, suggest
 
 MET, FAILED, UNKNOWN = "met", "failed", "not yet known"
 _DRAWS = 100_000
-# Standard errors of a probability by draws that an outcome needs, and the draws where it lacks
-# them: sixteen times as many, and no more than know it to .002.
-_ERRORS, _TIMES_DRAWS, _MOST_DRAWS = 2.0, 16, 50_000
+# A probability from draws decides an outcome if it is this many standard errors from the level.
+_ERRORS = 2.0
+# If it is nearer, there are this many times as many draws: the error is a quarter then.
+_TIMES_DRAWS = 16
+_MOST_DRAWS = 50_000  # their bound: more know a probability to better than 0.002
 _EFFECTS = ("fold", "repeat", "group")
 # Dims that a model uses up by itself; all others are added up where no part is named.
 _KEPT = (*CELLS, "outcome", "classifier", *_EFFECTS)

@@ -218,23 +218,16 @@ def _comparison(
     ranges: dict[str, tuple[float, float]] = {}
     prior_decides: list[str] = []
     for kernel, position, names in positions(posterior, kernels, dim):
-
-        def values(name=kernel.__name__):
-            return joint_draws()[name].values
-
-        def difference(first, second, kernel=kernel, values=values):
-            exact = None if paired else alone(kernel)
-            return difference_of(
-                posterior,
-                kernel,
-                first,
-                second,
-                of=of,
-                exact=exact,
-                draws=values,
-                by_draws=question.draws is not None,
-            )
-
+        values = partial(_values_of, joint_draws, kernel)
+        difference = partial(
+            difference_of,
+            posterior,
+            kernel,
+            of=of,
+            exact=None if paired or contrast == "ratio" else alone(kernel),
+            draws=values,
+            by_draws=question.draws is not None,
+        )
         less = kernel.lower_is_better
         pairs, where = _pairs(names, reference, dim), labels(posterior, kernel, position)
         members = [({**position, dim: i}, {**position, dim: j}) for i, j in pairs]
@@ -260,7 +253,7 @@ def _comparison(
                 lower_is_better=less,
             )
             words = _sentence_with_labels(row, words, display_names)
-            row["sentence"] = words + _ASSUMED * kernel.direction_assumed
+            row["sentence"] = words + _ASSUMED if kernel.direction_assumed else words
             ranges[row["measure"]] = kernel.range
             rows.append(row)
             usual_prior = question.concentration is None
@@ -352,6 +345,11 @@ def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFra
     joined = pd.concat(parts, ignore_index=True)
     joined.attrs = attrs | ({"caution": " ".join(cautions)} if cautions else {})
     return joined
+
+
+def _values_of(joint_draws, kernel):
+    """Return the draws of a measure, of all measures that are drawn together."""
+    return joint_draws()[kernel.__name__].values
 
 
 # The posterior of all members, and the distribution of a difference of two of them.

@@ -32,9 +32,10 @@ from bayescm.validate import check_choice, check_kind, check_prob, fail
 # What is asked of a posterior; other keywords are the model's own.
 ASKED = ("of", "n", "draws", "random_seed", "accuracy")
 Wanted = str | Callable | Sequence[str | Callable]
-# A numerical error of a bound from which on it is warned of: of the length, and in all. That of
-# draws bounds both ends in 95 of 100 intervals, and is some 2.4 to 4.5 standard errors.
-_LARGE_ERROR, _SMALL_ERROR = 0.8, 0.02
+# A numerical error of a bound that exceeds both of these leads to a warning. The error of draws
+# bounds both ends in 95 of 100 intervals, and is some 2.4 to 4.5 standard errors.
+_LARGE_ERROR = 0.8  # in parts of the length of the interval
+_SMALL_ERROR = 0.02  # in the unit of the measure
 
 
 def interval(

@@ -23,8 +23,8 @@ from scipy.special import ndtri
 from bayescm.evidence.types import is_members, type_of
 from bayescm.validate import check_prob, fail
 
-# Two systems have a correlation of 1 or -1. Fisher's interval has no ends with three.
-_FEWEST, _FEWEST_OF_INTERVAL = 3, 4
+_FEWEST = 3  # systems, since the correlation of two is 1 or -1
+_FEWEST_OF_INTERVAL = 4  # systems, since Fisher's interval of three has no ends
 
 
 def item_table(

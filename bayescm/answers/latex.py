@@ -56,10 +56,14 @@ _NUMBERS = ("lower", "upper")
 _EQUAL = 0.5
 _TIE = 1e-9  # sums of probabilities that differ by rounding alone are equal
 _OF_PAIRS = ("first", "second", "p_better", "p_worse")
-# The width of the text of ``article``, and of letters of 10 points in it, in points: within 5 % of
-# what pdflatex sets (tests/answers/test_latex.py). A symbol is as wide as a digit.
-_TEXT_WIDTH, _FOOTNOTE = 345, 0.85
-_WIDE, _USUAL, _NARROW, _NARROW_LETTERS = 6.9, 4.9, 3.0, " .,:;'[]()-ijl"
+# Widths in points, within 5% of what pdflatex sets (tests/answers/test_latex.py). A symbol is as
+# wide as a digit.
+_TEXT_WIDTH = 345  # of the text of ``article``
+_FOOTNOTE = 0.85  # the size of footnotes, in parts of the size of the text
+_WIDE = 6.9  # a capital letter of 10 points
+_USUAL = 4.9  # any other letter
+_NARROW = 3.0  # a narrow letter
+_NARROW_LETTERS = " .,:;'[]()-ijl"
 _SYMBOL, _SYNTAX = re.compile(r"\\[a-z]+"), re.compile(r"[{}$\\^]")
 _UNDEFINED = r"$^{\ast}$"
 

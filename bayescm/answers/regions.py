@@ -22,10 +22,11 @@ from bayescm.fitting.sampled import is_sampled
 from bayescm.measures.labelled import several
 from bayescm.validate import check_memory, check_prob, fail
 
-_GRID = 160
-_COPIES, _GRIDS = 4, 2  # of the draws and of the grid, while the regions are found
-# Draws of a table of a few cells, which cost next to nothing: the rim of the region is smooth.
-_SMALL, _MANY_DRAWS = 16, 400_000
+_GRID = 160  # points of the grid along each axis
+_COPIES = 4  # of the draws in memory, while the regions are found
+_GRIDS = 2  # grids in memory at the same time
+_SMALL = 16  # cells, up to which draws cost next to nothing
+_MANY_DRAWS = 400_000  # of such a table, so that the rim of the region is smooth
 
 
 def region(

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from great_tables import GT
 
 # A bar, in pixels. With names of 20 letters a row of labels, mean, interval and bar has 500 pixels.
-_WIDTH, _HEIGHT = 100, 14
+_WIDTH = 100
+_HEIGHT = 14
 _LINE, _RANGE, _TICK = "#aab2ba", "#0b62a4", "#1b1f24"
 # Columns that are no more exact than the bounds of their row: of these the error is stated. The
 # point is the value in the sample, which has none.

@@ -43,7 +43,8 @@ COMMANDS = {  # and the file of each, in the order of the help
 # Exit statuses. 1 is left to what commands answer, such as `check` to a requirement that failed.
 _WRONG_CALL = 2
 _INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
-_INTERRUPTED, _BROKEN_PIPE = 130, 141  # 128 and the number of the signal, as shells have it
+_INTERRUPTED = 130  # 128 and the number of the signal SIGINT, as shells have it
+_BROKEN_PIPE = 141  # 128 and the number of the signal SIGPIPE
 
 GROUPS = {"monitor": "monitor"}  # of commands, and the file of each
 FORMER = {"study": "paper"}  # names that are still understood, and not in the help

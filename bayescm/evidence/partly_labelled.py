@@ -511,8 +511,8 @@ def combine_partly_labelled(
 # Strata: what the judge said, and what the examples to be labelled were chosen by
 
 
-# A score is cut into so many parts at most, of no fewer labels each.
-BINS, LABELS_A_BIN = 5, 10
+BINS = 5  # parts that a score is cut into at most
+LABELS_A_BIN = 10  # that each of these parts has at least
 
 
 def strata(

@@ -986,8 +986,8 @@ def _combine(members, dim, names):
 # Batches of a monitor
 
 _CLASS_FORECASTS = "class_forecasts"
-# The grid of probabilities, and the least one: the middle of the first bin of two classes.
-_GRID, _LEAST = 0.01, 0.0025
+_GRID = 0.01  # step of the grid of probabilities
+_LEAST = 0.0025  # the least probability: the middle of the first bin of two classes
 
 
 def forecast_table(

@@ -11,7 +11,8 @@ from bayescm.evidence.type import TYPE_ATTRIBUTE
 from bayescm.validate import fail
 
 # At the end of the file, where netCDF readers do not look.
-_MARK, _DIGITS = b"\nbayescm sha256 ", 64
+_MARK = b"\nbayescm sha256 "
+_DIGITS = 64  # of the checksum behind the mark
 
 
 def save(

@@ -129,14 +129,10 @@ def bridge_sampling(
         others = np.delete(draws, chain, axis=0).reshape(-1, d)
         centre, root = others.mean(0), _root_of_covariance(others)
         proposed = centre + rng.standard_normal((n, d)) @ root.T
-
-        def log_ratio(points, centre=centre, root=root):
-            """Return log q - log g."""
-            scores = np.linalg.solve(root, (points - centre).T)
-            log_proposal = -(scores**2).sum(0) / 2 - d / 2 * np.log(2 * np.pi)
-            return log_density(points) - log_proposal + np.log(np.diag(root)).sum()
-
-        at_draws, at_proposed = log_ratio(draws[chain]), log_ratio(proposed)
+        at_draws, at_proposed = (
+            log_density(points) - _log_normal(points, centre, root)
+            for points in (draws[chain], proposed)
+        )
         if not np.isfinite(at_draws).all():
             todo = "correct the model: its density must be positive at its own draws"
             raise fail("the log density is not finite at a draw", at_draws.min(), "finite", todo)
@@ -144,6 +140,13 @@ def bridge_sampling(
         effective = np.median([_effective_draws(values) for values in draws[chain].T])
         by_chain[chain], errors[chain] = _estimate(at_draws, at_proposed, effective)
     return Estimate(by_chain, errors)
+
+
+def _log_normal(points, centre, root):
+    """Return the log density of a normal distribution, whose covariance has a Cholesky factor."""
+    scores = np.linalg.solve(root, (points - centre).T)
+    log_density_of_scores = -(scores**2).sum(0) / 2 - len(centre) / 2 * np.log(2 * np.pi)
+    return log_density_of_scores - np.log(np.diag(root)).sum()
 
 
 def _root_of_covariance(points):

@@ -76,9 +76,9 @@ from bayescm.measures.measure import (
 from bayescm.validate import fail, suggest
 
 CELL_NAMES = ("tp", "fn", "fp", "tn")
-# The error of a bias estimated by so many draws is 2 % of the standard deviation, and 5 % by the
-# fewer that are made of very many labels.
-_BIAS_DRAWS, _FEWEST_BIAS_DRAWS, _BIAS_VALUES = 2000, 400, 2e6
+_BIAS_DRAWS = 2000  # that estimate a bias to 2% of the standard deviation
+_FEWEST_BIAS_DRAWS = 400  # the same of very many labels, to 5%
+_BIAS_VALUES = 2e6  # draws times labels, which bound the draws between these two
 # Of five labels of 100 examples, with 20 positives each .96 of the macro areas and .97 of the macro
 # average precisions are covered, and with 6 positives .89 and .73 (without freeing of bias .61), of
 # 120 simulated data sets.

@@ -193,7 +193,8 @@ def _mean_score(weight, score, wrong, pseudo):
 
 # The measures, each a formula of a population
 
-_BINS, _MOST_BINS = 15, 1000  # of the expected calibration error as it is printed in the literature
+_BINS = 15  # of the expected calibration error as the literature prints it
+_MOST_BINS = 1000  # that may be requested
 
 
 def _measure(**facts):

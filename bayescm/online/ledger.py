@@ -46,9 +46,10 @@ from bayescm.validate import fail, suggest
 
 _CLOCK_TOLERANCE = timedelta(seconds=1)  # clocks of several machines differ by less
 _SEARCHED_BY_ENTRY = 1000  # entries, see `_find_batch`
-# With how many of the last entries a batch is compared, and how probable it may be at most that one
-# of them is equal by chance; of two classes 1,000 examples are enough for all of these entries.
-_COMPARED, _RARE = 50, 0.002
+_COMPARED = 50  # of the last entries, with which a batch is compared
+# Greatest probability that one of them is equal by chance. With two classes 1,000 examples are
+# enough for all of these entries.
+_RARE = 0.002
 
 
 def _table(name, *columns):

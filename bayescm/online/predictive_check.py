@@ -23,13 +23,18 @@ _DRAWS = 10_000
 _ROOM = 2_000_000  # numbers in a temporary array
 _TERMS = 20_000  # up to this many trials it is quicker to sum
 _TIE = 1e-12
-# Of alarms only tails below a level are asked for. Below `_RARE` none is within `_NEAR` standard
-# deviations of its mean; a tail below `_CANCELS` is not 1 minus the other. Where there is no
-# distribution, draws are added until `_ENOUGH` are as extreme as the batch; `_FEW` are enough where
-# they are so many of the draws that the tail cannot be near the level.
-_NEAR, _RARE, _CANCELS = 2.0, 1e-4, 1e-8
-_EXPECTED, _STEP = 5, 1e-3
-_FIRST, _FEW, _ENOUGH, _MOST = 200, 3, 10, 1_000_000
+# Alarms need only tails below a level. A measure within `_NEAR` standard deviations of its mean has
+# no tail below `_RARE`.
+_NEAR = 2.0
+_RARE = 1e-4
+_CANCELS = 1e-8  # a tail below this is summed, since 1 minus the other tail has lost its digits
+_EXPECTED = 5  # examples expected in each cell, from which the normal approximation holds
+_STEP = 1e-3  # of the differences that give a slope, in standard errors of a share
+# If there is no distribution, draws are added until enough of them are as extreme as the batch.
+_FIRST = 200  # draws
+_ENOUGH = 10  # draws as extreme as the batch
+_FEW = 3  # these are enough if they are so many of the draws that the tail is far above the level
+_MOST = 1_000_000  # draws
 
 
 def surprise(

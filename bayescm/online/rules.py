@@ -88,7 +88,9 @@ COLUMNS: tuple[str, ...] = (
     *("step", "batch_id", "at", "first", "since", "rule", "measure"),
     *("estimate", "lower", "upper", "limit", "value", "threshold", "lasted", "on", "sentence"),
 )
-RATE, HORIZON, _HAZARD = 0.05, 1000, 0.01
+RATE = 0.05  # probability of a false alarm within the horizon
+HORIZON = 1000  # batches
+_HAZARD = 0.01  # prior probability of a change at each batch
 # What is recent: the last batch, the last two, four ... of them.
 SPANS = tuple(2**power for power in range(10))
 # How many batches ago a change is looked for: at each of the last sixteen, then at fewer.
@@ -96,9 +98,10 @@ _AGES = np.unique(np.r_[1:17, np.geomspace(16, max(SPANS), 36).astype(int)])
 # How far a measure may be from what it would be if the forecasts were right, on both sides.
 TOLERANCE = {"calibration_in_the_large": 0.02, "calibration_slope": 0.2}
 _FEWEST = 10  # examples of a class, below which recent forecasts are not judged
-# The same of items, on a scale with ends and without: of fewer the tails of means are too light
+# The same for items. With fewer the tails of means are too light
 # (docs/results/item_score_alarms_tails.csv).
-_FEWEST_ITEMS, _FEWEST_WITHOUT_ENDS = 20, 100
+_FEWEST_ITEMS = 20  # on a scale with two ends
+_FEWEST_WITHOUT_ENDS = 100  # on a scale without
 _BLOCK = 512  # batches that are looked through at once for a change
 # Standard normal quantile of .95: beyond it a measure is worse than it was before a change.
 _WORSE = 1.645

@@ -39,7 +39,9 @@ from bayescm.validate import check_choice
 TABLES = ("figure 5",)
 STEPS = (1, 10, 50, 100, 150, 200, 300)  # batches after which the intervals are made
 BATCH = 100
-TRAINING, TREES, GRID = 1000, 100, 400
+TRAINING = 1000  # examples that the forest learns from
+TREES = 100
+GRID = 400  # points along each axis, at which the forest is compared with the truth
 DRAWS = 4000
 
 

@@ -134,7 +134,8 @@ def coverage_of_f1(n: int, rates: Any = RATES, prob: float = 0.95) -> pd.DataFra
 # all pixels are independent.
 
 STAY = (0.5, 0.7, 0.8, 0.9, 0.95)
-POSITIVES, ACCURACY = 0.4, 0.8
+POSITIVES = 0.4  # share of positive pixels
+ACCURACY = 0.8  # of the classifier
 
 
 def dependent_images(

@@ -45,7 +45,8 @@ from bayescm.validate import check_choice, fail
 TABLES = ("4", "5", "6", "7")
 RULES = ("1-NN", "logistic", "forest", "svm")
 METHODS = ("individual", "joint", "corrected", "posterior")
-POINTS, DRAWS = 2**12, 2000
+POINTS = 2**12  # of the integral over directions
+DRAWS = 2000  # of the posterior
 
 
 class Setting(NamedTuple):

@@ -20,8 +20,8 @@ from bayescm.planning.search import (
 from bayescm.posteriors.roc.paired_areas import placement_covariance
 from bayescm.validate import check_prob, check_seed, check_whole
 
-# The scores that are simulated at a size, and the fewest test sets whatever the size.
-_SCORES, _FEWEST = 10**8, 20
+_SCORES = 10**8  # that are simulated at a size, in all test sets together
+_FEWEST = 20  # test sets, whatever the size
 
 
 def plan_auc(

@@ -19,6 +19,7 @@ difference that is asked for, or of the differences of all pairs on average.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
@@ -167,14 +168,16 @@ def plan_preferences(
     now = pilot.width(pilot.precision, *target, prob)
     rows = []
     for design in _DESIGNS:
-
-        def expected(number, design=design):
-            return pilot.width(_precision_after(pilot, number, design, target), *target, prob)
-
+        expected = partial(_expected_width, pilot, design, target, prob)
         number = 0 if now <= width else _fewest(expected, width)
         row = {"design": design, "more_votes": number}
         rows.append(row | {"width": expected(number or 0), "width_now": now})
     return pd.DataFrame(rows)
+
+
+def _expected_width(pilot, design, target, prob, number):
+    """Return the width of the interval of a difference after a number of further votes."""
+    return pilot.width(_precision_after(pilot, number, design, target), *target, prob)
 
 
 def _fewest(expected, width):

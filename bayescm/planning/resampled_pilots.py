@@ -30,8 +30,9 @@ _SLOW_SETS = {ATTEMPTS.name: 20, RATINGS.name: 20}
 _FEWEST = 10  # examples or items of a pilot
 # Error of a size from which on a warning is given, in parts of the size.
 _LARGE_ERROR = 0.5
-# A size is near enough to scale its widths by 1 / sqrt(n): for most types, and for the slow ones.
-_NEAR, _SLOW_NEAR = 0.1, 0.3
+# A size that is this near, in parts of it, has its widths scaled by 1 / sqrt(n).
+_NEAR = 0.1
+_SLOW_NEAR = 0.3  # for the types that take long
 
 
 def plan_like(

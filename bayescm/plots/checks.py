@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_PANELS, _VARIABLES = 12, 12
+# More than these are too many to read.
+_PANELS = 12
+_VARIABLES = 12
 
 
 def plot_predictive(

@@ -205,7 +205,8 @@ def _in_rows(table, index, dim, contrast, display_names):
     ]
     one_pair = len(set(pairs)) == 1 and len(set(heads)) > 1
     of_measure = f" {'of' if contrast == 'ratio' else 'in'} {written[table['measure'].iloc[0]]}"
-    table["axis"] = contrast + of_measure * one_measure + f": {pairs[0]}" * one_pair
+    axis = contrast + of_measure if one_measure else contrast
+    table["axis"] = f"{axis}: {pairs[0]}" if one_pair else axis
     # A head of several pairs has a row of its own.
     table["has_head"] = len(set(heads)) > 1 and not one_pair
     table["head"] = [style.wrapped(text, width) for text in heads]
@@ -231,7 +232,8 @@ def _wrapped_at(text, sign, width):
     return "\n".join([style.wrapped(f"{first} {sign}", width), style.wrapped(second, width)])
 
 
-_MOST_RANKINGS, _RANKINGS_IN_A_LINE = 24, 3
+_MOST_RANKINGS = 24  # more are too many to read
+_RANKINGS_IN_A_LINE = 3
 
 
 def plot_ranks(

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Points of a curve over prevalences; as many named prevalences as have a tick each, else these.
-_SMOOTH, _TICKS = 100, 8
+_SMOOTH = 100  # points of a curve over prevalences
+_TICKS = 8  # named prevalences that have a tick each; with more, the ticks are `_ROUND`
 _ROUND = [digit * 10.0**power for power in (-4, -3, -2, -1) for digit in (1, 2, 5)]
 
 

@@ -37,18 +37,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Inches of a panel, and panels beside each other and in all.
-_WIDTH, _HEIGHT, _COLUMNS, _MOST = 3.3, 2.4, 3, 24
-# More panels than these are narrower, a column more, and as low as this where they fill a page.
-_WIDE_PANELS, _LEAST_HEIGHT, _PAGE = 9, 1.6, 11.0
-# Share of a panel's height between the intervals of two members below it, and lines of a member.
-_BELOW, _LINES_OF_A_MEMBER = 0.06, 3
+_WIDTH = 3.3  # inches of a panel
+_HEIGHT = 2.4  # inches of a panel
+_COLUMNS = 3  # panels beside each other
+_MOST = 24  # panels; more are too many to read
+_WIDE_PANELS = 9  # with more panels there is a column more, and all are narrower
+_LEAST_HEIGHT = 1.6  # inches of a panel, if panels fill a page
+_PAGE = 11.0  # inches of the height of a page
+_BELOW = 0.06  # of a panel's height, between the intervals of two members below it
+_LINES_OF_A_MEMBER = 3
 # Inches of a panel that has the numbers of several members above it, at letters of 8 points.
 _WITH_NUMBERS = 2.8
 # Inches of a figure in which a legend stands below the axes, and not beside them.
 _NARROW = 5.0
-# Points of a density, and the mass beyond either end of what is drawn.
-_POINTS, _TAIL = 400, 1e-4
+_POINTS = 400  # of a density
+_TAIL = 1e-4  # the mass beyond either end of the drawn part
 # A tail is cut at so many times the distance of an outer quantile from the median: 8 standard
 # deviations of a normal distribution, which are never drawn, but a hundredth of the numbers needed
 # to diagnose, of which one in a thousand is above 100 where the median is 4.

@@ -28,7 +28,8 @@ _MODELS = {
     "pooled, discounted": "pooled_folds",
     "averaged": "averaged_folds",
 }
-_ROW, _MOST = 0.28, 60
+_ROW = 0.28  # inches of a fold
+_MOST = 60  # folds; more are too many to read
 
 
 def plot_folds(

@@ -31,13 +31,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Rows that still read, the mass of the thick part of an interval, inches of a row.
-_MOST, _INNER, _ROW = 80, 0.5, 0.3
-# Of more rows than these each is closer to the next, so that fifty still fit on a page; the rows
-# between the blocks of those that share a label.
-_AIRY, _CLOSE_ROW, _GAP = 20, 0.2, 0.7
-# Of slices: so many are all named, in rows of so many inches; of more, so many of the worst.
-_ALL_NAMED, _SLICE, _MOST_NAMED = 40, 0.24, 15
+_MOST = 80  # rows; more are too many to read
+_INNER = 0.5  # the mass of the thick part of an interval
+_ROW = 0.3  # inches of a row
+_AIRY = 20  # rows; with more each is closer to the next, so that fifty still fit on a page
+_CLOSE_ROW = 0.2  # inches of a row, of more rows than these
+_GAP = 0.7  # rows between blocks of rows that share a label
+_ALL_NAMED = 40  # slices that are all named
+_SLICE = 0.24  # inches of the row of a slice
+_MOST_NAMED = 15  # of the worst slices, if there are more
 
 
 def plot_forest(

@@ -16,7 +16,8 @@ from bayescm.answers.tables import value_and_interval
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_ROW, _EDGE = 26, 90  # pixels of a row of a forest, and around it
+_ROW = 26  # pixels of a row of a forest
+_EDGE = 90  # pixels around a forest
 
 
 def forest(table: pd.DataFrame) -> "Figure":

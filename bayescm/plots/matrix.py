@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 _WHOLES = {"actual": "actual class", "predicted": "predicted class", "all": "whole"}
 _AXES = {"actual": -1, "predicted": -2, "all": (-2, -1)}
-# Of more classes only the counts are written, and the rows have a panel of their own; of still more
-# the colours have to do; then nothing can be read.
-_FEW, _WRITTEN, _MOST = 10, 30, 100
+_FEW = 10  # classes; with more only the counts are written, and the rows have their own panel
+_WRITTEN = 30  # classes; with more there are colours only
+_MOST = 100  # classes; with more nothing can be read
 # Up to this many classes: inches of a cell, points of its text, digits of its percentages.
 _SIZES = [(4, 1.25, 10, 1), (6, 1.15, 9, 1), (10, 0.85, 7.5, 1), (30, 0.3, 6, 0), (100, 0.16, 0, 0)]
 

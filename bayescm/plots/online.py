@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WIDTH, _HEIGHT, _MOST = 8.0, 2.1, 12
+_WIDTH = 8.0  # inches of the figure
+_HEIGHT = 2.1  # inches of a panel
+_MOST = 12  # panels; more are too many to read
 
 
 def plot_history(

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Systems up to which numbers are written into the cells, and that are drawn at all.
-_WRITTEN, _MOST = 14, 150
+_WRITTEN = 14  # systems; with more no numbers are written into the cells
+_MOST = 150  # systems; more are not drawn
 # Inches of a cell, by the number of systems.
 _INCHES = ((6, 0.95), (14, 0.72), (_MOST, 0.16))
 

@@ -38,9 +38,12 @@ MEDICAL_NAMES = {"recall": "sensitivity", "fpr": "1 - specificity"}
 _POOLED = ("typical", "population", "new")
 # Dims whose members are no studies: they share examples, classifiers or training data.
 _NO_STUDIES = ("classifier", "fold", "repeat", "half", "step")
-_ROW, MOST_STUDIES = 0.28, 80
-# Points beside a panel where the columns of numbers end, and where the intervals begin.
-_RIGHT, _WRONG, _INTERVALS = 32, 68, 76
+_ROW = 0.28  # inches of a study
+MOST_STUDIES = 80  # more are too many to read
+# Points beside a panel.
+_RIGHT = 32  # where the column of right answers ends
+_WRONG = 68  # where the column of wrong answers ends
+_INTERVALS = 76  # where the column of intervals begins
 _COUNTED = {"recall": ("TP", "FN"), "specificity": ("TN", "FP")}
 
 

@@ -309,7 +309,9 @@ _CONVERGED = 1e-6  # a step in logits after which no other is needed
 _LOWER = -5.0  # below, the effects are negligible
 _UPPER = 1.5  # 7e-6 of the prior are above
 _START = -1.0  # where the search for the mode begins
-_LOG_SCALES = (-12, 5)  # beyond which precisions would overflow
+# Bounds that all logs of scales are cut to, since precisions would overflow beyond them.
+_LEAST_LOG_SCALE = -12
+_GREATEST_LOG_SCALE = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,7 +416,7 @@ class CrossedRates(LogitNormalRates):
         The approximation is of the middle and the main effects, (1 + L,) for each row of scales.
         """
         log_heights = self._log_prior_of_scales(log_scales)
-        logs = np.clip(log_scales, *_LOG_SCALES)
+        logs = np.clip(log_scales, _LEAST_LOG_SCALE, _GREATEST_LOG_SCALE)
         precision = np.exp(-2 * logs[:, self.terms])
         precision = np.concatenate([np.zeros((len(logs), 1)), precision], axis=1)
         variance = np.exp(2 * logs[:, -1:])

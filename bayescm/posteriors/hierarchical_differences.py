@@ -284,7 +284,8 @@ def _negative(distribution):
 
 _LOCATION_STEP = 1 / 2  # between locations, in asinh of standard deviations
 _TAIL = 1e-6  # locations go to this tail of a t distribution
-_REACH = 6, 300  # least and largest distance of the last location, in standard deviations
+_LEAST_REACH = 6  # distance of the last location, in standard deviations
+_GREATEST_REACH = 300  # the same, where the tail is heavy
 # With at most so many steps on each side, as of some 61 data sets and more, the log density is
 # taken for a polynomial in the location.
 _POLYNOMIAL_STEPS = 5
@@ -402,7 +403,7 @@ class HierarchicalT:
     def _location_reach(self):
         """How many standard deviations locations go: the further the fewer data sets."""
         quantile = -special.stdtrit(len(self.mean) - 1, _TAIL)
-        return np.clip(1.15 * quantile, *_REACH)
+        return np.clip(1.15 * quantile, _LEAST_REACH, _GREATEST_REACH)
 
     @property
     def _is_small(self):

@@ -228,7 +228,8 @@ _NODES_EXTREME_OF_MANY = 5
 _MANY_GROUPS = 100
 # Points of the parameters, of which a fifth shape the proposal.
 _PARAMETER_GROUPS = 1e6  # points times groups
-_FEWEST_AND_MOST = 1000, 2500  # bounds of the number of points
+_FEWEST_POINTS = 1000  # however many groups there are
+_MOST_POINTS = 2500  # however few groups there are, but for `_MOST_OF_FEW_GROUPS`
 _PARAMETERS_OF_FEW_GROUPS = 1.2e5  # points times groups for few groups: a quarter of a second
 _MOST_OF_FEW_GROUPS = 10_000  # bound of the number of points for few groups
 _LOWEST_LOG_PRIOR = -1e6  # exp of it is 0 beside any other
@@ -372,7 +373,7 @@ class LogitNormalRates:
             n_slopes = self.design.shape[1] * self.n_rates
             start = np.append(start, np.zeros(n_slopes))
             bounds = [*bounds, *[(-_LOGIT_BOUND, _LOGIT_BOUND)] * n_slopes]
-        size = int(np.clip(_PARAMETER_GROUPS / len(self.hits), *_FEWEST_AND_MOST))
+        size = int(np.clip(_PARAMETER_GROUPS / len(self.hits), _FEWEST_POINTS, _MOST_POINTS))
         many = min(int(_PARAMETERS_OF_FEW_GROUPS / len(self.hits)), _MOST_OF_FEW_GROUPS)
         return explore(
             self.log_posterior,

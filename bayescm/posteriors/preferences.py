@@ -55,25 +55,27 @@ from bayescm.measures.preferences import PreferenceMeasure, Strengths
 from bayescm.posteriors.base import DRAWS, LARGE_DRAWS, LabelTemplate, Posterior
 from bayescm.validate import check_number, fail
 
-# Prior scales, as the model has them: of the Rayleigh prior of the spread, and of the normal priors
-# of the advantage of the system shown first and of log nu.
-SPREAD, FIRST, TIES = 1.0, 0.5, 1.5
+# Prior scales, as in the model.
+SPREAD = 1.0  # of the Rayleigh prior of the spread
+FIRST = 0.5  # of the normal prior of the advantage of the system shown first
+TIES = 1.5  # of the normal prior of log nu
 # Scales of the grid, even on the log scale. With 25 of them over all that is possible, the ends of
 # intervals of win rates were off by 0.13 posterior standard deviations, with 60 by 0.06.
 _SCALES = 64
-# The first grid, in units of the prior scale: the Rayleigh prior has a probability of 2e-4 below
-# its lowest scale, and strengths of many systems 6,000 rating points apart have its highest.
-_LOWEST, _HIGHEST, _COARSE = 0.02, 40.0, 20
+# The first grid, in units of the prior scale.
+_LOWEST = 0.02  # the Rayleigh prior has a probability of 2e-4 below
+_HIGHEST = 40.0  # the spread of strengths of many systems 6,000 rating points apart
+_COARSE = 20  # scales of this grid
 # Scales with a smaller posterior probability than this part of the largest one are left out.
 _NEGLIGIBLE = 1e-8
 # Numbers of one array of the log density.
 _BLOCK = 2**20
-# Cells of all draws by default, about one second, and the fewest draws.
-_CELLS, _FEWEST_DRAWS = 3e7, 4000
+_CELLS = 3e7  # draws times pairs by default, which take about one second
+_FEWEST_DRAWS = 4000  # however many pairs there are
 # Draws that show how many independent ones a draw is worth.
 _PILOT = 1000
-# Fewer clusters are not supported, and up to so many get a caution.
-_FEWEST_CLUSTERS, _FEW_CLUSTERS = 5, 10
+_FEWEST_CLUSTERS = 5  # fewer are not supported
+_FEW_CLUSTERS = 10  # up to so many get a caution
 _LISTED = 6  # names in a caution
 
 

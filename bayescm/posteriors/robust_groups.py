@@ -220,37 +220,38 @@ _TAIL = 8.0  # logits that the grid goes beyond the groups
 _NO_DEVIATION = 0.02  # of d, in standard errors of that group: it leaves no trace in the data
 _NORMAL_NODES = 7  # of Gauss-Hermite sums, for spreads narrower than a step
 
-# The prior, as in the model file. Half of that of tau is so many times narrower than its scale; the
-# share of the groups that deviate is Beta(1, 9).
-_NARROWER = 25
-_OUTLYING_B = 9.0
+# The prior, as in the model file.
+_NARROWER = 25  # half of the prior of tau is this many times narrower than its scale
+_OUTLYING_B = 9.0  # the share of the groups that deviate is Beta(1, 9)
 
-# Where the posterior is looked for. Where no group deviates the share is Beta(1, 9 + G): a
-# thousandth lies below 1e-3 / (9 + G). Above .95 lies .05**9 of the prior; beyond four scales of
-# the spread lie 6e-5.
-_RAREST, _MOST_OUTLYING, _WIDEST = 1e-3, 0.95, 4.0
+# Where the posterior is looked for.
+# The least share of groups that deviate, times 9 + G. If no group deviates the share is
+# Beta(1, 9 + G), and a thousandth of it lies below.
+_RAREST = 1e-3
+_MOST_OUTLYING = 0.95  # the greatest share: 0.05**9 of the prior lies above
+_WIDEST = 4.0  # the greatest spread, in scales of its prior: 6e-5 of the prior lie above
 
-# Nodes of m lie half a standard error of a group apart: so many at least and at most, and times
-# the groups. Those of tau and omega have a fixed number.
-_MIDDLE_NODES = 14, 600
-_MIDDLE_GROUPS = 5e5
-_SPREAD_NODES = 20
-_OUTLYING_NODES = 9
-# What lies further below the highest log density is left out: e**-18 of its height. Nodes stay
-# where they are once that would take a fifth off none of the three axes.
+# Nodes of m lie half a standard error of a group apart, within these bounds.
+_FEWEST_MIDDLE_NODES = 14
+_MOST_MIDDLE_NODES = 600
+_MIDDLE_GROUPS = 5e5  # nodes of m times groups at most
+_SPREAD_NODES = 20  # of tau
+_OUTLYING_NODES = 9  # of omega
+# Log density below the highest one at which nodes are left out: e**-18 of its height.
 _LOWEST = 18.0
-_SHRUNK = 0.8
-_ROUNDS = 12
+_SHRUNK = 0.8  # part of an axis: nodes stay once leaving out would shorten none of the axes to this
+_ROUNDS = 12  # of leaving out at most
 
-# Cells of m, in its narrowest standard deviation, and how many there are at least and at most: one
-# of .15 adds a thousandth to a standard deviation. Those of tau and omega, from one node to the
-# next: by four of omega the lower bound of the population was off by .004 of the length of a 95%
-# interval, by eight it is by .0015. While nodes close in, two cells lie between them.
+# Cells of m, in its narrowest standard deviation: this width adds a thousandth to a standard
+# deviation.
 _MIDDLE_CELL = 0.15
-_MIDDLE_CELLS = 64, 800
-_SPREAD_CELLS = 4
+_FEWEST_MIDDLE_CELLS = 64
+_MOST_MIDDLE_CELLS = 800
+_SPREAD_CELLS = 4  # of tau, from one node to the next
+# Cells of omega from one node to the next. With four of them the lower bound of the population was
+# off by 0.004 of the length of a 95% interval; with eight it is off by 0.0015.
 _OUTLYING_CELLS = 8
-_ROUGH_CELLS = 2
+_ROUGH_CELLS = 2  # of tau and omega, while nodes close in
 
 _STANDARD_GRID = np.linspace(-6, 6, 49)  # nodes of narrow effects, in units of their spread
 _MEMORY = 4e7  # numbers in memory at once (320 MB)
@@ -443,7 +444,8 @@ class NormalMixtureRates:
                 break
             box = closer
         narrowest = self._error(axes[1][0]) / np.sqrt(len(self.hits))
-        number = int(np.clip(np.ptp(axes[0]) / (_MIDDLE_CELL * narrowest), *_MIDDLE_CELLS))
+        number = np.ptp(axes[0]) / (_MIDDLE_CELL * narrowest)
+        number = int(np.clip(number, _FEWEST_MIDDLE_CELLS, _MOST_MIDDLE_CELLS))
         sizes = [
             number,
             _SPREAD_CELLS * (_SPREAD_NODES - 1),
@@ -484,9 +486,11 @@ class NormalMixtureRates:
 
     def _surface(self, box):
         """Return nodes (three) in a box, and the log likelihood at them."""
-        most = np.clip(_MIDDLE_GROUPS / len(self.hits), 2 * _MIDDLE_NODES[0], _MIDDLE_NODES[1])
+        most = np.clip(
+            _MIDDLE_GROUPS / len(self.hits), 2 * _FEWEST_MIDDLE_NODES, _MOST_MIDDLE_NODES
+        )
         half_errors = 2 * np.ptp(box[0]) / self._error(box[1, 0])
-        number = int(np.clip(half_errors, _MIDDLE_NODES[0], most))
+        number = int(np.clip(half_errors, _FEWEST_MIDDLE_NODES, most))
         numbers = (number, _SPREAD_NODES, _OUTLYING_NODES)
         axes = [np.linspace(low, high, n) for (low, high), n in zip(box, numbers, strict=True)]
         middle, spread = np.repeat(axes[0], _SPREAD_NODES), self._spread(axes[1])

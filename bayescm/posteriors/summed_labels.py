@@ -59,7 +59,8 @@ from bayescm.validate import fail
 
 _CELLS = ("tp", "fn", "fp", "tn")
 _POWERS = tuple((a, b) for a in range(5) for b in range(5 - a))  # p**a q**b
-_MOST_STEPS, _SETTLED = 60, 1e-10  # of the search for a quantile
+_MOST_STEPS = 60  # of the search for a quantile
+_SETTLED = 1e-10  # length of a step that ends this search
 
 
 # The measures, and their sums over the examples of a batch

@@ -44,8 +44,10 @@ _FEW_EFFECTIVE = 300.0  # draws, below which importance sampling is warned of
 _BOUND = 15.0  # of the logits between which the mode is searched
 # Gibbs sampling.
 _CHAINS = 400
-# Bounds of the sweeps that are left out first: 20 for each unlabelled example per labelled one.
-_BURN = 100, 2000
+# Sweeps that are left out first, for each unlabelled example per labelled one.
+_BURN_PER_RATIO = 20
+_LEAST_BURN = 100
+_MOST_BURN = 2000
 _THIN = 10  # sweeps from one draw to the next
 _CORRELATED = 0.25  # between sweeps, which is not chance of 400 chains (five standard errors)
 _PSEUDO_COUNT = 1e-6  # pseudo-examples of each class while the mode of the shares is searched
@@ -321,7 +323,8 @@ def draw_gibbs(
         Labelled examples of each class by stratum, and pseudo-counts.
     unlabelled : ndarray of int, shape (K,)
     """
-    burn = int(np.clip(20 * unlabelled.sum() / weights.sum(), *_BURN))
+    burn = _BURN_PER_RATIO * unlabelled.sum() / weights.sum()
+    burn = int(np.clip(burn, _LEAST_BURN, _MOST_BURN))
     votes = np.eye(len(unlabelled))[None]
     prevalence, rates, correlation = gibbs.latent_class(
         votes, unlabelled, weights, size, rng, burn=burn, chains=_CHAINS, thin=_THIN

@@ -15,8 +15,8 @@ from bayescm.reporting.sections import Section
 
 # A class of fewer examples than this is named.
 FEW = 20
-# Shuffles of the wrong answers over the folds, and the p value from which on a caution is due.
-_SHUFFLES, _RARE = 4000, 0.01
+_SHUFFLES = 4000  # of the wrong answers over the folds
+_RARE = 0.01  # p value below which a caution is due
 
 
 def of_counts(

@@ -17,8 +17,9 @@ from bayescm.reporting.sections import Picture, Section
 
 # With more classes than this the matrix cannot be read even as colours.
 _LARGEST_MATRIX = 100
-# Rows of a picture and panels of densities beyond which it cannot be read either.
-MOST_ROWS, _MOST_PANELS = 24, 6
+# A picture with more than these cannot be read either.
+MOST_ROWS = 24
+_MOST_PANELS = 6  # of densities
 
 
 def of_counts(batches, measures, interval, posterior, comparison=None) -> Section:

@@ -63,8 +63,9 @@ from bayescm.reporting.sample_size_advice import open_questions, uncertain
 from bayescm.reporting.sections import MANY_GROUPS, Picture, Section, Table
 from bayescm.validate import fail
 
-# From this many cells on a report draws less, or it would take minutes.
-_MANY_CELLS, _FEWER_DRAWS = 2_500, 500
+# From this many cells a report takes fewer draws, or it would take minutes.
+_MANY_CELLS = 2_500
+_FEWER_DRAWS = 500
 # The dims that a report knows how to speak of, beside those that its model uses up.
 _DIMS = ("fold", "repeat", "group", "classifier", "step")
 # Measures of raters of two classes and of more, and raters up to which errors together show.

@@ -27,15 +27,15 @@ from bayescm.measures.labelled import kernels, several
 from bayescm.reporting.progress import progress
 from bayescm.validate import fail
 
-# A confusion matrix of more classes is not printed as a table; with more than this its columns are
-# headed by the labels alone, and every class has a row of its own measures.
-_LARGEST_TABLE, _FEW_CLASSES = 12, 4
+_LARGEST_TABLE = 12  # classes, beyond which a confusion matrix is not printed as a table
+# Classes, beyond which the columns of this table are headed by the labels alone, and every class
+# has its own row of measures.
+_FEW_CLASSES = 4
 _PER_CLASS = ("recall", "precision", "f1")
 _MOST_SENTENCES = 12
-# With fewer groups than this a picture of all of them says which are bad; so many of the worst are
-# in the table.
 _ROUNDING = 1e-15  # what is nearer to 0 is an error of rounding, as of a mean of differences
-MANY_GROUPS, _WORST = 12, 10
+MANY_GROUPS = 12  # with fewer groups a picture of all of them says which are bad
+_WORST = 10  # groups in the table of the worst ones
 _OF_GROUPS = ["examples", "observed", "mean", "lower", "upper", "p_bad", "expected_fdr"]
 
 

@@ -24,7 +24,8 @@ from bayescm.online.web import metrics, pages
 from bayescm.online.web.state import DashboardState, dashboard_state
 from bayescm.validate import fail
 
-_LARGEST_FORM, _MOST_FIELDS = 16_384, 20  # bytes, fields
+_LARGEST_FORM = 16_384  # bytes
+_MOST_FIELDS = 20  # of a form
 _SHORTEST_TOKEN = 16  # characters
 LIMITS: dict[str, Any] = {"log_level": "error", "server_header": False, "limit_concurrency": 200}
 LIMITS |= {"timeout_keep_alive": 5, "timeout_graceful_shutdown": 3}

@@ -23,7 +23,10 @@ from bayescm.online.web.state import SHOWN, ClassifierState, DashboardState
 
 _PER_PAGE = 50  # classifiers; a monitor of more is read page by page
 _MOST_ALARMS = 100  # listed, the latest first
-WIDTH, HEIGHT, _EDGE = 600.0, 150.0, 6.0  # of a picture in units of its own; the page scales it
+# Of a picture, in units that the page scales.
+WIDTH = 600.0
+HEIGHT = 150.0
+_EDGE = 6.0
 _TICK = 0.8  # how wide the tick at the mean is, of 100
 _TICKS = 5  # on the axis of time
 _POLICY = (
