@@ -1,7 +1,7 @@
 """What a fitted tree holds: its positive class, and which variable each estimand is read off."""
 
 import json
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,27 +75,51 @@ def variables_of(tree: xr.DataTree, group: str = "posterior") -> dict[str, str]:
     estimands = json.loads(tree.attrs.get("estimands", "{}"))
     if estimands:
         return estimands
-    variables = group_of(tree, group).data_vars
+    variables = {str(k): v.dims for k, v in group_of(tree, group).data_vars.items()}
     return estimands_by_name(variables) or {"parameter": "theta", "predictive": "theta"}
 
 
-def estimands_by_name(variables: Iterable[Hashable]) -> dict[str, str]:
-    """Return the variable of each estimand by the names that the models of the catalogue use."""
-    names = set(variables)
+def estimands_by_name(variables: Mapping[str, Sequence[Hashable]]) -> dict[str, str]:
+    """
+    Return the variable of each estimand by the names that the models of the catalogue use.
+
+    Further cell probabilities, such as ``theta_abroad``, are estimands by the rest of their name.
+
+    Parameters
+    ----------
+    variables : mapping of str to sequence of str
+        The dims of each variable.
+
+    Examples
+    --------
+    >>> cells = ("actual", "predicted")
+    >>> estimands_by_name({"theta": ("group", *cells), "theta_abroad": cells})
+    {'parameter': 'theta', 'predictive': 'theta', 'abroad': 'theta_abroad'}
+    """
     usual = ("theta", "theta_expected", "theta_new", "theta_fold")
-    parameter = next((name for name in usual if name in names), None)
+    parameter = next((name for name in usual if name in variables), None)
     if parameter is None:
         return {}
     estimands = {"parameter": parameter, "predictive": parameter}
-    if "theta_new" in names:
+    # A parameter for each group is neither the population of groups nor a new group.
+    of_members = any(
+        {*variables[parameter]} > {*variables[name]}
+        for name in ("theta_new", "theta_typical")
+        if name in variables
+    )
+    if "theta_new" in variables and not of_members:
         estimands["predictive"] = "theta_new"
-        members = [name for name in ("theta_fold", "theta_group") if name in names]
+        members = [name for name in ("theta_fold", "theta_group") if name in variables]
         estimands |= {"finite": members[0]} if members else {}
-    if "theta_typical" in names:
-        estimands |= {"population": parameter, "typical": "theta_typical"}
-    if {"theta_typical", "theta_new"} <= names:
+    if "theta_typical" in variables:
+        estimands |= {} if of_members else {"population": parameter}
+        estimands["typical"] = "theta_typical"
+    if {"theta_typical", "theta_new"} <= {*variables} or (of_members and "theta_new" in variables):
         estimands["new"] = "theta_new"
-    return estimands
+    known = {*estimands.values(), *usual, "theta_group"}
+    others = [name for name, dims in variables.items() if {*CELLS} <= {*dims}]
+    others = [name for name in others if name.startswith("theta_") and name not in known]
+    return estimands | {name.removeprefix("theta_"): name for name in others}
 
 
 def attribute_dims(tree: xr.DataTree, name: str) -> list[str]:

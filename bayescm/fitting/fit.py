@@ -4,6 +4,8 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
+from importlib.metadata import version
 from typing import Any, Literal
 
 import numpy as np
@@ -93,8 +95,10 @@ def fit(
         ``prior``, ``prior_predictive``, ``observed_data``, ``constant_data``, and from NUTS
         ``sample_stats``. The attributes of the root and of ``posterior`` name the model, its
         keywords, the ``sampling_method`` ("conjugate", "quadrature", "importance", "gibbs" or
-        "nuts") with its reason, and the estimands. An improper prior (concentration 0) has no
-        groups of the prior, fractional counts have none of the likelihood. The attribute
+        "nuts") with its reason, the seed, the ``versions`` of the libraries, and the estimands. A
+        prior that is a function is named in words, as "Gamma(alpha=2, beta=4)". An improper prior
+        (concentration 0) has no groups of the prior, fractional counts have none of the
+        likelihood. The attribute
         ``log_likelihood_effects`` of the root says whether the log likelihood of a group is
         conditional on its effects or has them "integrated out", as with ``hierarchical_groups``. A
         discounted likelihood (``omega`` below 1) has none, as the attribute
@@ -155,7 +159,7 @@ def fit(
     _check_sizes(values, draws=draws, chains=chains)
     # Models do not validate: the direct posterior checks the keywords, however it is sampled.
     posterior = models_by_name.direct_posterior(function, evidence, keywords, direct)
-    seed = check_seed(random_seed)
+    seed = _number_of(check_seed(random_seed))
     if posterior is not None and not posterior.has_model:
         if method == "nuts":
             todo = "leave `method` out: the direct posterior needs no PyMC model"
@@ -164,6 +168,7 @@ def fit(
         why = f"{models_by_name.name_of(function)} has direct draws, and nothing is sampled"
         sampler_options.refuse_options(options, why)
         attrs = _described(function, keywords) | {"random_seed": seed}
+        attrs |= {"versions": _versions("numpy", "scipy")}
         return _tree_of_measures(posterior, entry, canonical, (chains, draws), attrs)
     if posterior is not None:
         name = models_by_name.name_of(function)
@@ -176,7 +181,7 @@ def fit(
     with _untraced(model):
         built = function(canonical, **aligned)
     _check_model(built, posterior, has_cells=entry.has_cells)
-    attrs = _described(function, aligned) | _estimands(built, posterior, values)
+    attrs = _described(function, aligned, built) | _estimands(built, posterior, values)
     used = posterior.sampling_method if directly and posterior else "nuts"
     attrs |= {"sampling_method": used, "sampling_reason": why}
     if "effective" in getattr(canonical, "coords", ()):  # of which the tree has the sums alone
@@ -193,6 +198,8 @@ def fit(
     scalars = {name: coord.variable for name, coord in coords if coord.ndim == 0}
     if posterior is not None and whole_counts and not obstacle:
         attrs |= _marginal(posterior, built)
+    library = groups["posterior"].attrs["inference_library"]
+    attrs |= {"versions": _versions("pymc", "pytensor", "arviz", "numpy", library)}
     drawn = tree.build(
         built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole_counts=whole_counts
     )
@@ -257,7 +264,8 @@ def _estimands(model, posterior, values):
     """Return what a tree can be asked: its estimands, their variables and their dims."""
     names = {variable.name for variable in (*model.free_RVs, *model.deterministics)}
     if posterior is None:
-        variables = estimands_by_name(names) if "theta" in names else {}
+        dims = {name: model.named_vars_to_dims.get(name, ()) for name in sorted(names)}
+        variables = estimands_by_name(dims) if "theta" in names else {}
         batch_dims = [dim for dim in model.named_vars_to_dims.get("theta", ()) if dim not in CELLS]
         pooled_dims = [dim for dim in values.dims if dim not in (*batch_dims, *CELLS)]
         estimands: dict[str, Any] = {"uses": pooled_dims, "pairs": []}
@@ -360,15 +368,35 @@ def _sample(model, sizes, seed, options):
     return groups
 
 
-def _described(model, keywords):
+def _described(model, keywords, built=None):
     """Return the model and its keywords as attributes that any file format takes."""
-    plain = {name: _plain(value) for name, value in keywords.items()}
-    return {"model": models_by_name.name_of(model), "model_keywords": json.dumps(plain)}
+    plain = {name: _plain(name, value, built) for name, value in keywords.items()}
+    described = json.dumps(plain, default=repr)
+    return {"model": models_by_name.name_of(model), "model_keywords": described}
 
 
-def _plain(value):
-    """Return a keyword as JSON takes it: numbers as they are, a function by its name."""
+def _plain(name, value, built):
+    """Return a keyword as JSON takes it: numbers as they are, a prior in words."""
+    if isinstance(value, partial):
+        words = [repr(argument) for argument in value.args]
+        words += [f"{key}={argument!r}" for key, argument in value.keywords.items()]
+        return f"{getattr(value.func, '__qualname__', value.func)}({', '.join(words)})"
     if callable(value):
-        return getattr(value, "__qualname__", repr(value))
+        free = {} if built is None else {variable.name: variable for variable in built.free_RVs}
+        if name in free:  # as PyMC writes it: "spread ~ HalfNormal(0, 0.3)"
+            return free[name].str_repr(formatting="plain").partition(" ~ ")[2]
+        return getattr(value, "__qualname__", type(value).__name__)
     value = value.values if isinstance(value, xr.DataArray) else value
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _versions(*libraries):
+    """Return the versions of bayescm and of libraries, as JSON."""
+    return json.dumps({name: version(name) for name in ("bayescm", *dict.fromkeys(libraries))})
+
+
+def _number_of(seed):
+    """Return a seed as a number, which a file can store; None gives a new one each time."""
+    if seed is None or isinstance(seed, np.random.SeedSequence):
+        return int((seed or np.random.SeedSequence()).generate_state(1)[0])
+    return int(seed)

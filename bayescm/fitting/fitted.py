@@ -90,6 +90,10 @@ class TreeDraws(Posterior):
         """Return the draws (size, ..., [C]) of measures in the tree."""
         raise NotImplementedError
 
+    def at(self, of: str) -> Posterior:
+        """Return the posterior of an estimand, itself unless its variable has fewer dims."""
+        return self
+
     def caveats(self, of: str = "parameter") -> list[str]:
         """Return a caution if the chains show that the sampler may have missed something."""
         troubles = self.tree["posterior"].attrs.get(NOT_CONVERGED)
@@ -173,10 +177,8 @@ class FittedPosterior(TreeDraws, CountsPosterior):
         """Return a measure whose average over classes leaves out those without examples."""
         return measure if self.direct is None else self.direct.bound(measure)
 
-    @property
-    def partially_pooled(self) -> bool:  # type: ignore[override]
-        """Whether it is of single members, such as each of the groups."""
-        return bool(self.variable)
+    # Whether it is of single members, such as each of the groups.
+    partially_pooled = False
 
     @property
     def apart(self) -> Posterior | None:  # type: ignore[override]
@@ -265,7 +267,19 @@ class FittedPosterior(TreeDraws, CountsPosterior):
             return self
         members = FittedPosterior(self.tree, name)
         members.how, members.sampled = self.how, self.sampled
+        members.partially_pooled = True
         return members
+
+    def at(self, of: str) -> Posterior:
+        """Return the posterior of an estimand whose variable has fewer dims than the parameter."""
+        name = self.estimands.get(of, "")
+        fewer = name and {*self.template.dims} - {*self.tree["posterior"][name].dims}
+        if not fewer:
+            return self
+        chosen = FittedPosterior(self.tree, name)
+        chosen.estimands = {"parameter": name, of: name}
+        chosen.how, chosen.sampled = self.how, self.sampled
+        return chosen
 
 
 # Attributes of the direct posterior that the posterior of a fit of the same evidence has too.

@@ -8,6 +8,7 @@ from bayescm import posteriors
 from bayescm.evidence.counts import CELLS, check_true_negatives
 from bayescm.evidence.trees import with_positive_class
 from bayescm.evidence.types import type_of
+from bayescm.fitting.fitted import TreeDraws
 from bayescm.fitting.models_by_name import (
     direct_form,
     is_for_pymc_alone,
@@ -88,7 +89,7 @@ def posterior_of(
     sampler = {**options, "random_seed": question.random_seed}
     sampler |= {} if question.draws is None else {"draws": question.draws}
     if is_for_pymc_alone(form, keywords):
-        return _sampled(evidence, model, keywords, sampler)
+        return _sampled(evidence, model, keywords, sampler, question.of)
     is_own = form is model  # a function of the user's, which may return a posterior or a PyMC model
     if not is_own:
         check_keywords(form, keywords)
@@ -98,22 +99,24 @@ def posterior_of(
         check_keywords(form, keywords, OPTIONS)
         answer = form(type_of(evidence).canonical(evidence), **keywords)
         if _is_pymc_model(answer):
-            return _sampled(evidence, model, keywords, sampler)
+            return _sampled(evidence, model, keywords, sampler, question.of)
     name = getattr(form, "__name__", repr(form))
     refuse_options(options, f"{name} has a direct posterior, and nothing is sampled")
     if not isinstance(answer, Posterior):
         todo = "return a pymc.Model with a variable theta, or a Posterior"
         raise fail("not a model", name_of(form), "a function that returns one", todo)
     warn_of_design(answer, evidence, name, stacklevel=4)
+    if isinstance(answer, TreeDraws):
+        answer = answer.at(question.of)
     return answer if question.draws is None else answer.with_draws(question.draws)
 
 
-def _sampled(evidence, model, keywords, sampler):
+def _sampled(evidence, model, keywords, sampler, of):
     """Return the posterior of a model without a direct one."""
     # NUTS loads PyMC, which no direct posterior needs.
     from bayescm.fitting.sampled import sampled_posterior
 
-    return sampled_posterior(evidence, model, keywords, **sampler)
+    return sampled_posterior(evidence, model, keywords, **sampler).at(of)
 
 
 def _is_pymc_model(answer) -> bool:

@@ -79,7 +79,9 @@ def _kernels_or_usual(measures, cells):
 
 def _predicted(tree, group, cells):
     """Return the counts of the next test set: those that the tree predicts, or drawn from cells."""
-    draws = group_of(tree, f"{group}_predictive")
+    # A tree of pm.sample has no predictions, unless the user added them.
+    name = f"{group}_predictive"
+    draws = group_of(tree, name) if name in tree.children else xr.Dataset()
     flat = [variable for variable in draws.values() if "cell" in variable.dims]
     if attribute_dims(tree, "uses") or not flat:
         data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
