@@ -130,7 +130,9 @@ def _vectorized(model, task, variables_of, given_draws, lead, seed):
 def _repeated(variable, at, lead):
     """Return a random variable drawn once for each of the draws of those that it depends on."""
     import pytensor.tensor as pt
+    from pymc.distributions.distribution import SymbolicRandomVariable
     from pymc.distributions.shape_utils import change_dist_size
+    from pytensor.compile.rewriting import inline_ofg_node
     from pytensor.graph.replace import vectorize_graph
     from pytensor.graph.traversal import ancestors
     from pytensor.tensor.random.op import RandomVariable
@@ -139,6 +141,9 @@ def _repeated(variable, at, lead):
     node = variable.owner
     if not set(ancestors([variable])) & set(at):
         return change_dist_size(variable, lead, expand=True)
+    if isinstance(node.op, SymbolicRandomVariable) and _draws_once(node.op):
+        variable = inline_ofg_node(node)[node.outputs.index(variable)]
+        node = variable.owner
     if not isinstance(node.op, RandomVariable):  # made of several, which would not be independent
         raise NotImplementedError
     batch = variable.ndim - node.op.ndim_supp
@@ -153,6 +158,13 @@ def _repeated(variable, at, lead):
     batch_shape = variable.shape[:batch] if isinstance(size.type, NoneTypeT) else size
     shape = pt.concatenate([pt.constant(np.array(lead)), batch_shape])
     return node.op.make_node(node.inputs[0], shape, *vectorize_graph(padded, replace=at)).outputs[1]
+
+
+def _draws_once(op):
+    """Say whether a `pymc.CustomDist`, or the like, draws from a single distribution."""
+    from pytensor.tensor.random.op import RNGConsumerOp
+
+    return sum(isinstance(node.op, RNGConsumerOp) for node in op.fgraph.toposort()) == 1
 
 
 def _one_by_one(sample, numbers, **keywords):

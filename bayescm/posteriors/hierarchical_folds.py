@@ -735,14 +735,35 @@ def fold_likelihood(cells, level, fold_sd):
 
 def _two_classes(folds, level, fold_sd):
     """Return the log likelihood of each fold, (M, N), with threshold t and separation a."""
+    t, a, (tt, aa, ta) = _mode_of_two_classes(folds, level, fold_sd)
+    logs = _log_likelihood_of_two_classes(folds, level, fold_sd, t, a)
+    return logs - (t**2 + a**2 + np.log(tt * aa - ta**2)) / 2
+
+
+def _logits_of_two_classes(level, fold_sd, t, a):
+    """Return the logits of specificity and recall after threshold t and separation a."""
     logit = level[:, [0, 1], [0, 1]] - level[:, [0, 1], [1, 0]]
+    threshold, separation = np.hypot(fold_sd[:, 1], fold_sd[:, 2]), fold_sd[:, 0]
+    by_threshold, by_separation = threshold * t, separation * a
+    return logit[:, 0] - by_threshold + by_separation, logit[:, 1] + by_threshold + by_separation
+
+
+def _log_likelihood_of_two_classes(folds, level, fold_sd, t, a):
+    """Return the log likelihood of folds (M, C, C) or of one, at threshold t and separation a."""
+    specificity, recall = _logits_of_two_classes(level, fold_sd, t, a)
+    n, hits = folds.sum(-1)[..., None], np.diagonal(folds, axis1=-2, axis2=-1)[..., None]
+    logs = hits[..., 0, :] * specificity - n[..., 0, :] * np.logaddexp(0, specificity)
+    return logs + hits[..., 1, :] * recall - n[..., 1, :] * np.logaddexp(0, recall)
+
+
+def _mode_of_two_classes(folds, level, fold_sd):
+    """Return t and a at the mode, each (M, N), and minus the Hessian there: tt, aa and ta."""
     hits = folds[:, [0, 1], [0, 1], None]
     n = folds.sum(-1)[..., None]
     threshold, separation = np.hypot(fold_sd[:, 1], fold_sd[:, 2]), fold_sd[:, 0]
     t = a = np.zeros((len(folds), len(level)))
     for _ in range(_NEWTON_STEPS):
-        specificity = special.expit(logit[:, 0] - threshold * t + separation * a)
-        recall = special.expit(logit[:, 1] + threshold * t + separation * a)
+        specificity, recall = map(special.expit, _logits_of_two_classes(level, fold_sd, t, a))
         residual = [hits[:, 0] - n[:, 0] * specificity, hits[:, 1] - n[:, 1] * recall]
         weight = [n[:, 0] * specificity * (1 - specificity), n[:, 1] * recall * (1 - recall)]
         total = weight[0] + weight[1]
@@ -758,11 +779,7 @@ def _two_classes(folds, level, fold_sd):
         t, a = t + step_t / shorter, a + step_a / shorter
         if far.max() < _CONVERGED:
             break
-    logit_specificity = logit[:, 0] - threshold * t + separation * a
-    logit_recall = logit[:, 1] + threshold * t + separation * a
-    logs = hits[:, 0] * logit_specificity - n[:, 0] * np.logaddexp(0, logit_specificity)
-    logs += hits[:, 1] * logit_recall - n[:, 1] * np.logaddexp(0, logit_recall)
-    return logs - (t**2 + a**2 + np.log(determinant)) / 2
+    return t, a, (tt, aa, ta)
 
 
 def _many_classes(folds, level, fold_sd):
@@ -800,14 +817,46 @@ def _expansion(fold, rates):
     return gradient, curvature
 
 
-def draw_fold_effects(fold, level, fold_sd, rng, tries=100):
-    """Draw the effects of one fold given all else: draws of the prior, chosen by likelihood."""
+def draw_fold_effects(fold, level, fold_sd, rng):
+    """Draw the standardised effects of one fold given all else, shape (N, 1 + C)."""
+    draw = _effects_of_two_classes if fold.shape[-1] == 2 else _effects_of_many_classes
+    return draw(fold, level, fold_sd, rng)
+
+
+def _effects_of_two_classes(fold, level, fold_sd, rng, tries=16):
+    """
+    Draw from the normal approximation at the mode, chosen by the ratio of the densities.
+
+    The likelihood depends on the two thresholds only by their scaled difference t. Across t they
+    keep their prior.
+    """
+    t, a, (tt, aa, ta) = _mode_of_two_classes(fold[None], level, fold_sd)
+    z_t, z_a = rng.standard_normal((2, tries, len(level)))
+    # The precision is [[tt, ta], [ta, aa]]: draw t by itself, then a given t.
+    from_mode = z_t / np.sqrt(tt - ta**2 / aa)
+    t, a = t + from_mode, a - ta / aa * from_mode + z_a / np.sqrt(aa)
+    logs = _log_likelihood_of_two_classes(fold, level, fold_sd, t, a)
+    logs += (z_t**2 + z_a**2 - t**2 - a**2) / 2
+    chosen = _chosen(logs, rng, axis=0), np.arange(len(level))
+    t, a = t[chosen], a[chosen]
+    across, angle = rng.standard_normal(len(level)), np.arctan2(fold_sd[:, 1], fold_sd[:, 2])
+    first = across * np.cos(angle) - t * np.sin(angle)
+    second = across * np.sin(angle) + t * np.cos(angle)
+    return np.stack([a, first, second], -1)
+
+
+def _effects_of_many_classes(fold, level, fold_sd, rng, tries=100):
+    """Draw from the prior, chosen by the likelihood."""
     effects = rng.standard_normal((len(level), tries, fold_sd.shape[-1]))
     rates = log_softmax(shifted(level[:, None], fold_sd[:, None] * effects), axis=-1)
-    logs = (fold * rates).sum((-2, -1))
-    # The largest of Gumbel-perturbed logs is a draw in proportion to the likelihoods.
-    index = (logs + rng.gumbel(size=logs.shape)).argmax(-1)
-    return np.take_along_axis(effects, index[:, None, None], 1)[:, 0]
+    chosen = _chosen((fold * rates).sum((-2, -1)), rng, axis=-1)
+    return effects[np.arange(len(level)), chosen]
+
+
+def _chosen(logs, rng, axis):
+    """Return the indices of draws in proportion to the exponentials of logs."""
+    # The largest of logs with Gumbel noise is such a draw.
+    return (logs + rng.gumbel(size=logs.shape)).argmax(axis)
 
 
 def draw_variables(cells, design: Design, size: int, rng: np.random.Generator) -> dict:

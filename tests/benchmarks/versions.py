@@ -141,6 +141,72 @@ def monitored(size, call):
     return prepare
 
 
+def three_classifiers(size):
+    """Return a ledger of three classifiers with so many batches of three classes each."""
+    import numpy as np
+
+    import bayescm as bcm
+    from bayescm.online import Monitor
+    from bayescm.online.ledger import Ledger
+
+    path = f"{FOLDER}/three-{size}.db"
+    if not Path(path).exists():
+        rng = np.random.default_rng(1)
+        with Ledger(path) as ledger:
+            for name, right in (("first", 0.8), ("second", 0.7), ("third", 0.6)):
+                shares = np.full((3, 3), (1 - right) / 6) + (right - (1 - right) / 2) / 3 * np.eye(
+                    3
+                )
+                cells = rng.multinomial(150, shares.ravel(), size).reshape(-1, 3, 3)
+                monitor = Monitor(ledger, name)
+                for number, table in enumerate(cells):
+                    day = np.datetime64("2026-01-01") + number
+                    monitor.add(number, bcm.from_matrix(table, labels=list("abc")), at=day)
+    return path
+
+
+def alarms_of_three(size):
+    """Return the work of the alarms of three classifiers, with the default measures."""
+
+    def prepare():
+        path = three_classifiers(size)
+        from bayescm.online import Monitor
+
+        def run():
+            for name in ("first", "second", "third"):
+                with Monitor(path, name) as monitor:
+                    monitor.alarms()
+
+        return run
+
+    return prepare
+
+
+def status_of_three(size):
+    """Return the work of the command that shows the status of three classifiers."""
+    return lambda: process(
+        "-m", "bayescm", "monitor", "status", "--store", three_classifiers(size)
+    )()
+
+
+def first_page(size):
+    """Return the work of the dashboard's first page, as the first one to ask for it waits."""
+
+    def prepare():
+        path = three_classifiers(size)
+        from bayescm.online.ledger import Ledger
+        from bayescm.online.web.pages import status
+        from bayescm.online.web.state import dashboard_state
+
+        def run():
+            with Ledger(path) as ledger:
+                status(dashboard_state(ledger, {}), 1)
+
+        return run
+
+    return prepare
+
+
 FOLDER = tempfile.gettempdir()
 ONE = "one = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)"
 BOTH = "both = bcm.from_classifiers(*labels({}), positive=1)"
@@ -152,6 +218,11 @@ SCORES = (
 FOLDS = (
     "cells = np.random.default_rng(4).multinomial(100, [.5, .1, .1, .3], 10).reshape(-1, 2, 2); "
     "several = bcm.from_matrix(cells, dims=('{dim}',), positive=1)"
+)
+TEN_BY_TEN = (
+    "cells = np.random.default_rng(4).multinomial(100, [.5, .1, .1, .3], (10, 10)); "
+    "several = bcm.from_matrix("
+    "cells.reshape(10, 10, 2, 2), dims=('repeat', 'fold'), positive=1)"
 )
 STEPS = (
     "cells = np.random.default_rng(4).multinomial(100, [.5, .1, .1, .3], {size}); "
@@ -207,6 +278,20 @@ WORKS |= {
     ),
     "report of one table": prepared((ONE, "bcm.report(one, f'{folder}/report.md')")),
     "second fit of one table": prepared((ONE, "bcm.fit(one)")),
+    "second fit of 10 x 10 folds": prepared((TEN_BY_TEN, "bcm.fit(several)")),
+    "first fit of 10 x 10 folds": process(
+        *["-c", f"import numpy as np, bayescm as bcm; {TEN_BY_TEN}; bcm.fit(several)"]
+    ),
+    "interval of one table: mcc": prepared((ONE, "bcm.interval(one, 'mcc')")),
+    "20,000 tables to 1e-3: mcc": prepared(
+        (
+            "many = tables(np.random.default_rng(6).integers(100, 2000, 20_000), [12, 3, 3, 8])",
+            "bcm.interval(many, 'mcc', accuracy=1e-3)",
+        )
+    ),
+    "alarms of three classifiers, 200 batches of three classes": alarms_of_three(200),
+    "status of three classifiers, 200 batches of three classes": status_of_three(200),
+    "first page of three classifiers, 200 batches of three classes": first_page(200),
     "drifting, 1,000 steps: recall": prepared(
         (STEPS.format(size=1000), "bcm.interval(steps, 'recall', model='drifting')")
     ),

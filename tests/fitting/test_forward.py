@@ -72,6 +72,39 @@ def test_totals_that_are_data_are_drawn_at_once(monkeypatch):
     assert set(forward.prior(model, 100, 100, 1)["prior_predictive"]) == set(drawn)
 
 
+def custom(dist):
+    """Return a model with one observed variable of a distribution of its own."""
+    with pm.Model() as model:
+        rate = pm.Beta("rate", 1.0, 1.0)
+        pm.CustomDist("seen", rate, dist=dist, observed=np.zeros(3))
+    return model
+
+
+def test_a_distribution_of_its_own_is_drawn_at_once(monkeypatch):
+    monkeypatch.setattr(forward, "_one_by_one", lambda *_, **__: pytest.fail("one after another"))
+    model = custom(lambda rate, size=None: pm.Normal.dist(rate, 0.1, size=size))
+    posterior = xr.Dataset({"rate": (("chain", "draw"), np.linspace(0, 1, 1000).reshape(2, 500))})
+    seen = forward.predictive(model, posterior, 1)["posterior_predictive"]["seen"]
+    residual = (seen - posterior["rate"]).values.reshape(1000, 3)
+    np.testing.assert_allclose(residual.std(0), 0.1, rtol=0.15)
+    assert np.abs(np.corrcoef(residual.T) - np.eye(3)).max() < 0.15
+
+
+def test_a_distribution_made_of_several_is_drawn_one_after_the_other(monkeypatch):
+    def dist(rate, size=None):
+        return pm.Normal.dist(pm.Normal.dist(rate, 0.1), 0.1, size=size)
+
+    one_by_one = []
+    draw = forward._one_by_one
+    monkeypatch.setattr(
+        forward, "_one_by_one", lambda *a, **k: one_by_one.append(a) or draw(*a, **k)
+    )
+    posterior = xr.Dataset({"rate": (("chain", "draw"), np.full((1, 200), 0.5))})
+    seen = forward.predictive(custom(dist), posterior, 1)["posterior_predictive"]["seen"]
+    assert one_by_one
+    assert seen.std() > 0.12
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("weights", [None, [1, 3] * 6])
 def test_outcomes_of_calibration_are_drawn_at_once(monkeypatch, weights):

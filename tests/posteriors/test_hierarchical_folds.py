@@ -9,7 +9,7 @@ from scipy import special, stats
 import bayescm as bcm
 from bayescm.measures import resolve
 from bayescm.posteriors import hierarchical_folds
-from bayescm.posteriors.hierarchical_folds import fold_likelihood, shifted
+from bayescm.posteriors.hierarchical_folds import draw_fold_effects, fold_likelihood, shifted
 
 FOLDS = np.array(
     [[[17, 3], [4, 16]], [[14, 6], [6, 14]], [[18, 2], [7, 13]], [[15, 5], [3, 17]]], float
@@ -193,6 +193,21 @@ def test_ranks_of_the_truth_are_uniform_under_the_prior(simulated):
 def test_ranks_notice_a_posterior_that_ignores_training(simulated):
     blind = ranks(simulated, spread=1e-3, separation=1e-3)
     assert stats.kstest(blind, "uniform").pvalue < 1e-4
+
+
+@pytest.mark.parametrize("fold", [[[45, 5], [12, 38]], [[50, 0], [0, 10]], [[3, 1], [0, 4]]])
+def test_effects_of_a_fold_have_their_posterior(fold):
+    """Beside draws of the prior that are weighted by the likelihood."""
+    rng, n, fold_sd = np.random.default_rng(1), 20_000, np.array([0.5, 0.8, 0.4])
+    level = np.log([[0.8, 0.2], [0.3, 0.7]])
+    alike = np.broadcast_to(level, (n, 2, 2)), np.broadcast_to(fold_sd, (n, 3))
+    drawn = draw_fold_effects(np.array(fold, float), *alike, rng)
+    prior = rng.standard_normal((200_000, 3))
+    rates = special.log_softmax(shifted(level, fold_sd * prior), axis=-1)
+    weights = special.softmax((np.array(fold) * rates).sum((-2, -1)))
+    np.testing.assert_allclose(drawn.mean(0), weights @ prior, atol=0.04)
+    expected = np.cov(prior.T, aweights=weights)
+    np.testing.assert_allclose(np.cov(drawn.T), expected, atol=0.04)
 
 
 def test_one_cross_validation_is_quick():
