@@ -33,7 +33,7 @@ def _spaced(mathml):
 
     The converter writes ``\\sim`` and ``\\log`` as identifiers, around which browsers leave no
     space, and ``\\mathrm{Beta}`` as four identifiers. ``\\operatorname`` is an unknown operator,
-    around which browsers leave the space of a relation.
+    around which browsers leave the space of a relation. They also leave space around a slash.
     """
     root = ElementTree.fromstring(mathml)
     for parent in list(root.iter()):
@@ -41,6 +41,9 @@ def _spaced(mathml):
         for child in parent:
             if child.tag == _MI and child.text == "~":
                 child.tag, child.text = _MO, "\N{TILDE OPERATOR}"
+            if child.tag == _MO and child.text == "/":
+                child.set("lspace", "0")
+                child.set("rspace", "0")
         _space_functions(parent)
     return ElementTree.tostring(root, encoding="unicode")
 

@@ -2,8 +2,8 @@ r"""Model for the confusion matrices of cells of several attributes, such as sex
 
 .. math::
 
-    r &\sim \mathrm{Beta}(\lambda_r, \lambda'_r), \qquad
-        \tau_a \sim \mathrm{HalfNormal}(\texttt{spread}), \qquad
+    r &\sim \mathrm{Beta}(\lambda_r, \lambda'_r) \\
+    \tau_a &\sim \mathrm{HalfNormal}(\texttt{spread}), \qquad
         \omega \sim \mathrm{HalfNormal}(\texttt{interaction}) \\
     u_{a, l} &\sim \mathrm{Normal}(0, 1), \qquad v_c \sim \mathrm{Normal}(0, 1) \\
     \operatorname{logit} r_c &= \operatorname{logit} r + \sum_a \tau_a u_{a, c_a} + \omega v_c \\

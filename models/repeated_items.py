@@ -46,8 +46,8 @@ When not to use it
 * Each item has a score instead of right and wrong answers: use `item_scores`.
 * There is one attempt at each item, and you need more than the mean. One attempt says nothing about
   how items differ. The direct posterior returns the mean only, with Jeffreys' prior.
-* You need pass@k for more than the number of attempts, such as pass@32 from eight. It depends on
-  rates below 1/8, about which the data say little, and is an error.
+* You need ``pass@k`` for more than the number of attempts, such as ``pass@32`` from eight. It
+  depends on rates below 1/8, about which the data say little, and is an error.
 * There are fewer than six items: results about other items then depend on the prior, and have a
   caution.
 

@@ -9,8 +9,8 @@ The logit :math:`x_g` of each rate (prevalence, recall, specificity) of group g 
         + \tfrac12 \mathrm{HalfNormal}(\texttt{spread}) \\
     \omega &\sim \mathrm{Beta}(1, 9) \\
     x_g &\sim (1 - \omega)\, \mathrm{Normal}(m, \tau^2)
-        + \tfrac{\omega}{2}\, \mathrm{Normal}(m - d, \tau^2 + d^2/4)
-        + \tfrac{\omega}{2}\, \mathrm{Normal}(m + d, \tau^2 + d^2/4) \\
+        + \tfrac{\omega}{2}\, \mathrm{Normal}(m - d, \tau^2 + d^2/4) \\
+        &\qquad + \tfrac{\omega}{2}\, \mathrm{Normal}(m + d, \tau^2 + d^2/4) \\
     \text{counts}_g \mid x_g &\sim \mathrm{Multinomial}(n_g, \theta_g)
 
 Each rate has its own :math:`m`, :math:`\tau` and :math:`\omega`. The cell probabilities

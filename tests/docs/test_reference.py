@@ -120,6 +120,7 @@ def test_names_of_functions_in_formulas_have_the_spaces_of_tex():
     space = '<mspace width="0.167em" />'
     assert f"<mn>2</mn>{space}<mi>log</mi>{space}<mi>x</mi>" in mathml.inline(r"2 \log x")
     assert "<mi>log</mi><mo" in mathml.inline(r"\log(x)")
+    assert '<mo lspace="0" rspace="0">/</mo>' in mathml.inline("1 / K")
     assert f"<mo>=</mo><mi>logit</mi>{space}<mi>p</mi>" in mathml.inline(
         r"= \operatorname{logit} p"
     )
