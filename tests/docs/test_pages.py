@@ -242,7 +242,7 @@ os.mkdir("predictions"), table.to_parquet("predictions/part-0.parquet")
 SETUPS = {
     "README.md": "",
     "ci.md": "",
-    "evidence.md": FILES + "import duckdb, polars as pl",
+    "comparing-models.md": "tree = bcm.fit(counts, draws=100, random_seed=1)",
     "fit.md": "tree = bcm.fit(counts, draws=100, random_seed=1)",
     "item-scores.md": "queries = list(range(30)); ndcg = rng.random(30)",
     "more-rows.md": FILES
@@ -278,6 +278,7 @@ ann, bob, eve, llm = (
     "cells |= dict(fp=[4, 5, 6, 7, 3], tn=[50, 60, 40, 45, 70])\n"
     "studies = bcm.from_cells(**cells).rename(batch='group')\n"
     "studies = studies.assign_coords(year=('group', range(1998, 2003)))",
+    "tables.md": FILES + "import duckdb, polars as pl",
 }
 NOT_EXECUTED = {
     "spark.md": "needs Java",
