@@ -19,7 +19,7 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.evidence.types import TYPES, type_of
+from bayescm.evidence.registry import TYPES, type_of
 from bayescm.evidence.unsupported import UNSUPPORTED
 
 # Kinds of evidence

@@ -35,8 +35,8 @@ from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
+from bayescm.evidence.registry import type_of
 from bayescm.evidence.slices import slice_labels
-from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import posterior_of, select_estimand
 from bayescm.fitting.question import Question
 from bayescm.fitting.sampled import is_sampled, several_fits

@@ -31,7 +31,7 @@ from bayescm.distributions.empirical import Empirical
 from bayescm.distributions.preintegration import FunctionOfDirichlet
 from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.counts import as_counts, positive
-from bayescm.evidence.types import is_members, type_of
+from bayescm.evidence.registry import is_members, type_of
 from bayescm.fitting.posterior_for import posterior_of, select_estimand
 from bayescm.fitting.question import USUAL, Question
 from bayescm.fitting.sampled import several_fits

@@ -22,7 +22,7 @@ from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.default_models import ENOUGH_GROUPS, MANY_GROUPS
 from bayescm.evidence.partly_labelled import is_partly_labelled
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 from bayescm.fitting.posterior_for import members_of
 from bayescm.fitting.question import USUAL, Question
 from bayescm.fitting.sampled import is_sampled

@@ -21,7 +21,7 @@ from bayescm.answers.dask import is_lazy, lazily
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, precompute_intervals, together
 from bayescm.distributions.hdi import remark
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 from bayescm.evidence.unsupported import NO_LEVEL
 from bayescm.fitting.posterior_for import posterior_of, select_estimand
 from bayescm.fitting.question import USUAL, Question

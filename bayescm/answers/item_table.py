@@ -20,7 +20,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtri
 
-from bayescm.evidence.types import is_members, type_of
+from bayescm.evidence.registry import is_members, type_of
 from bayescm.validate import check_prob, fail
 
 _FEWEST = 3  # systems, since the correlation of two is 1 or -1

@@ -10,10 +10,10 @@ import xarray as xr
 
 from bayescm.answers.interval import resolve_measures, usual_measures
 from bayescm.evidence.counts import COUNTS
+from bayescm.evidence.evidence_type import EVIDENCE_GROUP
 from bayescm.evidence.outcomes import OUTCOMES
+from bayescm.evidence.registry import FIT, is_members, type_of
 from bayescm.evidence.trees import with_positive_class
-from bayescm.evidence.type import EVIDENCE_GROUP
-from bayescm.evidence.types import FIT, is_members, type_of
 from bayescm.fitting.fitted import FittedMeasures, FittedPosterior
 from bayescm.fitting.posterior_for import posterior_of, select_estimand
 from bayescm.fitting.question import Question

@@ -33,7 +33,7 @@ from bayescm.answers.compare import (
     rng_of,
     within_each,
 )
-from bayescm.evidence.types import is_members
+from bayescm.evidence.registry import is_members
 from bayescm.fitting.question import Question
 from bayescm.validate import check_prob
 

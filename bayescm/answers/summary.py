@@ -25,7 +25,7 @@ from bayescm.answers.interval import (
 from bayescm.answers.tables import Intervals, decimals, is_mean_unusable
 from bayescm.distributions.batches import precompute_intervals
 from bayescm.distributions.hdi import remark
-from bayescm.evidence.types import is_members
+from bayescm.evidence.registry import is_members
 from bayescm.fitting.posterior_for import posterior_of, select_estimand
 from bayescm.fitting.question import USUAL, Question
 from bayescm.fitting.sampled import several_fits

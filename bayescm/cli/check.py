@@ -100,7 +100,7 @@ def show_outcomes(
     """Print which requirements are met, of each system or slice, and return the exit status."""
     from bayescm.answers.check import check
     from bayescm.cli.output import ITEM_TYPES, facts, show, what_is_evaluated
-    from bayescm.evidence.types import type_of
+    from bayescm.evidence.registry import type_of
 
     level, top = 0.95 if required.level is None else required.level, ""
     constant = facts(data, **keywords)
@@ -140,7 +140,7 @@ def read_requirements(required: Requirements, *groups: Options) -> None:
 def _check_measures(texts, name):
     """Raise an error if a requirement is of another type of evidence than the columns."""
     from bayescm.answers.check import parse
-    from bayescm.evidence.types import TYPES, type_named
+    from bayescm.evidence.registry import TYPES, type_named
     from bayescm.measures.catalogue import resolve
 
     def is_of(measure, entry):

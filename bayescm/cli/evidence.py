@@ -49,7 +49,7 @@ def read(options: Any, name: str | None = None, *, measures: Any = None) -> Any:
 
 def _columns_of_types():
     """Return the columns of each type of evidence, by its name."""
-    from bayescm.evidence.types import TYPES
+    from bayescm.evidence.registry import TYPES
 
     names = {entry.name: entry.columns.names for entry in TYPES if entry.columns is not None}
     return names | {"counts": names["counts"] | names["outcomes"]}
@@ -57,7 +57,7 @@ def _columns_of_types():
 
 def type_of_options(options: Any) -> str:
     """Return the name of the type of evidence whose columns are passed."""
-    from bayescm.evidence.types import TYPES
+    from bayescm.evidence.registry import TYPES
 
     passed = given(options)
     found = {
@@ -717,7 +717,7 @@ def check_file(options: Any) -> Path:
 
 def type_name(evidence: Any) -> str:
     """Return the name of the type of evidence."""
-    from bayescm.evidence.types import type_of
+    from bayescm.evidence.registry import type_of
 
     return type_of(evidence).name
 
@@ -729,7 +729,7 @@ def is_results(evidence: Any) -> bool:
 
 def has_cells(evidence: Any) -> bool:
     """Return whether the measures of evidence are functions of confusion matrices."""
-    from bayescm.evidence.types import type_of
+    from bayescm.evidence.registry import type_of
 
     return type_of(evidence).has_cells
 
@@ -763,8 +763,8 @@ def at_target(evidence: Any, prevalence: float) -> Any:
     """Return counts or scores at the prevalence of a target population."""
     from bayescm import at_prevalence, curves
     from bayescm.evidence.counts import COUNTS
+    from bayescm.evidence.registry import type_of
     from bayescm.evidence.scores import PROBABILITIES, SCORES
-    from bayescm.evidence.types import type_of
 
     entry = type_of(evidence)
     if entry in (SCORES, PROBABILITIES):
@@ -778,7 +778,7 @@ def at_target(evidence: Any, prevalence: float) -> Any:
 def prior(options: Any, counts: Any) -> dict[str, Any]:
     """Return the keywords that ``--concentration`` and ``--label-error`` stand for."""
     from bayescm.evidence.raters import RATINGS
-    from bayescm.evidence.types import type_of
+    from bayescm.evidence.registry import type_of
 
     read = {"concentration": _concentration, "label_error": _label_error}
     entry = type_of(counts)
@@ -790,7 +790,7 @@ def prior(options: Any, counts: Any) -> dict[str, Any]:
 
 def _concentration(text, counts):
     from bayescm.evidence.outcomes import matrices_of
-    from bayescm.evidence.types import type_of
+    from bayescm.evidence.registry import type_of
     from bayescm.priors import default
 
     try:

@@ -114,7 +114,7 @@ def gap(
 
 def _model(data, dims, keywords):
     """Return the name of the model of groups along some dims; a single dim is called group."""
-    from bayescm.evidence.types import type_of
+    from bayescm.evidence.registry import type_of
 
     if keywords.get("model") or len(dims) > 1:
         return keywords.get("model") or "crossed_groups"

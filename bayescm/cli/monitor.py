@@ -557,7 +557,7 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
 
 def _content(batch):
     """Say what a batch holds, and of item scores what is better, which is said once for good."""
-    from bayescm.evidence.types import type_of
+    from bayescm.evidence.registry import type_of
 
     if "votes" in getattr(batch, "data_vars", ()):
         raters = batch.sizes["classifier"]
@@ -860,7 +860,7 @@ def history(
 ) -> None:
     """Show the interval of every measure after every batch."""
     from bayescm.cli.output import show
-    from bayescm.evidence.types import TYPES
+    from bayescm.evidence.registry import TYPES
 
     monitor, limits = _monitor(source, memory, rules)
     with monitor:

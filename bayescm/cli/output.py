@@ -349,7 +349,7 @@ def _sizes(evidence, name):
 
 
 def _type_of(evidence):
-    from bayescm.evidence.types import type_of
+    from bayescm.evidence.registry import type_of
 
     return type_of(evidence)
 

@@ -19,6 +19,11 @@ import xarray as xr
 from bayescm.evidence.clusters_and_slices import SLICE, combine_along, with_slices
 from bayescm.evidence.default_models import of_items
 from bayescm.evidence.descriptions import describe_attempts
+from bayescm.evidence.evidence_type import (
+    BATCH_FORM,
+    Columns,
+    EvidenceType,
+)
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers, long_form
 from bayescm.evidence.labels import MISSING_TEXTS, check_no_missing_text
 from bayescm.evidence.resampling import resample_rows
@@ -32,11 +37,6 @@ from bayescm.evidence.sums_of_items import (
     parts_of,
 )
 from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, factorize
-from bayescm.evidence.type import (
-    BATCH_FORM,
-    Columns,
-    EvidenceType,
-)
 from bayescm.validate import check_by, check_column, check_row_order, fail, no_numbers, unmasked
 
 _RESERVED = ("item", "attempt", "classifier", "group", "measure", "bound")

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.evidence.evidence_type import BATCH_FORM, ChangeStatistic
 from bayescm.evidence.labels import check_no_dates, check_no_missing_text, obvious_positive
-from bayescm.evidence.type import BATCH_FORM, ChangeStatistic
 from bayescm.validate import check_choice, check_reals, check_row_order, fail, unmasked
 
 FORM = "forecasts"

@@ -5,7 +5,7 @@ from typing import Any
 
 import xarray as xr
 
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 from bayescm.validate import fail
 
 

@@ -18,6 +18,12 @@ import xarray as xr
 from bayescm.evidence.concatenation import names_of, same_scalars
 from bayescm.evidence.default_models import model_of_counts
 from bayescm.evidence.descriptions import describe_counts
+from bayescm.evidence.evidence_type import (
+    ChangeStatistic,
+    Columns,
+    EvidenceType,
+    name_of,
+)
 from bayescm.evidence.labels import (
     as_labels,
     find_label,
@@ -27,12 +33,6 @@ from bayescm.evidence.labels import (
 )
 from bayescm.evidence.table_sides import described, sides_of, warn_of_names
 from bayescm.evidence.tabulate import RESERVED
-from bayescm.evidence.type import (
-    ChangeStatistic,
-    Columns,
-    EvidenceType,
-    name_of,
-)
 from bayescm.validate import check_counts, check_row_order, fail, suggest
 
 CELLS = ("actual", "predicted")

@@ -73,7 +73,7 @@ from typing import Any
 import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import slice_dims
-from bayescm.evidence.type import DefaultModel
+from bayescm.evidence.evidence_type import DefaultModel
 
 # Of evidence with such a dim; folds come before the groups they are of.
 MODEL_OF_DIM = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
-from bayescm.evidence.type import number_of
+from bayescm.evidence.evidence_type import number_of
 
 Written = Callable[[Any], str]
 _LISTED = 6  # classes whose sizes are listed

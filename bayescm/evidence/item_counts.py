@@ -14,6 +14,12 @@ import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import combine_along, with_clusters
 from bayescm.evidence.descriptions import describe_item_counts
+from bayescm.evidence.evidence_type import (
+    BATCH_FORM,
+    Columns,
+    EvidenceType,
+    always,
+)
 from bayescm.evidence.identifiers import as_pandas, has_role
 from bayescm.evidence.resampling import resample_rows
 from bayescm.evidence.sums_of_items import (
@@ -26,12 +32,6 @@ from bayescm.evidence.sums_of_items import (
     parts_of,
 )
 from bayescm.evidence.tabulate import check_sizes, column
-from bayescm.evidence.type import (
-    BATCH_FORM,
-    Columns,
-    EvidenceType,
-    always,
-)
 from bayescm.validate import check_counts, check_row_order, fail, suggest
 
 CELLS = ("tp", "fp", "fn")

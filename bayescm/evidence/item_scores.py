@@ -26,6 +26,11 @@ from bayescm.evidence.clusters_and_slices import (
 )
 from bayescm.evidence.default_models import of_items
 from bayescm.evidence.descriptions import describe_item_scores
+from bayescm.evidence.evidence_type import (
+    BATCH_FORM,
+    Columns,
+    EvidenceType,
+)
 from bayescm.evidence.identifiers import check_no_identifiers, long_form
 from bayescm.evidence.labels import check_no_missing_text
 from bayescm.evidence.resampling import resample_rows
@@ -39,11 +44,6 @@ from bayescm.evidence.sums_of_items import (
     parts_of,
 )
 from bayescm.evidence.tabulate import check_sizes, column, factorize
-from bayescm.evidence.type import (
-    BATCH_FORM,
-    Columns,
-    EvidenceType,
-)
 from bayescm.validate import (
     check_choice,
     check_column,

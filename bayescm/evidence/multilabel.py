@@ -24,6 +24,11 @@ from bayescm.evidence.clusters_and_slices import (
 )
 from bayescm.evidence.default_models import of_items
 from bayescm.evidence.descriptions import describe_multilabel
+from bayescm.evidence.evidence_type import (
+    BATCH_FORM,
+    Columns,
+    EvidenceType,
+)
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
 from bayescm.evidence.labels import as_labels, check_plain_labels
 from bayescm.evidence.resampling import resample_rows
@@ -35,11 +40,6 @@ from bayescm.evidence.sums_of_items import (
     parts_of,
 )
 from bayescm.evidence.tabulate import check_sizes
-from bayescm.evidence.type import (
-    BATCH_FORM,
-    Columns,
-    EvidenceType,
-)
 from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
 
 _RESERVED = ("example", "label", "classifier", "measure", "bound")

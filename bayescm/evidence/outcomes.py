@@ -30,17 +30,17 @@ from bayescm.evidence.default_models import (
     model_of_keyword,
 )
 from bayescm.evidence.descriptions import describe_counts
-from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
-from bayescm.evidence.labels import as_labels, default_labels, obvious_positive
-from bayescm.evidence.resampling import resample_counts
-from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
-from bayescm.evidence.type import (
+from bayescm.evidence.evidence_type import (
     Columns,
     DefaultModel,
     EvidenceType,
     name_of,
     systems_of,
 )
+from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
+from bayescm.evidence.labels import as_labels, default_labels, obvious_positive
+from bayescm.evidence.resampling import resample_counts
+from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
 from bayescm.validate import check_counts, check_row_order, fail, suggest, unmasked
 
 

@@ -33,6 +33,13 @@ from bayescm.evidence.counts import (
 )
 from bayescm.evidence.default_models import model_of_partly_labelled
 from bayescm.evidence.descriptions import describe_counts
+from bayescm.evidence.evidence_type import (
+    ChangeStatistic,
+    Columns,
+    DefaultModel,
+    EvidenceType,
+    number_of,
+)
 from bayescm.evidence.labels import (
     as_labels,
     check_exact,
@@ -65,13 +72,6 @@ from bayescm.evidence.tabulate import (
     column,
     factorize,
     tabulate,
-)
-from bayescm.evidence.type import (
-    ChangeStatistic,
-    Columns,
-    DefaultModel,
-    EvidenceType,
-    number_of,
 )
 from bayescm.validate import Advice, check_choice, check_counts, check_row_order, fail
 

@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import WATCHED, default_measures
-from bayescm.evidence.type import BATCH_FORM
+from bayescm.evidence.evidence_type import BATCH_FORM
 
 
 class PatternCounts(NamedTuple):

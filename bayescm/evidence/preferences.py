@@ -18,6 +18,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.evidence_type import (
+    ChangeStatistic,
+    Columns,
+    DefaultModel,
+    EvidenceType,
+    number_of,
+)
 from bayescm.evidence.identifiers import as_pandas
 from bayescm.evidence.labels import check_no_missing_text
 from bayescm.evidence.patterns import (
@@ -29,7 +36,6 @@ from bayescm.evidence.patterns import (
 )
 from bayescm.evidence.resampling import check_no_parts, draw_numbers
 from bayescm.evidence.tabulate import check_sizes, column
-from bayescm.evidence.type import ChangeStatistic, Columns, DefaultModel, EvidenceType, number_of
 from bayescm.validate import check_column, check_counts, check_row_order, fail, suggest
 
 WINNERS = ("left", "right", "tie")

@@ -12,6 +12,11 @@ import xarray as xr
 from bayescm.evidence.concatenation import matched, parts_of_all, same_scalars
 from bayescm.evidence.counts import TABULATED, default_measures
 from bayescm.evidence.descriptions import describe_ratings
+from bayescm.evidence.evidence_type import (
+    Columns,
+    DefaultModel,
+    EvidenceType,
+)
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers, long_form
 from bayescm.evidence.labels import (
     as_labels,
@@ -29,11 +34,6 @@ from bayescm.evidence.patterns import (
     watched_measures,
 )
 from bayescm.evidence.resampling import resample_counts
-from bayescm.evidence.type import (
-    Columns,
-    DefaultModel,
-    EvidenceType,
-)
 from bayescm.validate import check_row_order, fail, suggest
 
 FEW_GOLD = 5  # examples with a gold label: fewer may be hard ones

@@ -15,12 +15,12 @@ import xarray as xr
 
 from bayescm.evidence.clusters_and_slices import combine_along
 from bayescm.evidence.descriptions import describe_results
-from bayescm.evidence.identifiers import check_no_identifiers
-from bayescm.evidence.type import (
+from bayescm.evidence.evidence_type import (
     Columns,
     DefaultModel,
     EvidenceType,
 )
+from bayescm.evidence.identifiers import check_no_identifiers
 from bayescm.validate import fail, no_numbers
 
 DIMS = ("data_set", "classifier", "run")

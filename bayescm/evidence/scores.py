@@ -23,6 +23,11 @@ from bayescm.evidence.binned_forecasts import bin_forecasts, events_of, is_binne
 from bayescm.evidence.counts import abstains, as_counts, is_outcomes, positive
 from bayescm.evidence.default_models import model_of_probabilities, model_of_scores
 from bayescm.evidence.descriptions import describe_probabilities, describe_scores
+from bayescm.evidence.evidence_type import (
+    Columns,
+    DefaultModel,
+    EvidenceType,
+)
 from bayescm.evidence.frames import columns_by_name, count_combinations
 from bayescm.evidence.labels import (
     as_labels,
@@ -51,11 +56,6 @@ from bayescm.evidence.slices import (
     slices_of,
 )
 from bayescm.evidence.tabulate import check_weights
-from bayescm.evidence.type import (
-    Columns,
-    DefaultModel,
-    EvidenceType,
-)
 from bayescm.validate import check_column, check_reals, check_row_order, fail, suggest, unmasked
 
 # Scores

@@ -4,8 +4,8 @@ from typing import Any
 
 import xarray as xr
 
-from bayescm.evidence.type import EVIDENCE_GROUP, TYPE_ATTRIBUTE
-from bayescm.evidence.types import type_named, type_of
+from bayescm.evidence.evidence_type import EVIDENCE_GROUP, TYPE_ATTRIBUTE
+from bayescm.evidence.registry import type_named, type_of
 from bayescm.validate import fail
 
 # Attribute of stored evidence: the version of this format.

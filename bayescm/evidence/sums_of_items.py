@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.type import ChangeStatistic
+from bayescm.evidence.evidence_type import ChangeStatistic
 from bayescm.validate import fail
 
 _FIRST = 40  # items, by which the scale is parted

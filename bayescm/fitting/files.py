@@ -6,8 +6,8 @@ from pathlib import Path
 
 import xarray as xr
 
+from bayescm.evidence.evidence_type import TYPE_ATTRIBUTE
 from bayescm.evidence.stored import from_dataset, to_dataset
-from bayescm.evidence.type import TYPE_ATTRIBUTE
 from bayescm.validate import fail
 
 # At the end of the file, where netCDF readers do not look.

@@ -12,10 +12,10 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS, COUNTS, check_true_negatives
+from bayescm.evidence.evidence_type import EVIDENCE_GROUP
+from bayescm.evidence.registry import FIT, type_of
 from bayescm.evidence.stored import to_dataset
 from bayescm.evidence.trees import estimands_by_name, with_positive_class
-from bayescm.evidence.type import EVIDENCE_GROUP
-from bayescm.evidence.types import FIT, type_of
 from bayescm.fitting import models_by_name, sampler_options, tree
 from bayescm.fitting import nuts as sampling
 from bayescm.measures.labelled import of_variable

@@ -15,6 +15,8 @@ from bayescm import posteriors
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.counts import CELLS, in_order
+from bayescm.evidence.evidence_type import EVIDENCE_GROUP
+from bayescm.evidence.registry import type_of
 from bayescm.evidence.stored import evidence_of
 from bayescm.evidence.trees import (
     attribute_dims,
@@ -23,8 +25,6 @@ from bayescm.evidence.trees import (
     variables_of,
     with_positive_class,
 )
-from bayescm.evidence.type import EVIDENCE_GROUP
-from bayescm.evidence.types import type_of
 from bayescm.fitting.nuts import NOT_CONVERGED
 from bayescm.measures.labelled import measure_cells
 from bayescm.posteriors.base import CountsPosterior, LabelTemplate, Posterior

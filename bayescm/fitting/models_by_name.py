@@ -8,8 +8,8 @@ from typing import Any
 from bayescm import posteriors
 from bayescm.evidence.counts import align, as_counts
 from bayescm.evidence.covariates import study_covariates
+from bayescm.evidence.evidence_type import EvidenceType
 from bayescm.evidence.outcomes import matrices_of
-from bayescm.evidence.type import EvidenceType
 from bayescm.fitting.fitted import WITHOUT_MODEL, fitted_posterior
 from bayescm.fitting.sampler_options import OPTIONS
 from bayescm.posteriors.base import Posterior, shares_of

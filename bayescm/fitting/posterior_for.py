@@ -6,8 +6,8 @@ import xarray as xr
 
 from bayescm import posteriors
 from bayescm.evidence.counts import CELLS, check_true_negatives
+from bayescm.evidence.registry import type_of
 from bayescm.evidence.trees import with_positive_class
-from bayescm.evidence.types import type_of
 from bayescm.fitting.fitted import TreeDraws
 from bayescm.fitting.models_by_name import (
     direct_form,

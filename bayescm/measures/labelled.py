@@ -21,6 +21,7 @@ from bayescm.evidence.counts import (
     positive,
     with_shares,
 )
+from bayescm.evidence.evidence_type import number_of
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.trees import (
     attribute_dims,
@@ -30,7 +31,6 @@ from bayescm.evidence.trees import (
     variable_of,
     with_positive_class,
 )
-from bayescm.evidence.type import number_of
 from bayescm.measures.catalogue import among, names, resolve
 from bayescm.measures.measure import Measure, bound, of_each_class, with_abstentions
 from bayescm.measures.next_tables import of_joint_cells, of_the_same_size

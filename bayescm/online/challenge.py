@@ -17,10 +17,10 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtr, ndtri
 
+from bayescm.evidence.evidence_type import BATCH_FORM
 from bayescm.evidence.item_scores import ITEM_SCORES
 from bayescm.evidence.multilabel import MULTILABEL
 from bayescm.evidence.outcomes import arrays, as_outcomes, tables_of
-from bayescm.evidence.type import BATCH_FORM
 from bayescm.measures.catalogue import resolve, same
 from bayescm.measures.labelled import kernels
 from bayescm.online.encoding import PAIRED_OUTCOMES, check_name

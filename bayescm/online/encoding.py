@@ -53,13 +53,13 @@ import xarray as xr
 from bayescm.evidence import positive
 from bayescm.evidence.attempts import ANSWERS, AnsweredItems
 from bayescm.evidence.binned_forecasts import OF_FORECASTS, zero_forecasts
+from bayescm.evidence.evidence_type import BATCH_FORM
 from bayescm.evidence.item_counts import CELLS, CountedItems
 from bayescm.evidence.item_scores import ScoredItems
 from bayescm.evidence.multilabel import LabelledExamples
 from bayescm.evidence.patterns import PatternCounts
+from bayescm.evidence.registry import TYPES, type_of
 from bayescm.evidence.scores import forecast_table as forecast_table
-from bayescm.evidence.type import BATCH_FORM
-from bayescm.evidence.types import TYPES, type_of
 from bayescm.online.chain import digest
 from bayescm.validate import fail
 

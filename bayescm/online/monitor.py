@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.registry import TYPES, type_of
 from bayescm.evidence.sums_of_items import repeated_items
-from bayescm.evidence.types import TYPES, type_of
 from bayescm.measures.catalogue import resolve
 from bayescm.online.discounting import check_forgetting, check_window
 from bayescm.online.encoding import (

@@ -63,8 +63,8 @@ from scipy import special
 from bayescm.answers.interval import resolve_measures
 from bayescm.distributions.base import Distribution
 from bayescm.evidence.counts import CELLS, as_counts
-from bayescm.evidence.type import ChangeStatistic
-from bayescm.evidence.types import type_of
+from bayescm.evidence.evidence_type import ChangeStatistic
+from bayescm.evidence.registry import type_of
 from bayescm.measures.catalogue import among, same
 from bayescm.measures.display_names import display_name
 from bayescm.measures.labelled import apply, one_kernel

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.fitting.question import Question
 from bayescm.posteriors.base import LabelTemplate, Posterior

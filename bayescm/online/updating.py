@@ -20,7 +20,7 @@ from bayescm.answers.interval import resolve_measures
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, align, as_counts, by_labels, in_order, positive
 from bayescm.evidence.patterns import patterns_of_batches
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 from bayescm.fitting.posterior_for import posterior_of as default_posterior
 from bayescm.fitting.question import Question, check_size
 from bayescm.measures.measure import Measure

@@ -23,7 +23,7 @@ from scipy import special
 from bayescm.distributions.log_densities import log_beta_binomial, log_binomial
 from bayescm.evidence import align, from_matrix
 from bayescm.evidence.counts import COUNTS, check_true_negatives
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 from bayescm.measures.catalogue import names, resolve
 from bayescm.planning.search import (
     check_share,

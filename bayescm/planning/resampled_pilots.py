@@ -17,7 +17,7 @@ import pandas as pd
 from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.item_scores import ITEM_SCORES
 from bayescm.evidence.raters import RATINGS
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 from bayescm.measures.labelled import of_variable
 from bayescm.planning import attempts
 from bayescm.planning.item_scores import plan_item_scores

@@ -15,7 +15,7 @@ from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.decision import chance
 from bayescm.distributions.empirical import Empirical
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 from bayescm.fitting.question import Question
 from bayescm.fitting.sampled import several_fits
 from bayescm.measures.catalogue import resolve

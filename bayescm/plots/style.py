@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from bayescm.evidence.registry import is_members
 from bayescm.evidence.trees import with_positive_class
-from bayescm.evidence.types import is_members
 from bayescm.measures.display_names import (
     DisplayNames,
     check_display_names,

@@ -42,7 +42,7 @@ from scipy.special import ndtr
 
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.clusters_and_slices import slice_dims
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 from bayescm.evidence.unsupported import OF_SLICES
 from bayescm.measures.item_scores import mean as MEAN
 from bayescm.posteriors.base import LabelTemplate, Posterior

@@ -105,7 +105,7 @@ def report(
     ...     print(path.read_text().splitlines()[0])
     # Evaluation of a classifier
     """
-    from bayescm.evidence.types import is_members, type_of
+    from bayescm.evidence.registry import is_members, type_of
     from bayescm.measures.display_names import check_display_names, displaying, names_in_call
     from bayescm.measures.labelled import several
     from bayescm.reporting import methods, render

@@ -21,7 +21,7 @@ from bayescm.answers.compare import Evidence
 from bayescm.answers.latex import escape_latex
 from bayescm.distributions.hdi import SEVERAL_MODES
 from bayescm.evidence.clusters_and_slices import clusters_of
-from bayescm.evidence.types import is_members
+from bayescm.evidence.registry import is_members
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.display_names import (
     DisplayNames,

@@ -46,9 +46,9 @@ from bayescm.evidence.partly_labelled import (
     judge_as_classifier,
     select_classifier,
 )
+from bayescm.evidence.registry import type_of
 from bayescm.evidence.scores import SCORES
 from bayescm.evidence.slices import slice_name
-from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import members_of, posterior_of
 from bayescm.fitting.question import Question
 from bayescm.fitting.sampled import several_fits

@@ -10,7 +10,7 @@ from scipy import special
 from bayescm import planning
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.outcomes import OUTCOMES
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 from bayescm.measures.catalogue import among, resolve
 from bayescm.measures.display_names import display_label, display_name
 from bayescm.reporting.sections import Section

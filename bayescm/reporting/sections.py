@@ -99,7 +99,7 @@ def evaluation(lines: Sequence[str], counts: xr.DataArray) -> Section:
     Parameters
     ----------
     lines : sequence of str
-        The description of the evidence, see `bayescm.evidence.type.EvidenceType.describe`.
+        The description of the evidence, see `bayescm.evidence.evidence_type.EvidenceType.describe`.
     counts : DataArray, dims (..., actual, predicted)
     """
     section = Section("What was evaluated", list(lines))

@@ -15,9 +15,9 @@ from bayescm.answers.interval import resolve_measures
 from bayescm.evidence import from_cells, from_matrix
 from bayescm.evidence.binned_forecasts import EDGES, zero_forecasts
 from bayescm.evidence.counts import WATCHED
+from bayescm.evidence.evidence_type import BATCH_FORM
 from bayescm.evidence.item_scores import ScoredItems
 from bayescm.evidence.multilabel import LabelledExamples
-from bayescm.evidence.type import BATCH_FORM
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.probabilities import Forecasts

@@ -10,7 +10,7 @@ import pytest
 
 from bayescm.cli import load, main
 from bayescm.cli.columns import Evidence
-from bayescm.evidence.types import TYPES
+from bayescm.evidence.registry import TYPES
 
 # Options that name evidence of each type, of several systems, and a measure of it.
 SEVERAL = {

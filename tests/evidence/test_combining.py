@@ -7,7 +7,7 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.evidence.outcomes import counts_of
-from bayescm.evidence.types import TYPES, type_of
+from bayescm.evidence.registry import TYPES, type_of
 
 RNG = np.random.default_rng(3)
 

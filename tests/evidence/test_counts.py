@@ -18,7 +18,7 @@ from bayescm.evidence import (
     positive,
 )
 from bayescm.evidence.counts import with_design
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 
 distributions = settings(deadline=None, derandomize=True, max_examples=30)
 

@@ -7,7 +7,7 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.evidence.preferences import as_preferences, groups_that_never_met
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 
 TABLE = pd.DataFrame(
     {

@@ -6,11 +6,11 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.evidence import types
+from bayescm.evidence import registry
 from bayescm.evidence.counts import default_measures
+from bayescm.evidence.evidence_type import EvidenceType, always
 from bayescm.evidence.outcomes import as_outcomes
-from bayescm.evidence.type import EvidenceType, always
-from bayescm.evidence.types import TYPES, type_of
+from bayescm.evidence.registry import TYPES, type_of
 from bayescm.posteriors import dirichlet_multinomial
 from bayescm.validate import check_reals, fail
 
@@ -210,7 +210,7 @@ RATES = from_rates({"a": 0.8, "b": 0.9}, {"a": 0.5, "b": 0.7}, positives=80, neg
 @pytest.fixture
 def with_rates(monkeypatch):
     """Rates are a type of evidence, until the end of the test."""
-    monkeypatch.setattr(types, "TYPES", [RATES_TYPE, *TYPES])
+    monkeypatch.setattr(registry, "TYPES", [RATES_TYPE, *TYPES])
 
 
 def test_a_type_is_unknown_until_it_is_listed():

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 from bayescm.fitting import sampled
 from bayescm.fitting.models_by_name import prepare
 from bayescm.fitting.posterior_for import posterior_of

@@ -10,7 +10,7 @@ from specimen_ledger import BATCHES, SAMPLED, day_name
 
 import bayescm as bcm
 from bayescm.answers.interval import resolve_measures
-from bayescm.evidence.types import TYPES, type_of
+from bayescm.evidence.registry import TYPES, type_of
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.online import Monitor
 

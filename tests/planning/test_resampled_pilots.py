@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import bayescm as bcm
+from bayescm.evidence.registry import type_of
 from bayescm.evidence.resampling import draw_numbers
-from bayescm.evidence.types import type_of
 
 RNG = np.random.default_rng(11)
 ACTUAL = np.arange(400) % 2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayescm as bcm
-from bayescm.evidence.types import TYPES
+from bayescm.evidence.registry import TYPES
 from bayescm.fitting import sampled
 from bayescm.posteriors.base import Posterior
 from bayescm.reporting.recipe import (

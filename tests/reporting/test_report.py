@@ -10,7 +10,7 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.evidence.counts import COUNTS, TABULATED, default_measures
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 from bayescm.reporting import methods, render, sections
 from bayescm.reporting.recipe import recipe_of
 from bayescm.reporting.sections import Section

@@ -10,7 +10,7 @@ import pytest
 import bayescm as bcm
 from bayescm.answers.compare import compare
 from bayescm.cli.planning import Goal
-from bayescm.evidence.types import type_of
+from bayescm.evidence.registry import type_of
 from bayescm.measures import curves, probabilities
 from bayescm.measures.measure import Measure
 from bayescm.reporting.recipe import recipe_of

@@ -13,6 +13,14 @@ import xarray as xr
 
 from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.counts import COUNTS, TABULATED, default_measures, not_counts
+from bayescm.evidence.evidence_type import (
+    BATCH_FORM,
+    EVIDENCE_GROUP,
+    TYPE_ATTRIBUTE,
+    EvidenceType,
+    always,
+    number_of,
+)
 from bayescm.evidence.item_counts import ITEM_COUNTS
 from bayescm.evidence.item_scores import ITEM_SCORES
 from bayescm.evidence.multilabel import MULTILABEL
@@ -23,14 +31,6 @@ from bayescm.evidence.raters import RATINGS
 from bayescm.evidence.results import RESULTS
 from bayescm.evidence.scores import PROBABILITIES, SCORES
 from bayescm.evidence.trees import cells_of, variables_of, with_positive_class
-from bayescm.evidence.type import (
-    BATCH_FORM,
-    EVIDENCE_GROUP,
-    TYPE_ATTRIBUTE,
-    EvidenceType,
-    always,
-    number_of,
-)
 from bayescm.validate import fail
 
 

@@ -245,7 +245,7 @@ def name_of(evidence: Any) -> str | None:
     """
     Return the name of the type of evidence for a message, or None if it has none.
 
-    Files of single types use it. All other code uses `bayescm.evidence.types.type_of`.
+    Files of single types use it. All other code uses `bayescm.evidence.registry.type_of`.
     """
     return next((entry.name for entry in _MADE if entry.matches(evidence)), None)
 
