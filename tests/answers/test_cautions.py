@@ -168,6 +168,7 @@ def test_models_of_folds_and_groups_leave_out_classes_that_no_member_has(model, 
     assert "c" in whole.attrs["caution"]
 
 
+@pytest.mark.long
 def test_a_fit_leaves_out_the_same_classes():
     counts = bcm.from_predictions(*_predictions(8, 50), labels=range(5))
     names = ["f1_macro", "f1_macro[0,1,4]", "balanced_accuracy"]

@@ -74,6 +74,7 @@ def test_a_circle_shows_as_the_pairs_with_the_largest_residuals():
     assert len(worst & {frozenset("de"), frozenset("ef"), frozenset("df")}) >= 2
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_one_order_of_strength_is_rarely_rejected():
     found = [

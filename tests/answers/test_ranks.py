@@ -164,6 +164,7 @@ def test_other_probabilities_are_refused(prob):
         bcm.ranks(OUTCOMES, "f1", prob=prob)
 
 
+@pytest.mark.long
 def test_ranks_of_results_agree_with_every_pair():
     """Robust locations do not add up, so that normal levels alone are .06 and more off."""
     rng = np.random.default_rng(8)

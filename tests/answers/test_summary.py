@@ -228,6 +228,7 @@ def test_the_point_of_a_fit_whose_prevalence_has_a_beta_prior():
     assert point.item() == bcm.summary(counts, "precision", **asked)["point"].item()
 
 
+@pytest.mark.long
 def test_the_point_of_a_fit_with_importance_weights_is_its_median():
     actual, predicted = np.arange(60) % 2, np.arange(60) % 3 % 2
     weights = {"weights": 1 + np.arange(60) % 3, "weights_are": "importance"}

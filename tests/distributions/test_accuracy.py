@@ -13,7 +13,16 @@ TABLES = {
     "unbalanced": [[900, 40], [3, 12]],
     "large": [[41_000, 2_300], [1_700, 9_000]],
 }
-MEASURES = ["mcc", "cohen_kappa"]
+# Kappa of the small table has the code of kappa in the quick suite.
+PAIRS = [
+    *((table, "mcc") for table in TABLES),
+    ("small", "cohen_kappa"),
+    *(
+        pytest.param(table, "cohen_kappa", marks=pytest.mark.long)
+        for table in TABLES
+        if table != "small"
+    ),
+]
 TAILS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3]
 
 
@@ -23,8 +32,7 @@ def _distribution(table, measure):
 
 
 @pytest.mark.parametrize("kind", ["hdi", "eti"])
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize(("table", "measure"), PAIRS)
 def test_ends_are_good_to_the_default_accuracy_and_the_error_says_so(table, measure, kind):
     distribution = _distribution(table, measure)
     assert isinstance(distribution, FunctionOfShares)
@@ -37,8 +45,7 @@ def test_ends_are_good_to_the_default_accuracy_and_the_error_says_so(table, meas
     assert (error > 1e-9 * length).all()  # it is not as accurate as if 1e-9 were requested
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize(("table", "measure"), PAIRS)
 def test_tails_keep_their_ratio(table, measure):
     distribution = _distribution(table, measure)
     accurate = distribution.with_tolerance(1e-9)

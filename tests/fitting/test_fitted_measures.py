@@ -27,19 +27,24 @@ EVIDENCE = evidence_of_types.evidence() | {
 }
 FITTED = [
     "scores",
-    "scores of several",
-    "scores of three",
-    "scores of folds",
     "probabilities",
-    "probabilities of several",
     "attempts",
-    "attempts of two",
     "item scores",
-    "item scores of two",
-    "item scores in clusters",
     "several labels",
-    "several labels of two",
     "item counts",
+    *(
+        pytest.param(name, marks=pytest.mark.long)
+        for name in (
+            "scores of several",
+            "scores of three",
+            "scores of folds",
+            "probabilities of several",
+            "attempts of two",
+            "item scores of two",
+            "item scores in clusters",
+            "several labels of two",
+        )
+    ),
 ]
 QUICK = {"draws": 1000, "chains": 2, "random_seed": 3}
 
@@ -183,6 +188,7 @@ def test_the_curve_of_the_variables_decides_the_calibration_error():
     assert after["mean"][1] == pytest.approx(before["mean"][1])
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_what_a_model_does_not_describe_is_an_error_with_the_reason():
     slices = given("item scores in slices")

@@ -63,6 +63,7 @@ def test_they_are_the_sums_over_the_lattices(posterior):
         assert (np.abs(np.subtract(below, [0.05, 0.95])) < errors[step] * density + 1e-5).all()
 
 
+@pytest.mark.long
 def test_moments_and_masses_are_those_of_draws(posterior):
     names = ["f1", "mcc", "lr_plus"]
     drawn = posterior.draw([resolve(name) for name in names], 40_000, np.random.default_rng(4))

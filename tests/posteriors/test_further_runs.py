@@ -26,7 +26,9 @@ def test_points_are_those_of_all_pairs_of_answers():
     assert table.loc["icc", "lower"] < anova < table.loc["icc", "upper"]
 
 
-@pytest.mark.parametrize("n", [1, 6, 40])
+@pytest.mark.parametrize(
+    "n", [pytest.param(1, marks=pytest.mark.long), 6, pytest.param(40, marks=pytest.mark.long)]
+)
 def test_a_run_varies_by_its_answers_and_by_what_is_not_known_of_the_rates(n):
     finite, run = (
         bcm.distribution(EVIDENCE, "mean", random_seed=1, draws=8000, **asked)
@@ -48,6 +50,7 @@ def test_pass_at_k_of_a_run_is_its_unbiased_estimate():
     )
 
 
+@pytest.mark.long
 def test_two_systems_and_slices_have_runs_too():
     other = (RNG.random((60, 6)) < np.clip(RATES + 0.1, 0, 1)[:, None]).astype(int)
     both = bcm.from_attempts({"a": ANSWERS, "b": other})

@@ -38,7 +38,13 @@ VOTES = {
 PRIORS = {"spread": 0.4, "first": 0.2, "ties": 0.7}
 
 
-@pytest.mark.parametrize("name", VOTES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "order and ties",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("order", "ties", "neither")),
+    ],
+)
 def test_the_density_is_that_of_the_model(name):
     votes, rng = VOTES[name], np.random.default_rng(1)
     model = remove_value_transforms(models.preferences(votes, **PRIORS))
@@ -249,6 +255,7 @@ def test_few_clusters_are_an_error_or_get_a_caution():
         models.preferences(bcm.from_preferences(table, group=np.arange(80) % 20))
 
 
+@pytest.mark.long
 def test_the_time_depends_on_pairs_and_not_on_votes():
     votes = bcm.from_preferences(board(130, 20_000))
     started = time.process_time()

@@ -121,8 +121,8 @@ def of_components(parts, number):
     ("items", "concentration"),
     [
         ([(1, 4)], 1.0),
-        ([(0, 5)] * 3, 1.0),
-        ([(0, 2), (3, 3), (1, 600)], 1.0),
+        pytest.param([(0, 5)] * 3, 1.0, marks=pytest.mark.long),
+        pytest.param([(0, 2), (3, 3), (1, 600)], 1.0, marks=pytest.mark.long),
         pytest.param([(2, 2), (0, 70), (0, 7), (3, 1000)], 6.0, marks=pytest.mark.long),
     ],
 )
