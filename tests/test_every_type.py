@@ -576,7 +576,7 @@ COMMANDS = {
 }
 COMMANDS = {kind: f"{line} --format json" for kind, line in COMMANDS.items()}
 
-# One kind of each type in the plain suite, without what takes more than half a second.
+# One kind of each type in the plain suite, without the calls that take longest.
 QUICK_KINDS = {
     "counts", "outcomes", "scores", "probabilities of two", "item scores of two", "item counts",
     "multilabel of two", "partly labelled", "results", "preferences",
@@ -584,6 +584,7 @@ QUICK_KINDS = {
 LONG_CALLS = {
     "compare_by_default", "methods_by_default", "report", "fit", "summary_of_fit",
     "arviz_summary_of_fit", "save_and_load_fit", "save_and_load", "monitor_add", "plan",
+    "check", "netcdf", "plot_forest", "plot_posterior", "command_line",
 }  # fmt: skip
 
 

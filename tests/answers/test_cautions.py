@@ -262,6 +262,7 @@ def test_measures_are_bound_once():
         assert kernel.included.tolist() == [True, True, name == "f1_macro", False, False]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:a and near are alike")
 def test_areas_of_labels_share_weights_only_which_comparisons_say():
     rng = np.random.default_rng(0)

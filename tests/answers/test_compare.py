@@ -569,7 +569,9 @@ def with_discordant(wins, losses):
     return bcm.from_classifiers(actual, {"a": a, "b": b}, positive=1)
 
 
-@pytest.mark.parametrize("measure", ["accuracy", "error_rate", "recall", "f1"])
+@pytest.mark.parametrize(
+    "measure", ["accuracy", "error_rate", "recall", pytest.param("f1", marks=pytest.mark.long)]
+)
 def test_a_verdict_that_hangs_on_the_prior_is_cautioned_of(measure):
     table = bcm.compare(with_discordant(3, 0), measure)
     assert table["sentence"][0].startswith("a is better than b")

@@ -74,6 +74,7 @@ def test_losses_are_better_if_they_are_low():
     assert table.loc["b", "cheaper"] == "a"
 
 
+@pytest.mark.long
 def test_costs_of_items_have_the_uncertainty_of_their_mean():
     per_item = {name: RNG.gamma(4, cost / 4, 200) for name, cost in COST.items()}
     table = bcm.frontier(EVIDENCE, "f1", cost=per_item, random_seed=1).set_index("classifier")

@@ -143,6 +143,7 @@ def test_classes_have_columns():
     assert table[0] == ["Measure", "a", "b", "c", ""] or table[0] == ["Measure", "", "a", "b", "c"]
 
 
+@pytest.mark.long
 def test_each_class_and_system_has_a_cell_whatever_measure_comes_first():
     rng = np.random.default_rng(4)
     truth = rng.integers(0, 3, 90)

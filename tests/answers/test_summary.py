@@ -194,6 +194,7 @@ def test_where_a_mean_is_infinite_there_is_a_median():
     assert "For NND the median is given" in bcm.latex_table(table)
 
 
+@pytest.mark.long
 def test_several_estimands_stand_below_each_other():
     sites = bcm.from_cells(tp=[9, 7, 8], fn=[1, 3, 2], fp=2, tn=8).rename(batch="group")
     names = ["population", "typical", "finite", "new", "group"]
@@ -290,6 +291,7 @@ def test_measures_of_a_judge_without_a_system_are_said_to_be_its_own():
     assert "Of the judge" not in bcm.summary(of_system).attrs.get("caution", "")
 
 
+@pytest.mark.long
 def test_ratios_of_a_new_group_are_said_to_lie_orders_of_magnitude_apart():
     sites = bcm.from_cells(
         tp=[47, 126, 19, 36, 130, 84], fn=[9, 51, 10, 3, 19, 2],

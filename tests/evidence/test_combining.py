@@ -345,7 +345,13 @@ def constructed(kind):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=[pytest.mark.long] * (kind == "partly labelled of two"))
+        for kind in KINDS
+    ],
+)
 def test_evidence_of_every_type_is_that_of_the_data_of_all(kind):
     found, expected = combined(kind), constructed(kind)
     if not kind.startswith(("outcomes", "partly labelled of two")):

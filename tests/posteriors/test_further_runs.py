@@ -40,6 +40,7 @@ def test_a_run_varies_by_its_answers_and_by_what_is_not_known_of_the_rates(n):
     assert run.sd().item() == pytest.approx(expected, rel=0.05)
 
 
+@pytest.mark.long
 def test_pass_at_k_of_a_run_is_its_unbiased_estimate():
     values = bcm.distribution(EVIDENCE, "pass_at(2)", of="predictive", n=2, random_seed=1)
     steps = np.unique(np.round(values.distributions[0].draws * 60, 6))

@@ -487,6 +487,7 @@ def test_the_table_that_metandi_prints(name):
     assert (logits.std(0) / errors < 1.35).all()
 
 
+@pytest.mark.long
 def test_i2_of_audit_c_beside_the_one_that_mada_prints():
     counts, _ = studies("mada_auditc")
     cells, known = counts.values, KNOWN["mada"]["mada_auditc"]

@@ -249,6 +249,7 @@ def test_slices_with_small_errors_are_pooled_as_a_fine_grid_says(size, scale):
     assert share[grid < sd].sum() == pytest.approx(below, abs=0.02)
 
 
+@pytest.mark.long
 def test_many_equal_slices_with_small_errors_are_not_flagged():
     rng = np.random.default_rng(11)
     topic = np.repeat(np.arange(40), 500)
@@ -507,7 +508,7 @@ def test_the_joint_draws_are_those_of_plain_numpy(systems):
     assert of_pair[4] == pytest.approx(stats.skew(difference), abs=0.3)
 
 
-@pytest.mark.parametrize("systems", [2, 5, 20])
+@pytest.mark.parametrize("systems", [2, 5, pytest.param(20, marks=pytest.mark.long)])
 def test_a_system_beside_others_is_known_as_well_as_alone(systems):
     rng = np.random.default_rng(systems)
     for number in (10, 100, 1000):

@@ -145,6 +145,7 @@ def test_covariates_by_the_values_of_a_typical_study_are_the_numbers_of_study_co
         bcm.interval(STUDIES, "recall", covariates={"yaer": 2})
 
 
+@pytest.mark.long
 def test_the_unit_of_a_covariate_does_not_matter():
     """Beds by the hundred, with a hundred times the slope: also where numbers are large."""
     beds = 100.0 * np.arange(14) + 50

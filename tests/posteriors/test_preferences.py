@@ -280,6 +280,7 @@ def test_a_mapping_compares_people_and_a_judge():
     assert len(ratings) == 8
 
 
+@pytest.mark.long
 def test_a_saved_fit_answers_as_the_evidence():
     votes = bcm.from_preferences(board(4, 200))
     tree = bcm.fit(votes, draws=1000, random_seed=2)

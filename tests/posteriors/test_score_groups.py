@@ -100,6 +100,7 @@ def test_systems_are_paired_in_the_gap(make):
     np.testing.assert_allclose(found, 0, atol=1e-9)  # both rank the examples alike
 
 
+@pytest.mark.long
 def test_a_system_has_the_same_gap_alone_and_among_others():
     alone, both = (bcm.gap(_scores(5, several=each), "auc") for each in (False, True))
     np.testing.assert_allclose(both.sel(classifier="a"), alone, atol=0.01)

@@ -103,7 +103,7 @@ def test_of_many_examples_those_that_differ_most_are_chosen():
 # The joint draws.
 
 
-@pytest.mark.parametrize("classifiers", [2, 5, 20])
+@pytest.mark.parametrize("classifiers", [2, 5, pytest.param(20, marks=pytest.mark.long)])
 def test_a_classifier_among_others_has_the_interval_that_it_has_alone(classifiers):
     evidence = copies(40, differ=5, classifiers=classifiers)
     alone = evidence.sel(classifier="b", drop=True)
@@ -175,6 +175,7 @@ def test_near_copies_are_seldom_told_apart(classes):
     assert max(verdicts.values()) <= 0.15 * 150, verdicts
 
 
+@pytest.mark.long
 def test_many_examples_that_differ_do_decide():
     rng = np.random.default_rng(9)
     actual = np.arange(400) % 2
