@@ -56,7 +56,7 @@ _KEPT = (*CELLS, "outcome", "classifier", *_EFFECTS)
 # Dims of answers, which a posterior of all members has.
 _OF_ANSWERS = ("classifier", "class")
 # The variables of items and of examples with several labels, which are drawn from those like them.
-_OF_ITEMS = ("item_scores", "attempts", "example_cells")
+_OF_ITEMS = ("item_scores", "attempts", "example_cells", "preferences")
 # Beyond this many times the evidence nobody will collect more.
 _MOST_TIMES = 1024
 

@@ -297,8 +297,16 @@ class Attempts(Items):
 
 
 class SeveralLabels(Options):
-    """How the labels of an example are separated."""
+    """How the labels of an example are separated, or that each label has a column."""
 
+    indicators: Annotated[
+        bool,
+        option(
+            "--indicators",
+            "A column of 0 and 1 for each label. * is the label: --actual 'true_*'.",
+            _ITEMS,
+        ),
+    ] = False
     separator: Annotated[
         str | None,
         column(

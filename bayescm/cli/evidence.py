@@ -39,11 +39,14 @@ def read(options: Any, name: str | None = None, *, measures: Any = None) -> Any:
     if counts := sorted({"tn", "matrix"} & given(options)):
         what = f"FILE and --{counts[0]} both have counts"
         raise fail(what, str(options.file), "one of them", f"leave FILE or --{counts[0]} out")
+    is_by_options = name is None
     name = name or type_of_options(options)
     columns = _columns_of_types()
     options.refuse(set().union(*columns.values()) - columns[name], columns[name])
     if name == "results":
         return results(options, measures and measures.measures)
+    if name == "multilabel":
+        return multilabel(options, separator_means_type=is_by_options)
     return READERS[name](options)
 
 
@@ -527,6 +530,7 @@ def multilabel(options: Any, *, separator_means_type: bool = False) -> Any:
     Return the labels in a file with one row per example.
 
     The labels of a field are separated, or a list: stored as one, or in JSON or Python as text.
+    With ``--indicators`` each label has a column.
 
     Parameters
     ----------
@@ -537,6 +541,8 @@ def multilabel(options: Any, *, separator_means_type: bool = False) -> Any:
     from bayescm.evidence.files import read_columns
     from bayescm.evidence.multilabel import from_multilabel
 
+    if options.get("indicators"):
+        return _of_indicators(options)
     predicted, slices = _several(options, "predicted") or ["predicted"], _several(options, "by")
     actual, separator = options.get("actual") or "actual", options.get("separator")
     columns, separator = _columns(options, "group"), ";" if separator is None else separator
@@ -567,6 +573,69 @@ def multilabel(options: Any, *, separator_means_type: bool = False) -> Any:
         **options.keywords("labels"),
         **keywords,
     )
+
+
+def _of_indicators(options):
+    """Return the labels in a file with a column of 0 and 1 for each label, of truth and systems."""
+    from bayescm.evidence.files import File, read_columns
+    from bayescm.evidence.multilabel import from_multilabel
+
+    predicted, slices = _several(options, "predicted") or ["predicted_*"], _several(options, "by")
+    actual = options.get("actual")
+    actual = "actual_*" if actual in (None, "actual") else actual
+    for option, pattern in [("actual", actual), *(("predicted", each) for each in predicted)]:
+        if pattern.count("*") != 1:
+            todo = f"write e.g. --{option} '{pattern.replace('*', '')}_*'"
+            raise fail("columns of indicators have one * for the label", pattern, "", todo)
+    names = File(options.file, **_records(options)).names
+    columns = _columns_of_labels(names, [actual, *predicted])
+    labels = _several(options, "labels") or list(columns[actual])
+    if not labels:
+        todo = "name them with --actual; * stands for the label"
+        raise fail("no columns of the truth", actual, names, todo)
+    for pattern, found in columns.items():
+        if absent := [label for label in labels if label not in found]:
+            name = pattern.replace("*", absent[0])
+            todo = "write it, or name the labels that all have: --label cat --label dog"
+            raise fail(f"no column {name!r}", ..., f"a column of label {absent[0]!r}", todo)
+        further = [name for label, name in found.items() if label not in labels]
+        if further and not options.get("labels"):
+            todo = "name the labels: --label cat --label dog"
+            raise fail(f"column {further[0]!r} is of a label without a truth", ..., "", todo)
+    keys, weights = _columns(options, "group"), options.keywords("weights")
+    fields = list(dict.fromkeys(columns[name][label] for name in columns for label in labels))
+    numbers = _records(options) | (_separators(options) if weights else {})
+    numbers |= {"weights": options.get("weights")}
+    frame = read_columns(options.file, [], by=[*keys.values(), *slices], numbers=fields, **numbers)
+    tables = {
+        pattern: frame[[found[label] for label in labels]].set_axis(labels, axis=1)
+        for pattern, found in columns.items()
+    }
+    keywords = {name: frame[column] for name, column in {**keys, **weights}.items()}
+    keywords |= options.keywords("weights_are")
+    if slices:
+        keywords["by"] = {name: frame[name] for name in slices}
+    systems = {pattern.replace("*", "").strip("_-. ") or pattern: pattern for pattern in predicted}
+    answers = {name: tables[pattern] for name, pattern in systems.items()}
+    several = answers if len(predicted) > 1 else tables[predicted[0]]
+    return from_multilabel(tables[actual], several, **keywords)
+
+
+def _columns_of_labels(names, patterns):
+    """Return the column of each label by pattern; a column belongs to the longest pattern."""
+    if twice := [pattern for pattern in patterns if patterns.count(pattern) > 1]:
+        raise fail("a pattern of columns is named twice", twice[0], "", "name each once")
+    columns: dict[str, dict[str, str]] = {pattern: {} for pattern in patterns}
+    for name in names:
+        matched = {}
+        for pattern in patterns:
+            start, _, end = pattern.partition("*")
+            if re.fullmatch(f"{re.escape(start)}.+{re.escape(end)}", name):
+                matched[pattern] = name[len(start) : len(name) - len(end)]
+        if matched:  # y_hat_cat belongs to y_hat_*, and not to y_*
+            pattern = max(matched, key=len)
+            columns[pattern][matched[pattern]] = name
+    return columns
 
 
 def _sets_of_labels(column, separator):

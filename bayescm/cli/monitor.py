@@ -405,6 +405,14 @@ class Predictions(BatchClasses, Separators):
             "CHARACTER",
         ),
     ] = None
+    indicators: Annotated[
+        bool,
+        option(
+            "--indicators",
+            "A column of 0 and 1 for each label. * is the label: --actual 'true_*'.",
+            _COLUMNS,
+        ),
+    ] = False
     correct: Annotated[
         str | None,
         option(
@@ -528,8 +536,8 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
     columns = columns.with_defaults(tables(source.config).get(classifier, {}))
     types = {"probability": _forecasts, "score": _item_scores, "separator": _several_labels}
     types |= {"correct": _attempts, "raters": _uncertain_truth, "judge": _uncertain_truth}
-    types |= {"left": _votes}
-    columns_of_types = [option for option in types if getattr(columns, option) is not None]
+    types |= {"left": _votes, "indicators": _several_labels}
+    columns_of_types = [option for option in types if columns.get(option) is not None]
     if len(columns_of_types) > 1:
         options = [f"--{option}" for option in columns_of_types]
         raise fail("a batch is of one type", options, "one of them", "leave the others out")

@@ -486,7 +486,7 @@ MULTILABEL = EvidenceType(
     change_statistic=parts_of,
     alarm_rules=lambda sums: RULES_OF_ITEMS,
     columns=Columns(
-        (("separator",),),
+        (("separator",), ("indicators",)),
         ("actual", "predicted", "labels", "group", "by", "weights", "weights_are"),
     ),
 )

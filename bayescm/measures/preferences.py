@@ -92,6 +92,49 @@ class Strengths:
         return total / (number - 1)
 
 
+@dataclass(frozen=True, eq=False)
+class NextVotes(Strengths):
+    """
+    The same for the next arena, with votes on every pair.
+
+    Each vote shows one of both systems first, with equal chances. A system against itself has no
+    votes: it keeps its expected rates.
+
+    Attributes
+    ----------
+    number : int
+        Votes on each pair.
+    rng : numpy.random.Generator
+    """
+
+    number: int
+    rng: np.random.Generator
+
+    def win_rate(self, opponent: int, systems: slice = slice(None)) -> np.ndarray:
+        """Return the shares of the next votes (S, K) that systems win, ties counting half."""
+        wins, ties = self._votes(opponent, systems)
+        return self._but_itself((wins + ties / 2) / self.number, 0.5, opponent, systems)
+
+    def tie_rate(self, opponent: int, systems: slice = slice(None)) -> np.ndarray:
+        """Return the shares of the next votes (S, K) that are ties."""
+        _, ties = self._votes(opponent, systems)
+        expected = super().tie_rate(opponent, slice(opponent, opponent + 1))[:, 0]
+        return self._but_itself(ties / self.number, expected, opponent, systems)
+
+    def _votes(self, opponent, systems):
+        """Return the numbers of wins and of ties, (S, K)."""
+        won = super().win_rate(opponent, systems)
+        tied = np.nan_to_num(super().tie_rate(opponent, systems))  # without ties NaN
+        ties = self.rng.binomial(self.number, tied)
+        share = np.clip((won - tied / 2) / (1 - tied), 0, 1)
+        return self.rng.binomial(self.number - ties, share), ties
+
+    def _but_itself(self, values, expected, opponent, systems):
+        places = np.arange(self.strength.shape[1])[systems]
+        values[:, places == opponent] = np.reshape(expected, (-1, 1))
+        return values
+
+
 def _half_of_wins_over_losses(eta, tie):
     """Return half of the wins minus the losses: w(eta) - 1/2."""
     small = np.exp(-np.abs(eta) / 2)  # at most 1, so that nothing overflows
@@ -119,9 +162,12 @@ class PreferenceMeasure(Measure):
         an opponent, such as ``win_rate[b]``.
     opponent : str
         The name of the opponent, if there is one.
+    of_votes : bool
+        Whether it is a share of votes, so that the next votes have it too.
     """
 
     of_each_system: bool = True
+    of_votes: bool = False
     of_pair: Callable[[Strengths, int], np.ndarray] | None = None
     opponent: str = ""
 
@@ -198,8 +244,8 @@ def _position_advantage(strengths):
     return 1 / (1 + np.exp(-strengths.first))
 
 
-win_rate = _measure(_win_rate, of_pair=_win_rate_of_pair)
-tie_rate = _measure(_tie_rate, of_pair=_tie_rate_of_pair)
+win_rate = _measure(_win_rate, of_pair=_win_rate_of_pair, of_votes=True)
+tie_rate = _measure(_tie_rate, of_pair=_tie_rate_of_pair, of_votes=True)
 strength = _measure(_strength, range=(-np.inf, np.inf))
 rating = _measure(_rating, range=(-np.inf, np.inf), aliases=("elo",), display_names={"elo": "Elo"})
 position_advantage = _measure(_position_advantage, of_each_system=False)

@@ -51,9 +51,9 @@ import xarray as xr
 from bayescm.distributions.empirical import Empirical
 from bayescm.evidence.preferences import as_preferences, groups_that_never_met, places_of_pairs
 from bayescm.inference import nested_laplace
-from bayescm.measures.preferences import PreferenceMeasure, Strengths
+from bayescm.measures.preferences import NextVotes, PreferenceMeasure, Strengths
 from bayescm.posteriors.base import DRAWS, LARGE_DRAWS, LabelTemplate, Posterior
-from bayescm.validate import check_number, fail
+from bayescm.validate import check_number, check_whole, fail
 
 # Prior scales, as in the model.
 SPREAD = 1.0  # of the Rayleigh prior of the spread
@@ -150,7 +150,7 @@ class Preferences(Posterior):
     cell_prior = False
     follows_variables = True
     sampling_method = "importance"
-    estimands = {"parameter": "strength"}  # noqa: RUF012
+    estimands = {"parameter": "strength", "predictive": "strength"}  # noqa: RUF012
 
     def __init__(self, evidence: xr.Dataset, spread: float, first: float, ties: float):
         self.evidence, self.spread = evidence, spread
@@ -415,9 +415,30 @@ class Preferences(Posterior):
         n: Any = None,
     ) -> list[np.ndarray]:
         """Draw several measures jointly, (size, K), or (size,) if they are of all votes."""
-        self.resolve_estimand(of)
-        strengths = self.strengths(size, rng)
+        strengths = self._asked(self.strengths(size, rng), measures, of, n, rng)
         return [measure(strengths) for measure in measures]
+
+    def _asked(self, strengths, measures, of, n, rng):
+        """Return strengths, or for ``of="predictive"`` the next n votes on each pair."""
+        if self.resolve_estimand(of) != "predictive":
+            return strengths
+        if not self.has_model:
+            todo = "leave `of` out, or make the votes without group"
+            raise fail("the next votes would be in clusters of unknown sizes", of, "", todo)
+        for measure in measures:
+            if not getattr(measure, "of_votes", False):
+                name, todo = getattr(measure, "__name__", "the measure"), "ask for win_rate"
+                raise fail(f"{name} is not a share of the next votes", of, "", todo)
+        return NextVotes(*vars(strengths).values(), self._next_number(n), rng)
+
+    def _next_number(self, n):
+        """Return the number of the next votes on each pair, by default the mean of those so far."""
+        if n is not None:
+            return check_whole("n", n, 1, "votes on each pair", 100)
+        number = len(self.names)
+        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        pairs = np.unique((low * number + high)[self.votes.any(axis=1)])
+        return max(1, round(self.votes.sum() / len(pairs)))
 
     def draw_given(
         self,
@@ -429,8 +450,8 @@ class Preferences(Posterior):
         n: Any = None,
     ) -> list[np.ndarray]:
         """Return draws of measures, given draws of the variables of the PyMC model."""
-        self.resolve_estimand(of)
         strengths = self.strengths_of(self._coefficients(variables))
+        strengths = self._asked(strengths, measures, of, n, rng)
         return [measure(strengths) for measure in measures]
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:

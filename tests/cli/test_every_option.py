@@ -154,7 +154,8 @@ VALUES = {
     "--left": "a", "--right": "b", "--winner": "a",
     "--secret": "sixteen letters ..", "FILE": "p.csv",
 }  # fmt: skip
-FLAGS = {"--compare", "--corp", "--exit-code", "--interactive", "--log", "--new", "--ordered"}
+FLAGS = {"--compare", "--corp", "--exit-code", "--interactive", "--log", "--new"}
+FLAGS |= {"--indicators", "--ordered"}
 FLAGS |= {"--lower-is-better", "--meta-analysis", "--no-positive", "--dry-run", "--item-table"}
 FLAGS |= {
     "--numeric-labels",

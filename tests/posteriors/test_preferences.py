@@ -289,3 +289,65 @@ def test_a_saved_fit_answers_as_the_evidence():
     found = bcm.summary(tree, ["win_rate[m001]", "position_advantage"])
     np.testing.assert_allclose(found["mean"], expected["mean"], atol=0.01)
     assert isinstance(tree["posterior"].to_dataset(), xr.Dataset)
+
+
+def test_the_next_votes_have_the_noise_of_their_number():
+    votes = VOTES["order and ties"]
+    measures = ["win_rate", "win_rate[m001]", "tie_rate[m001]"]
+    now = bcm.summary(votes, measures).set_index(["measure", "classifier"])
+    for number in (10, 10**6):
+        asked = {"of": "predictive", "n": number}
+        then = bcm.summary(votes, measures, **asked).set_index(["measure", "classifier"])
+        np.testing.assert_allclose(then["mean"], now["mean"], atol=0.01)
+    np.testing.assert_allclose(then["sd"], now["sd"], rtol=0.03, atol=1e-3)
+    # The variance of a share of ties is that of the rate, and that of the next votes given it.
+    few = bcm.summary(votes, measures, of="predictive", n=10).set_index(["measure", "classifier"])
+    mean, sd = now.loc[("tie_rate[m001]", "m000"), ["mean", "sd"]].to_numpy(float)
+    expected = sd**2 + (mean * (1 - mean) - sd**2) / 10
+    found = float(few.loc[("tie_rate[m001]", "m000"), "sd"])
+    assert found**2 == pytest.approx(expected, rel=0.05)
+    # Votes of both systems are the same votes.
+    drawn = posteriors.preferences(votes.sel(classifier=["m000", "m001"])).draw(
+        [bcm.measures.resolve("win_rate", "preferences")],
+        200,
+        np.random.default_rng(0),
+        of="predictive",
+        n=7,
+    )[0]
+    np.testing.assert_allclose(drawn.sum(axis=1), 1)
+    assert np.allclose(drawn * 14, np.round(drawn * 14))
+
+
+def test_what_the_next_votes_do_not_have_is_an_error():
+    votes, table = VOTES["order and ties"], board(4, 60)
+    with pytest.raises(ValueError, match="rating is not a share of the next votes"):
+        bcm.interval(votes, "rating", of="predictive")
+    with pytest.raises(ValueError, match="n"):
+        bcm.interval(votes, "win_rate", of="predictive", n=0)
+    clustered = bcm.from_preferences(table, group=np.arange(60) % 12)
+    with pytest.raises(ValueError, match="in clusters of unknown sizes"):
+        bcm.interval(clustered, "win_rate", of="predictive")
+
+
+def test_the_votes_that_a_requirement_needs_settle_it():
+    table = board(3, 150, 4)
+    votes = bcm.from_preferences(table)
+    best = bcm.summary(votes, "win_rate").sort_values("mean")["classifier"].iloc[-1]
+    other = next(name for name in ("m000", "m001") if name != best)
+    rates = bcm.summary(votes, f"win_rate[{other}]").set_index("classifier")
+    threshold = round(float(rates.loc[best, "mean"]) - 0.02, 2)
+    (row,) = bcm.check(
+        votes, f"win_rate[{other}] > {threshold} @ 0.95", classifier=best
+    ).itertuples()
+    assert row.outcome == "not yet known"
+    more = int(row.needed.split()[0].replace(",", ""))
+    times = (150 + more) / 150
+    scaled = votes.assign(vote_count=(votes["vote_count"] * times).round().astype(int))
+    above = bcm.prob_above(scaled, f"win_rate[{other}]", threshold).sel(classifier=best)
+    # The number leaves out that the prior counts for less with more votes.
+    assert 0.93 < float(above) < 0.995
+    clustered = bcm.from_preferences(table, group=np.arange(150) // 5)
+    (row,) = bcm.check(
+        clustered, f"win_rate[{other}] > {threshold} @ 0.95", classifier=best
+    ).itertuples()
+    assert "more clusters" in row.needed
