@@ -39,7 +39,7 @@ def test_what_needs_one_sample_is_refused(folded):
     one = folded.isel(classifier=0, drop=True)
     with pytest.raises(ValueError, match="ece is of one sample, not of folds"):
         bcm.interval(folded, "ece")
-    with pytest.raises(ValueError, match="one sample, not of folds"):
+    with pytest.raises(ValueError, match="supports one sample, but the evidence has folds"):
         bcm.models.calibration(one)
     for ask in (
         bcm.calibration.recalibrated,
