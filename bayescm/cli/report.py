@@ -1,5 +1,6 @@
 """``bayescm report``: from a file of predictions, or a monitor, to a page for people to read."""
 
+import copy
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +23,10 @@ from bayescm.cli.options import (
 from bayescm.validate import fail
 
 MONITOR = "Monitor"
+MONITOR_OR_DATA = "Input columns"
+_FORMATS = {".tex": "latex", ".md": "markdown", ".txt": "text"}
+# Keywords of a report that are not of the evidence and its model.
+_OF_REPORT = ("title", "checklist", "interactive", "rope", "scores", "meta_analysis")
 
 
 class Columns(Evidence):
@@ -93,6 +98,26 @@ class Document(Options):
         bool, option("--interactive", "HTML: show numbers of a figure under the mouse.", OUTPUT)
     ] = False
     title: Annotated[str | None, option("--title", "Title of the report.", OUTPUT, "TEXT")] = None
+    methods: Annotated[
+        Path | None,
+        option("--methods", "Methods text of a paper: .tex, .md or .txt.", OUTPUT, "FILE"),
+        BelongsWith("a file of evidence"),
+    ] = None
+    bib: Annotated[
+        Path | None,
+        option("--bib", "BibTeX of the methods text; adds to an existing file.", OUTPUT, "FILE"),
+        BelongsWith("--methods"),
+    ] = None
+    also: Annotated[
+        list[Path] | None,
+        option(
+            "--also",
+            "File of another data set, with the same columns. Repeat for several.",
+            MONITOR_OR_DATA,
+            "FILE",
+        ),
+        BelongsWith("a file of evidence"),
+    ] = None
     rope: Annotated[
         float,
         option("--rope", "Differences below this count as equal.", QUESTION, "WIDTH"),
@@ -142,11 +167,24 @@ def report(
         say(f"written to {path}")
         return
     data, settings = _evidence(columns, studies, measures, question, prior, interval)
+    if document.also:
+        data = _data_sets(
+            data, columns, document.also, studies, measures, question, prior, interval
+        )
     settings |= document.keywords("title", "checklist", "interactive") | interval.keywords("prob")
-    parts = (data, settings.get("scores", data))
+    parts = [*data.values()] if document.also else [data]
+    parts += [settings["scores"]] if "scores" in settings else []
     if any(part.sizes.get("classifier", 1) > 1 for part in parts):
         settings |= document.keywords("rope")
+    methods = document.methods
+    bib = document.bib if methods else None
+    if methods:
+        _check_methods(methods)
     write_report(data, out, columns.file, settings, document)
+    if methods:
+        _write_methods(data, settings, methods, bib)
+    if document.also:
+        return
     is_grouped = evidence.has_cells(data) and "group" in data.dims
     if is_grouped and not (columns.group or settings.get("meta_analysis")):
         say("Of studies of a diagnostic test, --meta-analysis writes a meta-analysis.")
@@ -176,6 +214,44 @@ def write_report(
     options.refuse_unread()
     written = report(data, out, source=source, progressbar=True, **settings)
     say(f"written to {written}")
+
+
+def _data_sets(data, columns, files, *groups):
+    """Return the evidence of several files with the same columns, by the names of the files."""
+    found = {columns.file.stem: data}
+    for file in files:
+        if file.stem in found:
+            raise fail("two data sets have one name", file.stem, "", "rename a file of --also")
+        other = copy.copy(columns)
+        other.file = file
+        found[file.stem] = _evidence(other, *groups)[0]
+    return found
+
+
+def _check_methods(path):
+    if path.suffix not in _FORMATS:
+        allowed = f"a name ending in {', '.join(_FORMATS)}"
+        raise fail("unknown format of a methods text", path.name, allowed, "rename the file")
+
+
+def _write_methods(data, settings, path, bib):
+    """Write the methods text of a report, and add its works to a file of BibTeX."""
+    from bayescm.cli.output import say
+    from bayescm.evidence.files import atomic_write
+    from bayescm.reporting.methods_formats import merged
+    from bayescm.reporting.methods_text import methods_paragraph
+
+    keywords = {name: value for name, value in settings.items() if name not in _OF_REPORT}
+    found = methods_paragraph(data, format=_FORMATS[path.suffix], **keywords)
+    with atomic_write(path) as part:
+        part.write_text(found.text, encoding="utf-8")
+    say(f"written to {path}")
+    if bib is not None:
+        old = bib.read_text(encoding="utf-8") if bib.exists() else ""
+        text = merged(old, found.bibtex)
+        with atomic_write(bib) as part:
+            part.write_text(text + "\n", encoding="utf-8")
+        say(f"written to {bib}")
 
 
 def _report_of_monitor(columns, document, measures, prior, interval, monitored, out):

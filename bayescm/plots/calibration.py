@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BINS = 40
+_NARROWEST = 2.8  # inches of a panel with the numbers of its legend, at letters of 8 points
 _PANELS = 12  # of the classes and of the highest probability
 # What the band of each method of `bayescm.curves.calibration.curve` holds.
 _HOLDS = {
@@ -96,13 +97,13 @@ def plot_calibration(
     looks = dict(zip(drawn, style.looks(labels, colors), strict=True))
     columns = int(np.ceil(np.sqrt(len(panels))))
     size = (5.6, 5.8) if single else (3.6 * columns, 3.7 * -(-len(panels) // columns) + 0.3)
-    with canvas(size, ax=ax, number=len(panels), columns=columns) as page:
+    with canvas(size, ax=ax, number=len(panels), columns=columns, narrowest=_NARROWEST) as page:
         for axes, (title, members) in zip(page.panels, panels, strict=True):
             _unit_square(axes)
             if title:
                 axes.set_title(title, fontsize=9)
             _draw_curves(axes, members, prob, len(methods) > 1, looks, display_names)
-            axes.legend(fontsize=8 if single else 6, loc="upper left")
+            axes.legend(fontsize=8 if single else 7, loc="upper left")
         holds = _HOLDS[methods.pop()] if len(methods) == 1 else "the legend says what each holds"
         covers = style.short_band_words(prob, simultaneous)
         page.heading(covers, holds, style.positive_class(evidence, display_names=display_names))

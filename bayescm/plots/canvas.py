@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,10 @@ from bayescm.validate import fail
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+_HEADING_LINE = 0.17  # inches of a line of the heading, at letters of 10 points
+_EDGE = 0.08  # inches around the panels
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +54,15 @@ class Canvas:
         if not self.is_new:
             inches *= self.axes.get_position().width
         lines, most = [""], max(24, inches / (0.078 * self.scale))
-        for part in filter(None, parts):
+        for part in [line for text in parts for line in wrap(text, int(most))]:
             longer = f"{lines[-1]} · {part}" if lines[-1] else part
             lines[-1:] = [longer] if len(longer) <= most else [lines[-1], part]
         text = "\n".join(filter(None, lines))
         if self.is_new:
             self.figure.suptitle(text, fontsize=10, color=style.muted())
+            # Further lines do not take their room from the panels.
+            more = _HEADING_LINE * self.scale * text.count("\n")
+            self.figure.set_figheight(self.figure.get_figheight() + more)
         elif self.axes.get_title():
             self.axes.set_title(f"{text}\n{self.axes.get_title()}", fontsize=9)
         else:
@@ -113,6 +121,7 @@ def canvas(
         FigureClass=EmbeddedFontsFigure,
         **shared,
     )
+    figure.get_layout_engine().set(w_pad=_EDGE, h_pad=_EDGE)
     for axes in grid.flat[number:]:
         axes.remove()
     with closed_on_failure(figure):

@@ -378,16 +378,17 @@ def plot_tiers(
         Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
         a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Where to draw, if there is one panel; by default a new figure.
 
     Returns
     -------
     matplotlib.figure.Figure
+        Classifiers that are compared within each group, data set or class have a panel for each.
 
     Raises
     ------
     ValueError
-        If the evidence holds more than one ranking.
+        If there are more than 24 rankings, or several measures.
 
     Examples
     --------
@@ -399,34 +400,60 @@ def plot_tiers(
     """
     asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
     asked |= {"model": model, "concentration": concentration, "positive": positive, **keywords}
-    table = _one_ranking(ranks(evidence, measure, dim=dim, prob=prob, **asked))
-    table = table.sort_values("expected_rank", ignore_index=True)
-    number = len(table)
-    names = [style.wrapped(display_label(name, display_names), 30) for name in table[dim]]
-    tiers = _rows_of_tiers(table["tiers"])
-    width = 4 + 0.085 * style.longest_line(names) + 0.1 * number + 0.22 * len(tiers)
-    height = max(2.2, max(_inches(names), 0.32) * number + 1.3)
-    with canvas((width, height), ax=ax) as page:
-        axes, y = page.axes, np.arange(number)
-        low, high = table["best_rank"] - 0.3, table["worst_rank"] + 0.3
-        shown = [look.color for look in style.looks_of_rows(table[dim], colors)]
-        axes.barh(y, high - low, 0.42, low, color=shown, alpha=0.35)
-        for row, color in enumerate(shown):
-            dot = {"color": color, "mfc": style.background()}
-            axes.plot(table["expected_rank"][row], row, "o", **dot)
-        _draw_tiers(axes, tiers, number)
-        axes.set_yticks(y, names)
-        axes.set_ylim(number - 0.4, -0.6)
-        axes.set_xlabel("rank (1 is best)")
-        bare(axes, left=False)
-        axes.spines["bottom"].set_bounds(1, number)
-        axes.tick_params(axis="y", length=0)
+    table = ranks(evidence, measure, dim=dim, prob=prob, **asked)
+    if table["measure"].nunique() > 1:
+        todo = "pass one measure, and make a plot of each"
+        raise fail("several measures", list(table["measure"].unique()), "", todo)
+    index = list(table.columns[: table.columns.get_loc(dim)])
+    panels = [
+        part.sort_values("expected_rank", ignore_index=True)
+        for _, part in table.groupby(index, sort=False, dropna=False)
+    ]
+    if len(panels) > _MOST_RANKINGS:
+        todo = "select some of them, or use ranks()"
+        raise fail("too many rankings to read", len(panels), f"at most {_MOST_RANKINGS}", todo)
+    members = list(dict.fromkeys(name for part in panels for name in part[dim]))
+    looks = dict(zip(members, style.looks_of_rows(members, colors), strict=True))
+    letters = letters_of_a_label(30)
+    names = {name: style.wrapped(display_label(name, display_names), letters) for name in members}
+    written = list(names.values())
+    number, columns = len(members), min(_RANKINGS_IN_A_LINE, len(panels))
+    tiers = [_rows_of_tiers(part["tiers"]) for part in panels]
+    width = 4 + 0.085 * style.longest_line(written) + 0.1 * number
+    width += 0.22 * max(map(len, tiers))
+    height = max(2.2, max(_inches(written), 0.32) * number + 1.3)
+    size = (width * columns, height * -(-len(panels) // columns))
+    setting: dict[str, Any] = {"number": len(panels), "columns": columns, "narrowest": 2.8}
+    with canvas(size, ax=ax, **setting) as page:
+        for axes, part, of_part in zip(page.panels, panels, tiers, strict=True):
+            _draw_sets(axes, part, [looks[name].color for name in part[dim]])
+            _draw_tiers(axes, of_part, len(part))
+            axes.set_yticks(np.arange(len(part)), [names[name] for name in part[dim]])
+            axes.set_ylim(len(part) - 0.4, -0.6)
+            axes.set_xlabel("rank (1 is best)")
+            bare(axes, left=False)
+            axes.spines["bottom"].set_bounds(1, len(part))
+            axes.tick_params(axis="y", length=0)
+            if len(panels) > 1:
+                where = {name: part[name].iloc[0] for name in index if name != "measure"}
+                words = style.index_words(where, display_names)
+                axes.set_title(style.wrapped(", ".join(words)), fontsize=9, pad=16)
         page.heading(
-            f"{display_name(table['measure'][0], display_names)} · dot: expected rank",
+            f"{display_name(table['measure'].iloc[0], display_names)} · dot: expected rank",
             f"bar: its set of ranks, {100 * prob:g}% for all jointly",
             "line: not told apart",
         )
     return page.figure
+
+
+def _draw_sets(axes, table, colors):
+    """Draw the set of ranks of each member, and its expected rank."""
+    y = np.arange(len(table))
+    low, high = table["best_rank"] - 0.3, table["worst_rank"] + 0.3
+    axes.barh(y, high - low, 0.42, low, color=colors, alpha=0.35)
+    for row, color in enumerate(colors):
+        dot = {"color": color, "mfc": style.background()}
+        axes.plot(table["expected_rank"][row], row, "o", **dot)
 
 
 def _rows_of_tiers(tiers):
@@ -453,15 +480,6 @@ def _draw_tiers(axes, tiers, number):
     axes.xaxis.set_major_locator(FixedLocator(sorted({1, *range(spacing, number + 1, spacing)})))
     middle = first + (len(tiers) - 1) * step / 2
     axes.text(middle, -0.75, "tiers", ha="center", va="bottom", color=style.muted(), fontsize=8)
-
-
-def _one_ranking(table):
-    """Return the table if it is of one ranking, or raise."""
-    number = sum(str(name).startswith("rank_") for name in table)
-    if len(table) != number:
-        todo = "select along the other dims, down to one number per member"
-        raise fail("more than one ranking", len(table), f"{number} rows", todo)
-    return table
 
 
 def _inches(names):

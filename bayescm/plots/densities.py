@@ -238,7 +238,8 @@ def _name_panel(axes, name, texts):
         axes.set_title("\n".join([name, *texts[0][1]]), fontsize=9)
         return
     labels = [
-        ", ".join([f"{style.wrapped(label, 24)} {lines[0]}", *lines[1:]]) for label, lines in texts
+        "\n".join(filter(None, [f"{style.wrapped(label, 24)} {lines[0]}", ", ".join(lines[1:])]))
+        for label, lines in texts
     ]
     legend_position: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
     axes.legend(

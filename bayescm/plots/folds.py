@@ -30,6 +30,8 @@ _MODELS = {
 }
 _ROW = 0.28  # inches of a fold
 _MOST = 60  # folds; more are too many to read
+_BESIDE = 3  # panels beside each other
+_NARROWEST = 3.0  # inches of a panel that still reads, at letters of 8 points
 
 
 def plot_folds(
@@ -96,15 +98,17 @@ def plot_folds(
     )
     longest = max(len(single[name]) + len(pooled[name]) for name in runs)
     number = len(runs)
-    size = (6 * number + 2, _ROW * longest + 1.6)
-    with canvas(size, ax=ax, number=number, columns=number, sharex=True) as page:
+    beside = min(number, _BESIDE)
+    size = (6 * beside + 2, (_ROW * longest + 1.6) * -(-number // beside))
+    panels: dict[str, Any] = {"number": number, "columns": beside, "narrowest": _NARROWEST}
+    with canvas(size, ax=ax, sharex=True, **panels) as page:
         for axes, (name, run) in zip(page.panels, runs.items(), strict=True):
             _draw(axes, single[name], pooled[name])
             summed = fold_micro(run, measure).item()
             axes.axvline(summed, color=style.muted(), linestyle=":", linewidth=1, zorder=0)
             axes.set_xlabel(display_name(kernels(measure, run)[0], display_names))
             if number > 1:
-                axes.set_title(display_label(name, display_names))
+                axes.set_title(style.wrapped(display_label(name, display_names)), fontsize=10)
         missing = sum(int(fold_macro(run, measure).undefined_folds) for run in runs.values())
         page.heading(
             f"marker: estimate; bar: {style.interval_words(prob, kind)}",

@@ -15,6 +15,7 @@ from bayescm.online.encoding import CHANGING
 from bayescm.online.rules import RULES, floor_of, value_name
 from bayescm.plots import style
 from bayescm.plots.canvas import band, bare, canvas
+from bayescm.plots.paper import is_narrow
 from bayescm.validate import fail
 
 if TYPE_CHECKING:
@@ -137,7 +138,17 @@ def _add_legend(page):
     for axes in page.panels:
         lines, labels = axes.get_legend_handles_labels()
         handles |= dict(zip(labels, lines, strict=True))
-    if page.is_new:
+    if page.is_new and is_narrow():
+        location: dict[str, Any] = {
+            "loc": "outside lower center",
+            "frameon": False,
+            "fontsize": 8,
+            "ncols": 2,
+        }
+        page.figure.legend(handles.values(), handles, **location)
+        room = 0.2 * page.scale * -(-len(handles) // 2)
+        page.figure.set_figheight(page.figure.get_figheight() + room)
+    elif page.is_new:
         location = {"loc": "outside right upper", "frameon": False, "fontsize": 8}
         page.figure.legend(handles.values(), handles, **location)
     else:

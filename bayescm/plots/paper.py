@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NATURAL = 10.0  # points of the letters that figures are laid out for
+SMALLEST = 6.0  # points of letters that journals print
+NARROW = 5.0  # inches of a figure beside which nothing fits: its legend is below
 NARROWEST = 1.5  # inches of a panel that still reads, at letters of 8 points
 
 
@@ -102,6 +104,12 @@ def fitted(
     return paper.width, height, beside, paper.scale
 
 
+def is_narrow() -> bool:
+    """Return whether figures are narrow, such as one column of a journal."""
+    paper = _paper.get()
+    return paper is not None and paper.width < NARROW
+
+
 def letters_of_a_label(usual: int) -> int:
     """Return after how many letters a label at the side of a figure is broken into lines."""
     paper = _paper.get()
@@ -119,13 +127,13 @@ def scale_letters(figure: "Figure", scale: float) -> None:
         for axis in (axes.xaxis, axes.yaxis):
             labels = axis.get_ticklabels(which="both")
             if labels:
-                size = float(labels[0].get_fontsize()) * scale
+                size = max(SMALLEST, float(labels[0].get_fontsize()) * scale)
                 axis.set_tick_params(which="both", labelsize=size)
             # Ticks come and go with the limits: the axis knows the size of their labels.
             of_ticks = {*axis.findobj(Text)} - {axis.label, axis.get_offset_text()}
             texts = [text for text in texts if text not in of_ticks]
     for text in texts:
-        text.set_fontsize(float(text.get_fontsize()) * scale)
+        text.set_fontsize(max(SMALLEST, float(text.get_fontsize()) * scale))
     for axes in figure.axes:
         for line in axes.lines:
             line.set_markersize(line.get_markersize() * scale)

@@ -22,6 +22,7 @@ from bayescm.measures.display_names import (
 )
 from bayescm.plots import style
 from bayescm.plots.canvas import band, bare, canvas, name_rows, rows, write_beside
+from bayescm.plots.paper import is_narrow
 from bayescm.posteriors import hierarchical_groups
 from bayescm.validate import check_keywords, check_kind, check_prob, check_seed, fail
 
@@ -44,6 +45,7 @@ MOST_STUDIES = 80  # more are too many to read
 _RIGHT = 32  # where the column of right answers ends
 _WRONG = 68  # where the column of wrong answers ends
 _INTERVALS = 76  # where the column of intervals begins
+_NARROWEST = 3.0  # inches of a panel with its intervals, at letters of 8 points
 _COUNTED = {"recall": ("TP", "FN"), "specificity": ("TN", "FP")}
 
 
@@ -267,7 +269,9 @@ def plot_studies(
     together = [f"typical {word}", f"mean of {plural(word)}", f"new {word}"]
     y = np.r_[:studies, studies + 1 : studies + 1 + len(_POOLED)]  # a gap between them
     size = (8.6, _ROW * (studies + 4) + 1.4)
-    with canvas(size, number=2, columns=2, sharey=True) as page:
+    # One column of a journal has room for the intervals, and not for the counts beside them.
+    narrow = is_narrow()
+    with canvas(size, number=2, columns=2, narrowest=_NARROWEST, sharey=not narrow) as page:
         for axes, measure in zip(page.panels, _MEASURES, strict=True):
             (centers, ends), (centers_pooled, ends_pooled) = single[measure], pooled[measure]
             name_rows(axes, y, [*map(style.wrapped, names), *together])
@@ -276,11 +280,16 @@ def plot_studies(
             rows(axes, y[studies:], ends_pooled, centers_pooled, **pooled_rows)
             numbers = zip([*centers, *centers_pooled], [*ends, *ends_pooled], strict=True)
             texts = [f"{center:.2f} [{low:.2f}, {high:.2f}]" for center, (low, high) in numbers]
-            write_beside(axes, y, texts, at=1.02, points=_INTERVALS)  # beyond a marker at 1
+            beyond = 6 if narrow else _INTERVALS * page.scale
+            write_beside(axes, y, texts, at=1.02, points=beyond)  # beyond a marker at 1
             columns = zip(_COUNTED[measure], _counted(counts, measure), strict=True)
             for points, (name, cell) in zip((_RIGHT, _WRONG), columns, strict=True):
+                if narrow:
+                    break
                 column = [name, *(f"{number:,g}" for number in cell)]
-                write_beside(axes, [-1, *y[:studies]], column, points=points, ha="right")
+                write_beside(
+                    axes, [-1, *y[:studies]], column, points=points * page.scale, ha="right"
+                )
             axes.set(xlim=(0, 1), xticks=[0, 0.5, 1])
             axes.set_xlabel(display_name(measure, display_names))
         bars = f"bar: {style.interval_words(prob, kind)}"

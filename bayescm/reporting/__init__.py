@@ -1,6 +1,6 @@
 """Reports: from evidence to a page for people to read."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def report(
-    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree | Mapping[Any, Any],
     path: str | Path,
     *,
     measures: str | Callable | Sequence[str | Callable] | None = None,
@@ -42,8 +42,10 @@ def report(
 
     Parameters
     ----------
-    evidence : DataArray, Dataset or DataTree
-        Counts, outcomes of several classifiers, scores, results on several data sets, or a fit.
+    evidence : DataArray, Dataset, DataTree or mapping
+        Counts, outcomes of several classifiers, scores, results on several data sets, or a fit; or
+        several data sets by name, ``{"wdbc": ..., "heart": ...}``: a section for each, and a table
+        of the ranks of the classifiers.
     path : str or Path
         Ends in ``.html`` (one self-contained file), ``.md`` (pictures in ``<name>_files/``),
         ``.tex`` (booktabs tables, PDF figures in ``<name>_files/``) or ``.docx`` (the extra
@@ -109,6 +111,7 @@ def report(
     from bayescm.measures.display_names import check_display_names, displaying, names_in_call
     from bayescm.measures.labelled import several
     from bayescm.reporting import methods, render
+    from bayescm.reporting.data_sets import sections_of_data_sets
     from bayescm.reporting.meta_analysis import TITLE, MetaAnalysisRecipe, medical_names
     from bayescm.reporting.progress import showing_progress
     from bayescm.reporting.recipe import sections_of
@@ -117,13 +120,11 @@ def report(
     check_prob(prob), check_kind(kind)
     if checklist is not None:
         check_choice("checklist", checklist, methods.CHECKLISTS)
-    if is_members(evidence):
-        todo = (
-            "write a report of each; of folds also one of all together: "
-            "report(`from_results(measure(evidence, 'f1_macro', dim='data_set'))`, path)"
-        )
-        raise fail("a report covers a single evaluation", list(evidence), "one", todo, TypeError)
-    of_examples = type_of(evidence).unit == "examples"
+    data_sets = evidence if is_members(evidence) else None
+    if data_sets is not None:
+        _check_data_sets(data_sets, scores, meta_analysis, checklist)
+    first = evidence if data_sets is None else next(iter(data_sets.values()))
+    of_examples = type_of(first).unit == "examples"
     settings = {"prob": prob, "kind": kind, "rope": rope, "random_seed": random_seed}
     asked = {"n": n, "model": model, "concentration": concentration, "positive": positive}
     asked |= {"of": None if of == "parameter" else of, "draws": draws}
@@ -139,6 +140,8 @@ def report(
     with showing_progress(progressbar), render.own_figures(), displaying(written):
         if meta_analysis:
             sections = MetaAnalysisRecipe(evidence, measures, settings, keywords).sections()
+        elif data_sets is not None:
+            sections = sections_of_data_sets(data_sets, measures, settings, keywords)
         else:
             sections = sections_of(evidence, measures, scores, settings, keywords)
         sections[0].sentences += origin
@@ -147,6 +150,17 @@ def report(
             sections.append(methods.checklist(checklist, sections))
         render.write(path, title or heading, sections, interactive=interactive)
     return path
+
+
+def _check_data_sets(data_sets, scores, meta_analysis, checklist):
+    """Raise an error for arguments that are for one data set."""
+    if not data_sets:
+        raise fail("no data sets", {}, "one or more", 'pass {"wdbc": counts, "heart": counts}')
+    given = {"scores": scores is not None, "meta_analysis": meta_analysis}
+    given |= {"checklist": checklist is not None}
+    for name in [name for name, is_given in given.items() if is_given]:
+        todo = f"leave `{name}` out, or write a report of each data set"
+        raise fail(f"`{name}` is for a report on one data set", list(data_sets), "one", todo)
 
 
 def _check_meta_analysis(scores, rope, checklist):

@@ -30,8 +30,9 @@ from bayescm.measures.display_names import (
     displaying,
 )
 from bayescm.reporting.methods import today
+from bayescm.reporting.methods_formats import FORMATS, in_format, merged
 from bayescm.reporting.symbols import SYMBOLS
-from bayescm.validate import check_kind, check_prob, fail
+from bayescm.validate import check_choice, check_kind, check_prob, fail
 
 _KINDS = {"hdi": "highest-density", "eti": "equal-tailed"}
 # What the intervals are for, by the estimand; {} are the members, such as items or groups.
@@ -44,10 +45,11 @@ _ESTIMANDS = {
 }
 _PERSONS = ("Matthews", "Cohen", "Youden", "Jaccard", "Brier", "Hamming")
 _SOFTWARE = {
-    "bayescm": r"""@software{bayescm,
+    # Entry types and fields are those of the standard styles of BibTeX, such as plain.bst.
+    "bayescm": r"""@misc{bayescm,
   title = {bayescm: the posterior distribution of any performance measure of a classifier},
   author = {{The bayescm developers}},
-  version = {VERSION},
+  note = {Version VERSION},
   year = {YEAR},
 }""",
     "numpy": """@article{numpy,
@@ -73,18 +75,25 @@ _SOFTWARE = {
 
 class MethodsParagraph(NamedTuple):
     r"""
-    A methods paragraph.
+    A methods paragraph. The sum of two has the text of both, and each work once.
 
     Attributes
     ----------
     text : str
-        LaTeX, for amsmath; works are cited by ``\cite``.
+        LaTeX, for amsmath, with works cited by ``\cite``; or Markdown or plain text.
     bibtex : str
         The works that the text cites.
     """
 
     text: str
     bibtex: str
+
+    def __add__(self, other):
+        """Return both paragraphs, one after the other."""
+        if not isinstance(other, MethodsParagraph):
+            return NotImplemented
+        text = f"{self.text}\n{other.text}"
+        return MethodsParagraph(text, merged(self.bibtex, other.bibtex))
 
 
 def methods_paragraph(
@@ -100,6 +109,7 @@ def methods_paragraph(
     positive: Any = None,
     draws: int | None = None,
     random_seed: int = 0,
+    format: str = "latex",
     display_names: DisplayNames = None,
     **keywords: Any,
 ) -> MethodsParagraph:
@@ -115,6 +125,9 @@ def methods_paragraph(
         By default those of `bayescm.report`.
     prob, kind, of, n, model, concentration, positive, draws, random_seed, **keywords
         See `bayescm.interval`: as the numbers of the paper were asked for.
+    format : {"latex", "markdown", "text"}
+        Format of the text. Markdown has formulas in dollar signs and citations as Pandoc reads
+        them; plain text has formulas in letters, and authors and years.
     display_names : mapping of str to str, optional
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
         writes them.
@@ -124,7 +137,8 @@ def methods_paragraph(
     MethodsParagraph
         ``text`` has the design, the measures, the model with its formula, prior and estimand, how
         intervals were computed, and the software; ``bibtex`` an entry for each work that it cites.
-        What is to be known of the study beside its numbers only the authors can write.
+        What is to be known of the study beside its numbers only the authors can write. Add the
+        paragraphs of several analyses, ``first + second``, to have one bibliography.
 
     Raises
     ------
@@ -143,7 +157,7 @@ def methods_paragraph(
     """
     from bayescm.reporting.recipe import recipe_of
 
-    check_prob(prob), check_kind(kind)
+    check_prob(prob), check_kind(kind), check_choice("format", format, FORMATS)
     settings = {"prob": prob, "kind": kind, "rope": 0.0, "random_seed": random_seed}
     asked = {"n": n, "model": model, "concentration": concentration, "positive": positive}
     asked |= {"of": None if of == "parameter" else of, "draws": draws}
@@ -180,7 +194,8 @@ def methods_paragraph(
     version = importlib.metadata.version("bayescm")
     software = _SOFTWARE["bayescm"].replace("VERSION", version)
     entries["bayescm"] = software.replace("YEAR", today()[:4])
-    return MethodsParagraph("\n".join(filter(None, parts)) + "\n", "\n\n".join(entries.values()))
+    text = "\n".join(filter(None, parts)) + "\n"
+    return MethodsParagraph(in_format(text, entries, format), "\n\n".join(entries.values()))
 
 
 def _common_facts(of_data_sets):
@@ -311,6 +326,7 @@ def _formula(text):
     return "\n".join(f"  {line}" for line in lines).rstrip(",") + ","
 
 
+_KEY_WORD = re.compile("[a-z]{4}")  # of a title
 _WORK = re.compile(r"(?P<authors>.+?) \((?P<year>\d{4})\)\. (?P<title>.+?)\. (?P<rest>.+)")
 _IN_JOURNAL = re.compile(r"(?P<journal>.+?),? (?P<volume>\d+)(?:\(\d+\))?, (?P<pages>\d[\d-]*)\.?$")
 
@@ -325,19 +341,25 @@ def _references(text):
             continue
         rest, _, doi = match["rest"].partition("doi:")
         surname = re.sub(r"[^a-z]", "", match["authors"].split(",")[0].lower())
+        # An author may have written two works in a year.
+        word = next(filter(_KEY_WORD.match, match["title"].lower().split()), "")
+        key = f"{surname}{match['year']}{re.sub('[^a-z]', '', word)}"
         authors = re.sub(r"(?<=\.)(?:,| &) (?=[A-Z])", " and ", match["authors"])
         fields = {"author": authors, "title": match["title"], "year": match["year"]}
         journal = _IN_JOURNAL.match(rest.strip())
         if journal:
-            fields |= journal.groupdict() | {"pages": journal["pages"].replace("-", "--")}
+            name = journal["journal"].removeprefix("The ")  # references differ in it
+            fields |= (
+                journal.groupdict()
+                | {"journal": name}
+                | {"pages": journal["pages"].replace("-", "--")}
+            )
         else:
             fields["note"] = rest.strip().rstrip(".")
         fields |= {"doi": doi.strip()} if doi else {}
         kind = "article" if journal else "misc"
         lines = [f"  {name} = {{{_bibtex(name, value)}}}," for name, value in fields.items()]
-        entries[f"{surname}{match['year']}"] = "\n".join(
-            [f"@{kind}{{{surname}{match['year']},", *lines, "}"]
-        )
+        entries[key] = "\n".join([f"@{kind}{{{key},", *lines, "}"])
     return entries
 
 

@@ -110,8 +110,12 @@ def _write(path, title, sections, folder, interactive):
 
 def _for_readers(table):
     """Return a table with display names; the columns of a confusion matrix are labels."""
-    is_matrix = "actual" in table.frame
-    return table if is_matrix else replace(table, frame=for_readers(table.frame))
+    if "actual" in table.frame:
+        return table
+    shown = for_readers(table.frame)
+    names = zip(table.frame.columns, shown.columns, strict=True)
+    shown.columns = [name if name in table.labels else written for name, written in names]
+    return replace(table, frame=shown)
 
 
 @contextmanager

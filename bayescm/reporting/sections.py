@@ -61,10 +61,15 @@ def number(value: Any, error: float = np.nan) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a caption; the digits of intervals stop where the column ``error`` begins."""
+    """
+    A table with a caption; the digits of intervals stop where the column ``error`` begins.
+
+    Columns named in ``labels`` are headed by labels of the user, which are written as they are.
+    """
 
     caption: str
     frame: pd.DataFrame
+    labels: Sequence[str] = ()
 
     @property
     def text(self) -> pd.DataFrame:
@@ -83,13 +88,18 @@ class Picture:
 
 @dataclass
 class Section:
-    """A heading, sentences and the tables and pictures below them."""
+    """
+    A heading, sentences and the tables and pictures below them.
+
+    A section of one of several data sets has a ``depth`` of 1, below the heading of its data set.
+    """
 
     title: str
     sentences: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)  # what numbers were made by, where it says
+    depth: int = 0
 
 
 def evaluation(lines: Sequence[str], counts: xr.DataArray) -> Section:

@@ -10,6 +10,8 @@ from bayescm.reporting.sections import Section
 
 # Share of the height of a page that a picture may take, which leaves room for its caption.
 _TALLEST = 0.85
+# Inches of both margins of a cell, and of a bold letter by its points; the smallest letters.
+_MARGINS, _LETTER, _SMALLEST = 0.17, 0.0092, 6
 # A hyphen before a number: Word and LibreOffice break the line after it, and not after a minus.
 _HYPHEN = re.compile(r"(?<![\w.)\]-])-(?=[\d.])|(?<=\de)-(?=\d)")
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # by XML
@@ -24,7 +26,7 @@ def document(title: str, sections: Sequence[Section]) -> bytes:
     file.core_properties.comments = ""
     file.add_heading(_plain(title), 0)
     for section in sections:
-        file.add_heading(_plain(section.title), 1)
+        file.add_heading(_plain(section.title), 1 + section.depth)
         for sentence in section.sentences:
             style = "List Bullet" if len(section.sentences) > 1 else None
             file.add_paragraph(_plain(sentence), style)
@@ -93,7 +95,12 @@ def _add_grid(file, rows, right, bold=None):
 
     number = len(rows[0])
     grid = file.add_table(1, number, style="Light List Accent 1")
-    for column, width in zip(grid.columns, _widths(rows, _page(file)[0]), strict=True):
+    points = 8 if number > 5 else 9
+    plain = [
+        [str(value).replace(bold, "") if bold else str(value) for value in row] for row in rows
+    ]
+    widths, points = _widths(plain, _page(file)[0], points)
+    for column, width in zip(grid.columns, widths, strict=True):
         column.width = Inches(width)  # LibreOffice takes this, Word that of the cells
     for i, row in enumerate(rows):
         cells = grid.rows[0].cells if i == 0 else grid.add_row().cells
@@ -103,7 +110,7 @@ def _add_grid(file, rows, right, bold=None):
             paragraph.paragraph_format.keep_with_next = i == 0  # the head stays with its table
             for place, part in enumerate(str(value).split(bold) if bold else [value]):
                 run = paragraph.add_run(_plain(part))
-                run.font.size = Pt(8 if number > 5 else 9)
+                run.font.size = Pt(points)
                 if bold and i:  # the style has the first column in bold
                     run.bold = place % 2 == 1
             if column in right:
@@ -111,13 +118,30 @@ def _add_grid(file, rows, right, bold=None):
     file.add_paragraph()
 
 
-def _widths(rows, widest):
-    """Share the width of a page out by the longest text of each column."""
-    longest = [
-        min(max(len(str(value)) for value in column), 60) for column in zip(*rows, strict=True)
+def _widths(rows, widest, points):
+    """
+    Return the inches of each column and the points of letters, in which the longest word fits.
+
+    The rest of the width is shared out by the longest text of each column.
+    """
+    columns = [[str(value) for value in column] for column in zip(*rows, strict=True)]
+    words = [
+        max(len(word) for value in column for word in [*value.split(), ""]) for column in columns
     ]
-    padded = [length + 6 for length in longest]
-    return [widest * length / sum(padded) for length in padded]
+    texts = [min(max(map(len, column)), 60) for column in columns]
+    while points > _SMALLEST and _inches(words, points) > widest:
+        points -= 1
+    least = [_MARGINS + word * points * _LETTER for word in words]
+    if (rest := widest - sum(least)) <= 0:
+        return [widest * width / sum(least) for width in least], points
+    wanted = [text - word + 1 for text, word in zip(texts, words, strict=True)]
+    return [
+        width + rest * share / sum(wanted) for width, share in zip(least, wanted, strict=True)
+    ], points
+
+
+def _inches(words, points):
+    return sum(_MARGINS + word * points * _LETTER for word in words)
 
 
 def _add_picture(file, picture):

@@ -125,7 +125,7 @@ COMMANDS = {
 VALUES = {
     "--abstain": "b", "--above": ".75", "--actual": "b", "--agreement": ".8", "--answer": "said",
     "--assurance": ".7", "--at": "2026-01-03", "--attempt": "n", "--batch": "other", "-k": "1",
-    "--decimal": ",", "--thousands": ",",
+    "--decimal": ",", "--thousands": ",", "--also": "p.csv", "--methods": "m.txt", "--bib": "m.bib",
     "--budget": "8", "--by": "g", "--challenger": "c", "--champion": "c", "--checklist": "stard",
     "--classifier": "odds", "--config": "m.toml",
     "--clip": ".2", "--command": "true", "--concentration": "5",

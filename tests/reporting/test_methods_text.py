@@ -10,6 +10,7 @@ import bayescm as bcm
 from bayescm.measures import catalogue, curves, probabilities
 from bayescm.posteriors.base import Posterior
 from bayescm.reporting import methods_text
+from bayescm.reporting.methods_formats import in_format, merged
 from bayescm.reporting.symbols import SYMBOLS
 
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
@@ -80,8 +81,8 @@ def test_every_reference_of_a_model_is_read():
 def test_a_reference_becomes_an_entry():
     text = "Head.\n\nReferences\n----------\nFerguson, T. S. & Rubin, D. B. (1973). A Bayesian"
     text += " analysis. Annals\nof Statistics 1, 209-230. doi:10.1214/aos/1176342360"
-    assert methods_text._references(text)["ferguson1973"].splitlines() == [
-        "@article{ferguson1973,",
+    assert methods_text._references(text)["ferguson1973bayesian"].splitlines() == [
+        "@article{ferguson1973bayesian,",
         "  author = {Ferguson, T. S. and Rubin, D. B.},",
         "  title = {A Bayesian analysis},",
         "  year = {1973},",
@@ -142,8 +143,6 @@ def test_several_data_sets_are_described_together():
     assert text.count("The model is") == 1
     with pytest.raises(ValueError, match="no evidence"):
         bcm.methods_paragraph({}, "f1")
-    with pytest.raises(TypeError, match="write a report of each"):
-        bcm.report({"wdbc": COUNTS, "heart": larger}, "all.md")
 
 
 def test_results_on_several_data_sets_are_described():
@@ -191,3 +190,55 @@ def test_every_average_has_words():
     families = (catalogue.AVERAGES, probabilities._AVERAGES, curves._AVERAGES)
     averages = {"samples"}.union(*families)
     assert averages <= {*methods_text._AVERAGES}
+
+
+@pytest.mark.parametrize("name", SYMBOLS)
+def test_formulas_are_text_and_markdown_without_commands(name):
+    entries: dict = {}
+    latex = methods_text._of_model(name, entries, first=True)
+    text = in_format(latex, entries, "text")
+    assert not re.search(r"[\\${}]", text)
+    markdown = in_format(latex, entries, "markdown")
+    assert "\\begin{align*}" not in markdown
+    assert not re.search(r"\\cite|~@", markdown)
+    assert markdown.count("$") % 2 == 0
+    # The works and the sentence stay.
+    assert len(re.findall(r"(?<=\[|\s)@\w", markdown)) == len(entries)
+    assert len(re.findall(r", \d{4}", text)) >= len(entries)
+
+
+@pytest.mark.parametrize("style", ["markdown", "text"])
+def test_other_formats_say_the_same(style):
+    latex = bcm.methods_paragraph(outcomes(), ["f1_macro", "recall"])
+    other = bcm.methods_paragraph(outcomes(), ["f1_macro", "recall"], format=style)
+    assert other.bibtex == latex.bibtex
+    prose = [
+        re.sub(r"\[@.*?\]|\\cite{.*?}|\\", "", each.text.partition("We report")[2])
+        for each in (latex, other)
+    ]
+    numbers = [set(re.findall(r"\d+\.\d+|\d+%", text)) for text in prose]
+    assert numbers[0] == numbers[1]
+    with pytest.raises(ValueError, match="latex"):
+        bcm.methods_paragraph(COUNTS, "f1", format="html")
+
+
+def test_bibliographies_are_merged_and_have_types_of_plain_bst():
+    first, second = (bcm.methods_paragraph(each, "recall") for each in (COUNTS, outcomes(FOLD)))
+    both = first + second
+    keys = re.findall(r"@\w+{(\w+),", both.bibtex)
+    assert len(keys) == len(set(keys))
+    assert set(keys) == cited(both.text)
+    assert set(re.findall(r"@(\w+){", both.bibtex)) <= {"article", "book", "misc", "inproceedings"}
+    assert both.text.startswith(first.text)
+    assert merged(both.bibtex, first.bibtex) == both.bibtex
+    with pytest.raises(ValueError, match="one key"):
+        merged(first.bibtex, first.bibtex.replace("Array programming", "Another work"))
+
+
+def test_a_key_is_one_work_in_all_models():
+    works: dict = {}
+    for name in SYMBOLS:
+        entries: dict = {}
+        methods_text._of_model(name, entries, first=True)
+        for key, entry in entries.items():
+            assert works.setdefault(key, entry) == entry

@@ -1,0 +1,187 @@
+"""A methods paragraph as LaTeX, Markdown or plain text."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+
+from bayescm.answers.latex import unescape_latex
+from bayescm.reporting.paper_tables import escape_markdown
+from bayescm.validate import fail
+
+FORMATS = ["latex", "markdown", "text"]
+
+_PARTS = re.compile(
+    r"(?P<block>\\begin\{align\*\}\n(?P<lines>.*?)\n\\end\{align\*\})"
+    r"|(?<!\\)\$(?P<inline>.*?)(?<!\\)\$"
+    r"|~?\\cite\{(?P<keys>[^}]*)\}",
+    re.DOTALL,
+)
+# Commands of the formulas of models, as plain text.
+_GREEK = {
+    "alpha": "α",
+    "beta": "β",
+    "gamma": "γ",
+    "delta": "δ",
+    "varepsilon": "ε",
+    "eta": "η",
+    "theta": "θ",
+    "kappa": "κ",
+    "lambda": "λ",
+    "mu": "μ",
+    "nu": "ν",
+    "pi": "π",
+    "rho": "ρ",
+    "sigma": "σ",
+    "Sigma": "Σ",
+    "tau": "τ",
+    "phi": "φ",
+    "omega": "ω",
+}
+_SIGNS = {
+    "sim": " ~ ",
+    "mid": " | ",
+    "propto": " ∝ ",
+    "dots": "…",
+    "ldots": "…",
+    "cdot": "·",
+    "times": " × ",
+    "le": " ≤ ",
+    "ge": " ≥ ",
+    "in": " ∈ ",
+    "infty": "∞",
+    "sum": "sum",
+    "prod": "product",
+    "log": "log ",
+    "exp": "exp ",
+    "quad": "  ",
+    "qquad": "    ",
+    ",": " ",
+    ";": " ",
+    "{": "{",
+    "}": "}",
+}
+_NAMES = re.compile(r"\\(?:mathrm|mathbf|text|texttt|operatorname|mathcal)\{([^{}]*)\}")
+_FRACTION = re.compile(r"\\t?frac\{([^{}]*)\}\{([^{}]*)\}|\\t?frac\s?(\w)\s?(\w)")
+_SIZES = re.compile(r"\\(?:[bB]igg?[lr]?|left|right|textstyle|displaystyle)(?![a-zA-Z])")
+_COMMAND = re.compile(r"\\([a-zA-Z]+|[,;{}])")
+_POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def in_format(text: str, entries: Mapping[str, str], style: str) -> str:
+    r"""
+    Return a paragraph of LaTeX in another format.
+
+    Parameters
+    ----------
+    text : str
+        With ``align*``, inline formulas, and works cited by ``\\cite``.
+    entries : mapping of key to entry
+        The BibTeX of these works.
+    style : {"latex", "markdown", "text"}
+    """
+    if style == "latex":
+        return text
+    parts, end = [], 0
+    for match in _PARTS.finditer(text):
+        parts.append(_words(text[end : match.start()], style))
+        parts.append(_formula_or_works(match, entries, style))
+        end = match.end()
+    parts.append(_words(text[end:], style))
+    return "".join(parts)
+
+
+def _words(text, style):
+    plain = unescape_latex(text)
+    if style == "text":
+        return plain
+    return "\n".join(escape_markdown(line) for line in plain.split("\n"))
+
+
+def _formula_or_works(match, entries, style):
+    if match["keys"]:
+        keys = match["keys"].split(",")
+        if style == "markdown":
+            return f" [{'; '.join(f'@{key}' for key in keys)}]"
+        return f" ({'; '.join(_author_and_year(entries[key]) for key in keys)})"
+    if match["block"] is None:
+        if match["inline"] == "-":
+            return "−"
+        return f"${match['inline']}$" if style == "markdown" else plain_formula(match["inline"])
+    if style == "markdown":
+        return f"\n$$\n\\begin{{aligned}}\n{match['lines']}\n\\end{{aligned}}\n$$\n"
+    lines = re.split(r"\\\\(?:\[[^\]]*\])?", match["lines"])
+    return "\n".join(["", *(f"    {plain_formula(line)}" for line in lines if line.strip()), ""])
+
+
+def plain_formula(formula: str) -> str:
+    r"""
+    Return a formula of LaTeX as text.
+
+    Examples
+    --------
+    >>> print(plain_formula(r"\theta_k &\sim \mathrm{Beta}(a, \tfrac{1}{2})"))
+    θ_k ~ Beta(a, 1/2)
+    """
+    text = _SIZES.sub("", " ".join(formula.split()).replace("&", " ").replace("~", " "))
+    for _ in range(3):  # names inside of fractions inside of names
+        text = _NAMES.sub(r"\1", text)
+        text = _FRACTION.sub(_quotient, text)
+    text = re.sub(r"\\bar\s*\{?(\w)\}?", "\\1\u0304", text)
+    text = re.sub(r"\\(?:hat|tilde)\s*\{?(\w)\}?", r"\1", text)
+    text = _COMMAND.sub(_sign, text)
+    text = re.sub(r"\^(\d)", lambda match: match[1].translate(_POWERS), text)
+    text = re.sub(r"([_^])\{(\w+)\}", r"\1\2", text)
+    text = re.sub(r"([_^])\{([^{}]*)\}", r"\1(\2)", text)
+    return re.sub(r"(?<=\S)  ? ?(?=\S)", " ", text.replace("{", "").replace("}", "").strip())
+
+
+def _quotient(match):
+    first, second = (match[1], match[2]) if match[3] is None else (match[3], match[4])
+    return "/".join(part if part.isalnum() else f"({part})" for part in (first, second))
+
+
+def _sign(match):
+    name = match[1]
+    return _GREEK.get(name) or _SIGNS.get(name) or name
+
+
+def _author_and_year(entry):
+    fields = dict(re.findall(r"^  (\w+) = \{(.*)\},$", entry, re.MULTILINE))
+    authors = re.sub(r"\{\\(.) ?(\w)\}", _letter, fields["author"])
+    first, *rest = re.sub(r"[{}\\]", "", authors).split(" and ")
+    surname = first.partition(",")[0]
+    return f"{surname}{' et al.' if rest else ''}, {fields['year']}"
+
+
+def _letter(match):
+    accents = {"`": "\u0300", "'": "\u0301", "^": "\u0302", "~": "\u0303", '"': "\u0308"}
+    accents |= {"r": "\u030a", "v": "\u030c", "c": "\u0327"}
+    return unicodedata.normalize("NFC", match[2] + accents.get(match[1], ""))
+
+
+def merged(*texts: str) -> str:
+    r"""
+    Return the entries of several pieces of BibTeX, each work once.
+
+    Raises
+    ------
+    ValueError
+        If two different works have one key.
+
+    Examples
+    --------
+    >>> print(merged("@misc{a,\n  year = {2020},\n}", "@misc{a,\n  year = {2020},\n}"))
+    @misc{a,
+      year = {2020},
+    }
+    """
+    entries: dict[str, str] = {}
+    for entry in (part.strip() for text in texts for part in re.split(r"\n(?=@)", text)):
+        if not entry:
+            continue
+        match = re.match(r"@\w+\s*\{\s*([^,\s]+)", entry)
+        key = match[1] if match else entry
+        if " ".join(entries.setdefault(key, entry).split()) != " ".join(entry.split()):
+            todo = "rename one of the two"
+            raise fail("two different works have one key", key, "a key for each work", todo)
+    return "\n\n".join(entries.values())
