@@ -131,7 +131,7 @@ def test_what_cannot_be_said_is_refused(four):
     for ask in (bcm.calibration.curve, bcm.calibration.recalibrated, bcm.curves.decision_curve):
         with pytest.raises(ValueError, match="of several groups"):
             ask(four)
-    with pytest.raises(ValueError, match="one sample, not of groups"):
+    with pytest.raises(ValueError, match="supports one sample, but the evidence has groups"):
         bcm.models.calibration(four)
     p = [0.2, 0.2, 0.2, 0.2]
     alike = bcm.from_probabilities([0, 1, 0, 1], p, group=list("aabb"))

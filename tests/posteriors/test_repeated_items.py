@@ -567,7 +567,7 @@ def test_slices_without_items_are_undefined_and_have_no_model():
     sliced = bcm.from_attempts(ANSWERS, by=crossed)
     means = bcm.distribution(sliced, "mean", draws=50).mean()
     assert means.isnull().values.tolist() == [[False, True], [True, False]]
-    with pytest.raises(ValueError, match="come in slices"):
+    with pytest.raises(ValueError, match="items are in slices"):
         bcm.models.repeated_items(sliced)
     with pytest.raises(ValueError, match="a plan is of one slice"):
         bcm.planning.plan_attempts(sliced, "mean")
