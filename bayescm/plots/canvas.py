@@ -82,6 +82,7 @@ def canvas(
     number: int = 1,
     columns: int = 1,
     narrowest: float = NARROWEST,
+    in_rows: bool = False,
     **shared: Any,
 ) -> Iterator[Canvas]:
     """
@@ -99,6 +100,8 @@ def canvas(
         Panels in all, and beside each other.
     narrowest : float
         Inches of a panel that still reads, where a figure is fitted to the columns of a journal.
+    in_rows : bool
+        Whether the height is for rows of text, and not for the aspect of the panel.
     **shared
         ``sharex``, ``sharey``.
     """
@@ -111,7 +114,7 @@ def canvas(
         yield Canvas(figure, [ax], False)
         show_once(figure)
         return
-    width, height, columns, scale = fitted(size, number, columns, narrowest)
+    width, height, columns, scale = fitted(size, number, columns, narrowest, in_rows)
     figure, grid = plt.subplots(
         -(-number // columns),
         columns,

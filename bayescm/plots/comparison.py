@@ -108,7 +108,7 @@ def plot_differences(
     looks = dict(zip(labels, style.looks([[x] for x in labels], colors), strict=True))
     if dim is None:
         style.check_colors(colors, [])
-    with canvas(size, ax=ax, number=len(panels), **ratios) as page:
+    with canvas(size, ax=ax, number=len(panels), in_rows=True, **ratios) as page:
         for axes, part in zip(page.panels, panels, strict=True):
             _draw_differences(axes, part, dim, looks, 1.0 if contrast == "ratio" else 0.0, rope)
             axes.set_xlabel(part["axis"].iloc[0])
@@ -310,7 +310,8 @@ def plot_ranks(
     )
     height = max(2.6, max(_inches(names), 0.45) * number + 1.6)
     size = (width * columns, height * -(-len(panels) // columns))
-    with canvas(size, ax=ax, number=len(panels), columns=columns) as page:
+    setting: dict[str, Any] = {"number": len(panels), "columns": columns}
+    with canvas(size, ax=ax, in_rows=True, **setting) as page:
         for axes, part in zip(page.panels, panels, strict=True):
             probabilities = part[[f"rank_{rank}" for rank in range(1, len(part) + 1)]].to_numpy()
             image = axes.imshow(probabilities, cmap=style.colormap(), vmin=0, vmax=1, aspect="auto")
@@ -424,7 +425,7 @@ def plot_tiers(
     height = max(2.2, max(_inches(written), 0.32) * number + 1.3)
     size = (width * columns, height * -(-len(panels) // columns))
     setting: dict[str, Any] = {"number": len(panels), "columns": columns, "narrowest": 2.8}
-    with canvas(size, ax=ax, **setting) as page:
+    with canvas(size, ax=ax, in_rows=True, **setting) as page:
         for axes, part, of_part in zip(page.panels, panels, tiers, strict=True):
             _draw_sets(axes, part, [looks[name].color for name in part[dim]])
             _draw_tiers(axes, of_part, len(part))

@@ -14,7 +14,7 @@ from bayescm.answers.tables import value_and_interval
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.decision import chance
-from bayescm.distributions.empirical import Empirical
+from bayescm.distributions.empirical import Empirical, WeightedNodes
 from bayescm.evidence.registry import type_of
 from bayescm.fitting.question import Question
 from bayescm.fitting.sampled import several_fits
@@ -52,6 +52,7 @@ _WITH_NUMBERS = 2.8
 _NARROW = 5.0
 _POINTS = 400  # of a density
 _TAIL = 1e-4  # the mass beyond either end of the drawn part
+_QUANTILES = (100, 4000)  # fewest and most of weighted nodes, to be smoothed as draws are
 # A tail is cut at so many times the distance of an outer quantile from the median: 8 standard
 # deviations of a normal distribution, which are never drawn, but a hundredth of the numbers needed
 # to diagnose, of which one in a thousand is above 100 where the median is 4.
@@ -507,6 +508,12 @@ def density(
     """
     if isinstance(distribution, LazyDraws):
         curves = together([distribution], lambda drawn: _estimate(drawn.draws, ends))[0]
+    elif isinstance(distribution, WeightedNodes):
+        # Its cdf has steps, which are of the nodes; quantiles between them are smoothed as draws.
+        # They are as many as the nodes are worth, from which the bandwidth follows.
+        number = int(np.clip(1 / (distribution.weights**2).sum(), *_QUANTILES))
+        even = (np.arange(number) + 0.5) / number
+        curves = _estimate(distribution.quantile(even), ends)
     elif isinstance(distribution, Empirical):
         curves = _estimate(distribution.draws, ends)
     else:

@@ -142,7 +142,7 @@ def plot_forest(
     size = (7 + 0.07 * style.longest_line(table["label"]), height)
     heights = [length + 0.2 for length in lengths]
     ratios: dict[str, Any] = {"height_ratios": heights} if len(panels) > 1 else {}
-    with canvas(size, ax=ax, number=len(panels), **ratios) as page:
+    with canvas(size, ax=ax, number=len(panels), in_rows=True, **ratios) as page:
         for axes, part in zip(page.panels, panels, strict=True):
             _draw_panel(axes, part.assign(y=part["y"] - part["y"].min()), display_names)
             if observed:
@@ -373,7 +373,7 @@ def plot_slices(
     flagged = [name for name, bad in zip(names, table["flagged"], strict=True) if few or bad]
     width = 6.5 + 0.07 * style.longest_line([style.wrapped(name) for name in flagged])
     height = max(2.6, _SLICE * len(table) + 1.5) if few else 7.0
-    with canvas((width, height), ax=ax) as page:
+    with canvas((width, height), ax=ax, in_rows=True) as page:
         axes = page.axes
         _draw_slices(axes, table, few)
         name_rows(axes, named, labels, last=len(table) - 1)

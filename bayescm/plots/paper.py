@@ -79,7 +79,11 @@ def paper_columns(
 
 
 def fitted(
-    size: tuple[float, float], number: int, columns: int, narrowest: float = NARROWEST
+    size: tuple[float, float],
+    number: int,
+    columns: int,
+    narrowest: float = NARROWEST,
+    in_rows: bool = False,
 ) -> tuple[float, float, int, float]:
     """
     Return width, height and panels beside each other of a figure, and the scale of its letters.
@@ -92,6 +96,8 @@ def fitted(
         Panels in all, and beside each other on a screen.
     narrowest : float
         Inches of a panel that still reads, at letters of 8 points.
+    in_rows : bool
+        Whether the height is for rows of text, and not for the aspect of the panel.
     """
     paper = _paper.get()
     if paper is None:
@@ -99,7 +105,7 @@ def fitted(
     most = max(1, int(paper.width / (narrowest * paper.scale / 0.8)))
     beside = min(columns, most)
     height = size[1] * paper.scale * -(-number // beside) / -(-number // columns)
-    if number == 1 and abs(size[1] / size[0] - 1) < 0.1:  # panels of one aspect
+    if number == 1 and not in_rows and abs(size[1] / size[0] - 1) < 0.1:  # panels of one aspect
         height = paper.width * size[1] / size[0]
     return paper.width, height, beside, paper.scale
 

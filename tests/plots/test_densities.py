@@ -218,3 +218,15 @@ def test_sixteen_panels_of_three_classifiers_fit_on_a_page():
     figure = bcm.plot_posterior(together, measures, draws=200)
     assert len(figure.axes) == 16
     assert figure.get_figheight() < 11.7
+
+
+@pytest.mark.parametrize("measure", ["f1", "recall", "mcc"])
+def test_densities_of_folds_are_smooth(measure):
+    rng = np.random.default_rng(5)
+    cells = {"tp": rng.binomial(40, 0.85, 8), "fn": rng.binomial(10, 0.5, 8)}
+    cells |= {"fp": rng.binomial(20, 0.3, 8), "tn": rng.binomial(40, 0.8, 8)}
+    folds = bcm.from_cells(**cells).rename(batch="fold")
+    curve = bcm.plot_posterior(folds, measure).axes[0].lines[0]
+    rises = np.sign(np.diff(curve.get_ydata()))
+    rises = rises[rises != 0]
+    assert (np.diff(rises) != 0).sum() == 1  # it rises and falls once
