@@ -14,6 +14,10 @@ The width of the interval of a win rate w of i over j is that of a normal distri
 standard deviation :math:`|w'| \sqrt{(e_i - e_j)' H^{-1} (e_i - e_j)}`, with w' its derivative
 by the difference of the strengths.
 
+Votes in clusters multiply the variance of a difference by its design effect, the ratio of the
+variance of the sandwich to that of independent votes. Further votes are assumed to come in
+clusters like those so far.
+
 Votes are allocated one batch after another to the pair that lowers the variance most: of the one
 difference that is asked for, or of the differences of all pairs on average.
 """
@@ -30,7 +34,6 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from bayescm.evidence.preferences import as_preferences
-from bayescm.evidence.resampling import check_no_parts
 from bayescm.posteriors.preferences import FIRST, SPREAD, TIES, Preferences, preferences
 from bayescm.validate import check_number, check_prob, check_whole, fail, suggest
 
@@ -56,12 +59,15 @@ class Pilot(NamedTuple):
         Of one vote on each pair, w; 0 on the diagonal.
     slope : ndarray, shape (K, K)
         How much the win rate of the row over the column rises with its strength.
+    effect : ndarray, shape (K, K)
+        By how much clusters multiply the variance of a difference; 1 without clusters.
     """
 
     posterior: Preferences
     precision: np.ndarray
     information: np.ndarray
     slope: np.ndarray
+    effect: np.ndarray
 
     def variance(self, precision: np.ndarray, first: int, second: int) -> float:
         """Return the variance of the difference of two strengths."""
@@ -71,7 +77,8 @@ class Pilot(NamedTuple):
 
     def width(self, precision: np.ndarray, first: int, second: int, prob: float) -> float:
         """Return the expected width of the interval of the win rate of two systems."""
-        sd = self.slope[first, second] * np.sqrt(self.variance(precision, first, second))
+        variance = self.effect[first, second] * self.variance(precision, first, second)
+        sd = self.slope[first, second] * np.sqrt(variance)
         return float(2 * ndtri((1 + prob) / 2) * sd)
 
     def added(self, shares: np.ndarray) -> np.ndarray:
@@ -86,7 +93,6 @@ class Pilot(NamedTuple):
 
 def _pilot(votes, prior) -> Pilot:
     votes = as_preferences(votes)
-    check_no_parts(["group"] if "group" in votes.coords else [])
     posterior = preferences(votes, **prior)
     mode, scale = posterior.mode
     _, precision = posterior._derivatives(scale)(mode)
@@ -103,7 +109,19 @@ def _pilot(votes, prior) -> Pilot:
         behind, _ = _lead_and_tie(difference + move - _STEP, tie)
         slope += (ahead - behind) / (2 * _STEP) / 4
     np.fill_diagonal(information, 0)
-    return Pilot(posterior, precision, information, slope)
+    effect = np.ones((number, number))
+    if not posterior.has_model:
+        covariance = np.linalg.inv(precision)
+        sandwich = covariance @ posterior.information_of_clusters(mode, scale) @ covariance
+        alone, together = (_variances(each[:number, :number]) for each in (covariance, sandwich))
+        np.divide(together, alone, out=effect, where=alone > 0)
+    return Pilot(posterior, precision, information, slope, effect)
+
+
+def _variances(covariance):
+    """Return the variances of all differences, (K, K), given a covariance matrix."""
+    diagonal = np.diag(covariance)
+    return diagonal[:, None] + diagonal - 2 * covariance
 
 
 def _lead_and_tie(eta, tie):
@@ -129,7 +147,7 @@ def plan_preferences(
     Parameters
     ----------
     votes : Dataset
-        Votes so far, from `bayescm.from_preferences`, which are not in clusters.
+        Votes so far, from `bayescm.from_preferences`, in clusters or not.
     difference : sequence of two str
         The two systems.
     width : float
@@ -148,7 +166,8 @@ def plan_preferences(
     Raises
     ------
     ValueError
-        If a system is unknown, the width is not between 0 and 1, or the votes are in clusters.
+        If a system is unknown, the width is not between 0 and 1, or there are fewer than five
+        clusters.
 
     Examples
     --------
@@ -209,7 +228,7 @@ def plan_pairs(
     Parameters
     ----------
     votes : Dataset
-        Votes so far, from `bayescm.from_preferences`, which are not in clusters.
+        Votes so far, from `bayescm.from_preferences`, in clusters or not.
     budget : int
         Number of further votes.
     difference : sequence of two str, optional
@@ -229,8 +248,7 @@ def plan_pairs(
     Raises
     ------
     ValueError
-        If the budget is not a whole number of votes, a system is unknown, or the votes are in
-        clusters.
+        If the budget is not a whole number of votes, a system is unknown.
 
     Examples
     --------

@@ -506,6 +506,12 @@ class Preferences(Posterior):
             scores[:, -1] = np.bincount(cluster, (winner == 2) - tie[pair], len(labels))
         return scores
 
+    def information_of_clusters(self, mode: np.ndarray, scale: float) -> np.ndarray:
+        """Return the middle J of the sandwich at a mode, (p, p)."""
+        scores = self._scores_of_clusters(mode)
+        number = len(scores)
+        return number / (number - 1) * scores.T @ scores + np.diag(self.precision_at(scale))
+
     def _widened(self, coefficients, scale):
         """Return draws with the covariance of the sandwich about the mode of their scale."""
         scales, modes, factors = self._laplace.points, self._laplace.modes, self._laplace.factors
@@ -513,11 +519,7 @@ class Preferences(Posterior):
         widened = np.empty_like(coefficients)
         for place in np.unique(nearest):
             rows, mode, factor = nearest == place, modes[place], factors[place]
-            scores = self._scores_of_clusters(mode)
-            number = len(scores)
-            j = number / (number - 1) * scores.T @ scores + np.diag(
-                self.precision_at(scales[place])
-            )
+            j = self.information_of_clusters(mode, scales[place])
             # The factor F is the root of the covariance, H^-1 = F F', so that L' = F^-1.
             standard = np.linalg.solve(factor, (coefficients[rows] - mode).T)
             moved = factor @ (factor.T @ (np.linalg.cholesky(j) @ standard))

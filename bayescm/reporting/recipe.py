@@ -46,6 +46,7 @@ from bayescm.evidence.partly_labelled import (
     judge_as_classifier,
     select_classifier,
 )
+from bayescm.evidence.preferences import as_preferences, groups_that_never_met
 from bayescm.evidence.registry import type_of
 from bayescm.evidence.scores import SCORES
 from bayescm.evidence.slices import slice_name
@@ -73,6 +74,9 @@ _OF_TWO, _OF_MANY = ["prevalence", "recall", "specificity", "f1"], ["accuracy", 
 _FEW_RATERS = 4
 # Thresholds of net benefit by default, and classes of a picture of calibration curves.
 _THRESHOLDS, _PANELS = (0.1, 0.2, 0.5), 11
+# Priors of votes, systems up to which all pairs are in one matrix, and up to which all pairs have a
+# row of differences.
+_PRIORS_OF_VOTES, _SYSTEMS_IN_MATRIX, _FEW_SYSTEMS = ("spread", "first", "ties"), 60, 6
 # The most labels that each have rows of their own.
 _LABELS = 30
 
@@ -939,6 +943,91 @@ class RatingsRecipe(Recipe):
         return cautions.section(doubts or ["Given the truth, raters are taken to err apart."])
 
 
+class PreferencesRecipe(Recipe):
+    """Votes on pairs of systems: ratings with ranks, all pairs, and whether one order fits."""
+
+    title = "What is known of each system"
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.evidence = as_preferences(self.evidence)  # after a selection of systems
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """The pairs with votes, the one that fits least first."""
+        priors = {name: self.asked[name] for name in _PRIORS_OF_VOTES if name in self.asked}
+        return bcm.preferences.check_fit(self.evidence, random_seed=self.random_seed, **priors)
+
+    def extras(self) -> list[Section]:
+        """Show ranks, what is known of all votes, all pairs, and how the model fits."""
+        asked = {name: value for name, value in self.asked.items() if name not in ("of", "n")}
+        return [self._ranks(asked), *self._votes(asked), self._pairs(asked), self._fit()]
+
+    def _ranks(self, asked):
+        """List the systems by rating, with their ranks and tiers."""
+        progress("ranks")
+        of_ranks = {name: value for name, value in asked.items() if name != "kind"}
+        ranks = bcm.ranks(self.evidence, "rating", **of_ranks).sort_values("expected_rank")
+        columns = ["classifier", "expected_rank", "p_best", "lower_rank", "upper_rank"]
+        columns += [name for name in ("best_rank", "worst_rank", "tier") if name in ranks]
+        line = (
+            "lower_rank to upper_rank is the interval of the rank of one system. best_rank to "
+            f"worst_rank are sets that contain the ranks of all systems at once with {self.mass}."
+        )
+        return Section("Ranks", [line], [Table("Ranks by rating", ranks[columns])])
+
+    def _votes(self, asked):
+        """Say what the system shown first gains, and what clusters of votes cost."""
+        lines = []
+        if bool(self.evidence["ordered"]):
+            row = bcm.summary(self.evidence, "position_advantage", **asked).iloc[0]
+            lines.append(
+                "Between equal systems, the system shown first wins "
+                f"{100 * row['mean']:.0f}% of decided votes ({100 * row['lower']:.0f}% to "
+                f"{100 * row['upper']:.0f}%)."
+            )
+        if "group" in self.evidence.coords:
+            alone = self.evidence.drop_vars(["group", "vote_pair", "vote_winner"])
+            sds = [bcm.summary(each, "rating", **asked)["sd"] for each in (self.evidence, alone)]
+            effect = float((sds[0].astype(float) ** 2 / sds[1].astype(float) ** 2).mean())
+            lines.append(
+                "Clusters multiply the variance of ratings by "
+                f"{effect:.2g} on average, compared with independent votes (design effect)."
+            )
+        groups = groups_that_never_met(self.evidence)
+        if len(groups) > 1:
+            lines.append(f"The systems are in {len(groups)} groups without votes between them.")
+        return [Section("Order, clusters and groups", lines)] if lines else []
+
+    def _pairs(self, asked):
+        """Show the win rate of every pair."""
+        section = Section("Win rates of all pairs")
+        if self.evidence.sizes["classifier"] <= _SYSTEMS_IN_MATRIX:
+            progress("pictures")
+            alt = "Win rate of the system of the row over the system of the column, in percent."
+            figure = bcm.preferences.plot_preferences(self.evidence, **asked)
+            section.pictures.append(Picture("win_rates", alt, figure))
+        else:
+            section.sentences.append(f"There are more than {_SYSTEMS_IN_MATRIX} systems to show.")
+        return section
+
+    def _fit(self):
+        """Say whether one order of strength describes the votes, and name the pairs that do not."""
+        progress("fit")
+        p, largest = (self.pairs.attrs[name] for name in ("p_pairs", "p_largest"))
+        lines = [
+            "One order of strength predicts the votes on every pair. The posterior predictive "
+            f"p-value is {p:.3f} for all residuals together and {largest:.3f} for the largest."
+        ]
+        lines += [self.pairs.attrs["caution"]] if "caution" in self.pairs.attrs else []
+        caption = f"Pairs with the largest residuals (of {len(self.pairs)}), in standard deviations"
+        return Section("How well one order fits", lines, [Table(caption, self.pairs.head(8))])
+
+    def differences(self) -> list[Section]:
+        """Say which system is better, if there are few pairs; the matrix shows all."""
+        return super().differences() if self.evidence.sizes["classifier"] <= _FEW_SYSTEMS else []
+
+
 class PartlyLabelledRecipe(Recipe):
     """Evidence of which people labelled a part, and a judge has seen all."""
 
@@ -1042,6 +1131,7 @@ RECIPES: dict[str, type[Recipe]] = {
     "multilabel": MultilabelRecipe,
     "results": ResultsRecipe,
     "ratings": RatingsRecipe,
+    "preferences": PreferencesRecipe,
     "partly labelled": PartlyLabelledRecipe,
     "fit": FitRecipe,
 }

@@ -287,6 +287,33 @@ CALLS: dict[str, Call] = {
     "attempts, these items": _drawn(
         lambda seed: bcm.interval(e.attempts(), "pass_at(4)", of="finite", random_seed=seed)
     ),
+    "votes": _drawn(
+        lambda seed: bcm.summary(
+            e.votes(),
+            ["win_rate", "win_rate[b]", "tie_rate", "rating", "strength", "position_advantage"],
+            random_seed=seed,
+        )
+    ),
+    "votes, clusters": _drawn(
+        lambda seed: bcm.summary(e.votes(clusters=True), ["win_rate", "rating"], random_seed=seed)
+    ),
+    "votes, next arena": _drawn(
+        lambda seed: bcm.summary(
+            e.votes(), ["win_rate", "tie_rate[b]"], of="predictive", n=40, random_seed=seed
+        )
+    ),
+    "votes, differences": _drawn(
+        lambda seed: bcm.compare(e.votes(), "rating", random_seed=seed).drop(columns="sentence")
+    ),
+    "votes, ranks": _drawn(lambda seed: bcm.ranks(e.votes(), "rating", random_seed=seed)),
+    "votes, pairs": _drawn(
+        lambda seed: bcm.preferences.win_rates(e.votes(), random_seed=seed).drop(columns="sentence")
+    ),
+    "votes, fit": _drawn(lambda seed: bcm.preferences.check_fit(e.votes(), random_seed=seed)),
+    "votes, plan": _integrated(
+        lambda: bcm.preferences.plan_preferences(e.votes(), difference=("a", "b"), width=0.08)
+    ),
+    "votes, best pairs": _integrated(lambda: bcm.preferences.plan_pairs(e.votes(), budget=100)),
     "partly labelled": _drawn(
         lambda seed: bcm.summary(e.partly_labelled(), RATES, random_seed=seed)
     ),

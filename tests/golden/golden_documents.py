@@ -21,6 +21,7 @@ REPORTS = {
     "scores": lambda: (e.scores(), {}),
     "probabilities": lambda: (e.probabilities(), {}),
     "attempts": lambda: (e.attempts(), {}),
+    "votes": lambda: (e.votes(), {}),
     "partly labelled": lambda: (e.partly_labelled(), {}),
     "raters": lambda: (e.raters(), {}),
     "results": lambda: (e.results(), {}),

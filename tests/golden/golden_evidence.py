@@ -227,6 +227,18 @@ def attempts():
 
 
 @cache
+def votes(clusters=False):
+    rng = np.random.default_rng(23)
+    first, second = rng.integers(0, 4, (2, 400))
+    met, strength = first != second, np.array([0.8, 0.3, 0.0, -0.9])
+    lead = rng.logistic(size=400) + strength[first] - strength[second] + 0.2
+    winner = np.where(np.abs(lead) < 0.3, "tie", np.where(lead > 0, "left", "right"))
+    names, group = np.array(list("abcd")), np.arange(400) // 10
+    columns = {"left": names[first][met], "right": names[second][met], "winner": winner[met]}
+    return bcm.from_preferences(**columns, group=group[met] if clusters else None)
+
+
+@cache
 def partly_labelled():
     rng = np.random.default_rng(19)
     truth = rng.integers(0, 2, 600)

@@ -97,16 +97,30 @@ def test_a_new_system_gets_the_votes():
         (lambda: plan_preferences(VOTES, difference=("a", "b"), width=1e-7), "anybody collects"),
         (lambda: plan_pairs(VOTES, budget=0), "budget"),
         (
-            lambda: plan_pairs(
-                bcm.from_preferences(table_of(50, 1), group=list(range(50))), budget=9
-            ),
-            "group",
+            lambda: plan_pairs(bcm.from_preferences(table_of(50, 1), group=[1, 2] * 25), budget=9),
+            "too few clusters",
         ),
     ],
 )
 def test_what_is_rejected(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_votes_that_are_repeated_in_clusters_count_once():
+    table = table_of(300, 1)
+    groups = np.tile(np.arange(300), 3)
+    thrice = bcm.from_preferences(pd.concat([table] * 3), group=groups, ordered=False)
+    plan = plan_preferences(thrice, difference=("c", "d"), width=0.1)
+    assert plan["width_now"][0] == pytest.approx(width_of(thrice, "c", "d"), rel=0.1)
+    once = plan_preferences(VOTES, difference=("c", "d"), width=0.1)
+    assert plan["width_now"][0] == pytest.approx(once["width_now"][0], rel=0.1)
+    # Three votes tell as much as one.
+    ratio = plan["more_votes"] / once["more_votes"]
+    assert ratio[:2].between(2.3, 3.7).all()
+    assert plan_pairs(thrice, budget=90).attrs["width_now"] == pytest.approx(
+        plan_pairs(VOTES, budget=30).attrs["width_now"], rel=0.1
+    )
 
 
 def test_a_width_that_is_reached_needs_no_more_votes():
