@@ -160,6 +160,7 @@ def test_objects_of_one_item_are_not_independent():
         assert row["upper"] - row["lower"] > 0.5
 
 
+@pytest.mark.long
 def test_a_report_of_a_monitor(kind, tmp_path):
     store, path = f"sqlite:///{tmp_path}/eval.db", tmp_path / "report.md"
     with Monitor(store, "system") as monitor:

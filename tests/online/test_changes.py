@@ -115,7 +115,7 @@ def test_a_drop_is_one_incident_which_is_closed_when_it_is_over():
             assert incident["closed"] < pd.Timestamp("2026-01-06 20:00")
 
 
-@pytest.mark.parametrize("n_bad", [1, 2])
+@pytest.mark.parametrize("n_bad", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_what_is_bad_for_a_batch_or_two_is_over_with_the_good_ones_after_it(n_bad):
     with monitor_of([45, 44, 46, 45] * 3 + [20] * n_bad + [45, 46, 44, 45] * 2) as monitor:
         table = monitor.alarms()

@@ -100,6 +100,7 @@ def test_the_history_is_of_the_sums_and_begins_anew_at_a_change(worse):
     assert worse.observed()["mean"][5] == pytest.approx(float(value))
 
 
+@pytest.mark.long
 def test_a_drop_raises_every_rule_and_one_incident(worse):
     rules = {"floor": {"mean": 3.5}, "reference": 10}
     alarms = worse.alarms(**rules)
@@ -323,6 +324,7 @@ def test_the_dashboard_shows_them_beside_counts(worse):
     assert "480 items" in page
 
 
+@pytest.mark.long
 def test_a_report_is_written_of_them(worse, tmp_path):
     with Ledger(tmp_path / "m.db") as ledger:
         items = worse.item_scores()

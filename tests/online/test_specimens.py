@@ -59,7 +59,12 @@ def test_a_difference_is_noticed():
     assert [text.split(":")[0] for text in differences(changed, recorded)] == ["/alarms/value[0]"]
 
 
-@pytest.mark.parametrize("name", EACH)
+# Conclusions of each type have quick tests of their own.
+QUICK = ("two classes", "probabilities", "marks")
+OF_EACH = [pytest.param(name, marks=[pytest.mark.long] * (name not in QUICK)) for name in EACH]
+
+
+@pytest.mark.parametrize("name", OF_EACH)
 def test_conclusions_are_those_that_were_recorded(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

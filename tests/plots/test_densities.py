@@ -210,6 +210,7 @@ def test_regions_that_cannot_be_drawn(two):
         bcm.plots.plot_region(bcm.from_cells(tp=range(1, 9), fn=1, fp=1, tn=1))
 
 
+@pytest.mark.long
 def test_sixteen_panels_of_three_classifiers_fit_on_a_page():
     answers = {name: [1, 1, 0, 0] * 9 for name in ("one", "two", "three")}
     sets = {name: bcm.from_classifiers([1, 1, 0, 1] * 9, answers, positive=1) for name in "abcd"}
