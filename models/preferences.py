@@ -47,6 +47,7 @@ When not to use it
 Estimands
 ---------
 * ``strength``, ``of="parameter"``: the rating or win rate of each system.
+* ``strength``, ``of="predictive"``: win rates among the next ``n`` votes on each pair.
 
 Notes
 -----
