@@ -200,9 +200,9 @@ def _range_of(evidence, measure):
 
 def _decide(evidence, requirement, question):
     """Return what is judged, the probability, the level, the outcome and what would decide it."""
-    judged, above, error, chains = _judged(evidence, requirement, question)
+    judged, above, error, draw_clusters = _judged(evidence, requirement, question)
     close = _is_close(above, requirement.level, error)
-    if close and question.draws is None and chains == 1:  # no fit, and no sampled model
+    if close and question.draws is None and draw_clusters == 1:  # no fit, and no sampled model
         effective = max(above * (1 - above), error) / error**2
         draws = min(_TIMES_DRAWS * round(effective), _MOST_DRAWS)
         judged, above, error, _ = _judged(evidence, requirement, replace(question, draws=draws))
@@ -360,7 +360,7 @@ def _judged(
     """
     Return what the requirement is about: mean and interval, and P(above its threshold).
 
-    Then the standard error of this probability, and the number of chains of the draws.
+    Then the standard error of this probability, and the number of clusters of the draws.
     """
     threshold = requirement.threshold
     if requirement.second is not None:
@@ -368,7 +368,7 @@ def _judged(
         lower, upper = difference.hdi(0.95)
         judged = {"mean": float(difference.mean()), "lower": float(lower), "upper": float(upper)}
         above, error = difference.prob_above(threshold), difference.probability_error(threshold)
-        return judged, float(above), float(error), getattr(difference, "chains", 1)
+        return judged, float(above), float(error), getattr(difference, "draw_clusters", 1)
     term, part = requirement.first, _part(evidence, requirement.first.where)
     counts = matrices_of(part) if _adds_up(part) else part
     of_measure = distribution_for(counts, term.measure, question)
@@ -380,7 +380,12 @@ def _judged(
     columns |= {bound: ends.sel(bound=bound, drop=True) for bound in ("lower", "upper")}
     values = {name: _value_of_term(column, term, part).item() for name, column in columns.items()}
     judged = {name: values[name] for name in ("mean", "lower", "upper")}
-    return judged, values["above"], values["error"], getattr(posterior_of_measure, "chains", 1)
+    return (
+        judged,
+        values["above"],
+        values["error"],
+        getattr(posterior_of_measure, "draw_clusters", 1),
+    )
 
 
 def _single(part, requirement, question):

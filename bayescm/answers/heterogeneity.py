@@ -135,7 +135,7 @@ def heterogeneity(
 
     def row(quantity, draws_of_quantity):
         """Return the median, the interval and its error of one quantity."""
-        monte_carlo = (posterior.chains, posterior.how, posterior.effective_draws)
+        monte_carlo = (posterior.draw_clusters, posterior.how, posterior.effective_draws)
         distribution = Empirical(draws_of_quantity, *monte_carlo)
         (lower, upper), errors = distribution.interval_with_error(prob, kind)
         median = np.median(draws_of_quantity)

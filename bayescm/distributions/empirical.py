@@ -177,9 +177,9 @@ class Empirical(Distribution):
     ----------
     draws : ndarray, shape (size, ...)
         Draws along the first axis; NaN where the measure was undefined.
-    chains : int
-        Number of chains that follow each other in the draws, of equal length but for the last;
-        above 1 the Monte Carlo error counts effective draws.
+    draw_clusters : int
+        Number of clusters of dependent draws, such as chains, that follow each other in the draws,
+        of equal length but for the last; above 1 the Monte Carlo error counts effective draws.
     how : str
         How the draws were made.
     effective_draws : float
@@ -193,7 +193,7 @@ class Empirical(Distribution):
     """
 
     draws: np.ndarray
-    chains: int = 1
+    draw_clusters: int = 1
     how: str = "draws"  # type: ignore[misc]
     effective_draws: float = np.inf
 
@@ -216,7 +216,7 @@ class Empirical(Distribution):
     def concatenate(cls, members: Sequence) -> "Empirical | None":
         first = members[0]
         alike = {
-            (member.draws.shape, member.chains, member.how, member.effective_draws)
+            (member.draws.shape, member.draw_clusters, member.how, member.effective_draws)
             for member in members
         }
         if len(alike) > 1 or first.shape:
@@ -364,19 +364,19 @@ class Empirical(Distribution):
         with warnings.catch_warnings(), np.errstate(invalid="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)  # of a batch without a defined draw
             spread = np.nanstd(ends, axis=0, ddof=1)
-        if self.chains > 1:  # the batches follow a chain, and move as it does
+        if self.draw_clusters > 1:  # the batches follow a chain, and move as it does
             return _CONFIDENCE * spread / _BATCHES ** (1 / 3)
         valid = self._sorted[1]
         scarce = valid / np.maximum(self._effective(valid), 1)
         return _CONFIDENCE * spread * np.expand_dims((scarce / _BATCHES) ** (1 / 3), -1)
 
     def _effective(self, valid):
-        if self.chains == 1:
+        if self.draw_clusters == 1:
             return np.minimum(valid, self.effective_draws)
-        length = -(-len(self.draws) // self.chains)
-        chains = len(self.draws) // length
-        by_chain = self.draws[: chains * length].reshape(chains, length, *self.draws.shape[1:])
-        if chains >= _MANY_CHAINS:
+        length = -(-len(self.draws) // self.draw_clusters)
+        clusters = len(self.draws) // length
+        by_chain = self.draws[: clusters * length].reshape(clusters, length, *self.draws.shape[1:])
+        if clusters >= _MANY_CHAINS:
             effective = np.minimum(_effective_of_many_chains(by_chain), valid)
         else:
             with np.errstate(invalid="ignore"):  # its quantiles may be infinite

@@ -73,8 +73,8 @@ class TreeDraws(Posterior):
     Attributes
     ----------
     tree : DataTree
-    chains, size : int
-        The number of chains, and of draws of all chains.
+    draw_clusters, size : int
+        The number of chains, and the number of draws of all chains.
     sampled : bool
         Whether the tree was sampled to answer a question: ``draws`` was then an option of the
         sampler, and all draws of the tree are used.
@@ -83,7 +83,7 @@ class TreeDraws(Posterior):
     sampling_method = "draws of a fit"
     sampled = False
     tree: xr.DataTree
-    chains: int
+    draw_clusters: int
     size: int
 
     def values(self, measures: Sequence[Callable], of: str, n: Any) -> list[np.ndarray]:
@@ -123,7 +123,7 @@ class TreeDraws(Posterior):
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws (size, ..., [C]) of a measure."""
-        return Empirical(draws, chains=self.chains, how=self.how)
+        return Empirical(draws, draw_clusters=self.draw_clusters, how=self.how)
 
     def draw(
         self,
@@ -171,7 +171,8 @@ class FittedPosterior(TreeDraws, CountsPosterior):
         cells = cells_of(tree, "posterior", self.estimands["parameter"])
         over = [] if variable else extra_dims(tree, cells)
         self.counts = cells.isel(dict.fromkeys(("chain", "draw", *over), 0), drop=True)
-        self.chains, self.size = cells.sizes["chain"], cells.sizes["chain"] * cells.sizes["draw"]
+        self.draw_clusters = cells.sizes["chain"]
+        self.size = self.draw_clusters * cells.sizes["draw"]
 
     def bound(self, measure: Any) -> Any:
         """Return a measure whose average over classes leaves out those without examples."""
@@ -303,7 +304,8 @@ class FittedMeasures(TreeDraws):
     def __init__(self, tree: xr.DataTree):
         self.tree = tree
         sizes = tree["posterior"].sizes
-        self.chains, self.size = sizes["chain"], sizes["chain"] * sizes["draw"]
+        self.draw_clusters = sizes["chain"]
+        self.size = self.draw_clusters * sizes["draw"]
         self._set_direct(_direct_posterior(tree))
 
     def _set_direct(self, direct):
@@ -387,7 +389,7 @@ class FittedMeasures(TreeDraws):
         of_direct = self.direct.empirical(measure, draws)
         if type(of_direct) is Empirical:
             return super().empirical(measure, draws)
-        return replace(of_direct, chains=self.chains)
+        return replace(of_direct, draw_clusters=self.draw_clusters)
 
     def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"

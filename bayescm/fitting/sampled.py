@@ -65,7 +65,7 @@ def sampled_posterior(
     tree = fit(evidence, model, method="nuts", **sampler, **keywords)
     posterior = fitted_posterior(tree)
     posterior.sampled = True
-    posterior.how = f"NUTS ({posterior.size:,} draws in {posterior.chains} chains)"
+    posterior.how = f"NUTS ({posterior.size:,} draws in {posterior.draw_clusters} chains)"
     _posteriors.keep(copy.deepcopy(question), posterior)  # the caller's arrays may change
     return posterior
 

@@ -235,9 +235,9 @@ class Posterior:
         How its draws are made, in words.
     effective_draws : float
         How many independent draws they are worth at most.
-    chains : int
-        How many chains they come from at most, those of a chain one after the other; 1 where they
-        are independent.
+    draw_clusters : int
+        The number of clusters of dependent draws, such as chains, at most. The draws of a cluster
+        follow each other; 1 if all draws are independent.
     sampling_method : {"conjugate", "quadrature", "importance", "gibbs"}, for the tree of a fit
     enough : bool or ndarray, shape (...)
         Whether there are enough units for its tail probabilities, which alarms are read off.
@@ -259,7 +259,7 @@ class Posterior:
     knows_weights: bool = False
     how: str = "draws"
     effective_draws: float = np.inf
-    chains: int = 1
+    draw_clusters: int = 1
     sampling_method: str = "conjugate"
     enough: Any = True
     reference: str = ""
@@ -569,7 +569,7 @@ class Posterior:
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws (size, ..., [C]) of a measure."""
-        return Empirical(draws, self.chains, self.how, self.effective_draws)
+        return Empirical(draws, self.draw_clusters, self.how, self.effective_draws)
 
     def draw_in_parts(
         self,

@@ -112,7 +112,21 @@ class DirichletMultinomial(CountsPosterior):
         return DirichletMultinomial(counts, self.weights.reshape(-1, *size)[index])
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return the distribution of a measure, shape (...) or (..., C), or None."""
+        """
+        Return the distribution of a measure, shape (...) or (..., C), or None if it is drawn.
+
+        The first of these that applies:
+
+        1. `closed_forms`: measures of two classes, of one class against the rest, and of right
+           against wrong. They are beta variables, F1, or functions of a few independent shares,
+           which `quadrature` integrates with errors as small as requested.
+        2. `preintegration`: any other function of at most 27 cells, for at most 8 numbers, if
+           lines know the bounds to 1e-3 of the length of the interval.
+        3. `moments`: averages over classes and the Matthews correlation, for any number of classes
+           and tables, if the error of the moments is less than the error of draws.
+
+        The predictive distribution of two classes is enumerated (`predictive`).
+        """
         weights, reduced = self.weights, measure
         if measure.collapse is not None:
             reduce, reduced = measure.collapse

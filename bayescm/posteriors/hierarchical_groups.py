@@ -380,8 +380,9 @@ class HierarchicalGroups(CountsPosterior):
         distributions = super()._by_draws(measures, size, seed, of, n)
         if not self._many_new_groups(of):
             return distributions
-        chains = -(-size // self._new_groups(size))  # those of a point follow each other
-        return [replace(distribution, chains=chains) for distribution in distributions]
+        # New groups of one point of the parameters follow each other.
+        clusters = -(-size // self._new_groups(size))
+        return [replace(distribution, draw_clusters=clusters) for distribution in distributions]
 
     def _new_groups(self, size):
         """Return how many of so many new groups are drawn for each point of the parameters."""

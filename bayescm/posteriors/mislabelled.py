@@ -174,7 +174,7 @@ class Mislabelled(Strata):
         return "importance" if len(self.errors.betas) else "quadrature"
 
     @property
-    def chains(self) -> int:  # type: ignore[override]
+    def draw_clusters(self) -> int:  # type: ignore[override]
         """The number of chains of Gibbs sampling, or of uncertain rates with several draws each."""
         return {"gibbs": _CHAINS, "importance": _RATES}.get(self.sampling_method, 1)
 

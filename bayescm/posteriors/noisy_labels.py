@@ -177,7 +177,7 @@ class NoisyLabels(CountsPosterior):
         return self.points.effective if self._binary else np.inf
 
     @property
-    def chains(self) -> int:  # type: ignore[override]
+    def draw_clusters(self) -> int:  # type: ignore[override]
         """The number of chains of Gibbs sampling."""
         return 1 if self._binary else _CHAINS
 

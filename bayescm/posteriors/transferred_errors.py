@@ -163,7 +163,7 @@ class TransferredErrors(Strata):
         return f"draws by {by}" if by else "draws"
 
     @property
-    def chains(self) -> int:  # type: ignore[override]
+    def draw_clusters(self) -> int:  # type: ignore[override]
         """The number of chains of Gibbs sampling."""
         return _CHAINS if self.sampling_method == "gibbs" else 1
 

@@ -45,16 +45,16 @@ def test_scarce_and_dependent_draws_have_larger_errors(kind):
     draws = np.random.default_rng(1).normal(size=4000)
     error = Empirical(draws).interval_with_error(0.95, kind)[1].max()
     scarce = Empirical(draws, effective_draws=100).interval_with_error(0.95, kind)[1].max()
-    repeated = Empirical(np.repeat(draws[:400], 10), chains=4)
+    repeated = Empirical(np.repeat(draws[:400], 10), draw_clusters=4)
     assert scarce > 2 * error
     assert repeated.interval_with_error(0.95, kind)[1].max() > 2 * error
 
 
 def test_many_short_chains_are_worth_as_many_draws_as_there_are_chains():
     draws = np.random.default_rng(1).normal(size=(400, 2))
-    still = Empirical(np.repeat(draws, 10, axis=0), chains=400)
+    still = Empirical(np.repeat(draws, 10, axis=0), draw_clusters=400)
     assert (np.abs(still._effective(4000) / 400 - 1) < 0.2).all()
-    moving = Empirical(np.random.default_rng(2).normal(size=(4001, 2)), chains=400)
+    moving = Empirical(np.random.default_rng(2).normal(size=(4001, 2)), draw_clusters=400)
     assert (moving._effective(4001) > 3400).all()
 
 

@@ -163,6 +163,6 @@ def test_draws_at_the_same_uncertain_rates_do_not_count_as_independent():
     counts = bcm.from_cells(tp=650, fn=150, fp=350, tn=300)
     recall = bcm.measures.resolve("recall")
     drawn = posteriors.mislabelled(counts, label_error=(2, 18)).distribution(recall)
-    alone = replace(drawn, chains=1)
+    alone = replace(drawn, draw_clusters=1)
     errors = [each.interval_with_error(0.95, "eti")[1].max() for each in (drawn, alone)]
     assert errors[0] > 1.5 * errors[1]
