@@ -203,8 +203,9 @@ def _unoptimised() -> Iterator[None]:
 
     Sampling is then up to a fifth slower, and takes much less time than the compilation.
     """
-    from numba.core import config
+    import numba.core.config
 
+    config: Any = numba.core.config  # its names are set when it is loaded
     usual = config.OPT
     config.OPT = type(usual)(0)
     try:

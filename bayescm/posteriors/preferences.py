@@ -429,7 +429,7 @@ class Preferences(Posterior):
             if not getattr(measure, "of_votes", False):
                 name, todo = getattr(measure, "__name__", "the measure"), "ask for win_rate"
                 raise fail(f"{name} is not a share of the next votes", of, "", todo)
-        return NextVotes(*vars(strengths).values(), self._next_number(n), rng)
+        return NextVotes(**vars(strengths), number=self._next_number(n), rng=rng)
 
     def _next_number(self, n):
         """Return the number of the next votes on each pair, by default the mean of those so far."""
