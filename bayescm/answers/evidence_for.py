@@ -1,5 +1,6 @@
 """Marginal likelihoods of models of the same evidence, and Bayes factors."""
 
+import warnings
 from collections import ChainMap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,8 @@ import xarray as xr
 
 from bayescm.evidence.trees import attribute_dims
 from bayescm.fitting.sampler_options import OPTIONS, check_options, refuse_options, split
-from bayescm.fitting.tree import WHY_NO_LOG_LIKELIHOOD
-from bayescm.validate import check_seed, check_whole, fail, suggest
+from bayescm.fitting.tree import EFFECTS, WHY_NO_LOG_LIKELIHOOD
+from bayescm.validate import Advice, check_seed, check_whole, fail, suggest
 
 if TYPE_CHECKING:
     from pymc import Model
@@ -79,7 +80,8 @@ def evidence_for(
     Warns
     -----
     UserWarning
-        If draws diverge, or the chains disagree.
+        If draws diverge, or the chains disagree. If the log likelihoods of some trees are
+        conditional on the effects of groups, and others have them integrated out.
 
     See Also
     --------
@@ -121,6 +123,7 @@ def evidence_for(
     check_whole("chains", chains, 2, "chains", 4)
     check_seed(random_seed)
     names = list(models)
+    _warn_of_effects(models)
     for name in names:
         _check_marginal(name, models[name])
         _check_same(names[0], name, models)
@@ -148,6 +151,20 @@ def evidence_for(
     columns["probability"] = factor / factor.sum("model")
     columns["how"] = xr.DataArray([*how], dims="model")
     return xr.Dataset(columns).to_dataframe(dim_order=list(logs.dims))
+
+
+def _warn_of_effects(models):
+    """Warn if some log likelihoods are given the effects of groups, and others integrate them."""
+    kinds = {name: tree.attrs.get(EFFECTS) for name, tree in models.items() if _is_fit(tree)}
+    kinds = {name: kind for name, kind in kinds.items() if kind}
+    if len({kind == "integrated out" for kind in kinds.values()}) > 1:
+        listed = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
+        what = (
+            f"The log likelihoods of these trees treat effects of groups differently ({listed}), "
+        )
+        what += "so that az.loo and az.compare of them are not comparable"
+        todo = "use marginal likelihoods: pass the pymc.Model in the place of a tree without one"
+        warnings.warn(Advice(what, [todo]), stacklevel=3)
 
 
 def _is_fit(model):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from scipy.special import betaincinv, expit, logit, ndtr, ndtri
+from scipy.special import betainc, betaincinv, expit, logit, ndtr, ndtri
 
 from bayescm.classical.max_z import max_abs_z
 from bayescm.evidence.counts import as_counts, classes, is_outcomes, known_shares, with_shares
@@ -46,7 +46,11 @@ def proportion(
     ----------
     successes, trials : int, array_like or DataArray
         Whole numbers, ``0 <= successes <= trials`` and ``trials >= 1``; broadcast together.
-    method : {"wilson", "clopper_pearson", "agresti_coull", "plus_four", "wald"}
+    method : {"wilson", "exact", "mid-p", "jeffreys", "agresti_coull", "plus_four", "wald"}
+        ``"exact"`` is Clopper and Pearson's interval, also called ``"clopper_pearson"``.
+        ``"mid-p"`` counts half of the probability of the observed number in each tail.
+        ``"jeffreys"`` has the equal tails of the posterior with Jeffreys' prior, and ends at 0 or
+        1 if there are no successes or no failures.
         ``"agresti_coull"`` adds half of z squared to successes and failures; ``"plus_four"`` adds
         2 and is often called by its name.
     prob : float, default 0.95
@@ -129,8 +133,40 @@ def _clopper_pearson(x, n, z):
     return np.where(x == 0, 0.0, lower), np.where(x == n, 1.0, upper)
 
 
+def _jeffreys(x, n, z):
+    tail = ndtr(-z)
+    lower, upper = (betaincinv(x + 0.5, n - x + 0.5, share) for share in (tail, 1 - tail))
+    return np.where(x == 0, 0.0, lower), np.where(x == n, 1.0, upper)
+
+
+def _mid_p(x, n, z):
+    """Return the shares p at which P(X > x) + P(X = x) / 2 is one of the tails."""
+    tail = ndtr(-z)
+
+    def above(p):
+        at_least = np.where(x == 0, 1.0, betainc(np.maximum(x, 1), n - x + 1, p))
+        more = np.where(x == n, 0.0, betainc(x + 1, np.maximum(n - x, 1), p))
+        return (at_least + more) / 2
+
+    lower, upper = (_increasing_root(above, share, x.shape) for share in (tail, 1 - tail))
+    return np.where(x == 0, 0.0, lower), np.where(x == n, 1.0, upper)
+
+
+def _increasing_root(function, value, shape):
+    """Return where an increasing function on [0, 1] has a value, by bisection."""
+    low, high = np.zeros(shape), np.ones(shape)
+    for _ in range(60):
+        middle = (low + high) / 2
+        is_below = function(middle) < value
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    return (low + high) / 2
+
+
 _PROPORTION_METHODS = {
     "wilson": wilson,
+    "exact": _clopper_pearson,
+    "mid-p": _mid_p,
+    "jeffreys": _jeffreys,
     "clopper_pearson": _clopper_pearson,
     "agresti_coull": _agresti_coull,
     "plus_four": _plus_four,

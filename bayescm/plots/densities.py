@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _WIDTH = 3.3  # inches of a panel
 _HEIGHT = 2.4  # inches of a panel
 _COLUMNS = 3  # panels beside each other
-_MOST = 24  # panels; more are too many to read
+MOST = 24  # panels; more are too many to read
 _WIDE_PANELS = 9  # with more panels there is a column more, and all are narrower
 _LEAST_HEIGHT = 1.6  # inches of a panel, if panels fill a page
 _PAGE = 11.0  # inches of the height of a page
@@ -275,9 +275,9 @@ def _mass(distribution, zone, shape):
 
 def _check_few(panels):
     """Return the number of panels, or raise where they are too many."""
-    if len(panels) > _MOST:
+    if len(panels) > MOST:
         todo = "select some, or use plot_forest"
-        raise fail("too many panels to read", len(panels), f"at most {_MOST}", todo)
+        raise fail("too many panels to read", len(panels), f"at most {MOST}", todo)
     return len(panels)
 
 

@@ -86,16 +86,52 @@ def plot_folds(
     >>> [label.get_text() for label in axes.get_yticklabels()][-2:]
     ['corrected t', 'resampled t']
     """
-    if len(several(measure)) != 1:
-        raise fail("one measure at a time", measure, "a name or a function", "ask for each")
+    runs = {
+        name: _one_cross_validation(run, measure) for name, run in _by_classifier(counts).items()
+    }
+    for run in runs.values():
+        _check_number(run)
+    prior = {} if concentration is None else {"concentration": concentration}
+    single, pooled = _intervals(runs, measure, prob, kind, prior)
+    shown = prob, kind, display_names
+    return _figure_of_folds(runs, single, pooled, measure, *shown, ax)
+
+
+def fold_figures(
+    counts: xr.DataArray,
+    measure: str | Callable,
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    concentration: Any = None,
+) -> "list[Figure]":
+    """Return as many figures as hold all folds; each has the models of all folds as well."""
     runs = {
         name: _one_cross_validation(run, measure) for name, run in _by_classifier(counts).items()
     }
     prior = {} if concentration is None else {"concentration": concentration}
-    single, pooled = (
+    single, pooled = _intervals(runs, measure, prob, kind, prior)
+    number = max(len(rows) for rows in single.values())
+    size = -(-number // -(-number // _MOST))  # of equal length
+    parts = [
+        {name: rows[start : start + size] for name, rows in single.items()}
+        for start in range(0, number, size)
+    ]
+    shown = measure, prob, kind, None, None
+    return [_figure_of_folds(runs, part, pooled, *shown) for part in parts]
+
+
+def _intervals(runs, measure, prob, kind, prior):
+    """Return the rows of single folds and of all folds, by the name of the classifier."""
+    if len(several(measure)) != 1:
+        raise fail("one measure at a time", measure, "a name or a function", "ask for each")
+    return [
         {name: ask(run, measure, prob, kind, prior) for name, run in runs.items()}
         for ask in (_single_folds, _all_folds)
-    )
+    ]
+
+
+def _figure_of_folds(runs, single, pooled, measure, prob, kind, display_names, ax):
     longest = max(len(single[name]) + len(pooled[name]) for name in runs)
     number = len(runs)
     beside = min(number, _BESIDE)
@@ -128,12 +164,17 @@ def _by_classifier(counts):
     return {str(name): counts.isel(classifier=i) for i, name in enumerate(names)}
 
 
+def _check_number(counts):
+    """Raise an error if there are too many folds for one figure."""
+    number = stack(counts).sizes["fold"]
+    if number > _MOST:
+        todo = "select some folds or repeats, or write a report, which has several figures"
+        raise fail("too many folds to read", number, f"at most {_MOST}", todo)
+
+
 def _single_folds(counts, measure, prob, kind, prior):
     """Return label, estimate and interval of every fold by itself."""
     folds = stack(counts)
-    if folds.sizes["fold"] > _MOST:
-        todo = "select some folds or repeats"
-        raise fail("too many folds to read", folds.sizes["fold"], f"at most {_MOST}", todo)
     batch = folds.rename(fold="batch")
     keywords = {"model": "dirichlet_multinomial", **prior}
     posterior = distribution(batch, measure, **keywords)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST = 80  # rows; more are too many to read
+MOST = 80  # rows; more are too many to read
 _INNER = 0.5  # the mass of the thick part of an interval
 _ROW = 0.3  # inches of a row
 _AIRY = 20  # rows; with more each is closer to the next, so that fifty still fit on a page
@@ -120,9 +120,9 @@ def plot_forest(
     summarize = partial(nested_summary, dim=dim, prob=prob, inner=_INNER, kind=kind)
     table = summarize(evidence, measures, question)
     table = _arranged(table, display_names, colors)
-    if len(table) > _MOST:
+    if len(table) > MOST:
         todo = "select some measures or members, or read summary()"
-        raise fail("too many rows to read", len(table), f"at most {_MOST}", todo)
+        raise fail("too many rows to read", len(table), f"at most {MOST}", todo)
     shared = (table["color"] >= 0).any()
     panels = [part for _, part in table.groupby("scale", sort=False)]
     _check_one_scale(panels, reference, rope)

@@ -3,12 +3,13 @@
 import warnings
 
 import bayescm as bcm
-from bayescm.answers.interval import ASKED
+from bayescm.answers.interval import ASKED, resolve_measures
 from bayescm.evidence.counts import CELLS, classes, lacks_true_negatives, positive
 from bayescm.evidence.default_models import model_of_counts
 from bayescm.evidence.trees import with_positive_class
-from bayescm.fitting.posterior_for import select_estimand
+from bayescm.fitting.posterior_for import posterior_of, select_estimand
 from bayescm.measures.display_names import check_display_names, display_label, display_name
+from bayescm.plots import densities, folds, forest
 from bayescm.plots.matrix import has_model
 from bayescm.plots.style import MOST_COLORS
 from bayescm.posteriors.hierarchical_groups import HierarchicalGroups
@@ -92,14 +93,15 @@ def _is_single(counts, measure):
 
 def _parts(counts, measures, plain):
     """Draw the folds, the groups or the batches one by one, in one measure."""
-    has_members = "classifier" in counts.dims or "repeat" in counts.dims
-    if has_members or not measures:
+    if "classifier" in counts.dims or not measures:
         return []
     measure, name = measures[-1], display_name(measures[-1])
-    if 2 <= counts.sizes.get("fold", 0) <= MOST_ROWS:
+    if counts.sizes.get("fold", 0) >= 2:
         alt = f"{name} of every fold alone, and of all of them by each model and t interval."
-        return [Picture("folds", alt, bcm.plots.plot_folds(counts, measure, **plain))]
-    if 2 <= counts.sizes.get("group", 0) <= MOST_ROWS:
+        figures = folds.fold_figures(counts, measure, **plain)
+        names = ["folds"] if len(figures) == 1 else [f"folds-{i + 1}" for i in range(len(figures))]
+        return [Picture(name, alt, figure) for name, figure in zip(names, figures, strict=True)]
+    if "repeat" not in counts.dims and 2 <= counts.sizes.get("group", 0) <= MOST_ROWS:
         alt = f"{name} of every group, evaluated on its own examples alone."
         figure = bcm.plot_forest(counts, measure, model="dirichlet_multinomial", **plain)
         return [Picture("groups", alt, figure)]
@@ -113,15 +115,51 @@ def _parts(counts, measures, plain):
 def of_fit(tree, counts, measures, interval, posterior) -> Section:
     """Draw the densities and the forest of a fit, and its chains where it was sampled."""
     section = Section("Pictures")
-    figure = bcm.plot_forest(tree, measures, **interval)
-    section.pictures.append(Picture("forest", "Interval of each measure.", figure))
-    figure = bcm.plot_posterior(tree, measures, **interval)
-    section.pictures.append(Picture("densities", "Posterior density of each measure.", figure))
+    alt = "Interval of each measure."
+    draw = bcm.plot_forest
+    section.pictures += _in_parts("forest", alt, draw, tree, measures, interval, forest.MOST)
+    alt = "Posterior density of each measure."
+    draw = bcm.plot_posterior
+    section.pictures += _in_parts("densities", alt, draw, tree, measures, interval, densities.MOST)
     if "sample_stats" in tree.children:
         alt = "Ranks and traces of the chains: they should look alike."
         section.pictures.append(Picture("chains", alt, bcm.plots.plot_diagnostics(tree)))
     add_matrices(section, tree, counts, posterior, interval)
     return section
+
+
+def _in_parts(name, alt, draw, tree, measures, interval, most):
+    """Return as many pictures of a fit as hold all its measures and members."""
+    parts = _parts_of_fit(tree, list(measures), most)
+    pictures = []
+    for number, (part, some) in enumerate(parts, start=1):
+        of = f" Part {number} of {len(parts)}." if len(parts) > 1 else ""
+        label = f"{name}-{number}" if len(parts) > 1 else name
+        pictures.append(Picture(label, alt + of, draw(part, some, **interval)))
+    return pictures
+
+
+def _parts_of_fit(tree, measures, most):
+    """Split the measures of a fit, and then its members, into parts with few enough panels."""
+    posterior = posterior_of(tree)
+    kernels = resolve_measures(posterior, measures)
+    number = sum(posterior.measure_template(kernel).size for kernel in kernels)
+    if number <= most:
+        return [(tree, measures)]
+    half = len(measures) // 2
+    if half:
+        halves = [(tree, measures[:half]), (tree, measures[half:])]
+    else:
+        sizes = posterior.template.sizes
+        dim = max(sizes, key=sizes.__getitem__, default=None)
+        if dim is None or sizes[dim] < 2:
+            return [(tree, measures)]
+        middle = sizes[dim] // 2
+        halves = [
+            (tree.isel({dim: side}, missing_dims="ignore"), measures)
+            for side in (slice(None, middle), slice(middle, None))
+        ]
+    return [part for half in halves for part in _parts_of_fit(*half, most)]
 
 
 def add_matrices(section, evidence, counts, posterior, interval):

@@ -30,6 +30,7 @@ import xarray as xr
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.evidence.counts import align
 from bayescm.evidence.files import local_path
+from bayescm.evidence.trees import variables_of
 from bayescm.measures.display_names import display_dim, plural
 from bayescm.reporting.sections import Section, Table
 
@@ -48,7 +49,7 @@ def of_fit(tree: xr.DataTree, prior: np.ndarray | None, posterior: Any) -> dict:
     draws = f"{sizes['chain']} chains of {sizes['draw']}, {method}"
     model = _name(tree.attrs.get("model", "not named"))
     facts = {"Model": model, "Prior": _describe(prior, posterior), "Draws": draws}
-    return facts | _diagnostics(tree) | versions("pymc", "arviz")
+    return facts | diagnostics(tree) | versions("pymc", "arviz")
 
 
 def covariates(keywords: Mapping[str, Any]) -> str:
@@ -116,12 +117,14 @@ def _describe(prior, posterior):
     return f"concentration {prior.flat[0]:.4g} per cell, {total}{spreads}"
 
 
-def _diagnostics(tree):
+def diagnostics(tree: xr.DataTree) -> dict:
+    """Name divergences, r-hat and the effective sample size of a tree of chains."""
     if "sample_stats" not in tree.children:
         return {}
     import arviz as az
 
-    table = az.summary(tree, var_names=["theta"], kind="diagnostics", round_to="none")
+    name = variables_of(tree)["parameter"]
+    table = az.summary(tree, var_names=[name], kind="diagnostics", round_to="none")
     diverging = tree["sample_stats"].get("diverging")
     divergences = 0 if diverging is None else int(diverging.sum())
     worst, least = table["r_hat"].max(), table["ess_bulk"].min()

@@ -7,6 +7,7 @@ the documentation shows too.
 
 import ast
 import importlib.metadata
+import json
 import platform
 import re
 import unicodedata
@@ -22,6 +23,8 @@ from bayescm.answers.latex import escape_latex
 from bayescm.distributions.hdi import SEVERAL_MODES
 from bayescm.evidence.clusters_and_slices import clusters_of
 from bayescm.evidence.registry import is_members
+from bayescm.fitting.fitted import TreeDraws
+from bayescm.fitting.models_by_name import is_ours
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.display_names import (
     DisplayNames,
@@ -29,6 +32,7 @@ from bayescm.measures.display_names import (
     display_name,
     displaying,
 )
+from bayescm.reporting import methods
 from bayescm.reporting.methods import today
 from bayescm.reporting.methods_formats import FORMATS, in_format, merged
 from bayescm.reporting.symbols import SYMBOLS
@@ -45,6 +49,25 @@ _ESTIMANDS = {
 }
 _PERSONS = ("Matthews", "Cohen", "Youden", "Jaccard", "Brier", "Hamming")
 _SOFTWARE = {
+    "pymc": r"""@article{pymc,
+  author = {Abril-Pla, O. and others},
+  title = {{PyMC}: a modern, and comprehensive probabilistic programming framework in {Python}},
+  journal = {PeerJ Computer Science},
+  volume = {9},
+  pages = {e1516},
+  year = {2023},
+  doi = {10.7717/peerj-cs.1516},
+}""",
+    "arviz": r"""@article{arviz,
+  author = {Kumar, R. and Carroll, C. and Hartikainen, A. and Martin, O.},
+  title = {{ArviZ} a unified library for exploratory analysis of {Bayesian} models in {Python}},
+  journal = {Journal of Open Source Software},
+  volume = {4},
+  number = {33},
+  pages = {1143},
+  year = {2019},
+  doi = {10.21105/joss.01143},
+}""",
     # Entry types and fields are those of the standard styles of BibTeX, such as plain.bst.
     "bayescm": r"""@misc{bayescm,
   title = {bayescm: the posterior distribution of any performance measure of a classifier},
@@ -139,6 +162,7 @@ def methods_paragraph(
         intervals were computed, and the software; ``bibtex`` an entry for each work that it cites.
         What is to be known of the study beside its numbers only the authors can write. Add the
         paragraphs of several analyses, ``first + second``, to have one bibliography.
+        For a model of your own, ``text`` has a place in brackets for its description.
 
     Raises
     ------
@@ -175,21 +199,23 @@ def methods_paragraph(
         tables = (table, *_comparisons(recipes.values()))
         is_seeded = any(map(_is_drawn, tables))
         names = list(dict.fromkeys(table["measure"]))
-        models = _models(str(facts.get("Model", "")))
-        if not models:
-            todo = "describe the model of your own in your own words"
-            raise fail("the model has no description", facts.get("Model"), "a model's name", todo)
+        models = [] if _is_own(model) else _models(str(facts.get("Model", "")))
+        trees = [] if models else list(map(_tree_of, recipes.values()))
         entries: dict[str, str] = {}
         parts = [_design({name: r.evaluation().sentences for name, r in recipes.items()})]
         parts += [_of_measures(names, next(iter(recipes.values())).type)]
         parts += [_of_classes_left_out(table)]
         parts += [_of_model(name, entries, first=name == models[0]) for name in models]
+        parts += [] if models else ["The model is [describe the model and its priors here]."]
+        parts += dict.fromkeys(_of_sampling(tree, entries) for tree in trees if tree is not None)
+        facts |= {} if models else {"Prior": ""}
         parts += dict.fromkeys(_beyond_the_formula(r) for r in recipes.values())
         measured = "the differences in each measure" if "first" in table else "each measure"
         kinds = facts.get("Intervals", _KINDS[kind])
         parts.append(_of_intervals(facts, prob, kinds, table, measured))
         parts.append(_of_estimand(of, table, next(iter(recipes.values()))))
-        parts.append(_of_software(random_seed if is_seeded else None))
+        seeds = [tree.attrs["random_seed"] for tree in trees if _has_seed(tree)]
+        parts.append(_of_software(seeds[0] if seeds else random_seed if is_seeded else None))
     entries |= {name: entry for name, entry in _SOFTWARE.items() if name in ("numpy", "scipy")}
     version = importlib.metadata.version("bayescm")
     software = _SOFTWARE["bayescm"].replace("VERSION", version)
@@ -288,7 +314,8 @@ def _inside(sentence):
 
 def _models(words):
     """Return the models that are named, in their order; of the correlated t its posterior."""
-    names = re.findall(r"[a-z_]+", words.replace("correlated t", "correlated_t"))
+    # A name after a dot is a user's, with its module.
+    names = re.findall(r"(?<![\w.])[a-z_]+\b(?!\.)", words.replace("correlated t", "correlated_t"))
     return [name for name in dict.fromkeys(names) if _file(name) is not None]
 
 
@@ -300,6 +327,47 @@ def _file(name):
             if path.is_file() and (package == "models" or name == "correlated_t"):
                 return path
     return None
+
+
+def _is_own(model):
+    """Return whether a model is a function that is not in the catalogue."""
+    return callable(model) and not is_ours(model)
+
+
+def _has_seed(tree):
+    return tree is not None and "random_seed" in tree.attrs
+
+
+def _tree_of(recipe):
+    """Return the tree that the numbers of a recipe are from, or None."""
+    posterior = getattr(recipe, "posterior", None)
+    return posterior.tree if isinstance(posterior, TreeDraws) else None
+
+
+def _of_sampling(tree, entries):
+    """Say how a tree was sampled, and what its chains show."""
+    drawn = tree["posterior"]
+    chains, draws = drawn.sizes["chain"], drawn.sizes["draw"]
+    method = tree.attrs.get("sampling_method", "nuts")
+    if method != "nuts":
+        return f"Its posterior has {chains * draws:,} independent draws ({escape_latex(method)})."
+    entries |= {name: _SOFTWARE[name] for name in ("pymc", "arviz")}
+    library = drawn.attrs.get("inference_library", "")
+    number = drawn.attrs.get("inference_library_version", "")
+    by = f" by {escape_latex(f'{library} {number}')}" if library not in ("", "pymc") else ""
+    versions = json.loads(tree.attrs.get("versions", "{}"))
+    pymc, arviz = (
+        versions.get(name) or importlib.metadata.version(name) for name in ("pymc", "arviz")
+    )
+    tuned = drawn.attrs.get("tuning_steps")
+    after = f" after {tuned:,} draws of adaptation" if tuned else ""
+    words = [
+        rf"It was sampled with the No-U-Turn sampler of PyMC {pymc}~\cite{{pymc}}{by}: "
+        f"{chains} chains of {draws:,} draws each{after}."
+    ]
+    if found := methods.diagnostics(tree).get("Diagnostics"):
+        words.append(rf"The diagnostics of ArviZ {arviz}~\cite{{arviz}} are: {found}.")
+    return " ".join(words)
 
 
 def _of_model(name, entries, *, first):
@@ -427,7 +495,7 @@ def _of_estimand(of, table, recipe):
 
 
 def _of_intervals(facts, prob, kind, table, measured):
-    prior = f" The prior is: {facts['Prior']}." if "Prior" in facts else ""
+    prior = f" The prior is: {facts['Prior']}." if facts.get("Prior") else ""
     draws = f" from {facts['Draws']}" if "Draws" in facts else ""
     ways = dict.fromkeys(way for how in table["how"] for way in _ways(str(how).partition(";")[0]))
     how = " or ".join(ways)

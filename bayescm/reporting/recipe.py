@@ -50,6 +50,7 @@ from bayescm.evidence.preferences import as_preferences, groups_that_never_met
 from bayescm.evidence.registry import type_of
 from bayescm.evidence.scores import SCORES
 from bayescm.evidence.slices import slice_name
+from bayescm.evidence.trees import with_positive_class
 from bayescm.fitting.posterior_for import members_of, posterior_of
 from bayescm.fitting.question import Question
 from bayescm.fitting.sampled import several_fits
@@ -460,6 +461,7 @@ class FitRecipe(Recipe):
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
+        self.evidence = with_positive_class(self.evidence, self.keywords.get("positive"))
         self.counts = _observed(self.evidence)
         self.measures = sections.check_measures(self.measures or None, self.counts)
         self.asked = {"prob": self.prob, "kind": self.kind}  # all its draws, whatever the seed

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from reference_cases import cases
-from scipy.stats import binom
+from scipy.stats import beta, binom
 from scipy.stats import bootstrap as scipys
 from statsmodels.stats.proportion import proportion_confint
 
@@ -33,6 +33,23 @@ def test_exact_coverage(case):
         covers = (ends.sel(bound="lower") <= p) & (p <= ends.sel(bound="upper"))
         result = binom.pmf(hits, n, p) @ covers.values
         assert result == pytest.approx(case["expected"][method], abs=case["tol"]["abs"]), method
+
+
+@pytest.mark.parametrize("prob", [0.8, 0.95])
+def test_exact_jeffreys_and_mid_p_follow_their_definitions(prob):
+    hits, number, tail = np.array([0, 1, 7, 29, 30]), 30, (1 - prob) / 2
+    lower, upper = proportion(hits, number, method="mid-p", prob=prob).values.T
+    above = binom.sf(hits, number, lower) + binom.pmf(hits, number, lower) / 2
+    below = binom.cdf(hits - 1, number, upper) + binom.pmf(hits, number, upper) / 2
+    np.testing.assert_allclose(above[1:], tail)
+    np.testing.assert_allclose(below[:-1], tail)
+    assert (lower[0], upper[-1]) == (0, 1)
+    jeffreys = proportion(hits, number, method="jeffreys", prob=prob).values
+    wanted = beta.ppf([[tail, 1 - tail]], hits[:, None] + 0.5, number - hits[:, None] + 0.5)
+    wanted[0, 0], wanted[-1, 1] = 0, 1
+    np.testing.assert_allclose(jeffreys, wanted)
+    exact = [proportion(hits, number, method=m, prob=prob) for m in ("exact", "clopper_pearson")]
+    assert exact[0].identical(exact[1])
 
 
 @pytest.mark.parametrize("method", THEIRS)

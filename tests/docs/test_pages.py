@@ -269,6 +269,7 @@ ann, bob, eve, llm = (
     "other-tools.md": "import mlflow\nfrom types import SimpleNamespace\n"
     "import os\nos.environ['MLFLOW_ALLOW_FILE_STORE'] = 'true'\n"
     "mlflow.set_tracking_uri('runs')\nrun = SimpleNamespace(log=dict)",
+    "own-sampling.md": "",
     "priors-of-models.md": "import sys; sys.path.insert(0, '.')\nfrom pathlib import Path\n"
     "source = Path(bcm.models.fixed_totals.__code__.co_filename).read_text()\n"
     "name = 'fixed_totals_with_logit_normal_recall'\n"

@@ -10,6 +10,8 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.evidence.trees import estimands_by_name
+from bayescm.plots import folds as plots_of_folds
+from bayescm.reporting import figures
 
 CELLS = ("actual", "predicted")
 SITES = bcm.from_cells(tp=[40, 30, 35], fn=[10, 20, 15], fp=[9] * 3, tn=[41] * 3)
@@ -83,6 +85,57 @@ def test_models_of_the_catalogue_keep_their_estimands():
         "typical": "theta_typical",
         "new": "theta_new",
     }
+
+
+def test_trees_whose_log_likelihoods_differ_in_kind_are_warned_about():
+    trees = {name: bcm.fit(SITES.sum("group"), draws=10) for name in "ab"}
+    trees["a"].attrs["log_likelihood_effects"] = "integrated out"
+    trees["b"].attrs["log_likelihood_effects"] = "conditional on share"
+    with pytest.warns(UserWarning, match=r"differently \(a: integrated out, b: conditional on"):
+        bcm.priors.evidence_for(trees)
+    trees["a"].attrs["log_likelihood_effects"] = "conditional on effect"
+    bcm.priors.evidence_for(trees)
+
+
+# Reports of many members
+
+
+def test_a_report_of_many_members_has_several_figures(tmp_path):
+    rng = np.random.default_rng(1)
+    labels = {"actual": ["n", "p"], "predicted": ["n", "p"], "group": range(30)}
+    theta = rng.dirichlet([8, 2, 3, 7], (2, 50, 30)).reshape(2, 50, 30, 2, 2)
+    dims = ("chain", "draw", "group", *CELLS)
+    groups = {"posterior": xr.Dataset({"theta": (dims, theta)}, labels)}
+    counts = rng.integers(3, 9, (30, 2, 2))
+    groups["constant_data"] = xr.Dataset({"counts": (dims[2:], counts)}, labels)
+    tree = xr.DataTree.from_dict(groups)
+    parts = figures._parts_of_fit(tree, ["accuracy", "cohen_kappa"], 24)
+    assert [(part["posterior"].sizes["group"], names) for part, names in parts] == [
+        (15, ["accuracy"]),
+        (15, ["accuracy"]),
+        (15, ["cohen_kappa"]),
+        (15, ["cohen_kappa"]),
+    ]
+    assert figures._parts_of_fit(tree, ["accuracy"], 30) == [(tree, ["accuracy"])]
+    text = bcm.report(tree, tmp_path / "r.md", measures=["accuracy"], progressbar=False).read_text()
+    assert "Part 2 of 2." in text
+
+
+def test_a_report_of_a_hundred_folds_has_several_figures():
+    rng = np.random.default_rng(1)
+    counts = xr.DataArray(
+        rng.integers(3, 9, (10, 10, 2, 2)),
+        {"actual": ["n", "p"], "predicted": ["n", "p"]},
+        ("repeat", "fold", *CELLS),
+    ).assign_coords(positive="p")
+    drawn = plots_of_folds.fold_figures(counts, "recall")
+    named = [[text.get_text() for text in figure.axes[0].get_yticklabels()] for figure in drawn]
+    folds = [label for labels in named for label in labels if label.startswith("repeat")]
+    assert len(drawn) == 2
+    assert len(set(folds)) == 100
+    assert all(labels[-1] == "resampled t" for labels in named)
+    with pytest.raises(ValueError, match="or write a report, which has several figures"):
+        bcm.plots.plot_folds(counts, "recall")
 
 
 # What a tree says about its origin

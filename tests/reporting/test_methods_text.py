@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 import bayescm as bcm
 from bayescm.measures import catalogue, curves, probabilities
@@ -94,12 +95,40 @@ def test_a_reference_becomes_an_entry():
     ]
 
 
-def test_a_model_of_ones_own_has_no_description_here():
+def test_a_model_of_ones_own_has_one_place_for_its_description():
     def mine(counts) -> Posterior:
         return bcm.posteriors.dirichlet_multinomial(counts)
 
-    with pytest.raises(ValueError, match="the model has no description"):
-        bcm.methods_paragraph(COUNTS, "f1", model=mine)
+    text = bcm.methods_paragraph(COUNTS, "f1", model=mine).text
+    assert text.count("[") == 1 + text.count("intervals [")
+    assert "The model is [describe the model and its priors here]." in text
+    assert "Dirichlet" not in text
+
+
+def test_a_tree_of_ones_own_is_described_by_its_sampler_and_chains():
+    rng = np.random.default_rng(1)
+    theta = rng.dirichlet([30, 35, 15, 65], (2, 200)).reshape(2, 200, 2, 2)
+    dims, labels = ("actual", "predicted"), ["negative", "positive"]
+    coords = {dim: labels for dim in dims}
+    origin = {"inference_library": "nutpie", "inference_library_version": "0.16"}
+    posterior = xr.Dataset({"theta": (("chain", "draw", *dims), theta)}, coords)
+    posterior = posterior.assign_attrs(origin, tuning_steps=500)
+    stats = xr.Dataset({"diverging": (("chain", "draw"), np.zeros((2, 200), bool))})
+    groups = {"posterior": posterior, "sample_stats": stats}
+    groups["constant_data"] = xr.Dataset({"counts": COUNTS.drop_vars("positive")})
+    tree = xr.DataTree.from_dict(groups)
+    for name in ("my_models.hierarchical_groups", None):
+        tree.attrs = {"model": name, "random_seed": 7} if name else {}
+        paragraph = bcm.methods_paragraph(tree, "f1", positive="positive")
+        text = paragraph.text
+        assert text.count("[describe the model and its priors here]") == 1
+        assert "145 examples" in text
+        assert r"of PyMC 6" in text
+        assert "by nutpie 0.16: 2 chains of 200 draws each after 500 draws of adaptation." in text
+        assert "0 divergences, r-hat up to 1.0" in text
+        assert "The prior is" not in text
+        assert ("the seed of random draws is 7" in text) == bool(name)
+        assert {"@article{pymc,", "@article{arviz,"} <= {*paragraph.bibtex.split("\n")}
 
 
 def formulas():
