@@ -498,6 +498,7 @@ def test_several_labels_are_read_from_fields_and_compared(capsys, tmp_path):
     assert "an empty or a repeated label" in err
 
 
+@pytest.mark.long
 def test_a_plan_of_two_measures_is_of_both_at_once(capsys):
     both = ["-m", "sensitivity", "-m", "specificity", "--above", ".8", "--above", ".7"]
     line = [*both, "--expect", ".9", "--expect", ".85", "--prevalence", ".2", "--format", "json"]

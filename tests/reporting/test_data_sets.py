@@ -24,6 +24,7 @@ def data_sets():
     return {"wdbc": _data_set(1), "heart_x": _data_set(2)}
 
 
+@pytest.mark.long
 def test_each_data_set_has_a_section_and_all_a_table_of_ranks(data_sets, tmp_path):
     path = bcm.report(data_sets, tmp_path / "report.md", measures=["accuracy"])
     text = path.read_text()
