@@ -36,12 +36,15 @@ class Canvas:
         Whether the figure was made for this plot, and not by the user.
     scale : float
         The size of its letters beside those on a screen.
+    beside : int
+        The number of panels beside each other.
     """
 
     figure: "Figure"
     panels: list["Axes"]
     is_new: bool
     scale: float = 1.0
+    beside: int = 1
 
     @property
     def axes(self) -> "Axes":
@@ -128,7 +131,7 @@ def canvas(
     for axes in grid.flat[number:]:
         axes.remove()
     with closed_on_failure(figure):
-        yield Canvas(figure, list(grid.flat[:number]), True, scale)
+        yield Canvas(figure, list(grid.flat[:number]), True, scale, columns)
         scale_letters(figure, scale)
     show_once(figure)
 

@@ -236,6 +236,11 @@ _MOST_RANKINGS = 24  # more are too many to read
 _RANKINGS_IN_A_LINE = 3
 
 
+# Inches beside a panel of ranks, and of a cell with its probability, at letters of 10 points.
+_BESIDE_RANKS = 1.8
+_CELL = 0.38
+
+
 def plot_ranks(
     evidence: Any,
     measure: str | Callable,
@@ -315,7 +320,9 @@ def plot_ranks(
         for axes, part in zip(page.panels, panels, strict=True):
             probabilities = part[[f"rank_{rank}" for rank in range(1, len(part) + 1)]].to_numpy()
             image = axes.imshow(probabilities, cmap=style.colormap(), vmin=0, vmax=1, aspect="auto")
-            _write_probabilities(axes, probabilities)
+            room = page.figure.get_figwidth() / page.beside - _BESIDE_RANKS * page.scale
+            if room / len(part) > _CELL * page.scale:  # inches of a cell
+                _write_probabilities(axes, probabilities)
             axes.set_xticks(np.arange(len(part)), np.arange(1, len(part) + 1))
             axes.set_yticks(np.arange(len(part)), [names[order.index(name)] for name in part[dim]])
             axes.set_xlabel("rank (1 is best)")

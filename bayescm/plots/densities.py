@@ -29,7 +29,7 @@ from bayescm.measures.display_names import (
 from bayescm.measures.labelled import several
 from bayescm.plots import style
 from bayescm.plots.canvas import bare, canvas
-from bayescm.plots.paper import NARROWEST
+from bayescm.plots.paper import NARROWEST, is_narrow
 from bayescm.priors.pseudo_counts import named_priors
 from bayescm.validate import check_kind, check_prob, fail
 
@@ -720,4 +720,6 @@ def equal_f1(axes):
     lines = axes.contour(
         x, y.ravel(), f1, levels, colors=[style.muted(0.25)], linewidths=0.8, zorder=0
     )
+    if is_narrow():  # there the legend would lie on the labels
+        return
     axes.clabel(lines, fmt="F1 %.1f", fontsize=7, colors=[style.muted(0.6)])

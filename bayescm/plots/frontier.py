@@ -1,6 +1,6 @@
 """Quality and cost of several systems, with the frontier."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -12,6 +12,7 @@ from bayescm.measures.display_names import (
 )
 from bayescm.plots import style
 from bayescm.plots.canvas import canvas
+from bayescm.plots.paper import is_narrow
 from bayescm.validate import check_is, fail
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 # Costs that differ by more than this factor are drawn on a logarithmic axis.
 _WIDE = 20
+_NAMED = 4  # systems; more are named below the axes
 
 
 def plot_frontier(
@@ -84,11 +86,15 @@ def plot_frontier(
                 xerr=_lengths(row.cost, row.cost_lower, row.cost_upper),
                 yerr=_lengths(row.mean, row.lower, row.upper),
                 color=color,
-                marker="o",
+                marker=look.marker,
                 markerfacecolor=color if on_frontier else style.background(),
                 lw=1.5,
             )
-            text = f"{display_label(system, names)}\nP(frontier) {row.p_frontier:.2f}"
+            written, chance = display_label(system, names), f"P(frontier) {row.p_frontier:.2f}"
+            if len(table) > _NAMED or is_narrow():  # names at the points would lie on each other
+                axes.plot([], [], look.marker, color=color, label=f"{written}, {chance}")
+                continue
+            text = f"{written}\n{chance}"
             is_last = row.cost == table["cost"].max()  # to the left, where there is room
             axes.annotate(
                 text,
@@ -104,11 +110,27 @@ def plot_frontier(
             axes.set_xscale("log")
         axes.margins(x=0.25, y=0.15)
         axes.set_xlabel(cost_label)
+        _add_legend(page)
         measures = table["measure"].unique()
         axes.set_ylabel(display_name(measures[0], names))
         words = style.interval_words(table.attrs.get("prob", 0.95), table.attrs.get("kind", "hdi"))
         page.heading(f"dot: mean; bars: {words}", "filled: on the frontier with P ≥ 0.5", "")
     return page.figure
+
+
+def _add_legend(page):
+    """Name the points below them, if they are not named where they are."""
+    handles, labels = page.axes.get_legend_handles_labels()
+    if not handles:
+        return
+    if not page.is_new:
+        page.axes.legend(handles, labels, fontsize=8, frameon=False)
+        return
+    columns = 1 if is_narrow() else 2
+    look: dict[str, Any] = {"loc": "outside lower center", "frameon": False, "fontsize": 8}
+    page.figure.legend(handles, labels, ncols=columns, **look)
+    room = 0.2 * page.scale * -(-len(handles) // columns)
+    page.figure.set_figheight(page.figure.get_figheight() + room)
 
 
 def _lengths(value, lower, upper):

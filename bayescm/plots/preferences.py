@@ -23,6 +23,8 @@ _MOST = 150  # systems; more are not drawn
 # Inches of a cell, by the number of systems.
 _INCHES = ((6, 0.95), (14, 0.72), (_MOST, 0.16))
 
+_CELL = 0.62  # inches of a cell with its numbers, at letters of 10 points
+
 
 def plot_preferences(
     votes: xr.Dataset,
@@ -112,7 +114,8 @@ def plot_preferences(
         axes.set_facecolor(style.muted(0.15))
         bar = page.figure.colorbar(image, ax=axes, shrink=0.7, label="win rate of the row (%)")
         bar.outline.set_visible(False)
-        if number <= _WRITTEN:
+        readable = (page.figure.get_figwidth() - 2.6 * page.scale) / number > _CELL * page.scale
+        if number <= _WRITTEN and (readable or not page.is_new):
             for (i, j), (rate, low, high, count) in sorted(cells.items()):
                 words = f"{100 * rate:.0f}\n[{100 * low:.0f}, {100 * high:.0f}]\n{count:,} votes"
                 color = style.text_color_on(rate)
