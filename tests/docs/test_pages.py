@@ -99,6 +99,8 @@ def table_for(words):
         return long_table(rng, options)
     if "--meta-analysis" in options or words[0] == "heterogeneity":
         return studies(rng)
+    if "--left" in options:
+        return votes(rng, options)
     size = 400
     usual = "sick" if words[0] == "monitor" else "1"  # a monitor has the class of its first batch
     positive = options.get("--positive", [usual])[0]
@@ -132,6 +134,15 @@ def table_for(words):
         tags = ["a;b", "b", "c", "a;c", ""]
         columns |= {name: rng.choice(tags, size) for name in (labels, *predicted)}
     return pd.DataFrame(columns)
+
+
+def votes(rng, options):
+    """Return votes on pairs of three systems."""
+    first, second = options["--left"][0], options["--right"][0]
+    pairs = np.array([["new", "old"], ["old", "older"], ["older", "new"]])[rng.integers(0, 3, 200)]
+    frame = pd.DataFrame(pairs, columns=[first, second])
+    outcomes = rng.choice([first, second, "tie"], len(frame))
+    return frame.assign(**{options.get("--winner", ["winner"])[0]: outcomes})
 
 
 def long_table(rng, options):
