@@ -124,6 +124,7 @@ def test_a_session_keeps_colours_and_names_of_one_plot_differ():
     assert style.looks([[]])[0].color == style.color(0)
 
 
+@pytest.mark.long
 def test_measures_of_different_scales_have_panels_of_their_own():
     share = "share_at_least(4)"
     figure = bcm.plot_forest(ITEMS, ["mean", share, "median"])

@@ -70,6 +70,7 @@ def test_a_picture_writes_the_display_names(name):
         assert text in written
 
 
+@pytest.mark.long
 def test_a_fit_by_nuts_has_display_names(chains):
     figure = plots.plot_diagnostics(chains, "recall", display_names=NAMES)
     assert "sensitivity" in _texts(figure)
