@@ -239,6 +239,7 @@ _RANKINGS_IN_A_LINE = 3
 # Inches beside a panel of ranks, and of a cell with its probability, at letters of 10 points.
 _BESIDE_RANKS = 1.8
 _CELL = 0.38
+_RANK = 0.22  # inches of a cell whose rank has a tick
 
 
 def plot_ranks(
@@ -323,7 +324,8 @@ def plot_ranks(
             room = page.figure.get_figwidth() / page.beside - _BESIDE_RANKS * page.scale
             if room / len(part) > _CELL * page.scale:  # inches of a cell
                 _write_probabilities(axes, probabilities)
-            axes.set_xticks(np.arange(len(part)), np.arange(1, len(part) + 1))
+            step = 1 if room / len(part) > _RANK * page.scale else 2
+            axes.set_xticks(np.arange(0, len(part), step), np.arange(1, len(part) + 1, step))
             axes.set_yticks(np.arange(len(part)), [names[order.index(name)] for name in part[dim]])
             axes.set_xlabel("rank (1 is best)")
             axes.spines[:].set_visible(False)

@@ -66,7 +66,7 @@ def test_bars_are_sets_of_ranks_and_lines_are_tiers():
     )
     lines = [line for line in axes.lines if line.get_linestyle() == "-"]
     assert len(lines) == max(int(each) for row in table["tiers"] for each in row.split(", "))
-    with pytest.raises(ValueError, match="more than one ranking"):
+    with pytest.raises(ValueError, match="several measures"):
         bcm.plots.plot_tiers(THREE, ["f1", "mcc"], draws=200)
 
 
