@@ -7,6 +7,7 @@ name or the call that helps. Not the whole wording, which may be improved.
 
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,6 +28,7 @@ TABLE = pd.DataFrame({"y": TRUTH, "a": FIRST})
 NUMBERED = pd.DataFrame({"data_set": [1, 2, 3], "a": [0.7, 0.8, 0.9], "b": [0.6, 0.9, 0.8]})
 SUMMED = pd.Series([0.25, 0.5, 0.375], index=["q1", "q2", "all"])
 LONG = pd.DataFrame({"task": [1, 1, 2, 2], "worker": list("uvuv"), "label": [1, 0, 1, 1]})
+IN_SITES = bcm.from_predictions(TRUTH, FIRST, positive=1, by={"group": np.arange(36) % 3})
 FOLDS = bcm.from_classifiers(
     TRUTH, {"a": FIRST, "b": SECOND}, positive=1, by={"fold": np.arange(36) % 3}
 )
@@ -226,12 +228,142 @@ def test_a_wrong_call_ends_in_advice_that_is_right(name):
             call()
 
 
-def test_the_advice_can_be_followed():
-    assert bcm.plot_matrix(BOTH.sel(classifier="a")).axes
-    assert bcm.interval(COUNTS, "positive_predictive_value").shape == (2,)
-    sites = HOSPITALS.rename(hospital="group")
-    assert bcm.interval(sites, "recall", model="hierarchical_groups").attrs["of"] == "population"
-    results = bcm.from_results(
+# The advised call for each wrong one.
+FOLLOWED = {
+    "prior": lambda: f1(concentration=1.0),
+    "priors": lambda: f1(concentration=1.0),
+    "alpha": lambda: f1(prob=0.95),
+    "ci": lambda: bcm.summary(COUNTS, "f1", prob=0.9),
+    "level": lambda: f1(prob=0.9),
+    "confidence_level": lambda: f1(prob=0.9),
+    "hdi_prob": lambda: f1(prob=0.9),
+    "ci_prob": lambda: bcm.compare(BOTH, "f1", prob=0.9),
+    "seed": lambda: f1(random_seed=1),
+    "random_state": lambda: bcm.ranks(BOTH, "f1", random_seed=1),
+    "n_samples": lambda: f1(draws=20000),
+    "method": lambda: f1(kind="hdi"),
+    "measures": lambda: bcm.interval(COUNTS, "f1"),
+    "measure": lambda: bcm.summary(COUNTS, "f1"),
+    "metric": lambda: bcm.interval(COUNTS, "f1"),
+    "pos_label": lambda: f1(positive="positive"),
+    "average": lambda: bcm.interval(PETS, "f1_macro"),
+    "labels of classes": lambda: bcm.from_predictions(TRUTH, FIRST, labels=[0, 1]),
+    "sample_weight": lambda: bcm.from_predictions(TRUTH, FIRST, weights=np.ones(36)),
+    "prevalence of the target": lambda: bcm.interval(bcm.at_prevalence(COUNTS, 0.1), "f1"),
+    "k": lambda: bcm.interval(ANSWERS, "pass@4"),
+    "beta": lambda: bcm.interval(COUNTS, "fbeta(0.5)"),
+    "misspelled": lambda: f1(concentration=1),
+    "percent": lambda: f1(prob=0.95),
+    "HDI": lambda: f1(kind="hdi"),
+    "equal-tailed": lambda: f1(kind="eti"),
+    "population": lambda: bcm.interval(IN_SITES, "f1", of="population"),
+    "n": lambda: f1(of="predictive", n=100),
+    "model": lambda: f1(model="dirichlet_multinomial"),
+    "no groups": lambda: bcm.interval(IN_SITES, "f1", model="hierarchical_groups"),
+    "groups by another name": lambda: bcm.interval(
+        HOSPITALS.rename(hospital="group"), "recall", model="hierarchical_groups"
+    ),
+    "positive": lambda: f1(positive="negative"),
+    "positive as text": lambda: bcm.summary(BOTH, positive=1),
+    "prior in words": lambda: f1(concentration=0.5),
+    "negative prior": lambda: f1(concentration=0.5),
+    "one draw": lambda: f1(draws=20000),
+    "threshold": lambda: bcm.prob_above(COUNTS, "f1", 0.8),
+    "prevalence": lambda: bcm.at_prevalence(COUNTS, 0.01),
+    "rope": lambda: bcm.compare(BOTH, "f1", rope=0.01),
+    "recal": lambda: bcm.interval(COUNTS, "recall"),
+    "in full": lambda: bcm.interval(COUNTS, "positive_predictive_value"),
+    "with a space": lambda: bcm.interval(COUNTS, "balanced_accuracy"),
+    "with a hyphen": lambda: bcm.interval(COUNTS, "f1_score"),
+    "kappa": lambda: bcm.interval(COUNTS, "cohen_kappa"),
+    "auc": lambda: bcm.interval(SCORES, "auc"),
+    "pass@k": lambda: bcm.interval(ANSWERS, "pass@2"),
+    "brier": lambda: bcm.interval(bcm.from_probabilities(TRUTH, NUMBERS, positive=1), "brier"),
+    "f1 of scores": lambda: bcm.curves.at_threshold(SCORES, "f1", 0.5),
+    "class": lambda: bcm.interval(PETS, "f1[cat]"),
+    "several in one": lambda: [bcm.interval(COUNTS, name) for name in ("f1", "mcc")],
+    "auprc": lambda: bcm.interval(SCORES, "average_precision"),
+    "accuracy of scores of items": lambda: bcm.interval(ANSWERS, "mean"),
+    "a letter in the place of a number": lambda: bcm.interval(ANSWERS, "pass_at(2)"),
+    "mark": lambda: bcm.interval(ITEMS, "share_at_least(0.4)"),
+    "cells in a row": lambda: bcm.from_matrix([[30, 35], [15, 65]]),
+    "attempts of different numbers": lambda: bcm.from_attempts([[1, 0], [1, np.nan]]),
+    "scores of different numbers": lambda: bcm.from_item_scores(
+        {"a": [0.1, 0.2], "b": [0.3, None]}, missing="drop pairs"
+    ),
+    "one rater": lambda: bcm.from_raters({"ann": TRUTH, "bob": FIRST, "eve": SECOND}),
+    "list": lambda: bcm.interval(bcm.from_matrix([[65, 15], [35, 30]], positive=1), "f1"),
+    "labels": lambda: bcm.interval(bcm.from_predictions(TRUTH, FIRST, positive=1), "f1"),
+    "DataFrame": lambda: bcm.interval(
+        bcm.from_frame(TABLE, actual="y", predicted="a", positive=1), "f1"
+    ),
+    "dict of cells": lambda: bcm.interval(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1"),
+    "dict of counts": lambda: bcm.interval(
+        bcm.combine({"a": COUNTS, "b": COUNTS}, dim="classifier"), "f1"
+    ),
+    "shares": lambda: bcm.from_cells(tp=6, fn=1, fp=2, tn=1),
+    "lengths": lambda: bcm.from_predictions([1, 0, 1], [1, 0, 0]),
+    "scores as answers": lambda: bcm.from_scores(TRUTH, NUMBERS, positive=1),
+    "missing": lambda: bcm.from_predictions([1, 0], [1, 0]),
+    "classifiers": lambda: bcm.from_classifiers(TRUTH, {"a": FIRST, "b": SECOND}),
+    "turned round": lambda: bcm.from_scores(TRUTH, NUMBERS, positive=1),
+    "percentages": lambda: bcm.from_probabilities(TRUTH, 100 * NUMBERS / 100, positive=1),
+    "results of evidence": lambda: bcm.from_results(
         bcm.measure(bcm.combine({"x": FOLDS, "y": FOLDS}, dim="data_set"), "f1")
-    )
-    assert bcm.compare(results)["measure"].tolist() == ["f1"]
+    ),
+    "combine data sets": lambda: bcm.combine({"x": BOTH, "y": BOTH}, dim="data_set"),
+    "numbering of data sets": lambda: bcm.classical.friedman(NUMBERED.set_index("data_set")),
+    "numbering of items": lambda: bcm.from_item_scores(NUMBERED, item="data_set"),
+    "row of means": lambda: bcm.from_item_scores({"a": SUMMED[:-1], "b": SUMMED[:-1]}),
+    "tags of words": lambda: bcm.from_item_counts(tp=[1, 0], fp=[0, 1], fn=[1, 0]),
+    "lists as text": lambda: bcm.from_multilabel([["a"], []], [["a"], ["a"]]),
+    "fold without a score": lambda: bcm.classical.correlated_t([0.8, 0.9], [0.7, 0.6], n_folds=2),
+    "column": lambda: bcm.from_frame(TABLE, actual="y", predicted="a"),
+    "compare one": lambda: bcm.compare({"a": COUNTS, "b": COUNTS + 1}, "f1"),
+    "compare two": lambda: bcm.compare({"a": COUNTS, "b": COUNTS + 1}, "f1"),
+    "data sets together": lambda: bcm.joint_interval(BOTH, "f1"),
+    "reference": lambda: bcm.compare(BOTH, "f1", reference="a"),
+    "requirement": lambda: bcm.check(COUNTS, ["recall > 0.9"]),
+    "requirement of percent": lambda: bcm.check(COUNTS, ["recall > 80%"]),
+    "requirement of marks": lambda: bcm.check(ITEMS, ["mean > 0.3"], by="classifier"),
+    "requirement of a difference": lambda: bcm.check(
+        BOTH, ["f1[classifier=a] - f1[classifier=b] > -0.05"]
+    ),
+    "plan": lambda: bcm.plan("recall", expect=0.85, width=0.2),
+    "plan without a pilot": lambda: bcm.plan("recall", pilot=COUNTS, width=0.2),
+    "typical of folds": lambda: bcm.interval(FOLDS, "f1", of="finite"),
+    "plan of f1": lambda: bcm.plan("f1", pilot=COUNTS, width=0.2),
+    "ax": lambda: bcm.plot_forest(COUNTS, "f1", ax=plt.subplots()[1]),
+    "roc of counts": lambda: bcm.plot_roc(SCORES),
+    "calibration of scores": lambda: bcm.plot_calibration(
+        bcm.from_probabilities(TRUTH, NUMBERS, positive=1)
+    ),
+    "matrix of two": lambda: bcm.plot_matrix(BOTH.sel(classifier="a")),
+    "a comparison as a summary": lambda: bcm.latex_table(bcm.compare(BOTH, "f1")),
+    "bcm.f1": lambda: bcm.interval(COUNTS, "f1"),
+    "bcm.hdi": lambda: f1(kind="hdi"),
+    "bcm.credible_interval": lambda: bcm.interval(COUNTS, "f1"),
+    "bcm.from_confusion_matrix": lambda: bcm.from_matrix([[5, 1], [2, 6]]),
+    "a prevalence": lambda: bcm.summary(bcm.at_prevalence(COUNTS, 0.1)),
+    "bcm.heterogeneity": lambda: bcm.meta.heterogeneity(HOSPITALS.rename(hospital="group")),
+}
+# The advice needs a file, or data that a test of the constructor has.
+WITHOUT_CALL = {
+    "file",  # tests/evidence/test_reading.py
+    "columns of raters",
+    "rows of answers",
+    "gold beside rows of labels",
+    "sides of a table",
+    "sum without the positive class",
+    "report",
+}
+
+
+def test_every_advice_is_followed():
+    assert FOLLOWED.keys() | WITHOUT_CALL >= CALLS.keys()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_the_advised_call_works(name):
+    assert FOLLOWED[name]() is not None

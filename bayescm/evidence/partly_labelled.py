@@ -45,6 +45,7 @@ from bayescm.evidence.labels import (
     check_exact,
     check_no_dates,
     check_no_missing_text,
+    check_plain_labels,
     default_labels,
 )
 from bayescm.evidence.outcomes import (
@@ -562,6 +563,8 @@ def _part(name, values, size, labels):
         bins = pd.Categorical(_bin_scores(array, int(np.clip(labels // LABELS_A_BIN, 2, BINS))))
     else:
         array = pd.Series(values).reset_index(drop=True)
+        if len(array) and isinstance(array.iloc[0], tuple):
+            check_plain_labels(array[:1], f"labels of {name}")
         if array.dtype == object and len(array) and np.ndim(array.iloc[0]):
             todo = "pass a label of each example; several judges go into a mapping, by name"
             raise fail(f"{name} holds whole columns", len(array), "labels", todo, TypeError)

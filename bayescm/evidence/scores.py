@@ -189,6 +189,8 @@ def _effective_weights(weights, truth):
 
 
 def _truth(actual):
+    if isinstance(actual, list | tuple):  # of which numpy makes a table
+        check_plain_labels([label for label in actual if isinstance(label, tuple)], "actual labels")
     _check_one_type(actual)
     truth = np.asarray(unmasked(actual, "actual"))
     if truth.ndim != 1 or not len(truth):
