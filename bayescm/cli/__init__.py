@@ -108,9 +108,14 @@ def application(commands: Iterable[str] = COMMANDS, groups: Iterable[str] = GROU
     for name in groups:
         group = typer.Typer(help=_MONITOR, no_args_is_help=True)
         for function in load_group(name):
-            group.command(cls=Command, epilog=_epilog(function))(function)
+            group.command(name_of(function), cls=Command, epilog=_epilog(function))(function)
         app.add_typer(group, name=name)
     return app
+
+
+def name_of(function: Any) -> str:
+    """Return the name of a command of a group; `import_` is one, as import is no name in Python."""
+    return function.__name__.strip("_").replace("_", "-")
 
 
 def _epilog(function):
@@ -200,5 +205,5 @@ def _options(arguments: list[str]) -> dict[str, str]:
     name = FORMER.get(name, name)
     functions = [load(name)] if name in COMMANDS else []
     if name in GROUPS:
-        functions = [f for f in load_group(name) if f.__name__.replace("_", "-") == second]
+        functions = [f for f in load_group(name) if name_of(f) == second]
     return getattr(functions[0], "options", {}) if functions else {}

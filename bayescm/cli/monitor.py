@@ -1,6 +1,7 @@
 """``bayescm monitor``: an evaluation that goes on, batch after batch, kept in a ledger."""
 
 import contextlib
+import copy
 import logging
 import shutil
 import sys
@@ -105,6 +106,41 @@ class Forgetting(Options):
             "at|recorded_at",
         ),
     ] = "at"
+    season: Annotated[
+        str | None,
+        option(
+            "--season",
+            "Batches of a season, e.g. 7; hour, weekday, day or month; or a table FILE.csv of "
+            "batch and phase. Batches of the same phase are compared.",
+            _ALARMS,
+            "N|weekday|FILE",
+        ),
+    ] = None
+
+
+def _settings_of(group: Options) -> dict[str, Any]:
+    """Return the settings of monitors that a group of options has."""
+    settings = group.keywords("forgetting", "window", "measures", "order", "season")
+    if "season" in settings:
+        settings["season"] = _season(settings["season"])
+    return settings
+
+
+def _season(text: str) -> Any:
+    """Return a number of batches, a part of the time, or the phases in a table."""
+    from bayescm.evidence.files import read_columns
+    from bayescm.online.comparable import check_season
+
+    if text.isdigit():
+        return check_season(int(text))
+    if not Path(text).suffix:
+        return check_season(text)
+    table = read_columns(text, [], by=["batch", "phase"])
+    names = table["batch"].map(str)
+    if names.duplicated().any():
+        what, todo = f"{Path(text).name} has a batch twice", "leave one of its rows"
+        raise fail(what, names[names.duplicated()].iloc[0], "one phase for each batch", todo)
+    return dict(zip(names, table["phase"].map(str), strict=True))
 
 
 class Memory(Measures, Prior, Forgetting):
@@ -151,6 +187,10 @@ class Rules(Options):
             "MEASURE=VALUE",
         ),
         BelongsWith("batches of probabilities"),
+    ] = None
+    silence: Annotated[
+        str | None,
+        option("--silence", "Longest time without a batch, e.g. 26h or 1D.", _ALARMS, "TIME"),
     ] = None
 
 
@@ -245,7 +285,7 @@ def monitor_and_rules(
     specific = set(table) if is_one_of_all else {*table, *passed}
     settings: dict[str, Any] = {}
     for group in groups:
-        settings |= group.keywords("forgetting", "window", "measures", "order")
+        settings |= _settings_of(group)
         if group.has("concentration") and (
             "predicted" in labels.dims or "concentration" in specific
         ):
@@ -263,7 +303,7 @@ def monitor_and_rules(
     return monitor, applicable_rules(monitor, *_parted(limits, specific))
 
 
-_RULES = ("rate", "floor", "reference", "tolerance")
+_RULES = ("rate", "floor", "reference", "tolerance", "silence")
 
 
 def _limits_of(limits, measures, variables):
@@ -521,6 +561,10 @@ class NamedBatch(Batch):
     """The name of a batch, when it was evaluated and which one it replaces."""
 
     batch_id: Annotated[str, option("--batch", "Name of the batch, taken once.", _BATCH, "NAME")]
+    allow_empty: Annotated[
+        bool,
+        option("--allow-empty", "Record a file without rows as an empty batch.", _BATCH),
+    ] = False
 
 
 @command()
@@ -530,23 +574,22 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
     from bayescm.online.ledger import Ledger
     from bayescm.online.monitor import Monitor
 
-    name, keywords = batch.batch_id, {"at": batch.at, "corrects": batch.corrects}
+    name = batch.batch_id
+    keywords: dict[str, Any] = {"at": batch.at, "corrects": batch.corrects}
+    keywords["allow_empty"] = batch.allow_empty
     ledger, is_new = _ledger(source.store)
     classifier = _name_to_add_to(source, ledger)
     columns = columns.with_defaults(tables(source.config).get(classifier, {}))
-    types = {"probability": _forecasts, "score": _item_scores, "separator": _several_labels}
-    types |= {"correct": _attempts, "raters": _uncertain_truth, "judge": _uncertain_truth}
-    types |= {"left": _votes, "indicators": _several_labels}
-    columns_of_types = [option for option in types if columns.get(option) is not None]
-    if len(columns_of_types) > 1:
-        options = [f"--{option}" for option in columns_of_types]
-        raise fail("a batch is of one type", options, "one of them", "leave the others out")
-    as_table = types[columns_of_types[0]] if columns_of_types else _counts
+    as_table = _type_of_batch(columns)
     is_named = beginning.new or classifier in names_of(source.config)
     _check_is_no_slip("classifier", classifier, ledger.classifiers(), is_named)
     with Monitor(ledger, classifier) as monitor:
         with _at_hand(columns.file) as columns.file:
-            table = as_table(columns, monitor.labels())
+            if keywords["allow_empty"] and not _has_rows(columns.file):
+                table = None
+                columns.keywords()  # no column is needed
+            else:
+                table = _read_batch(as_table, columns, ledger, classifier)
         batch.refuse_unread()
         with warnings.catch_warnings():
             # The name is a new one, as --new or the file says.
@@ -560,7 +603,53 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
     outcome = "recorded" if added else "was there already, nothing changed"
     if added and not keywords["at"] and not keywords["corrects"] and (at := time_of_name(name)):
         outcome += f" with the time of its name, {at[:16]}Z"
-    print(f"batch {name} of {classifier}: {_content(table)}, {outcome}")
+    content = "no examples" if table is None else _content(table)
+    print(f"batch {name} of {classifier}: {content}, {outcome}")
+
+
+def _type_of_batch(columns):
+    """Return the function that reads a batch, by the columns that are named."""
+    types = {"probability": _forecasts, "score": _item_scores, "separator": _several_labels}
+    types |= {"correct": _attempts, "raters": _uncertain_truth, "judge": _uncertain_truth}
+    types |= {"left": _votes, "indicators": _several_labels}
+    columns_of_types = [option for option in types if columns.get(option) is not None]
+    if len(columns_of_types) > 1:
+        options = [f"--{option}" for option in columns_of_types]
+        raise fail("a batch is of one type", options, "one of them", "leave the others out")
+    return types[columns_of_types[0]] if columns_of_types else _counts
+
+
+def _read_batch(as_table, columns, ledger, classifier):
+    """
+    Return the batch in a file, with the classes of the ledger.
+
+    A file with former names of classes is read with the classes of then: it may be one that was
+    recorded before they were renamed.
+    """
+    latest, *earlier = ledger.templates(classifier)
+    try:
+        return as_table(copy.copy(columns), latest)
+    except ValueError:
+        for template in earlier:
+            part = copy.copy(columns)
+            part.no_positive = part.no_positive or "positive" not in template.coords
+            with contextlib.suppress(ValueError):
+                return as_table(part, template)
+        raise
+
+
+def _has_rows(path: str) -> bool:
+    """Return whether a file has anything but a header."""
+    from bayescm.evidence.engines import open_table
+    from bayescm.evidence.text_files import open_text
+
+    table = open_table(Path(path))
+    if table is not None:
+        import pandas as pd
+
+        return bool(len(pd.read_parquet(path))) if path.endswith(".parquet") else True
+    with open_text(Path(path)) as lines:
+        return sum(bool(line.strip()) for _, line in zip(range(1000), lines, strict=False)) > 1
 
 
 def _content(batch):
@@ -755,6 +844,134 @@ def _several_labels(columns, template):
     return evidence.multilabel(columns, separator_means_type=True)
 
 
+class ManyBatches(Options):
+    """The columns of a file of many batches."""
+
+    batch_column: Annotated[
+        str, option("--batch-column", "Column of the names of the batches.", _BATCH, "COLUMN")
+    ] = "batch"
+    at_column: Annotated[
+        str | None,
+        option(
+            "--at-column",
+            "Column of their times (ISO 8601, UTC). Default: their names, or else now.",
+            _BATCH,
+            "COLUMN",
+        ),
+    ] = None
+
+
+@command("bayescm monitor import history.csv --store eval.db --positive spam")
+def import_(
+    source: Classifier, columns: Predictions, batches: ManyBatches, beginning: NewName
+) -> None:
+    """Record many batches of one file: rows of examples, or a row of TP, FN, FP, TN for each."""
+    from bayescm.cli import many_batches
+    from bayescm.online.ledger import Ledger
+    from bayescm.online.monitor import Monitor
+
+    ledger, is_new = _ledger(source.store)
+    classifier = _name_to_add_to(source, ledger)
+    columns = columns.with_defaults(tables(source.config).get(classifier, {}))
+    as_table = _type_of_batch(columns)
+    is_named = beginning.new or classifier in names_of(source.config)
+    _check_is_no_slip("classifier", classifier, ledger.classifiers(), is_named)
+    names = batches.batch_column, batches.at_column
+
+    def read(template):
+        if as_table is not _counts:
+            return many_batches.by_slices(columns, *names, lambda part: as_table(part, template))
+        if template is not None and "actual" in template.coords:
+            columns.fill({"labels": template["actual"].values.tolist()})
+            if "positive" in template.coords:
+                columns.fill({"positive": template["positive"].item()})
+        counts = many_batches.counts(columns, *names)
+        counts = _as_truth_values(counts, columns.labels or [])
+        _ask_for_positive(columns, counts["actual"].values.tolist(), "positive" in counts.coords)
+        return counts
+
+    with _at_hand(columns.file) as columns.file:
+        if is_new:  # a file that is refused leaves no empty ledger behind
+            with Monitor(ledger, classifier) as trial:
+                evidence = read(None)
+                batches.refuse_unread()
+                rows = evidence if as_table is _counts else list(evidence)
+                trial.extend(rows)
+                number = len(trial.ledger.read(classifier).entry)
+            ledger = Ledger(source.store)
+        with Monitor(ledger, classifier) as monitor:
+            evidence = rows if is_new else read(monitor.labels())
+            if not is_new:
+                batches.refuse_unread()
+                evidence = evidence if as_table is _counts else list(evidence)
+                number = len({*many_batches.names_of(evidence)})
+            with warnings.catch_warnings():
+                if is_new:  # the trial has given them
+                    warnings.filterwarnings("ignore", ".*have the very same counts")
+                added = monitor.extend(evidence)
+    print(f"{added} batches of {classifier} recorded, {number - added} were there already")
+
+
+class ClassChanges(Options):
+    """How the classes change."""
+
+    rename: Annotated[
+        list[str] | None,
+        option("--rename", "New name of a class, old=new. Repeat for several.", _BATCH, "OLD=NEW"),
+    ] = None
+    add_class: Annotated[
+        list[str] | None,
+        option("--add", "Name of a further class. Repeat for several.", _BATCH, "CLASS"),
+    ] = None
+    challenge: Annotated[
+        str | None, option("--challenge", "Name of a challenge instead.", _LEDGER, "NAME")
+    ] = None
+
+
+@command("bayescm monitor classes --store eval.db --rename buy=sales --add legal")
+def classes(source: Classifier, changes: ClassChanges) -> None:
+    """Rename classes and add further ones: the history goes on with the new names."""
+    from bayescm.online.ledger import Ledger
+
+    if changes.challenge is not None and source.classifier is not None:
+        what, todo = "classes of a classifier, or of a challenge", "leave --classifier out"
+        raise fail(what, changes.challenge, "one of them", todo)
+    with Ledger(source.store, create=False) as ledger:
+        name = changes.challenge or source.classifier or ledger.only_classifier()
+        labels = ledger.classes(name)
+        rename = dict(_renamed(text, labels) for text in changes.rename or [])
+        add = list(changes.add_class or [])
+        rename, add = _as_labels(labels, rename, add)
+        changes.refuse_unread()
+        is_new, after = ledger.change_classes(name, rename or None, add or None)
+    outcome = "recorded" if is_new else "was so already, nothing changed"
+    print(f"classes of {name}: {', '.join(map(str, after))}; {outcome}")
+
+
+def _renamed(text, labels):
+    """Return the old name and the new one of old=new; an equals sign may be part of the old."""
+    names = {str(label) for label in labels}
+    places = [index for index, character in enumerate(text) if character == "="]
+    split = next((at for at in places if text[:at] in names), places[0] if places else -1)
+    old, new = text[:split], text[split + 1 :]
+    if split < 1 or not new.strip():
+        raise fail(
+            "cannot read the new name of a class", text, "old=new", "write --rename buy=sales"
+        )
+    return old, new
+
+
+def _as_labels(labels, rename, add):
+    """Return names of classes as the ledger has them: numbers if all classes are numbers."""
+    by_text = {str(label): label for label in labels}
+    new = [*rename.values(), *add]
+    are_numbers = _are_numbers(labels) and all(name.lstrip("-").isdigit() for name in new)
+    made = {name: int(name) if are_numbers else name for name in new}
+    return {by_text.get(old, old): made[name] for old, name in rename.items()}, [
+        made[name] for name in add
+    ]
+
+
 class AllClassifiers(Store):
     """All classifiers in the ledger, or one."""
 
@@ -898,21 +1115,54 @@ class Unacknowledged(Options):
     ] = False
 
 
+def _of_each(source, groups) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Yield each classifier, or the one that is named, with its monitor and rules."""
+    from bayescm.online import Ledger
+
+    with Ledger(source.store, create=False) as ledger:
+        named = source.classifier
+        names = ledger.classifiers() if named is None else [named]
+        is_one_of_all = named is None and len(names) > 1
+        for name in names:
+            monitor, limits = monitor_and_rules(
+                ledger, name, groups, source.config, is_one_of_all=is_one_of_all
+            )
+            yield name, monitor, limits
+
+
+def _joined(parts: dict[str, Any]) -> Any:
+    """Return the tables of all classifiers as one, with their names as the first column."""
+    import pandas as pd
+
+    named = [table.assign(classifier=name) for name, table in parts.items()]
+    if not named:
+        return pd.DataFrame()
+    some = [table for table in named if len(table)] or named[:1]
+    table = pd.concat(some, ignore_index=True)
+    return table[["classifier", *[name for name in table.columns if name != "classifier"]]]
+
+
 @command()
 def alarms(
-    source: Classifier, memory: Memory, rules: RulesSince, new: Unacknowledged, output: Output
+    source: AllClassifiers, memory: Memory, rules: RulesSince, new: Unacknowledged, output: Output
 ) -> int:
-    """List the alarms so far."""
+    """List the alarms so far, of all classifiers."""
     from bayescm.cli.output import show
+    from bayescm.online.rules import BETTER
 
-    fails = new.exit_code
-    monitor, limits = _monitor(source, memory, rules)
-    with monitor:
-        table = monitor.alarms(since=rules.since, new=new.new, **limits)
-    shown = ("batch_id", "at", "rule", "sentence", "incident", "on", "acknowledged", "note")
+    fails, only_new, since = new.exit_code, new.new, rules.since
+    table = _joined(
+        {
+            name: monitor.alarms(since=since, new=only_new, **limits)
+            for name, monitor, limits in _of_each(source, [memory, rules])
+        }
+    )
+    shown = ["classifier", "batch_id", "at", "rule", "direction", "sentence", "incident"]
+    shown += ["on", "acknowledged", "note"]
     hidden = [name for name in table.columns if name not in shown]
     show(table, output, _number_of_alarms(len(table)), hidden=hidden)
-    return int(fails and not table["acknowledged"].all())
+    counted = table[table["direction"] != BETTER] if len(table) else table
+    return int(fails and len(counted) > 0 and not counted["acknowledged"].all())
 
 
 def _number_of_alarms(number):
@@ -920,15 +1170,20 @@ def _number_of_alarms(number):
 
 
 @command()
-def incidents(source: Classifier, memory: Memory, rules: RulesSince, output: Output) -> None:
+def incidents(source: AllClassifiers, memory: Memory, rules: RulesSince, output: Output) -> None:
     """List the incidents so far: alarms that belong together, and which are open."""
     from bayescm.cli.output import show
 
-    monitor, limits = _monitor(source, memory, rules)
-    with monitor:
-        table = monitor.incidents(since=rules.since, **limits)
+    since = rules.since
+    table = _joined(
+        {
+            name: monitor.incidents(since=since, **limits)
+            for name, monitor, limits in _of_each(source, [memory, rules])
+        }
+    )
     number = "one incident" if len(table) == 1 else f"{len(table)} incidents"
-    header = f"{number}, {(table['state'] == 'open').sum()} open"
+    n_open = (table["state"] == "open").sum() if len(table) else 0
+    header = f"{number}, {n_open} open"
     show(table, output, header, hidden=["since", "rule", "measure", "on"])
 
 
@@ -970,17 +1225,36 @@ class Picture(Options):
 
 @command()
 def plot(
-    source: Classifier, memory: Memory, rules: Rules, interval: Interval, picture: Picture
+    source: AllClassifiers, memory: Memory, rules: Rules, interval: Interval, picture: Picture
 ) -> None:
-    """Draw the history with its alarms."""
+    """Draw the history with its alarms; of several classifiers a file for each."""
     from bayescm.cli.output import save_picture
 
-    path = picture.out
-    monitor, limits = _monitor(source, memory, rules)
-    with monitor:
-        figure = monitor.plot(**interval.keywords(), **limits)
+    path, asked = picture.out, interval.keywords()
+    figures = {
+        name: monitor.plot(**asked, **limits)
+        for name, monitor, limits in _of_each(source, [memory, rules])
+    }
+    if not figures:
+        raise fail("the store has no classifiers", ..., "a batch", "add a batch first")
     picture.refuse_unread()
-    save_picture(figure, path)
+    files = _files_of(path, list(figures))
+    for name, figure in figures.items():
+        save_picture(figure, files[name])
+
+
+def _files_of(path: Path, names: list[str]) -> dict[str, Path]:
+    """Return the file of each classifier: the path itself, or its name with that of each."""
+    if len(names) == 1:
+        return {names[0]: path}
+    made: dict[str, Path] = {}
+    for name in names:
+        plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".") or "-"
+        file, number = path.with_stem(f"{path.stem}-{plain}"), 2
+        while file in made.values():
+            file, number = path.with_stem(f"{path.stem}-{plain}-{number}"), number + 1
+        made[name] = file
+    return made
 
 
 class Challenge(Store):
@@ -1104,33 +1378,51 @@ class Hooks(Options):
         BelongsWith("--url"),
     ] = None
     log: Annotated[bool, option("--log", "Write each page to standard error.", _HOOKS)] = False
+    page_format: Annotated[
+        str,
+        option("--format", "How pages are written.", _HOOKS, "json|slack|teams|email"),
+    ] = "json"
+    improvements: Annotated[
+        bool, option("--improvements", "Hand over changes for the better too.", _HOOKS)
+    ] = False
     dry_run: Annotated[
         bool, option("--dry-run", "Say what would be handed over; hand over nothing.", _HOOKS)
     ] = False
 
 
+class Pages(Output):
+    """How the list of pages is printed."""
+
+    style: Annotated[Format, option("--table", "Format of the table of pages.", OUTPUT)] = (
+        Format.table
+    )
+
+
 @command()
 def notify(
-    source: Classifier, memory: Memory, rules: RulesSince, hooks: Hooks, output: Output
+    source: AllClassifiers, memory: Memory, rules: RulesSince, hooks: Hooks, output: Pages
 ) -> int:
     """Hand over what has opened or closed since; leave with status 1 where that failed."""
     from bayescm.cli.output import show
     from bayescm.online import notify, to_command, to_log, to_url
 
-    receivers = [to_command(text) for text in hooks.command or []]
-    receivers += [to_url(address, secret=hooks.secret) for address in hooks.url or []]
+    form = hooks.page_format
+    receivers = [to_command(text, format=form) for text in hooks.command or []]
+    receivers += [to_url(address, secret=hooks.secret, format=form) for address in hooks.url or []]
     if hooks.log:
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-        receivers.append(to_log())
+        receivers.append(to_log(format=form))
     if not receivers:
         todo = "add --url https://..., --command '...' or --log"
         raise fail("nobody to hand alarms to", ..., "a URL, a command or the log", todo)
-    since, dry_run = rules.since, hooks.dry_run
-    monitor, limits = _monitor(source, memory, rules)
-    with monitor:
-        rules.refuse_unread(later=output)
-        table = notify(monitor, *receivers, since=since, dry_run=dry_run, **limits)
-    failed = table["problem"] != ""
+    since, dry_run, improvements = rules.since, hooks.dry_run, hooks.improvements
+    asked: dict[str, Any] = {"since": since, "dry_run": dry_run, "improvements": improvements}
+    every = list(_of_each(source, [memory, rules]))  # what cannot be asked is refused first
+    rules.refuse_unread(later=output)
+    table = _joined(
+        {name: notify(monitor, *receivers, **asked, **limits) for name, monitor, limits in every}
+    )
+    failed = table["problem"] != "" if len(table) else table.any(axis=1)
     header = f"{(~failed).sum()} handed over, {failed.sum()} failed"
     if dry_run:
         header = f"{len(table)} would be handed over"
@@ -1174,7 +1466,7 @@ def serve(source: Store, server: Server, memory: Memory, rules: Rules, interval:
     from bayescm.online import serve
     from bayescm.online.ledger import Ledger
 
-    settings = memory.keywords("forgetting", "window", "measures", "order")
+    settings = _settings_of(memory)
     with Ledger(source.store, create=False) as ledger:
         settings |= _concentration(memory, map(ledger.empty, ledger.classifiers()))
         settings["classifiers"] = _of_single_classifiers(ledger, source.config, memory, rules)
@@ -1190,6 +1482,8 @@ def _of_single_classifiers(ledger, config, memory, rules):
         of_one, limits = memory.with_defaults(table), rules.with_defaults(table)
         names = {*table} - memory.on_command_line() - rules.on_command_line()
         settings = of_one.keywords(*names) | rules_of(limits, names)
+        if "season" in settings:
+            settings["season"] = _season(settings["season"])
         if "concentration" in settings:
             if name not in ledger.classifiers():
                 todo = "add its first batch, or take its concentration out of the file"
@@ -1272,16 +1566,20 @@ class Export(Output):
 
 
 @command()
-def export(source: Store, output: Export) -> None:
+def export(source: AllClassifiers, output: Export) -> None:
     """Write every entry of the ledger, corrected ones too: counts, times, labels."""
     from bayescm.cli.output import show
     from bayescm.online.ledger import Ledger
 
     with Ledger(source.store, create=False) as ledger:
-        show(ledger.table(), output)
+        table = ledger.table()
+        if source.classifier is not None:
+            ledger.classes(source.classifier)  # raises an error if there is no such one
+            table = table[table["classifier"] == source.classifier].reset_index(drop=True)
+        show(table, output)
 
 
 COMMANDS = (
-    *(add, status, history, alarms, incidents, acknowledge, plot, challenge, notify, serve),
-    *(verify, backup, restore, roll_up, export),
+    *(add, import_, classes, status, history, alarms, incidents, acknowledge, plot, challenge),
+    *(notify, serve, verify, backup, restore, roll_up, export),
 )

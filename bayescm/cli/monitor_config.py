@@ -18,17 +18,22 @@ import typer
 from bayescm.validate import fail, suggest
 
 NAME = "monitor.toml"
-_TEXTS = ("classifier", "order", "kind", "positive", "actual", "predicted", "probability")
+_TEXTS = (
+    *("classifier", "order", "kind", "positive", "actual", "predicted", "probability"),
+    *("silence", "season"),
+)
 _SCORES = ("score", "item", "range", "lower_is_better", "separator", "correct")
 _RATED = ("raters", "gold", "judge")
 _VOTES = ("left", "right", "winner", "ordered")
 _NUMBERS = ("forgetting", "window", "rate", "reference", "prob")
+_FLAGS = ("allow_empty", "log", "lower_is_better", "ordered", "improvements")
 _LIMITS = ("floor", "tolerance")  # tables of measures and numbers
-_HOOKS = ("command", "url", "log")  # of the table [notify]
+_HOOKS = ("command", "url", "log", "format", "improvements")  # of the table [notify]
 _TABLES = "classifiers"  # of which each is of one classifier
 _KEYS = (
     *("store", *_TEXTS, *_SCORES, *_RATED, *_VOTES, *_NUMBERS),
     *("measures", "concentration", *_LIMITS),
+    "allow_empty",
     "notify",
     _TABLES,
 )
@@ -97,6 +102,9 @@ def _read(file):
     _check(file, _TABLES, of_single, are_tables, allowed)
     for table in of_single.values():
         _check_keys(file, table, [name for name in _KEYS if name not in _OF_ALL])
+    if "format" in hooks:
+        hooks = {**hooks, "page_format": hooks["format"]}
+        del hooks["format"]
     return _values(file, content | hooks), {
         name: _values(file, table) for name, table in of_single.items()
     }
@@ -144,12 +152,13 @@ def _value(file, name, value):
         )
         _check(file, name, value, is_right, "the lowest and the highest score, as in [0, 1]")
         return f"{value[0]},{value[1]}"
-    if name in ("log", "lower_is_better", "ordered"):
+    if name in _FLAGS:
         _check(file, name, value, isinstance(value, bool), "true or false")
     elif name in _NUMBERS:
         _check(file, name, value, is_number, "a number")
-    elif name == "positive":  # of labels that are numbers too
-        _check(file, name, value, is_number or isinstance(value, str), "a label")
+    elif name in ("positive", "season"):  # of labels that are numbers too
+        allowed = "a label" if name == "positive" else "a number of batches, or weekday"
+        _check(file, name, value, is_number or isinstance(value, str), allowed)
         return str(value)
     else:
         _check(file, name, value, isinstance(value, str), "a text")

@@ -798,7 +798,7 @@ COUNTS = EvidenceType(
     batch_forms=(_FORM,),
     watched_measures=lambda counts: default_measures(counts, WATCHED),
     as_batch=as_batch,
-    change_statistic=lambda tables: ChangeStatistic(tables.values),
+    change_statistic=lambda tables: ChangeStatistic(tables.values, parts_are_classes=True),
     alarm_rules=lambda tables: ("change", "batch", "floor", "reference"),
     columns=Columns(
         (),

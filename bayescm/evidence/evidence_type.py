@@ -45,11 +45,14 @@ class ChangeStatistic(NamedTuple):
         many are expected.
     prior : ndarray, shape (..., K), optional
         Pseudo-counts of the parts; by default the prior of the counts.
+    parts_are_classes : bool
+        Whether the K parts are the classes, in their order.
     """
 
     numbers: Any
     law: str = "multinomial"
     prior: Any = None
+    parts_are_classes: bool = False
 
 
 def systems_of(evidence: Any) -> dict[str, Any]:

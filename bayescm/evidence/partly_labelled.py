@@ -956,7 +956,8 @@ def labelled_by_stratum(tables: xr.DataArray) -> ChangeStatistic:
     """
     counts = partly_labelled_of(tables).values
     numbers = counts.swapaxes(-1, -2).reshape(len(counts), -1, counts.shape[-1])
-    return ChangeStatistic(numbers, prior=np.full(numbers.shape[1:], 1 / numbers.shape[-1]))
+    prior = np.full(numbers.shape[1:], 1 / numbers.shape[-1])
+    return ChangeStatistic(numbers, prior=prior, parts_are_classes=True)
 
 
 def _default_model(evidence, keywords, members=None, compared=None):

@@ -76,7 +76,7 @@ def next_entry(
     batch : dict
         The fields of `Entry` from ``batch_id`` to ``recorded_at``.
     superseded : Entry or None
-        The entry of the batch that this one replaces.
+        The entry of the batch that this one replaces, with the classes of now.
 
     Raises
     ------
@@ -97,6 +97,30 @@ def next_entry(
     )
     previous = genesis if last is None else last.hash
     return entry._replace(hash=digest(genesis, previous, *entry[:-1]))
+
+
+def entry_of_classes(genesis: str, last: Entry, fields: dict[str, Any], total: str | None) -> Entry:
+    """
+    Return the entry of a change of the classes, which is no batch, after another entry.
+
+    Parameters
+    ----------
+    genesis, last
+        See `next_entry`.
+    fields : dict
+        The fields of `Entry` from ``batch_id`` to ``recorded_at``.
+    total : str or None
+        The sum of the payloads so far, with the classes that there are now.
+    """
+    entry = Entry(
+        **fields,
+        entry=last.entry + 1,
+        total=total,
+        batches=last.batches,
+        latest=last.latest,
+        hash="",
+    )
+    return entry._replace(hash=digest(genesis, last.hash, *entry[:-1]))
 
 
 def _total(last, payload, superseded):

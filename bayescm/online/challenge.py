@@ -9,7 +9,7 @@ the same decision.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from bayescm.evidence.multilabel import MULTILABEL
 from bayescm.evidence.outcomes import arrays, as_outcomes, tables_of
 from bayescm.measures.catalogue import resolve, same
 from bayescm.measures.labelled import kernels
+from bayescm.online.classes import current_measure
 from bayescm.online.encoding import PAIRED_OUTCOMES, check_name
 from bayescm.online.ledger import Ledger, LedgerClient
 from bayescm.posteriors.paired_outcomes import paired_outcomes
@@ -121,7 +122,10 @@ class Challenge(LedgerClient):
         if "rule" not in facts:
             return self._rule_that_was_not_kept()
         rule = Rule(**facts["rule"])
-        for name, value in self._asked.items():
+        asked, former = self._asked, self.ledger.former_names(self.name)
+        if "measure" in asked:
+            asked = asked | {"measure": current_measure(asked["measure"], former)}
+        for name, value in asked.items():
             kept = getattr(rule, name)
             if value != kept and not (name == "measure" and same(value, kept)):
                 what = f"challenge {self.name!r} was begun with another {name}"
@@ -175,6 +179,28 @@ class Challenge(LedgerClient):
         table.attrs["rule"] = rule._asdict()
         return self.ledger.record(self.name, batch_id, table, at=at, corrects=corrects)
 
+    def change_classes(
+        self, *, rename: Mapping[Any, Any] | None = None, add: Sequence | None = None
+    ) -> bool:
+        """
+        Rename classes, and add further ones; see `Monitor.change_classes`.
+
+        The measure of the rule follows the new name of its class.
+
+        Parameters
+        ----------
+        rename : mapping, optional
+            New names by old ones.
+        add : sequence, optional
+            Names of further classes.
+
+        Returns
+        -------
+        bool
+            True if it was recorded, False if the last change of the classes was the same.
+        """
+        return self.ledger.change_classes(self.name, rename, add)[0]
+
     def outcomes(self) -> xr.Dataset:
         """
         Return the batches in force, in the order of time.
@@ -185,11 +211,11 @@ class Challenge(LedgerClient):
             ``counts`` (step, outcome), with coords ``batch_id`` and ``at`` along ``step``; summed
             over ``step`` it is evidence for `bayescm.compare`.
         """
-        facts = self.ledger.challenges().get(self.name)
-        if facts is None:
+        description, entries = self.ledger.contents(self.name)
+        if description is None or description.encoding != PAIRED_OUTCOMES:
             names = sorted(self.ledger.challenges()) or "none yet"
             raise fail("no such challenge", self.name, names, "add a batch first")
-        entries = self.ledger.read(self.name)
+        facts = description.facts()
         index = entries.current("at")
         coords = {
             "step": np.arange(len(index)),

@@ -396,7 +396,9 @@ class File:
 
 # The schema
 
-REVISION = "1"  # of the tables, the last of those in `MIGRATIONS`
+REVISION = "2"  # the last of those in `MIGRATIONS`
+TABLES = "1"  # the last one that changed the tables; new ledgers have it, and older ones get it
+WITH_CLASSES = "2"  # entries may rename and add classes (`bayescm.online.classes`)
 MIGRATIONS = Path(__file__).parent / "migrations"
 _ADVISORY_LOCK = 0x62636D  # by which set-ups on PostgreSQL take turns
 
@@ -412,7 +414,7 @@ def prepare(engine: sa.Engine, url: sa.URL, *, create: bool) -> None:
     """
     with begin(engine, write=False) as connection:
         revision = _revision(connection, url)
-        if revision == REVISION:
+        if revision is not None and int(revision) >= int(TABLES):
             return check_seal(connection)
     if revision is None and not create:
         todo = "check the address, or add a batch to start a ledger"
@@ -465,13 +467,28 @@ def upgrade(engine: sa.Engine) -> None:
     with _fork_guard, begin(engine, write=True) as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
-        if _revision(connection, engine.url) == REVISION:
+        if int(_revision(connection, engine.url) or 0) >= int(TABLES):
             return  # another process was quicker
         config = Config(attributes={"connection": connection})
         config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-        command.upgrade(config, REVISION)
-        header = sa.text("INSERT INTO bayescm_ledger (revision, seal) VALUES (:revision, :seal)")
-        connection.execute(header, {"revision": REVISION, "seal": _seal(connection)})
+        command.upgrade(config, TABLES)
+        _write_header(connection, TABLES)
+
+
+def _write_header(connection, revision):
+    header = sa.text("INSERT INTO bayescm_ledger (revision, seal) VALUES (:revision, :seal)")
+    connection.execute(header, {"revision": revision, "seal": _seal(connection)})
+
+
+def allow_classes(connection: sa.Connection) -> None:
+    """Give a ledger the revision `WITH_CLASSES`, so that no earlier version opens it."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
+    version = connection.exec_driver_sql("SELECT version_num FROM bayescm_version").scalar()
+    if int(str(version)) < int(WITH_CLASSES):
+        update = sa.text("UPDATE bayescm_version SET version_num = :revision")
+        connection.execute(update, {"revision": WITH_CLASSES})
+        _write_header(connection, WITH_CLASSES)
 
 
 def _revision(connection, url):

@@ -61,6 +61,12 @@ from bayescm.evidence.patterns import PatternCounts
 from bayescm.evidence.registry import TYPES, type_of
 from bayescm.evidence.scores import forecast_table as forecast_table
 from bayescm.online.chain import digest
+from bayescm.online.classes import (
+    CLASSES,
+    ClassChange,
+    current_names,
+    facts_after,
+)
 from bayescm.validate import fail
 
 COUNTS, FORECASTS, PAIRED_OUTCOMES = "counts", "forecasts", "paired_outcomes"
@@ -78,6 +84,8 @@ _PATTERNS: dict[str, tuple[str, tuple[str, ...]]] = {
 CHANGING = tuple(dict.fromkeys(entry.changing for entry in TYPES))
 _VARIABLES = {FORECASTS: OF_FORECASTS, CLASS_FORECASTS: OF_FORECASTS}
 VERSION = 1  # of the encodings of today
+# Steps of the grid of probabilities: how a probability of 0 is stored.
+_NO_CHANCE = 0.25
 # What the batches of a classifier share beside labels and positive class, as attributes of a table.
 _SHARED: dict[str, tuple[str, ...]] = {
     COUNTS: (),
@@ -110,23 +118,43 @@ class Description(NamedTuple):
     encoding_version : int
         Of the text.
     text : str
-        JSON of what all batches share.
+        JSON of what all batches share, with the classes of the first batch.
+    changes : tuple of ClassChange
+        The entries that have renamed or added classes since.
     """
 
     classifier: str
     encoding: str
     encoding_version: int
     text: str
+    changes: tuple[ClassChange, ...] = ()
 
     @property
     def genesis(self) -> str:
         """The hash that stands before the first entry of the classifier."""
-        return digest("bayescm", *self)
+        return digest("bayescm", *self[:4])
 
-    def facts(self) -> dict[str, Any]:
-        """Return what all batches share, by its names."""
+    def first_facts(self) -> dict[str, Any]:
+        """Return what all batches share, by its names, with the classes of the first batch."""
         check_encodings(self.classifier, [(self.encoding, self.encoding_version)])
         return json.loads(self.text)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what all batches share now, by its names."""
+        return facts_after(self.first_facts(), self.changes)
+
+    def names(self) -> dict[Any, Any]:
+        """Return the name that each renamed class has now, by its former names."""
+        return current_names(self.first_facts()["labels"], self.changes) if self.changes else {}
+
+    def as_of(self, entry: int) -> "Description":
+        """Return the description as it was when an entry was written."""
+        earlier = tuple(change for change in self.changes if change.entry < entry)
+        return self._replace(changes=earlier)
+
+    def number_of_classes(self, entry: int) -> int:
+        """Return how many classes there were when an entry was written."""
+        return len(self.as_of(entry).facts()["labels"])
 
 
 def encoding_of(table: xr.DataArray) -> str:
@@ -225,7 +253,8 @@ def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
         payload = json.dumps({"item": _names(evidence), "score": evidence.values.tolist()})
         return {"encoding": ITEM_SCORES, "encoding_version": VERSION, "payload": payload}
     if description.encoding == MULTILABEL:
-        rows = [[_bits(row) for row in pair] for pair in _in_label_order(evidence, facts["labels"])]
+        in_order = _in_label_order(evidence, facts["labels"], description.names())
+        rows = [[_bits(row) for row in pair] for pair in in_order]
         payload = json.dumps({"actual": [r[0] for r in rows], "predicted": [r[1] for r in rows]})
         return {"encoding": MULTILABEL, "encoding_version": VERSION, "payload": payload}
     if description.encoding in (ATTEMPTS, ITEM_COUNTS):
@@ -235,12 +264,12 @@ def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
         encoding = description.encoding
         return {"encoding": encoding, "encoding_version": VERSION, "payload": payload}
     if description.encoding in _PATTERNS:
-        _check_patterns(evidence, description.classifier, facts)
+        _check_patterns(evidence, description, facts)
         columns = {"pattern": evidence["pattern"].values, "counts": evidence.values}
         payload = json.dumps({name: values.tolist() for name, values in columns.items()})
         encoding = description.encoding
         return {"encoding": encoding, "encoding_version": VERSION, "payload": payload}
-    labels = _check_labels(evidence, description.classifier, facts)
+    labels = _check_labels(evidence, description, facts)
     if labels != facts["labels"]:
         dims = [dim for dim in evidence.dims if dim != "bin"]
         evidence = evidence.reindex(dict.fromkeys(dims, facts["labels"]), fill_value=0)
@@ -276,15 +305,25 @@ def _bits(row):
     return "".join("01"[value] for value in row.tolist())
 
 
-def _in_label_order(evidence, labels):
+def _check_not_renamed(labels, names, classifier):
+    """Raise an error if a batch has a class by a name that it had earlier."""
+    if former := [label for label in labels if label in names]:
+        pairs = [f"{old!r} is now {names[old]!r}" for old in former]
+        what = f"classes of {classifier!r} were renamed: {', '.join(pairs)}"
+        todo = "write the new names in this batch, and in those to come"
+        raise fail(what, ..., "", todo)
+
+
+def _in_label_order(evidence, labels, names):
     """Return the labels (n, 2, L) in the order of the first batch, sorted by example."""
     got = evidence.indexes["label"].tolist()
+    _check_not_renamed(got, names, "the batches before")
     if unknown := [label for label in got if label not in labels]:
         todo = "pass the labels of the first batch: `from_multilabel(..., labels=[...])`"
         raise fail("labels unknown to the batches before", unknown, map(str, labels), todo)
     pairs = np.zeros((evidence.sizes["example"], 2, len(labels)), bool)
     pairs[..., [labels.index(label) for label in got]] = evidence.values  # others no example has
-    return pairs[np.lexsort(pairs.reshape(len(pairs), -1).T[::-1])]
+    return pairs[np.lexsort(pairs.reshape(len(pairs), 2 * len(labels)).T[::-1])]
 
 
 def _check_type(evidence, description, facts):
@@ -318,14 +357,17 @@ def _check_type(evidence, description, facts):
         raise fail(what, str(evidence.attrs["rule"]), rule, todo)
 
 
-def _check_labels(evidence, classifier, facts):
+def _check_labels(evidence, description, facts):
     labels, positive_class = evidence.indexes["actual"].tolist(), positive(evidence)
+    classifier = description.classifier
+    _check_not_renamed(labels, description.names(), classifier)
     if unknown := [label for label in labels if label not in facts["labels"]]:
         raise fail(
             f"labels unknown to classifier {classifier!r}",
             unknown,
             f"labels among {facts['labels']}",
-            "correct the labels, or start a new classifier with all of them",
+            "correct the labels, or add a class: `monitor.change_classes(add=[...])`, or "
+            "bayescm monitor classes --add",
         )
     if facts["positive"] is None and len(labels) < len(facts["labels"]):
         positive_class = None  # only of the two of many classes that occur in this batch
@@ -336,12 +378,16 @@ def _check_labels(evidence, classifier, facts):
     return labels
 
 
-def _check_patterns(batch, classifier, facts):
+def _check_patterns(batch, description, facts):
     """Raise an error if a batch has labels, raters, systems or facts that the first one lacks."""
+    classifier = description.classifier
+    _check_not_renamed(batch.attrs.get("labels", []), description.names(), classifier)
     for name, noun in (("labels", "classes"), ("raters", "raters"), ("systems", "systems")):
         known = facts.get(name, [])
         if unknown := [label for label in batch.attrs.get(name, []) if label not in known]:
             todo = "begin with a batch that has all of them, under a new name"
+            if name == "labels":
+                todo = "correct the labels, or add a class by `change_classes`"
             raise fail(f"{noun} unknown to the batches of {classifier!r}", unknown, known, todo)
     label = batch.attrs.get("positive")
     if label not in (None, facts.get("positive")):
@@ -360,9 +406,11 @@ def _check_patterns(batch, classifier, facts):
         raise fail(what, ..., "", todo)
 
 
-def decode(payloads: Sequence[str], encoding: str) -> np.ndarray:
+def decode(payloads: Sequence[str], encoding: str, n_labels: int = 0) -> np.ndarray:
     """
     Return the cells of batches of one shape, without a Python object for each number.
+
+    A batch of several labels that has no examples has `n_labels` columns.
 
     Of item scores and of several labels the batches have any number of items: an array of
     `ScoredItems`, or of `LabelledExamples`.
@@ -377,7 +425,9 @@ def decode(payloads: Sequence[str], encoding: str) -> np.ndarray:
     if encoding == MULTILABEL:
         batches = np.empty(len(payloads), dtype=object)
         for index, payload in enumerate(map(json.loads, payloads)):
-            batches[index] = LabelledExamples(*(_rows(payload[name]) for name in _ANSWERS))
+            batches[index] = LabelledExamples(
+                *(_rows(payload[name], n_labels) for name in _ANSWERS)
+            )
         return batches
     if encoding in (ATTEMPTS, ITEM_COUNTS):
         make, names = (AnsweredItems, ANSWERS) if encoding == ATTEMPTS else (CountedItems, CELLS)
@@ -399,10 +449,65 @@ def decode(payloads: Sequence[str], encoding: str) -> np.ndarray:
     return np.fromstring(numbers, dtype, sep=",").reshape(-1, *shape)
 
 
+def payload_now(payload: str, description: Description) -> str:
+    """
+    Return the payload of an earlier batch with the classes of now.
+
+    Numbers of a class that was added later are zero, and so are its probabilities. Patterns have
+    the names of classes, which are replaced.
+    """
+    if not description.changes:
+        return payload
+    form, number = description.encoding, len(description.facts()["labels"])
+    batch = json.loads(payload)
+    if form == MULTILABEL:
+        rows = {name: [row.ljust(number, "0") for row in batch[name]] for name in _ANSWERS}
+        return json.dumps(rows)
+    if form in _PATTERNS:
+        return _patterns_now(batch, form, description.names(), number)
+    cells = np.array(batch)
+    before, width = len(cells), number if form == COUNTS else cells.shape[1]
+    if form == PAIRED_OUTCOMES:
+        cells = cells.reshape([before] * 3)
+        cells = np.pad(cells, [(0, number - before)] * 3)
+        return json.dumps(cells.reshape(number, -1).tolist())
+    padding = [(0, number - before), (0, width - cells.shape[1])]
+    return json.dumps(np.pad(cells, padding).tolist())
+
+
+def _patterns_now(batch, form, names, number):
+    """Return a payload of patterns with the names of the classes of now."""
+    total: Counter = Counter()
+    for text, count in zip(batch["pattern"], batch["counts"], strict=True):
+        pattern = json.loads(text)
+        if form == CLASS_FORECASTS:
+            truth, row = pattern
+            least = [_NO_CHANCE] * (number - len(row))
+            pattern = [names.get(truth, truth), [*row, *least]]
+        elif form == PARTLY_LABELLED:
+            judge, *rest = pattern
+            # The answers of a judge may be classes; they are stored as text.
+            by_text = {str(old): str(new) for old, new in names.items()}
+            pattern = [by_text.get(judge, judge), *(names.get(label, label) for label in rest)]
+        else:
+            given, truth = pattern
+            votes = {
+                rater: [names.get(label, label) for label in labels]
+                for rater, labels in given.items()
+            }
+            pattern = [votes, names.get(truth, truth)]
+        total[json.dumps(pattern, sort_keys=True)] += count
+    patterns = sorted(total)
+    counts = [total[pattern] for pattern in patterns]
+    return json.dumps({"pattern": patterns, "counts": counts})
+
+
 _ANSWERS = ("actual", "predicted")
 
 
-def _rows(texts):
+def _rows(texts, n_labels):
+    if not texts:
+        return np.zeros((0, n_labels), bool)
     return np.array([list(text) for text in texts]) == "1"
 
 
@@ -467,7 +572,7 @@ def chance_of_same(payload: str) -> float:
 def check_encodings(classifier: str, encodings: Any) -> None:
     """Raise where an encoding is none of today's: a pair of type and version for each."""
     for encoding, version in set(encodings):
-        if encoding not in _SHARED or version != VERSION:
+        if encoding not in (*_SHARED, CLASSES) or version != VERSION:
             raise fail(
                 f"unknown encoding of classifier {classifier!r}",
                 f"{encoding}, version {version}",

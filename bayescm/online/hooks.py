@@ -10,7 +10,6 @@ process that died was about to hand over is not: a page may be lost, and none co
 """
 
 import hmac
-import json
 import logging
 import os
 import shlex
@@ -30,9 +29,12 @@ import pandas as pd
 
 from bayescm.online.chain import digest
 from bayescm.online.encoding import check_name
-from bayescm.online.incidents import ACKNOWLEDGED, CLOSED, OPEN
+from bayescm.online.incidents import ACKNOWLEDGED, CLOSED, OPEN, members_of
 from bayescm.online.ledger import DELIVERED, FAILED
 from bayescm.online.monitor import Monitor
+from bayescm.online.page_formats import EMAIL, JSON, check_format, subject_of, text_of, written
+from bayescm.online.rules import BETTER
+from bayescm.online.silence import SILENCE
 from bayescm.validate import check_is, check_whole, fail
 
 _LOG = logging.getLogger("bayescm.online")
@@ -63,7 +65,8 @@ class Hook:
         ``classifier``, ``incident`` (the batch that opened it), ``sentence``, ``alarms`` (the
         sentences of all its alarms), ``opened`` and ``closed``; of the alarm that opened it
         ``batch_id``, ``at``, ``since``, ``rule``, ``measure``, ``estimate``, ``lower``, ``upper``,
-        ``limit``, ``value`` and ``threshold``. Raises where it could not be delivered.
+        ``limit``, ``value``, ``threshold`` and ``direction``; and ``text``, what a person is told.
+        Raises an error if it could not be delivered.
 
     Examples
     --------
@@ -76,7 +79,12 @@ class Hook:
 
 
 def notify(
-    monitor: Monitor, *hooks: Hook, since: Any = None, dry_run: bool = False, **rules: Any
+    monitor: Monitor,
+    *hooks: Hook,
+    since: Any = None,
+    dry_run: bool = False,
+    improvements: bool = False,
+    **rules: Any,
 ) -> pd.DataFrame:
     """
     Hand incidents to hooks: a page as one opens, and a page as it closes.
@@ -99,8 +107,12 @@ def notify(
         Only of alarms raised by batches from this moment on.
     dry_run : bool, default False
         Return what would be handed over now; nothing is, and nothing is recorded.
+    improvements : bool, default False
+        Whether incidents are handed over whose alarms all have the direction ``better``. They are
+        among `Monitor.incidents` in either case.
     **rules
-        ``rate``, ``floor``, ``reference``, ``tolerance`` and ``horizon``; see `Monitor.alarms`.
+        ``rate``, ``floor``, ``reference``, ``tolerance``, ``horizon`` and ``silence``; see
+        `Monitor.alarms`.
 
     Returns
     -------
@@ -139,13 +151,21 @@ def notify(
     for hook in hooks:
         pages = _handed_over(monitor, hook)
         for incident in incidents[incidents["state"] != ACKNOWLEDGED].to_dict("records"):
-            members = alarms[alarms["incident"] == incident["incident"]]
+            members = members_of(alarms, incident)
+            if not improvements and _only_improves(members, pages):
+                continue
             page = _page_of_incident(monitor, incident, members, pages, rules, since)
             rows.append(None if page is None else _deliver(monitor, hook, page, dry_run))
         for page in _pages_of_none(monitor, pages, alarms, rules, since):
             rows.append(_deliver(monitor, hook, page, dry_run))
     table = pd.DataFrame([row for row in rows if row is not None], columns=list(_COLUMNS))
     return table.astype({"at": "datetime64[us]", "next_try": "datetime64[us]"})
+
+
+def _only_improves(members, pages):
+    """Return whether the alarms of an incident are all improvements that nobody was told of."""
+    is_known = any(key in pages for key in members["key"])
+    return bool((members["direction"] == BETTER).all()) and not is_known
 
 
 class Page(NamedTuple):
@@ -189,9 +209,10 @@ def _page_of_incident(monitor, incident, members, pages, rules, since):
     """Return the page that an incident has now, or None."""
     originals, keys = monitor.original_ids(), members["key"].tolist()
     name = originals[incident["incident"]]
+    openings = [key for key in _openings(pages) if _is_silence(key) == _is_silence(keys[0])]
     # The alarm by which it was handed over, even if a correction has taken this one away.
     first = next((key for key in keys if key in pages), None) or next(
-        (key for key in _openings(pages) if originals.get(pages[key].incident) == name), keys[0]
+        (key for key in openings if originals.get(pages[key].incident) == name), keys[0]
     )
     # Alarms that an earlier version has handed over one by one have no incident.
     if incident["state"] == CLOSED and first in pages and pd.isna(pages[first].incident):
@@ -208,6 +229,16 @@ def _key(first, event, number):
     if number > 1:
         return first[0], f"{event} {number}", first[2]
     return first if event == "opened" else (first[0], _CLOSED, first[2])
+
+
+def _is_silence(key):
+    """Return whether an alarm is one of the rule `silence`, which is an incident by itself."""
+    return key[1] == SILENCE
+
+
+def _of_same_kind(table, key):
+    """Return the alarms or incidents of `silence`, or all others."""
+    return table[(table["rule"] == SILENCE) == _is_silence(key)]
 
 
 def _openings(pages):
@@ -233,15 +264,18 @@ def _is_open_again(monitor, first, pages, n_closed, incident, rules, since):
     # By the batches of then it was closed, or else that page went by rules that are not those now.
     note = pages[_key(first, "closed", n_closed)]
     alarms, incidents = _alarms_and_incidents(monitor, since, rules, note.recorded_at)
-    names = alarms.loc[alarms["key"] == first, "incident"]
+    names, incidents = (
+        alarms.loc[alarms["key"] == first, "incident"],
+        _of_same_kind(incidents, first),
+    )
     return not (incidents["incident"].isin(names) & (incidents["state"] == OPEN)).any()
 
 
 def _pages_of_none(monitor, pages, alarms, rules, since):
     """Yield the pages that close what was an incident only by batches of before a correction."""
     originals, keys = monitor.original_ids(), {*alarms["key"]}
-    names = {originals[name] for name in alarms["incident"]}
     for first in _openings(pages):
+        names = {originals[name] for name in _of_same_kind(alarms, first)["incident"]}
         n_closed = _n_closed(pages, first)
         note = pages.get(_key(first, "opened", n_closed + 1))
         if note is None or note.outcome == FAILED or pd.isna(note.incident):
@@ -249,13 +283,14 @@ def _pages_of_none(monitor, pages, alarms, rules, since):
         if first in keys or originals.get(note.incident) in names:
             continue
         earlier, incidents = _alarms_and_incidents(monitor, since, rules, note.recorded_at)
+        incidents = _of_same_kind(incidents, first)
         names_then = earlier.loc[earlier["key"] == first, "incident"]
         # By rules that are not those of today, or acknowledged, it is not closed either.
         for incident in incidents[incidents["incident"].isin(names_then)].to_dict("records"):
             if incident["state"] == OPEN:
                 closed = pd.Timestamp(monitor.batches()["recorded_at"].values.max())
                 incident |= {"state": _WITHDRAWN, "closed": closed}
-                members = earlier[earlier["incident"] == incident["incident"]]
+                members = members_of(earlier, incident)
                 yield Page(incident, members, "closed", _key(first, "closed", n_closed + 1))
 
 
@@ -293,7 +328,7 @@ def _page(classifier, incident, members, event, key):
             end += " as batches were corrected or came late"
         sentence = f"over at {end}, opened at {since}: {sentence}"
     numbers = ("estimate", "lower", "upper", "limit", "value", "threshold")
-    return {
+    page = {
         "id": digest(classifier, *key),
         "event": event,
         "classifier": classifier,
@@ -306,7 +341,9 @@ def _page(classifier, incident, members, event, key):
         "at": _time(alarm["at"]),
         "since": _time(incident["since"]),
         **{name: _number(alarm[name]) for name in numbers},
+        "direction": alarm["direction"],
     }
+    return page | {"text": text_of(page)}
 
 
 def _number(value):
@@ -326,37 +363,45 @@ def _time(moment):
     return None if pd.isna(moment) else f"{pd.Timestamp(moment).isoformat()}Z"
 
 
-def to_log(*, level: int = logging.WARNING) -> Hook:
+def to_log(*, level: int = logging.WARNING, format: str = JSON) -> Hook:
     """
     Return a hook that writes pages to the log of Python, as ``bayescm.online``.
 
     Parameters
     ----------
     level : int, default logging.WARNING
+    format : {"json", "slack", "teams", "email"}
+        See `to_command`.
 
     Examples
     --------
     >>> to_log().name
     'log'
     """
+    check_format(format)
 
     def call(alarm):
         words = ("incident", "event", "sentence")
         text = "; ".join(str(alarm[name]) for name in words if name in alarm)
-        _LOG.log(level, "%s: %s %s", alarm["classifier"], text, json.dumps(alarm))
+        _LOG.log(level, "%s: %s %s", alarm["classifier"], text, written(alarm, format).strip())
 
     return Hook("log", call)
 
 
 def to_command(
-    command: str | Sequence[str], *, timeout: float = 60.0, name: str | None = None
+    command: str | Sequence[str],
+    *,
+    timeout: float = 60.0,
+    name: str | None = None,
+    format: str = JSON,
 ) -> Hook:
     """
     Return a hook that runs a command, once for each page.
 
-    The page is JSON on its standard input, and in the environment ``BAYESCM_EVENT``,
-    ``BAYESCM_CLASSIFIER``, ``BAYESCM_INCIDENT``, ``BAYESCM_SENTENCE``, ``BAYESCM_BATCH_ID``,
-    ``BAYESCM_RULE`` and ``BAYESCM_MEASURE``. Nothing of it is put into the command, so that names
+    The page is on its standard input, by default as JSON, and in the environment
+    ``BAYESCM_EVENT``, ``BAYESCM_CLASSIFIER``, ``BAYESCM_INCIDENT``, ``BAYESCM_SENTENCE``,
+    ``BAYESCM_TEXT``, ``BAYESCM_SUBJECT``, ``BAYESCM_BATCH_ID``, ``BAYESCM_RULE`` and
+    ``BAYESCM_MEASURE``. Nothing of it is put into the command, so that names
     of classifiers and batches are never run.
 
     Parameters
@@ -367,6 +412,10 @@ def to_command(
         Seconds after which it is ended, with what it has started.
     name : str, optional
         See `Hook`; by default the command.
+    format : {"json", "slack", "teams", "email"}
+        How the page is written: all its fields as JSON; JSON that a webhook of Slack or of
+        Microsoft Teams takes; or an e-mail in plain text with its header lines, for programs such
+        as ``sendmail ops@example.org``.
 
     Raises
     ------
@@ -375,8 +424,8 @@ def to_command(
 
     Examples
     --------
-    >>> to_command("mail -s alarm someone@example.org").name
-    'mail -s alarm someone@example.org'
+    >>> to_command("sendmail ops@example.org", format="email").name
+    'sendmail ops@example.org'
     """
     text = command if isinstance(command, str) else shlex.join(map(str, command))
     try:
@@ -385,10 +434,12 @@ def to_command(
         words = []
     if not words:
         raise fail("not a command", command, "a program and its arguments", "check the quotes")
+    check_format(format)
 
     def call(page):
-        names = ("event", "classifier", "incident", "sentence", *_ALARM)
+        names = ("event", "classifier", "incident", "sentence", "text", *_ALARM)
         variables = {f"BAYESCM_{name.upper()}": str(page[name]) for name in names if name in page}
+        variables["BAYESCM_SUBJECT"] = subject_of(page)
         process = subprocess.Popen(
             text if isinstance(command, str) else words,
             shell=isinstance(command, str),
@@ -400,7 +451,7 @@ def to_command(
             start_new_session=True,
         )
         try:
-            _, errors = process.communicate(json.dumps(page) + "\n", timeout)
+            _, errors = process.communicate(written(page, format), timeout)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, SIGKILL)
             process.communicate()
@@ -420,6 +471,7 @@ def to_url(
     wait: float = 1.0,
     timeout: float = 10.0,
     name: str | None = None,
+    format: str = JSON,
 ) -> Hook:
     """
     Return a hook that posts each page to a URL, as JSON.
@@ -442,6 +494,8 @@ def to_url(
         Seconds to wait for an answer.
     name : str, optional
         See `Hook`; by default the URL without user, query and fragment.
+    format : {"json", "slack", "teams"}
+        All fields of the page, or what a webhook of Slack or of Microsoft Teams takes.
 
     Raises
     ------
@@ -458,9 +512,12 @@ def to_url(
         todo = "make one: python -c 'import secrets; print(secrets.token_urlsafe())'"
         raise fail("the secret is too short", ..., f"at least {_SHORTEST_SECRET} characters", todo)
     check_whole("retries", retries, 0, "attempts", 3)
+    if check_format(format) == EMAIL:
+        todo = "pass a command: `to_command('sendmail ops@example.org', format='email')`"
+        raise fail("an e-mail is not posted to a URL", format, "json, slack or teams", todo)
 
     def call(alarm):
-        body = json.dumps(alarm).encode()
+        body = written(alarm, format).encode()
         for attempt in range(retries + 1):
             problem, may_retry = _post(url, body, secret, timeout)
             if not problem:

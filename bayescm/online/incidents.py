@@ -12,12 +12,18 @@ closed       where no rule has been on for more than `QUIET` batches
 ============ =======================================================================
 
 What has been recorded so far decides, and no later batch moves an alarm to another incident.
+
+Each alarm of the rule `silence` is an incident by itself, with the name of the last batch before.
+It is closed with the next batch.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from bayescm.online.silence import SILENCE
 
 QUIET = 2  # batches without an alarm, after which an incident is closed with the next one
 OPEN, ACKNOWLEDGED, CLOSED = "open", "acknowledged", "closed"
@@ -27,7 +33,7 @@ COLUMNS: tuple[str, ...] = (
     *("on", "note"),
 )
 # Which alarm of an incident says most about it: the first of these rules that has gone off.
-_TELLING = ("floor", "reference", "calibration", "change", "batch")
+_TELLING = ("floor", "reference", "calibration", "change", "batch", SILENCE)
 
 
 def with_incidents(
@@ -62,6 +68,12 @@ def with_incidents(
     for row in alarms.itertuples(index=False):
         alarm = (str(row.batch_id), row.rule, row.measure)
         moment = when.get(alarm)
+        if row.rule == SILENCE:
+            incidents.append(str(row.batch_id))
+            ends.append(np.inf if row.on else 0.0)
+            acknowledged.append(moment is not None)
+            notes.append(note_of.get(alarm, ""))
+            continue
         reach = end = np.inf if row.on else float(row.step + row.lasted + QUIET)
         if moment is not None:
             # It is on no more for batches that were recorded after the acknowledgement.
@@ -93,7 +105,8 @@ def incidents_of(alarms: pd.DataFrame, at: np.ndarray) -> pd.DataFrame:
     Parameters
     ----------
     alarms : DataFrame
-        As `with_incidents` returns them.
+        As `with_incidents` returns them, with ``over`` if there are alarms of `silence`: when the
+        next batch arrived.
     at : ndarray of datetime64
         The time of each batch.
 
@@ -107,10 +120,11 @@ def incidents_of(alarms: pd.DataFrame, at: np.ndarray) -> pd.DataFrame:
         acknowledgements).
     """
     rows = []
-    for incident, group in alarms.groupby("incident", sort=False):
+    is_silence = (alarms["rule"] == SILENCE).rename("is silence")
+    for (incident, silent), group in alarms.groupby(["incident", is_silence], sort=False):
         end, telling = group["end"].max(), _most_telling(group)
         if end < len(at) and not group["acknowledged"].all():
-            state, closed = CLOSED, at[int(end)]
+            state, closed = CLOSED, group["over"].iloc[0] if silent else at[int(end)]
         else:
             state = ACKNOWLEDGED if group["acknowledged"].all() else OPEN
             closed = np.datetime64("NaT", "us")
@@ -123,6 +137,13 @@ def incidents_of(alarms: pd.DataFrame, at: np.ndarray) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     times = ("opened", "closed", "since")
     return table.astype({name: "datetime64[us]" for name in times}) if len(table) else table
+
+
+def members_of(alarms: pd.DataFrame, incident: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the alarms of an incident, a row of `incidents_of`."""
+    is_silent = alarms["rule"] == SILENCE
+    is_same = is_silent if incident["rule"] == SILENCE else ~is_silent
+    return alarms[(alarms["incident"] == incident["incident"]) & is_same]
 
 
 def standing(incidents: pd.DataFrame) -> list[str]:

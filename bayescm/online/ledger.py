@@ -14,7 +14,8 @@ noted in two more chains of each classifier.
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, NamedTuple, Self
@@ -24,8 +25,26 @@ import pandas as pd
 import sqlalchemy as sa
 import xarray as xr
 
-from bayescm.online.chain import Entry, check_chain, damage, digest, next_entry
-from bayescm.online.database import Database
+from bayescm.online.chain import (
+    Entry,
+    check_chain,
+    damage,
+    digest,
+    entry_of_classes,
+    next_entry,
+    verify_entry,
+)
+from bayescm.online.classes import (
+    CLASSES,
+    ClassChange,
+    change_of,
+    checked_change,
+    classes_after,
+    current_measure,
+    name_of_entry,
+)
+from bayescm.online.classes import VERSION as VERSION_OF_CLASSES
+from bayescm.online.database import Database, allow_classes
 from bayescm.online.encoding import (
     PAIRED_OUTCOMES,
     Description,
@@ -38,6 +57,7 @@ from bayescm.online.encoding import (
     difference_of_items,
     encode,
     is_of_items,
+    payload_now,
     time_of_name,
     timestamp,
     zeros,
@@ -77,7 +97,11 @@ STARTED, DELIVERED, FAILED = "started", "delivered", "failed"  # of an attempt t
 
 
 class Entries(NamedTuple):
-    """Entries of one classifier in the order in which they were recorded, as arrays."""
+    """
+    Batches of one classifier in the order in which they were recorded, as arrays.
+
+    ``classes`` is the number of classes when each was recorded, -1 if no class was added since.
+    """
 
     entry: np.ndarray
     batch_id: np.ndarray
@@ -85,6 +109,7 @@ class Entries(NamedTuple):
     cells: np.ndarray
     supersedes: np.ndarray
     recorded_at: np.ndarray
+    classes: np.ndarray
 
     @property
     def latest(self) -> np.datetime64:
@@ -220,13 +245,17 @@ class Ledger(Database):
                 write_description(connection, description)
             else:
                 last = last_entry(connection, description)
+                check_encodings(classifier, [(last.encoding, last.encoding_version)])
+                if _is_resent(connection, description, batch, counts, last):
+                    old = _find_batch(connection, description, batch["batch_id"], last)
+                    return False, old
             batch |= encode(counts, description)
             if (recorded := _recorded(connection, description, batch, last)) is not None:
                 return False, recorded
             superseded = _superseded(connection, description, batch)
             now = datetime.now(UTC)
             is_late = last is not None and timestamp(now) < last.recorded_at
-            batch["recorded_at"] = last.recorded_at if last and is_late else timestamp(now)
+            batch["recorded_at"] = _time_of_arrival(now, last)
             if batch["at"] is None and superseded is not None:
                 batch["at"] = superseded.at
             elif batch["at"] is None:
@@ -241,6 +270,61 @@ class Ledger(Database):
             _warn_of_twin(entry.batch_id, twin)
         return True, entry
 
+    def extend(
+        self, classifier: str, batches: Sequence[tuple[str, Any, Any]]
+    ) -> tuple[int, list[str]]:
+        """
+        Record batches in one transaction: all of them or, if an error is raised, none.
+
+        Parameters
+        ----------
+        classifier : str
+        batches : sequence of (batch_id, counts, at)
+            See `record`. Cells as an array are in the order of the classes of the ledger.
+
+        Returns
+        -------
+        int
+            How many were recorded; the others were there already.
+        list of str
+            Names of batches with the same evidence as another one of the last, which is rare.
+        """
+        classifier = check_name(classifier, "classifier")
+        with self.transaction("record batches", write=True) as connection:
+            _lock(connection, classifier)
+            description, last = _description(connection, classifier), None
+            if description is None:
+                description = describe(classifier, batches[0][1])
+                write_description(connection, description)
+            else:
+                last = last_entry(connection, description)
+                check_encodings(classifier, [(last.encoding, last.encoding_version)])
+            known = _known(connection, description, [row[0] for row in batches], last)
+            new: dict[str, Entry] = {}
+            twins: list[str] = []
+            recent: deque[str] = deque(maxlen=_COMPARED)
+            for batch_id, counts, at in batches:
+                batch: dict[str, Any] = {"batch_id": batch_id, "supersedes": None}
+                batch["at"] = None if at is None else timestamp(as_utc(at))
+                if batch_id in known and _is_resent(connection, description, batch, counts, last):
+                    continue
+                batch |= _encoded(counts, description)
+                if (old := new.get(batch_id, known.get(batch_id))) is not None:
+                    _check_is_same(description, batch, old)
+                    continue
+                batch["recorded_at"] = _time_of_arrival(datetime.now(UTC), last)
+                if batch["at"] is None:
+                    batch["at"] = time_of_name(batch_id) or batch["recorded_at"]
+                payload = batch["payload"]
+                if payload in recent and _COMPARED * chance_of_same(payload) <= _RARE:
+                    twins.append(batch_id)
+                recent.append(payload)
+                last = new[batch_id] = next_entry(description.genesis, last, batch, None)
+            if new:
+                rows = [{"classifier": classifier} | entry._asdict() for entry in new.values()]
+                connection.execute(batch_table.insert(), rows)
+        return len(new), twins
+
     def read(self, classifier: str, *, after: int = 0) -> Entries:
         """
         Return the entries of a classifier whose number is greater than `after`.
@@ -254,24 +338,43 @@ class Ledger(Database):
         ValueError
             If an entry is damaged or missing.
         """
+        return self.contents(classifier, after=after)[1]
+
+    def contents(self, classifier: str, *, after: int = 0) -> tuple[Description | None, Entries]:
+        """
+        Return the description of a classifier and its batches, both of one moment.
+
+        Batches have the classes of this moment. If classes were changed after the entry `after`,
+        all batches are returned, from the first one on.
+        """
         with self.transaction("read the ledger") as connection:
             description = _description(connection, classifier)
+            if description is not None and description.changes:
+                after = 0 if description.changes[-1].entry > after else after
             rows = [] if description is None else entries_after(connection, description, after)
         check_encodings(classifier, [(row.encoding, row.encoding_version) for row in rows])
+        rows = [row for row in rows if row.encoding != CLASSES]
         columns = zip(*map(tuple, rows), strict=True) if rows else [()] * len(Entry._fields)
-        by_name = dict(zip(Entry._fields, columns, strict=True))
-        return Entries(
+        by_name: dict[str, Any] = dict(zip(Entry._fields, columns, strict=True))
+        payloads, number = by_name["payload"], np.full(len(rows), -1)
+        if description is not None and description.changes:
+            payloads = [payload_now(payload, description) for payload in payloads]
+            number = _numbers_of_classes(description, by_name["entry"])
+        return description, Entries(
             np.array(by_name["entry"], dtype=np.int64),
             np.array(by_name["batch_id"], dtype=object),
             _moments(by_name["at"]),
-            decode(by_name["payload"], description.encoding if description else ""),
+            decode(payloads, *_form_of(description)),
             np.array(by_name["supersedes"], dtype=object),
             _moments(by_name["recorded_at"]),
+            number,
         )
 
     def last(self, classifier: str) -> Entry:
         """
         Return the last entry of a classifier, which has the sums of all so far.
+
+        It is a batch, or a change of the classes.
 
         Raises
         ------
@@ -296,7 +399,12 @@ class Ledger(Database):
         return zeros(description)
 
     def table(self) -> pd.DataFrame:
-        """Return every entry ever recorded, corrected ones and corrections too."""
+        """
+        Return every entry ever recorded, corrected ones and corrections too.
+
+        ``labels`` has the classes as they were when the entry was recorded. An entry that renames
+        or adds classes has the change in ``cells``.
+        """
         columns = {"entry": "entry", "batch_id": "batch_id", "at": "at", "payload": "cells"}
         columns |= {"supersedes": "corrects", "recorded_at": "recorded_at", "hash": "hash"}
         tables = [pd.DataFrame(columns=["classifier", *columns.values(), "labels"])]
@@ -304,7 +412,8 @@ class Ledger(Database):
             for description in read_descriptions(connection):
                 rows = entries_after(connection, description, 0)
                 frame = pd.DataFrame(rows, columns=list(Entry._fields))[list(columns)]
-                frame = frame.rename(columns=columns).assign(labels=description.text)
+                texts = _texts_of_entries(description, [row.entry for row in rows])
+                frame = frame.rename(columns=columns).assign(labels=texts)
                 frame.insert(0, "classifier", description.classifier)
                 tables.append(frame)
         return pd.concat(tables[1:] or tables, ignore_index=True)
@@ -340,6 +449,82 @@ class Ledger(Database):
             if description.encoding == PAIRED_OUTCOMES
         }
 
+    def change_classes(
+        self, classifier: str, rename: Any = None, add: Any = None
+    ) -> tuple[bool, list]:
+        """
+        Rename classes, and add further ones, by an entry of the ledger.
+
+        Parameters
+        ----------
+        classifier : str
+            The name of a classifier or a challenge.
+        rename, add
+            See `bayescm.online.Monitor.change_classes`.
+
+        Returns
+        -------
+        bool
+            True if it was recorded, False if the last change of the classes was the same.
+        list
+            The classes.
+        """
+        with self.transaction("change the classes", write=True) as connection:
+            _lock(connection, classifier)
+            description = _existing(connection, classifier)
+            last, changes = last_entry(connection, description), description.changes
+            first = description.first_facts()
+            if changes and _is_same_change(changes[-1], rename, add):
+                return False, classes_after(first["labels"], changes)
+            encoding = description.encoding
+            change = checked_change(classifier, encoding, first, changes, rename, add)
+            allow_classes(connection)
+            moment = _time_of_arrival(datetime.now(UTC), last)
+            fields = {"batch_id": name_of_entry(len(changes) + 1), "at": moment}
+            fields |= {"encoding": CLASSES, "encoding_version": VERSION_OF_CLASSES}
+            fields |= {"payload": change.payload, "supersedes": None, "recorded_at": moment}
+            changed = description._replace(changes=(*changes, change))
+            total = None if last.total is None else payload_now(last.total, changed)
+            entry = entry_of_classes(description.genesis, last, fields, total)
+            values = {"classifier": classifier} | entry._asdict()
+            connection.execute(batch_table.insert(), values)
+        return True, changed.facts()["labels"]
+
+    def classes(self, name: str) -> list:
+        """Return the classes of a classifier or a challenge now, empty if it has none."""
+        with self.transaction("read the ledger") as connection:
+            return list(_existing(connection, name).facts().get("labels", []))
+
+    def templates(self, classifier: str) -> list[xr.DataArray | None]:
+        """
+        Return empty batches with the classes of now, and of before each change, the latest first.
+
+        It is one None if there is no such classifier.
+        """
+        with self.transaction("read the ledger") as connection:
+            description = _description(connection, classifier)
+        if description is None:
+            return [None]
+        numbers = range(len(description.changes), -1, -1)
+        earlier = [description._replace(changes=description.changes[:n]) for n in numbers]
+        return [zeros(each) for each in earlier]
+
+    def former_names(self, classifier: str) -> dict[Any, Any]:
+        """Return the name that each renamed class has now, by its former names."""
+        with self.transaction("read the ledger") as connection:
+            description = _description(connection, classifier)
+        return {} if description is None else description.names()
+
+    def check(self, classifier: str, batch_id: str, counts: xr.DataArray) -> None:
+        """Raise an error if `record` would reject a batch because of its type or its classes."""
+        with self.transaction("read the ledger") as connection:
+            description = _description(connection, classifier)
+            if description is None:
+                return
+            last, batch = last_entry(connection, description), {"batch_id": batch_id}
+            if not _is_resent(connection, description, batch, counts, last):
+                encode(counts, description)
+
     def acknowledge(self, classifier: str, alarms: pd.DataFrame, note: str = "") -> int:
         """
         Record that alarms have been seen.
@@ -361,7 +546,10 @@ class Ledger(Database):
             _lock(connection, classifier)
             description = _existing(connection, classifier)
             rows = read_notes(connection, acknowledgement_table, description)
-            recorded = {(row.batch_id, row.rule, row.measure) for row in rows}
+            names = description.names()
+            recorded = {
+                (row.batch_id, row.rule, current_measure(row.measure, names)) for row in rows
+            }
             new = [key for key in dict.fromkeys(keys) if key not in recorded]
             fields = [dict(zip(_ALARM, key, strict=True)) | {"note": note} for key in new]
             _append_notes(connection, acknowledgement_table, description, rows, fields)
@@ -400,7 +588,7 @@ class Ledger(Database):
             _lock(connection, classifier)
             description = _existing(connection, classifier)
             rows = read_notes(connection, delivery_table, description)
-            attempt = _due_attempt(rows, key, hook)
+            attempt = _due_attempt(rows, key, hook, description.names())
             if attempt is not None:
                 note = {"hook": hook, "attempt": attempt, "outcome": STARTED, "incident": incident}
                 fields = [dict(zip(_ALARM, key, strict=True)) | note]
@@ -410,7 +598,7 @@ class Ledger(Database):
     def due_attempt(self, classifier: str, alarm: Sequence[str], hook: str) -> int | None:
         """Return which attempt to hand an alarm to a hook is due now; see `begin_delivery`."""
         key = tuple(map(str, alarm))
-        return _due_attempt(self.deliveries(classifier).itertuples(), key, hook)
+        return _due_attempt(self.deliveries(classifier).itertuples(), key, hook, {})
 
     def end_delivery(
         self,
@@ -454,6 +642,8 @@ class Ledger(Database):
             description = _description(connection, classifier)
             rows = [] if description is None else read_notes(connection, table, description)
         frame = pd.DataFrame(rows, columns=[column.name for column in table.c])
+        if description is not None and (names := description.names()):
+            frame["measure"] = [current_measure(name, names) for name in frame["measure"]]
         return frame.drop(columns=["classifier", "number", "hash"])
 
 
@@ -470,17 +660,99 @@ def _lock(connection, classifier):
 def write_description(connection: sa.Connection, description: Description) -> None:
     """Record a new classifier, before its first batch."""
     names = [column.name for column in classifier_table.c]
-    values = dict(zip(names, description, strict=True))
+    values = dict(zip(names, description[:4], strict=True))
     connection.execute(classifier_table.insert(), values)
+
+
+def _time_of_arrival(now, last):
+    """Return the time at which an entry arrives: not before the last one, whatever the clock."""
+    return timestamp(now) if last is None else max(timestamp(now), last.recorded_at)
+
+
+def _is_same_change(change, rename, add):
+    """Return whether a change of the classes is what somebody asks for again."""
+    if not isinstance(rename, Mapping | None) or not isinstance(add, list | tuple | None):
+        return False
+    return dict(change.rename) == dict(rename or {}) and [*change.add] == [*(add or [])]
+
+
+def _is_resent(connection, description, batch, counts, last):
+    """
+    Return whether a batch was recorded before the classes were changed, and is sent again.
+
+    It has the classes of then.
+    """
+    if not description.changes or isinstance(counts, np.ndarray):
+        return False
+    old = _find_batch(connection, description, batch["batch_id"], last)
+    if old is None or old.entry > description.changes[-1].entry:
+        return False
+    then = description.as_of(old.entry)
+    if "rule" in counts.attrs:  # of a challenge; its measure may have followed a new name
+        counts = counts.assign_attrs(rule=then.facts().get("rule"))
+    try:
+        received = encode(counts, then)["payload"]
+    except ValueError:
+        return False
+    is_same = json.loads(received) == json.loads(old.payload)
+    return (
+        is_same
+        and batch.get("at") in (None, old.at)
+        and batch.get("supersedes") == (old.supersedes if "supersedes" in batch else None)
+    )
+
+
+_NAMES_AT_ONCE = 500  # in one statement
+
+
+def _known(connection, description, names, last):
+    """
+    Return the entries of those batches that are recorded, by their names.
+
+    The last entries are looked up by their numbers too; see `_find_batch`.
+    """
+    if last is None:
+        return {}
+    columns = batch_table.c
+    known: dict[str, Entry] = {}
+    for first in range(0, len(names), _NAMES_AT_ONCE):
+        of_names = columns.batch_id.in_(names[first : first + _NAMES_AT_ONCE])
+        rows = connection.execute(entries(description, of_names))
+        known |= {row.batch_id: Entry(*row) for row in rows}
+    is_recent = columns.entry > last.entry - _SEARCHED_BY_ENTRY
+    recent = entries(description, is_recent).with_only_columns(columns.batch_id)
+    if {*connection.execute(recent).scalars()} & {*names} - known.keys():
+        raise damage(f"the index of names of classifier {description.classifier!r}")
+    return known
+
+
+def _encoded(counts, description):
+    """Return type, version and payload of a batch, of cells in the order of the classes too."""
+    if not isinstance(counts, np.ndarray):
+        return encode(counts, description)
+    if len(counts) != (number := len(description.facts()["labels"])):
+        what = f"classes of {description.classifier!r} were added meanwhile"
+        raise fail(what, len(counts), f"{number} classes", "send the batches again")
+    return {
+        "encoding": description.encoding,
+        "encoding_version": description.encoding_version,
+        "payload": json.dumps(counts.tolist()),
+    }
 
 
 def _recorded(connection, description, batch, last):
     """Return the entry of the same batch, or None; refuse another one of that name."""
     old = None if last is None else _find_batch(connection, description, batch["batch_id"], last)
-    if old is None:
-        return None
+    if old is not None:
+        _check_is_same(description, batch, old)
+    return old
+
+
+def _check_is_same(description, batch, old):
+    """Raise an error if a batch is another one than that of its name in the ledger."""
     what = f"batch {batch['batch_id']!r} is in the ledger with"
-    recorded, received = json.loads(old.payload), json.loads(batch["payload"])
+    text = payload_now(old.payload, description)
+    recorded, received = json.loads(text), json.loads(batch["payload"])
     if recorded != received and is_of_items(description.encoding):
         noun, values = difference_of_items(description.encoding, recorded)
         raise fail(
@@ -492,7 +764,7 @@ def _recorded(connection, description, batch, last):
         )
     if recorded != received:
         raise fail(
-            f"{what} other counts, {old.payload}",
+            f"{what} other counts, {text}",
             batch["payload"],
             "the same counts again, or an id that is not taken",
             f"take a new `batch_id`, with `corrects={batch['batch_id']!r}` if the old batch was "
@@ -504,7 +776,6 @@ def _recorded(connection, description, batch, last):
     if batch["at"] not in (None, old.at):
         todo = f"take a new `batch_id`, with `corrects={batch['batch_id']!r}` if the time was wrong"
         raise fail(f"{what} another time", batch["at"], f"`at={old.at!r}`, or none", todo)
-    return old
 
 
 def _find_batch(connection, description, batch_id, last):
@@ -534,7 +805,8 @@ def _superseded(connection, description, batch):
     old = connection.execute(by_name).first()
     if old is None:
         newest = entries(description).order_by(columns.entry.desc()).limit(1000)
-        names = [row.batch_id for row in connection.execute(newest)][::-1]
+        found = connection.execute(newest).all()[::-1]
+        names = [row.batch_id for row in found if row.encoding != CLASSES]
         allowed = f"a recorded batch, such as {names[-3:]}" if names else "a recorded batch"
         todo = suggest(batch["supersedes"], names) if names else "add it as a batch"
         raise fail("no batch with this id to correct", batch["supersedes"], allowed, todo)
@@ -546,7 +818,7 @@ def _superseded(connection, description, batch):
             "a batch that still counts",
             f"correct {correction.batch_id!r}, which replaced it",
         )
-    return Entry(*old)
+    return Entry(*old)._replace(payload=payload_now(old.payload, description))
 
 
 def _batch_with_same_counts(connection, description, batch, last):
@@ -604,11 +876,62 @@ def _description(connection, classifier):
     query = sa.select(classifier_table).where(columns.classifier == classifier)
     row = connection.execute(query).first()
     if row is not None:
-        return Description(*row)
+        return _with_changes(connection, Description(*row))
     entry = sa.select(batch_table.c.entry).where(batch_table.c.classifier == classifier)
     if connection.execute(entry.limit(1)).first() is not None:
         raise damage(f"the labels of classifier {classifier!r} are missing")
     return None
+
+
+def _with_changes(connection, description):
+    """Return a description with the changes of its classes, each checked against its hash."""
+    columns = batch_table.c
+    changes: list[ClassChange] = []
+    while True:
+        name = name_of_entry(len(changes) + 1)
+        row = connection.execute(entries(description, columns.batch_id == name)).first()
+        if row is None:
+            return description._replace(changes=tuple(changes))
+        before = entries(description, columns.entry == row.entry - 1)
+        previous = connection.execute(before.with_only_columns(columns.hash)).scalar()
+        if not verify_entry(description.genesis, previous, row):
+            raise damage(f"entry {row.entry} of classifier {description.classifier!r}")
+        check_encodings(description.classifier, [(row.encoding, row.encoding_version)])
+        changes.append(change_of(row.entry, row.payload))
+
+
+def _form_of(description):
+    """Return the encoding of batches, and how many classes there are."""
+    if description is None:
+        return "", 0
+    return description.encoding, len(description.facts().get("labels", ()))
+
+
+def _numbers_of_classes(description, numbers):
+    """Return how many classes there were at each entry, or -1 if no class was added since."""
+    sizes = {None: len(description.first_facts()["labels"])}
+    of_entries = []
+    for number in numbers:
+        last = max((c.entry for c in description.changes if c.entry < number), default=None)
+        if last not in sizes:
+            sizes[last] = description.number_of_classes(number)
+        of_entries.append(sizes[last])
+    latest = len(description.facts()["labels"])
+    return np.array([-1 if size == latest else size for size in of_entries], int)
+
+
+def _texts_of_entries(description, numbers):
+    """Return what all batches share, as it was when each entry was recorded."""
+    if not description.changes:
+        return description.text
+    texts = {None: description.text}
+    of_entries = []
+    for number in numbers:
+        last = max((c.entry for c in description.changes if c.entry < number), default=None)
+        if last not in texts:
+            texts[last] = json.dumps(description.as_of(number).facts())
+        of_entries.append(texts[last])
+    return of_entries
 
 
 def _existing(connection, classifier):
@@ -624,10 +947,9 @@ def _existing(connection, classifier):
 
 def _classifiers(connection):
     """Return the names of the classifiers, in alphabetical order."""
-    descriptions = read_descriptions(connection)
     return [
         description.classifier
-        for description in descriptions
+        for description in _first_descriptions(connection)
         if description.encoding != PAIRED_OUTCOMES
     ]
 
@@ -642,6 +964,11 @@ _WITH_ENTRIES = sa.text(
 
 def read_descriptions(connection: sa.Connection) -> list[Description]:
     """Return the descriptions of all classifiers and challenges, in alphabetical order."""
+    return [_with_changes(connection, each) for each in _first_descriptions(connection)]
+
+
+def _first_descriptions(connection):
+    """Return the descriptions as they were written first, in alphabetical order."""
     descriptions = [Description(*row) for row in connection.execute(sa.select(classifier_table))]
     with_entries = set(connection.execute(_WITH_ENTRIES).scalars())
     if odd := with_entries ^ {description.classifier for description in descriptions}:
@@ -732,11 +1059,12 @@ def _append_notes(connection, table, description, rows, fields):
         connection.execute(table.insert(), values)
 
 
-def _due_attempt(rows, alarm, hook):
+def _due_attempt(rows, alarm, hook, names):
     """Return which attempt to hand an alarm to a hook is due now, or None."""
     last = None
     for row in rows:
-        if (row.batch_id, row.rule, row.measure) == alarm and row.hook == hook:
+        key = row.batch_id, row.rule, current_measure(row.measure, names)
+        if key == alarm and row.hook == hook:
             last = row
     if last is None:
         return 1

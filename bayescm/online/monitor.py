@@ -12,9 +12,11 @@ holds every batch, and every conclusion is worked out from it on request:
 """
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from difflib import get_close_matches
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +26,8 @@ import xarray as xr
 from bayescm.evidence.registry import TYPES, type_of
 from bayescm.evidence.sums_of_items import repeated_items
 from bayescm.measures.catalogue import resolve
+from bayescm.online.classes import current_measure
+from bayescm.online.comparable import check_season, phases
 from bayescm.online.discounting import check_forgetting, check_window
 from bayescm.online.encoding import (
     ATTEMPTS,
@@ -52,6 +56,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+OF_RULES = ("classes", "phase")  # coords of batches that the rules of alarms use
+BLOCK = 1000  # batches in a transaction of `extend`: more are hardly faster
 _SLIP = 0.8  # how alike names are, of 1, of which one may be a slip: one letter in five or more
 
 
@@ -126,6 +132,14 @@ class Monitor(LedgerClient):
         By which time batches are in order and forgotten: that of observation, or of arrival.
     edges : sequence of float, optional
         Edges of the bins of forecasts, see `forecast_table`; those of earlier batches by default.
+    season : int, {"hour", "weekday", "day", "month"}, Series or dict, optional
+        The season of the batches. The rules `change`, `batch` and `reference` compare a batch with
+        others of the same phase.
+
+        - A number: how many batches a season has, such as 7 of daily batches. A batch that is
+          missing moves the phases of those after it.
+        - ``"weekday"`` and the like: the phase is this part of the time of the batch.
+        - A Series or dict: the phase of each batch by its name, such as a column of a table.
 
     Examples
     --------
@@ -175,6 +189,7 @@ class Monitor(LedgerClient):
         measures: Sequence[str | Callable] | None = None,
         order: str = "at",
         edges: Sequence[float] | None = None,
+        season: int | str | pd.Series | dict | None = None,
     ):
         self.classifier = check_name(classifier, "classifier")
         super().__init__(store, self.classifier)
@@ -184,6 +199,7 @@ class Monitor(LedgerClient):
             "window": None if window is None else check_window(window, forgetting),
         }
         self._order = check_choice("order", order, list(ORDERS))
+        self.season = check_season(season)
         self._concentration = concentration
         self._is_prior_checked = concentration is None  # against the labels
         self._entries: Entries | None = None  # those read so far
@@ -197,6 +213,7 @@ class Monitor(LedgerClient):
         at: Any = None,
         *,
         corrects: str | int | None = None,
+        allow_empty: bool = False,
     ) -> bool:
         """
         Record a batch; once this returns, it is in the store for good.
@@ -219,6 +236,9 @@ class Monitor(LedgerClient):
             the order of these times; a batch that comes late is put in its place, with a warning.
         corrects : str or int, optional
             The batch that this one replaces; the old one stays in the ledger but no longer counts.
+        allow_empty : bool, default False
+            Whether the batch may have no examples, as after an outage. ``evidence=None`` is then an
+            empty batch of the type and the classes of the batches before.
 
         Returns
         -------
@@ -246,9 +266,13 @@ class Monitor(LedgerClient):
         if isinstance(evidence, (str, int)) and not isinstance(batch_id, (str, int)):
             what, allowed = "the name of a batch in place of its evidence", "the name first"
             raise fail(what, evidence, allowed, f"pass add({evidence!r}, evidence)", TypeError)
-        if parts := type_of(evidence).by_system(evidence):
-            return self._add_every_classifier(batch_id, parts, at, corrects)
-        table = self._as_table(evidence, may_be_empty=corrects is not None)
+        may_be_empty = corrects is not None or allow_empty
+        if evidence is None:
+            table = self._empty_batch(allow_empty)
+        elif parts := type_of(evidence).by_system(evidence):
+            return self._add_every_classifier(batch_id, parts, at, corrects, allow_empty)
+        else:
+            table = self._as_table(evidence, self.labels(), may_be_empty=may_be_empty)
         is_new, entry = self.ledger.append(
             self.classifier, batch_id, table, at=at, corrects=corrects
         )
@@ -266,7 +290,136 @@ class Monitor(LedgerClient):
             )
         return is_new
 
-    def _add_every_classifier(self, batch_id, parts, at, corrects):
+    def _empty_batch(self, allow_empty):
+        """Return a batch without examples, of the type of those before."""
+        if not allow_empty:
+            todo = "pass `allow_empty=True` to record that there were no examples"
+            raise fail("there is no evidence", None, "evidence", todo, TypeError)
+        empty = self.labels()
+        if empty is None:
+            what = f"the first batch of {self.classifier!r} is empty"
+            todo = "begin with a batch that has examples: it says the type and the classes"
+            raise fail(what, ..., "", todo)
+        return empty
+
+    def extend(
+        self,
+        batches: xr.DataArray | Iterable[tuple],
+        *,
+        block: int = BLOCK,
+    ) -> int:
+        """
+        Record many batches; those of a block are stored in one transaction.
+
+        Once this returns, all are in the store for good. If it raises an error or the process
+        dies, each block is stored as a whole or not at all: send all again, and those that are
+        there already are recognised.
+
+        Parameters
+        ----------
+        batches : DataArray or iterable of tuple
+            Either tables with a dim ``step`` (or ``batch``), whose coord ``batch_id`` has the names
+            of the batches and ``at`` their times (both optional: the names are then those of the
+            dim), or pairs ``(batch_id, evidence)`` or triples ``(batch_id, evidence, at)``; see
+            `add`. A generator is read block by block.
+        block : int, default 1000
+            Batches in a transaction.
+
+        Returns
+        -------
+        int
+            How many were recorded; the others were there already.
+
+        Raises
+        ------
+        ValueError
+            As by `add`. Earlier blocks are recorded.
+
+        Warns
+        -----
+        UserWarning
+            If batches have the very counts of another one that is recorded with them.
+
+        Examples
+        --------
+        >>> import bayescm as bcm
+        >>> weeks = bcm.from_cells(tp=[45, 44, 46], fn=[5, 6, 4], fp=3, tn=47)
+        >>> weeks = weeks.assign_coords(batch=["2026-01-05", "2026-01-12", "2026-01-19"])
+        >>> with Monitor("sqlite://", "mail") as monitor:
+        ...     monitor.extend(weeks), monitor.extend(weeks)
+        (3, 0)
+        """
+        check_whole("block", block, 1, "batches", BLOCK)
+        if isinstance(batches, xr.DataArray):
+            rows = self._rows_of_tables(batches)
+        else:
+            rows = self._rows_of_evidence(batches)
+        number, twins = 0, list[str]()
+        while some := list(islice(rows, block)):
+            added, same = self.ledger.extend(self.classifier, some)
+            number, twins = number + added, twins + same
+        if twins:
+            names = ", ".join(repr(name) for name in twins[:3])
+            warnings.warn(
+                f"{len(twins)} batches have the very same counts, scores or labels as another one, "
+                f"which by chance is rare: {names}. They are recorded, and all count.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return number
+
+    def _rows_of_tables(self, tables):
+        """Yield name, cells and time of each table, in the order of the classes of the ledger."""
+        dims = [dim for dim in ("step", "batch") if dim in tables.dims]
+        if len(dims) != 1:
+            todo = "pass tables with a dim step, or pairs (batch_id, evidence)"
+            raise fail("not a series of batches", tables.dims, "the dim step or batch", todo)
+        tables = tables.transpose(dims[0], ...)
+        names = tables.coords["batch_id"] if "batch_id" in tables.coords else tables[dims[0]]
+        ids = [check_name(name, "batch_id") for name in names.values.tolist()]
+        times = tables["at"].values if "at" in tables.coords else [None] * len(ids)
+        if not len(ids):
+            return
+        extra = [str(name) for name, coord in tables.coords.items() if dims[0] in coord.dims]
+        plain = tables.drop_vars(extra)
+        first = self._as_table(plain[0], self.labels(), may_be_empty=True)
+        if encoding_of(first) not in (COUNTS, FORECASTS) or first.shape != plain[0].shape:
+            todo = "pass pairs (batch_id, evidence)"
+            raise fail("not a series of tables", encoding_of(first), "counts", todo, TypeError)
+        check_cells(plain.values)
+        empty = plain.values.reshape(len(ids), -1).sum(axis=1) == 0
+        if empty.any():
+            todo = "leave them out, or add each by `monitor.add(..., allow_empty=True)`"
+            named = [name for name, none in zip(ids, empty, strict=True) if none][:5]
+            raise fail("batches have no examples", named, "at least one example each", todo)
+        if (like := self.labels()) is None:
+            yield ids[0], first, times[0]
+            ids, times, plain, like = ids[1:], times[1:], plain[1:], first
+        else:
+            encode(first, describe(self.classifier, like))  # raises an error, if classes are new
+        known = like.indexes["actual"]
+        if not plain.indexes["actual"].equals(known):
+            of_classes = {dim: known for dim in ("actual", "predicted") if dim in plain.dims}
+            plain = plain.reindex(of_classes, fill_value=0)
+        yield from zip(ids, plain.values, times, strict=True)
+
+    def _rows_of_evidence(self, batches):
+        """Yield name, batch and time of each piece of evidence."""
+        like = self.labels()
+        for row in batches:
+            if not isinstance(row, tuple) or len(row) not in (2, 3):
+                todo = "pass tuples (batch_id, evidence) or (batch_id, evidence, at)"
+                raise fail("not a batch with its name", row, "a tuple", todo, TypeError)
+            name, evidence, at = row if len(row) == 3 else (*row, None)
+            if type_of(evidence).by_system(evidence):
+                todo = "select one system of each batch, or use add"
+                raise fail("the batch has several systems", name, "one system", todo)
+            table = self._as_table(evidence, like, may_be_empty=False)
+            yield check_name(name, "batch_id"), table, at
+            if like is None:
+                like = zeros(describe(self.classifier, table))
+
+    def _add_every_classifier(self, batch_id, parts, at, corrects, allow_empty):
         """Record the batch of every classifier, each in its own history."""
         names = list(parts)
         if self.classifier not in names:
@@ -276,17 +429,66 @@ class Monitor(LedgerClient):
         monitors = {name: Monitor(self.ledger, name, **settings) for name in names}
         # First all parts are checked, so that an invalid batch records nothing.
         for name, monitor in monitors.items():
-            table = monitor._as_table(parts[name], may_be_empty=corrects is not None)
-            if name in self.ledger.classifiers():
-                encode(table, describe(name, self.ledger.empty(name)))
+            may_be_empty = corrects is not None or allow_empty
+            table = monitor._as_table(parts[name], monitor.labels(), may_be_empty=may_be_empty)
+            self.ledger.check(name, str(batch_id), table)
         with warnings.catch_warnings():
             # The names are those of the evidence, and no slips.
             warnings.filterwarnings("ignore", "This batch begins classifier")
             added = [
-                monitor.add(batch_id, parts[name], at, corrects=corrects)
+                monitor.add(batch_id, parts[name], at, corrects=corrects, allow_empty=allow_empty)
                 for name, monitor in monitors.items()
             ]
         return any(added)
+
+    def change_classes(
+        self, *, rename: Mapping[Any, Any] | None = None, add: Sequence | None = None
+    ) -> bool:
+        """
+        Rename classes, and add further ones; the history goes on.
+
+        Every batch has the new names from then on, those before too, and an added class has no
+        examples and no predictions in the batches before. The rule `change` compares the answers
+        among the classes that both sides have, so that an added class is no change. Floors,
+        measures, acknowledgements and pages that name a class by a former name follow it.
+
+        Parameters
+        ----------
+        rename : mapping, optional
+            New names by old ones.
+        add : sequence, optional
+            Names of further classes.
+
+        Returns
+        -------
+        bool
+            True if it was recorded, False if the last change of the classes was the same.
+
+        Raises
+        ------
+        ValueError
+            If a class is unknown, a new name is taken or was that of another class (two classes
+            cannot be merged), or the batches have no classes: item scores, attempts and item
+            counts. No class can be added to batches with a positive class.
+
+        Notes
+        -----
+        Nothing in the ledger is changed: this is a further entry of it. Versions of bayescm that do
+        not know such entries reject the ledger. A batch that comes with a former name is rejected,
+        unless it was recorded before and is sent again.
+
+        Examples
+        --------
+        >>> import bayescm as bcm
+        >>> with Monitor("sqlite://", "mail") as monitor:
+        ...     _ = monitor.add("monday", bcm.from_matrix([[8, 2], [1, 9]], labels=["buy", "fix"]))
+        ...     monitor.change_classes(rename={"buy": "sales"}, add=["legal"])
+        ...     monitor.batches()["actual"].values.tolist()
+        True
+        ['sales', 'fix', 'legal']
+        """
+        self._is_prior_checked = self._concentration is None  # the new classes may not fit it
+        return self.ledger.change_classes(self.classifier, rename, add)[0]
 
     def _warn_of_near_name(self):
         """Warn where a classifier has been begun whose name is another's but for a slip."""
@@ -302,9 +504,9 @@ class Monitor(LedgerClient):
                 stacklevel=3,
             )
 
-    def _as_table(self, evidence, *, may_be_empty):
+    def _as_table(self, evidence, like, *, may_be_empty):
         """Return a batch as the ledger keeps it, or raise where it is none."""
-        like, entry = self.labels(), type_of(evidence)
+        entry = type_of(evidence)
         if self.edges is not None:
             if FORECASTS not in entry.batch_forms:
                 got = getattr(evidence, "dims", type(evidence).__name__)
@@ -318,7 +520,7 @@ class Monitor(LedgerClient):
             raise fail(f"a monitor takes no {entry.name}", ..., names, todo, TypeError)
         table = entry.as_batch(evidence, like)
         if encoding_of(table) == COUNTS and not table.values.any() and not may_be_empty:
-            todo = "leave it out, or pass `corrects=` to replace an earlier batch"
+            todo = "leave it out, or pass `allow_empty=True` to record that there were none"
             raise fail("the batch has no examples", 0, "at least one example", todo)
         if not self._is_prior_checked:
             self._check_prior(table)
@@ -332,7 +534,10 @@ class Monitor(LedgerClient):
         description = describe(self.classifier, table)
         if self.classifier in self.ledger.classifiers():
             description = describe(self.classifier, self.ledger.empty(self.classifier))
-        like, payload = zeros(description), encode(table, description)["payload"]
+        try:
+            like, payload = zeros(description), encode(table, description)["payload"]
+        except ValueError:  # the ledger says what is wrong, or knows the batch
+            return
         batches = decode([payload], description.encoding)
         tables = tables_of_batches(batches, like, self._measures(like))
         posterior_of(tables, self._concentration)
@@ -390,7 +595,7 @@ class Monitor(LedgerClient):
 
     def _in_force(self, moment=None):
         """Return an empty batch, the batches in force, and the step, name and times of each."""
-        zeros, entries = self.ledger.empty(self.classifier), self._read()
+        zeros, entries = self._read()
         if moment is not None:
             is_recorded = entries.recorded_at <= moment
             if not is_recorded.any():
@@ -404,6 +609,10 @@ class Monitor(LedgerClient):
             "at": entries.at[index],
             "recorded_at": entries.recorded_at[index],
         }
+        if (entries.classes >= 0).any():  # a class was added since
+            coords["classes"] = entries.classes[index]
+        if self.season is not None:
+            coords["phase"] = phases(self.season, coords["batch_id"], coords["at"])
         return zeros, entries.cells[index], coords
 
     def item_scores(self) -> xr.Dataset:
@@ -564,7 +773,7 @@ class Monitor(LedgerClient):
 
     def original_ids(self) -> dict[str, str]:
         """Return for every batch the name of the one that it corrects in the end, or its own."""
-        entries = self._read()
+        entries = self._read()[1]
         originals: dict[str, str] = {}
         for batch_id, old in zip(entries.batch_id, entries.supersedes, strict=True):
             originals[batch_id] = originals.get(old, batch_id)
@@ -572,7 +781,11 @@ class Monitor(LedgerClient):
 
     def latest(self) -> str:
         """Return the latest time of the batches in force, in UTC: 2026-01-31T12:00:00.000000Z."""
-        return f"{self._read().latest}Z"
+        return f"{self._read()[1].latest}Z"
+
+    def former_names(self) -> dict[Any, Any]:
+        """Return the name that each renamed class has now, by its former names."""
+        return self.ledger.former_names(self.classifier)
 
     def labels(self) -> xr.DataArray | None:
         """Return zero counts with the labels of the classifier, or None where it has no batch."""
@@ -618,6 +831,7 @@ class Monitor(LedgerClient):
         from bayescm.online.rules import prior_of_change, segments, share_of_change
 
         _check_rules_of(batches, rules)
+        rules = self._rules_of_now(rules)
         statistic = type_of(batches).change_statistic(batches)
         if statistic is None:
             return [0]  # no change is looked for
@@ -630,16 +844,23 @@ class Monitor(LedgerClient):
         return [0, *(change.first for change in changes)]
 
     def _read(self):
-        """Return all entries; only those that came since the last time are read."""
+        """
+        Return an empty batch and all entries.
+
+        Only those that came since the last time are read, and all of them if classes have changed.
+        """
         with self.ledger.exclusive():  # a thread that meets another one reading waits for it
             last = 0 if self._entries is None else int(self._entries.entry[-1])
-            new = self.ledger.read(self.classifier, after=last)
-            if self._entries is None:
+            description, new = self.ledger.contents(self.classifier, after=last)
+            if description is None:
+                self._entries = None
+                return self.ledger.empty(self.classifier), new  # raises an error
+            if self._entries is None or (len(new.entry) and new.entry[0] <= last):
                 self._entries = new
             elif len(new.entry):
                 parts = zip(self._entries, new, strict=True)
                 self._entries = Entries(*(np.concatenate(part) for part in parts))
-            return self._entries
+            return zeros(description), self._entries
 
     # The evidence in force, and its posterior
 
@@ -678,7 +899,9 @@ class Monitor(LedgerClient):
         from bayescm.online.discounting import discounted
 
         current = discounted(self.since_change(**rules), **self._memory).isel(step=-1)
-        return current.drop_vars(["step", "batch_id", "at", "recorded_at"])
+        return current.drop_vars(
+            ["step", "batch_id", "at", "recorded_at", *OF_RULES], errors="ignore"
+        )
 
     def _current_after_each(self, batches, rules):
         """Return the evidence in force after each batch, and since when each part of it counts."""
@@ -696,7 +919,23 @@ class Monitor(LedgerClient):
         """Return the measures that are monitored."""
         from bayescm.online.updating import monitored_measures
 
-        return monitored_measures(self.measures, tables)
+        return monitored_measures(self._with_names_of_now(self.measures), tables)
+
+    def _with_names_of_now(self, names):
+        """Return measures, or limits by measure, with the names that their classes have now."""
+        former = self.ledger.former_names(self.classifier)
+        if not former or names is None:
+            return names
+        if isinstance(names, Mapping):
+            return {current_measure(name, former): value for name, value in names.items()}
+        if isinstance(names, str) or callable(names):
+            return current_measure(names, former)
+        return [current_measure(name, former) for name in names]
+
+    def _rules_of_now(self, rules):
+        """Return the rules with the names that classes have now."""
+        limits = {name for name in ("floor", "tolerance") if isinstance(rules.get(name), Mapping)}
+        return rules | {name: self._with_names_of_now(rules[name]) for name in limits}
 
     # What is concluded
 
@@ -796,7 +1035,8 @@ class Monitor(LedgerClient):
         new : bool, default False
             Only those that were not acknowledged; see `acknowledge`.
         **rules
-            ``rate``, ``floor`` and ``horizon``; see `online.alarms`. Of counts also ``reference``,
+            ``rate``, ``floor`` and ``horizon``; see `online.alarms`. ``silence``: the longest time
+            without a batch, such as ``"26h"``. Of counts also ``reference``,
             of forecasts also ``tolerance``: how far a measure may be from what it would be if the
             forecasts were right, on both sides; by default .02 for calibration in the large and .2
             for its slope.
@@ -810,27 +1050,107 @@ class Monitor(LedgerClient):
             batch, and the last 2, 4, 8 ... 512 together, where these have ten examples of each
             class, and of probabilities ``change``: whether what comes true of them has changed,
             beside what they expect.
+            The rule ``silence`` goes off once no batch has arrived for longer than ``silence``; its
+            numbers are hours.
         """
-        table = self._alarms(self.batches(), since, rules).drop(columns="end")
+        table = self._alarms(self.batches(), since, rules).drop(columns=["end", "over"])
         return table[~table["acknowledged"]].reset_index(drop=True) if new else table
 
-    def _alarms(self, batches, since, rules):
+    def _alarms(self, batches, since, rules, moment=None):
         """Return the alarms of batches with their incidents, and how far these reach."""
         from bayescm.online.incidents import with_incidents
         from bayescm.online.rules import MonitoredSeries, evaluate_rules
 
         _check_rules_of(batches, rules)
+        rules = self._rules_of_now(rules)
         times = batches[self._order].values
         first, earliest = 0, None
         if since is not None:
             earliest = as_datetime64(since)
             first = int(np.append(times >= earliest, True).argmax())
         series = MonitoredSeries(batches, self._concentration, self._memory, first)
+        silence = rules.pop("silence", None)
         table = evaluate_rules(series, self._measures(batches), **rules)
         if earliest is not None:
             table = table[times[table["step"]] >= earliest].reset_index(drop=True)
+        if silence is not None:
+            silent = self._silences(batches, silence, moment)
+            if earliest is not None:
+                silent = silent[silent["at"] >= earliest]
+            parts = [part for part in (table, silent) if len(part)]
+            joined = pd.concat(parts or [table], ignore_index=True)
+            table = joined.sort_values("step", kind="stable", ignore_index=True)
+        if "over" not in table:
+            table["over"] = np.full(len(table), "NaT", "<M8[us]")
         acknowledgements = self.ledger.acknowledgements(self.classifier)
         return with_incidents(table, acknowledgements, batches["recorded_at"].values)
+
+    def _silences(self, batches, silence, moment):
+        """Return the alarms of the rule `silence`, with the time at which each is over."""
+        from bayescm.online.rules import COLUMNS, UNCLEAR
+        from bayescm.online.silence import (
+            BATCHES,
+            SILENCE,
+            check_silence,
+            hours,
+            sentence_of,
+            silences,
+        )
+
+        entries, limit = self._read()[1], check_silence(silence)
+        known = np.ones(len(entries.entry), bool)
+        if moment is not None:
+            known = entries.recorded_at <= moment
+        names, arrived = entries.batch_id[known].tolist(), entries.recorded_at[known]
+        now = np.datetime64(datetime.now(UTC).replace(tzinfo=None), "us")
+        steps = dict(zip(batches["batch_id"].values.tolist(), range(len(batches)), strict=True))
+        newer = {old: new for old, new in zip(entries.supersedes[known], names, strict=True) if old}
+        rows = []
+        for index, start, end, is_on in silences(arrived, limit, moment or now):
+            name = names[index]
+            while name in newer:  # a correction has the place of what it corrects
+                name = newer[name]
+            last, duration = arrived[index], hours(end - arrived[index])
+            rows.append(
+                {
+                    "step": steps[name],
+                    "batch_id": name,
+                    "at": start,
+                    "first": steps[name],
+                    "since": last,
+                    "rule": SILENCE,
+                    "measure": BATCHES,
+                    "direction": UNCLEAR,
+                    "estimate": duration,
+                    "lower": np.nan,
+                    "upper": np.nan,
+                    "limit": hours(limit),
+                    "value": duration,
+                    "threshold": hours(limit),
+                    "lasted": 1,
+                    "on": is_on,
+                    "sentence": sentence_of(last, end, limit, is_on),
+                    "over": np.datetime64("NaT", "us") if is_on else end,
+                }
+            )
+        return pd.DataFrame(rows, columns=[*COLUMNS, "over"])
+
+    def is_silent(self, silence: Any = None) -> bool:
+        """
+        Return whether no batch has arrived for longer than a time, False if none is given.
+
+        Parameters
+        ----------
+        silence : str or timedelta, optional
+            See `alarms`.
+        """
+        from bayescm.online.silence import silences
+
+        if silence is None:
+            return False
+        arrived = self._read()[1].recorded_at
+        now = np.datetime64(datetime.now(UTC).replace(tzinfo=None), "us")
+        return any(is_on for *_, is_on in silences(arrived, silence, now))
 
     def incidents(self, *, since: Any = None, **rules: Any) -> pd.DataFrame:
         """
@@ -874,9 +1194,11 @@ class Monitor(LedgerClient):
         """
         from bayescm.online.incidents import incidents_of
 
-        batches = self.batches() if as_of is None else self._batches_by(as_datetime64(as_of))
-        table = self._alarms(batches, since, rules)
-        return table.drop(columns="end"), incidents_of(table, batches["at"].values)
+        moment = None if as_of is None else as_datetime64(as_of)
+        batches = self._batches_by(moment)
+        table = self._alarms(batches, since, rules, moment)
+        incidents = incidents_of(table, batches["at"].values)
+        return table.drop(columns=["end", "over"]), incidents
 
     def acknowledge(self, alarms: pd.DataFrame | None = None, *, note: str = "") -> int:
         """
@@ -909,7 +1231,7 @@ class Monitor(LedgerClient):
         history, alarms = self.history(prob=prob, kind=kind, **rules), self.alarms(**rules)
         # The counts say which classes' answers have changed; of the others it is all measures.
         batches = self.batches() if self.encoding == COUNTS else self.observed()
-        floor, tolerated = rules.get("floor"), self.tolerated(**rules)
+        floor, tolerated = self._rules_of_now(rules).get("floor"), self.tolerated(**rules)
         return bcm.plot_history(
             history, batches=batches, alarms=alarms, floor=floor, tolerated=tolerated
         )
@@ -934,7 +1256,7 @@ class Monitor(LedgerClient):
             return {}
         posterior: Any = posterior_of(batches, self._concentration)
         measures = self._measures(batches)
-        sizes = tolerances(measures, rules.get("tolerance"))
+        sizes = tolerances(measures, self._rules_of_now(rules).get("tolerance"))
         right = {m.__name__: float(posterior.if_right(m)[0]) for m in measures}
         return {name: (right[name] - size, right[name] + size) for name, size in sizes.items()}
 
@@ -942,7 +1264,7 @@ class Monitor(LedgerClient):
     def settings(self) -> dict[str, Any]:
         """The prior, the memory, the measures and the order that it was opened with."""
         asked = {"concentration": self._concentration, "measures": self.measures}
-        return asked | self._memory | {"order": self._order}
+        return asked | self._memory | {"order": self._order, "season": self.season}
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -951,7 +1273,7 @@ class Monitor(LedgerClient):
         rules = type_of(like).alarm_rules(like)
         further = {"calibration": "tolerance", "reference": "reference"}
         asked = [keyword for rule, keyword in further.items() if rule in rules]
-        return ("rate", "floor", *asked, "horizon")
+        return ("rate", "floor", *asked, "horizon", "silence")
 
 
 def _check_rules_of(batches, rules):
@@ -969,6 +1291,13 @@ def _check_rules_of(batches, rules):
         todo = "set a floor, or compare the evidence of two periods by bcm.summary"
         raise fail(what, rules[unfit[0]], "rate, floor and horizon", todo)
     check_rules(rules)
+
+
+def check_cells(cells: np.ndarray) -> None:
+    """Raise an error if tables have cells that are no numbers of examples."""
+    values = np.asarray(cells, float)
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise fail("cells are no numbers of examples", ..., "numbers >= 0", "correct the counts")
 
 
 def _digits(name):

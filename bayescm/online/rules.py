@@ -67,14 +67,9 @@ from bayescm.evidence.evidence_type import ChangeStatistic
 from bayescm.evidence.registry import type_of
 from bayescm.measures.catalogue import among, same
 from bayescm.measures.display_names import display_name
-from bayescm.measures.labelled import apply, one_kernel
-from bayescm.online.bayes_factor import (
-    check_proper,
-    geometric_prior,
-    log_evidence_of_events,
-    mixture,
-    score_of,
-)
+from bayescm.measures.labelled import apply, kernels, one_kernel
+from bayescm.online.bayes_factor import check_proper, geometric_prior, mixture
+from bayescm.online.comparable import comparable
 from bayescm.online.discounting import check_single_series, discounted
 from bayescm.online.encoding import COUNTS, encoding_of, what_changes
 from bayescm.online.predictive_check import unlikely_batches
@@ -85,7 +80,7 @@ from bayescm.validate import check_number, fail, suggest
 # The rules of counts, in the order of the columns of ``docs/results/run_length_*.csv``.
 RULES = ("batch", "floor", "reference", "change")
 COLUMNS: tuple[str, ...] = (
-    *("step", "batch_id", "at", "first", "since", "rule", "measure"),
+    *("step", "batch_id", "at", "first", "since", "rule", "measure", "direction"),
     *("estimate", "lower", "upper", "limit", "value", "threshold", "lasted", "on", "sentence"),
 )
 RATE = 0.05  # probability of a false alarm within the horizon
@@ -105,6 +100,8 @@ _FEWEST_WITHOUT_ENDS = 100  # on a scale without
 _BLOCK = 512  # batches that are looked through at once for a change
 # Standard normal quantile of .95: beyond it a measure is worse than it was before a change.
 _WORSE = 1.645
+# What an alarm says of the measures; of `mixed` some are better and some are worse.
+WORSE, BETTER, MIXED, UNCLEAR = "worse", "better", "mixed", "unclear"
 
 
 def alarms(
@@ -148,11 +145,12 @@ def alarms(
     DataFrame
         One row per alarm, in the order of time: ``step``, ``batch_id`` and ``at`` of the batch that
         raised it, ``first`` and ``since`` (step and time of the first batch of what it is about),
-        ``rule``, ``measure``; ``estimate``, ``lower`` and ``upper`` (posterior mean and 95%
-        highest-density interval of the measure by the batches from then on) and ``limit``, what it
-        is to be compared with; ``value`` and ``threshold``, by which the rule goes off; ``lasted``
-        and ``on``, for how many batches, and whether it is on still; and ``sentence``, all that in
-        words. The rules:
+        ``rule``, ``measure``; ``direction`` (``worse``, ``better``, of `change` also ``mixed``, or
+        ``unclear`` if no measure has moved far); ``estimate``, ``lower`` and ``upper`` (posterior
+        mean and 95% highest-density interval of the measure by the batches from then on) and
+        ``limit``, what it is to be compared with; ``value`` and ``threshold``, by which the rule
+        goes off; ``lasted`` and ``on``, for how many batches, and whether it is on still; and
+        ``sentence``, all that in words. The rules:
 
         ``change``
             the Bayes factor for a change in the answers to the classes exceeds its threshold
@@ -238,15 +236,31 @@ def evaluate_rules(
         series = replace(series, segments=segments(series.tables, series.concentration, share))
     level = share / (horizon * sum(_n_values(measure, series) for measure in resolved))
     columns = [_change(series, resolved, share)] if "change" in rules else []
+    phases = series.of_each_phase()
     for measure in resolved:
         name = measure.__name__
         if "batch" in rules:
-            columns.append(_batch(series, measure, level))
+            columns += [each.placed(_batch(each.series, measure, level)) for each in phases]
         if name in floors:
             columns.append(_floor(series, measure, floors[name], level / series.n_spans))
-        if period is not None:
-            columns.append(_reference(series, measure, level / series.n_spans, *period))
+        for each in phases if period is not None else []:
+            of_phase = _of_phase(period, each, reference)
+            if of_phase is not None:
+                alarms = _reference(each.series, measure, level / series.n_spans, *of_phase)
+                columns.append(each.placed(alarms))
     return _table(columns)
+
+
+def _of_phase(period, phase, reference):
+    """Return the reference period of a phase: how many of its batches, and their table."""
+    if phase.places is None:
+        return period
+    if isinstance(reference, xr.DataArray):
+        return period
+    number = int((phase.places < period[0]).sum())
+    if not number:
+        return None  # no batch of this phase is in the reference
+    return number, phase.series.tables[:number].sum("step", keep_attrs=True)
 
 
 def _number_of_rules(rules, floor, reference):
@@ -328,17 +342,51 @@ class MonitoredSeries:
         zero = np.zeros((1, *self.cells.shape[1:]), self.cells.dtype)
         return np.concatenate([zero, self.cells.cumsum(axis=0)])
 
+    def of_each_phase(self) -> "list[Phase]":
+        """Return the batches of each phase of the season as a series, or all of them as one."""
+        if "phase" not in self.tables.coords:
+            return [Phase(self, None, len(self.cells))]
+        values = self.tables.coords["phase"].values
+        return [self._of_phase(np.flatnonzero(values == phase)) for phase in np.unique(values)]
+
+    def _of_phase(self, index):
+        """Return the batches with some indices as a series, parted by the changes of all."""
+        parts = [
+            Segment(
+                int(np.searchsorted(index, segment.first)),
+                int(np.searchsorted(index, segment.raised, "right")) - 1,
+                segment.log_bayes_factor,
+            )
+            for segment in self.segments
+        ]
+        first = int(np.searchsorted(index, self.first))
+        series = replace(self, tables=self.tables[index], segments=parts, first=first)
+        return Phase(series, index, len(self.cells))
+
     def resolve(self, measures: Any) -> list:
-        """Return measures as the posterior of the batches has them."""
+        """
+        Return measures as the posterior of the batches has them.
+
+        Averages over classes are of all classes. What is in force may lack some of them: `_bound`
+        leaves these out.
+        """
         monitored = monitored_measures(measures, self.tables)
         # All batches, as labels that may be abstentions are those that none of them has.
-        tables = self.cells[-1:] if self.is_sampled else self.cells
-        return resolve_measures(self.posterior(tables), monitored)
+        tables = self.all_together if self.is_sampled else self.cells
+        posterior: Any = self.posterior(tables)
+        if posterior.measured or posterior.measured_variable != "cells":
+            return resolve_measures(posterior, monitored)
+        return kernels(monitored, posterior.counts)
 
     @property
     def is_sampled(self) -> bool:
         """Whether the posterior of each table is sampled, which takes about a second."""
         return type_of(self.tables).one_by_one(self.tables)
+
+    @property
+    def all_together(self) -> np.ndarray:
+        """The sum of all batches, (1, C, C); a single one may be empty."""
+        return self.cells.sum(axis=0, keepdims=True)
 
     @cached_property
     def judged(self) -> np.ndarray:
@@ -377,6 +425,16 @@ class MonitoredSeries:
             return self.sums[last + 1] - self.sums[start]
         return self._in_force_at(last, start)
 
+    def like(self, first: int, last: int, segment: "Segment") -> np.ndarray:
+        """Return the evidence from a batch to another, of the phases since a change, (1, C, C)."""
+        if "phase" not in self.tables.coords:
+            return self.evidence(np.array([first]), np.array([last]))
+        phases = self.tables.coords["phase"].values
+        of_change = phases[segment.first : segment.raised + 1]
+        is_like = np.isin(phases[first : last + 1], of_change)
+        chosen = self.cells[first : last + 1][is_like if is_like.any() else slice(None)]
+        return chosen.sum(axis=0, keepdims=True)
+
     @property
     def counts_all(self) -> bool:
         """Whether nothing is forgotten, and spans of recent evidence are looked at."""
@@ -410,7 +468,8 @@ class MonitoredSeries:
 
     @cached_property
     def _template(self):
-        return self.tables[:1].drop_vars(["step", "batch_id", "at", "recorded_at"], errors="ignore")
+        of_steps = ["step", "batch_id", "at", "recorded_at", "classes", "phase"]
+        return self.tables[:1].drop_vars(of_steps, errors="ignore")
 
     @cached_property
     def coords(self) -> dict[str, np.ndarray]:
@@ -423,6 +482,37 @@ class MonitoredSeries:
             "batch_id": coords["batch_id"].values if "batch_id" in coords else step.astype(str),
             "at": coords["at"].values if "at" in coords else no_time,
         }
+
+
+class Phase(NamedTuple):
+    """
+    The batches of one phase of a season.
+
+    Attributes
+    ----------
+    series : MonitoredSeries
+    places : ndarray of int, or None
+        Their places among all batches; None if these are all.
+    number : int
+        How many batches there are in all.
+    """
+
+    series: MonitoredSeries
+    places: np.ndarray | None
+    number: int
+
+    def placed(self, alarms: dict) -> dict:
+        """Return the alarms of the phase, which last as long as all batches count."""
+        if self.places is None:
+            return alarms
+        place = dict(zip(self.series.coords["step"].tolist(), range(len(self.places)), strict=True))
+        start = np.array([place[step] for step in alarms["step"].tolist()], int)
+        after = np.append(self.places, self.number)[start + alarms["lasted"]]
+        lasted = np.where(alarms["on"], self.number, after) - self.places[start]
+        on = alarms["on"]
+        if (alarms["rule"] == "batch").all():  # about one batch, and not about those that follow
+            lasted, on = np.ones(len(start), int), self.places[start] == self.number - 1
+        return alarms | {"lasted": lasted, "on": on}
 
 
 # Changes: what the batches are parted into
@@ -490,7 +580,10 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
     statistic = type_of(tables).change_statistic(tables)
     if statistic is None:
         return []
-    cells, score = statistic.numbers, _score_of(statistic, tables, concentration)
+    prior = None
+    if statistic.law == "multinomial":
+        prior = check_proper(prior_of_change(statistic, tables, concentration))
+    cells, score = comparable(statistic, prior, tables)
     sums = np.concatenate([np.zeros((1, *cells.shape[1:]), cells.dtype), cells.cumsum(axis=0)])
     changes: list[Segment] = []
     begin, unchanged, threshold = 0, 1, -np.log(share)
@@ -499,13 +592,6 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
         begin = changes[-1].first
         unchanged = changes[-1].raised - begin + 1
     return changes
-
-
-def _score_of(statistic, tables, concentration):
-    """Return the log marginal likelihood of the numbers in which a change is looked for."""
-    if statistic.law == "poisson":
-        return log_evidence_of_events
-    return score_of(check_proper(prior_of_change(statistic, tables, concentration)), "answers")
 
 
 def prior_of_change(
@@ -548,9 +634,9 @@ def _change(series, measures, share):
     """Return the alarms of changes; each is on until the next while a measure is worse for it."""
     threshold, last = -np.log(share), len(series.cells) - 1
     healthy, is_worse, first = None, False, 0
-    rows, lasted, on = [], [], []
+    rows, lasted, on, directions = [], [], [], []
     for index, segment in enumerate(series.segments):
-        before = _moments(series, measures, first, segment.first - 1)
+        before = _moments(series, measures, first, segment.first - 1, segment)
         after = _moments(series, measures, segment.first, segment.raised)
         # While a measure is still worse than before an earlier change, it is compared with that.
         healthy = healthy if is_worse else before
@@ -560,12 +646,14 @@ def _change(series, measures, share):
         lasted.append(end - segment.raised if is_worse else 1)
         on.append(is_latest and is_worse)
         rows.append(_furthest(series, measures, segment, before, after))
+        directions.append(_direction(_moved_by(after, before, 2)))
     listed = [i for i, segment in enumerate(series.segments) if segment.raised >= series.first]
     facts = {name: np.array([rows[i][name] for i in listed]) for name in _FACTS}
     batch = np.array([series.segments[i].raised for i in listed], int)
     start = np.array([series.segments[i].first for i in listed], int)
     value = np.array([series.segments[i].log_bayes_factor for i in listed])
     names = [rows[i]["name"] for i in listed]
+    facts["direction"] = np.array([directions[i] for i in listed], dtype=object)
     duration = np.array([lasted[i] for i in listed], int), np.array([on[i] for i in listed], bool)
     return _columns(
         series,
@@ -581,12 +669,25 @@ def _change(series, measures, share):
     )
 
 
-def _moments(series, measures, first, last):
-    """Return mean, sd and badness of every value that is monitored, (3, V): more is worse."""
-    posterior = series.posterior(series.evidence(np.array([first]), np.array([last])))
+def _direction(moved):
+    """Return what a change says of the measures, by how far each has become worse."""
+    is_worse, is_better = (moved > _WORSE).any(), (moved < -_WORSE).any()
+    if is_worse and is_better:
+        return MIXED
+    return WORSE if is_worse else BETTER if is_better else UNCLEAR
+
+
+def _moments(series, measures, first, last, like=None):
+    """
+    Return mean, sd and badness of every value that is monitored, (3, V): more is worse.
+
+    If there are seasons, only batches of the same phases as those of ``like`` count.
+    """
+    evidence = series.evidence(np.array([first]), np.array([last]))
+    posterior = series.posterior(evidence if like is None else series.like(first, last, like))
     parts = []
     for measure in measures:
-        distribution = posterior.distribution(measure)
+        distribution = _distribution(posterior, measure)
         mean, sd = np.ravel(distribution.mean()), np.ravel(distribution.sd())
         if measure.__name__ in TOLERANCE:
             badness = np.abs(mean - np.ravel(posterior.if_right(measure)))
@@ -631,17 +732,17 @@ def _batch(series, measure, level):
 
     def limit(posterior, batch, column):
         rows = series.before[batch - series.judged[0]]
-        return _pick(series.posterior(rows).distribution(measure).mean(), column)
+        return _pick(_distribution(series.posterior(rows), measure).mean(), column)
 
     return _rows(series, "batch", measure, tails, tails <= level, level, limit, onset=False)
 
 
 def _reference(series, measure, level, first, table):
     reference = _distribution(posterior_of(table, series.concentration), measure)
-    limit = posterior_of(table, series.concentration).point(measure)
+    limit = _point(posterior_of(table, series.concentration), measure)
 
     def is_beyond(posterior):
-        values = posterior.point(measure)
+        values = _point(posterior, measure)
         return values > limit if measure.lower_is_better else values < limit
 
     def probability(posterior):
@@ -658,7 +759,7 @@ def _floor(series, measure, floor, level):
     floor = np.asarray(floor)  # one for all values, or one for each, NaN if it has none
 
     def is_beyond(posterior):
-        values = posterior.point(measure)
+        values = _point(posterior, measure)
         return values > floor if measure.lower_is_better else values < floor
 
     def probability(posterior):
@@ -759,6 +860,11 @@ def _rows(series, rule, measure, values, is_on, threshold, limit, *, since=None,
         posterior = series.posterior(series.evidence(start, batch))
         numbers = *_estimates(posterior, measure, column), limit(posterior, batch, column)
         facts = dict(zip(_FACTS, numbers, strict=True))
+    facts["direction"] = np.full(len(batch), WORSE, dtype=object)
+    if rule == "batch":
+        is_higher = facts["estimate"] > facts["limit"]
+        is_better = is_higher != measure.lower_is_better
+        facts["direction"][is_better] = BETTER
     names = np.array(_names(series, measure), dtype=object)[column]
     value = values.reshape(len(values), -1)[row, column]
     return _columns(series, rule, names, names, batch, start, value, threshold, (lasted, on), facts)
@@ -775,13 +881,14 @@ def _columns(series, rule, measures, names, batch, start, value, threshold, dura
         "since": at[start],
         "rule": np.full(len(batch), rule, dtype=object),
         "measure": np.full(len(batch), measures, dtype=object),
-        **facts,
+        **facts,  # `direction` among them
         "value": value,
         "threshold": np.full(len(batch), float(threshold)),
         "lasted": duration[0],
         "on": duration[1],
     }
-    rows = zip(names, batch - start + 1, at[start], *facts.values(), value, strict=True)
+    numbers = [facts[name] for name in _FACTS]
+    rows = zip(names, batch - start + 1, at[start], *numbers, value, strict=True)
     changing = what_changes(series.tables)
     sentences = [_sentence(rule, changing, *row) for row in rows]
     return columns | {"sentence": np.array(sentences, dtype=object)}
@@ -789,13 +896,13 @@ def _columns(series, rule, measures, names, batch, start, value, threshold, dura
 
 def _shape_of_value(series, measure):
     """Return the shape of a measure of one batch: of raters, of classes or neither."""
-    template = series.posterior(series.cells[-1:]).measure_template(measure)
+    template = series.posterior(series.all_together).measure_template(measure)
     return template.shape[1:]
 
 
 def _names(series, measure):
     """Return the names of the values of a measure: its own, or one for each rater and class."""
-    template = series.posterior(series.cells[-1:]).measure_template(measure)
+    template = series.posterior(series.all_together).measure_template(measure)
     dims = template.dims[1:]
     labels = [template.coords[dim].values.tolist() for dim in dims]
     wheres = (dict(zip(dims, each, strict=True)) for each in product(*labels))
@@ -820,7 +927,7 @@ def _pick(values, column):
 
 def _estimates(posterior, measure, column):
     """Return posterior mean and bounds of the 95% HDI of the measure of each alarm."""
-    distribution = posterior.distribution(measure)
+    distribution = _distribution(posterior, measure)
     ends = np.asarray(distribution.hdi(0.95)).reshape(len(column), -1, 2)
     lower, upper = ends[np.arange(len(column)), column].T
     return _pick(distribution.mean(), column), lower, upper
@@ -880,7 +987,7 @@ def _table(columns: Sequence[Mapping[str, np.ndarray]]) -> pd.DataFrame:
 
 # The limits, and how often alarms may be false
 
-_KEYWORDS = ("rate", "floor", "reference", "tolerance", "horizon")
+_KEYWORDS = ("rate", "floor", "reference", "tolerance", "horizon", "silence")
 
 
 def check_rules(rules: Mapping[str, Any]) -> None:
@@ -1127,7 +1234,11 @@ def _below(distribution: Distribution, floor: Any) -> np.ndarray:
 
 
 def _distribution(posterior: Posterior, measure: Callable) -> Distribution:
-    return posterior.distribution(measure)
+    return posterior.distribution(posterior.bound(measure))
+
+
+def _point(posterior: Posterior, measure: Callable) -> np.ndarray:
+    return posterior.point(posterior.bound(measure))
 
 
 def _labelled(measure, counts, values):

@@ -1,5 +1,6 @@
 """Whole ledgers: checks of every entry, backups and ledgers from backups, and smaller ledgers."""
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -14,8 +15,15 @@ import pandas as pd
 import sqlalchemy as sa
 
 from bayescm.online.chain import damage, next_entry, verify_entry
-from bayescm.online.database import check_seal, file_of, parse, publish
-from bayescm.online.encoding import Description, as_utc, sum_of_payloads, timestamp
+from bayescm.online.classes import CLASSES
+from bayescm.online.database import allow_classes, check_seal, file_of, parse, publish
+from bayescm.online.encoding import (
+    Description,
+    as_utc,
+    payload_now,
+    sum_of_payloads,
+    timestamp,
+)
 from bayescm.online.ledger import (
     Ledger,
     acknowledgement_table,
@@ -262,6 +270,8 @@ def _copy_rows(source, target):
             query = sa.select(table).order_by(*[table.c[name] for name in names])
             for rows in reading.execute(query).mappings().partitions(_ROWS_AT_ONCE):
                 writing.execute(table.insert(), [dict(row) for row in rows])
+                if any(row.get("encoding") == CLASSES for row in rows):
+                    allow_classes(writing)
 
 
 def roll_up(
@@ -298,6 +308,9 @@ def roll_up(
 
     Notes
     -----
+    The new ledger begins with the classes of now, renamed and added ones among them. Names that
+    they had earlier are gone, as are the entries that changed them.
+
     Summed are the batches in force; those that were corrected are left out, and so are
     acknowledgements of alarms. ``forgetting`` and ``window`` count batches, so that they
     give the same only where they do not reach what was summed. The names of summed batches are
@@ -328,9 +341,11 @@ def roll_up(
             ):
                 for description in read_descriptions(reading):
                     rows = entries_after(reading, description, 0)
-                    batches, n_summed = _roll_up(rows, moment, _PERIODS[by])
-                    write_description(writing, description)
-                    _write_chain(writing, description, batches)
+                    recorded = [row for row in rows if row.encoding != CLASSES]
+                    batches, n_summed = _roll_up(recorded, moment, _PERIODS[by], description)
+                    now = _with_classes_of_now(description)
+                    write_description(writing, now)
+                    _write_chain(writing, now, batches)
                     summaries.append([description.classifier, rows[-1].hash, n_summed])
             table = _verify_whole(copy)
     columns = ["classifier", "made_of", "rolled_up"]
@@ -340,7 +355,14 @@ def roll_up(
 _PERIODS = {"day": 10, "month": 7, "year": 4}  # characters of a moment, such as 2026-01
 
 
-def _roll_up(rows, moment, length):
+def _with_classes_of_now(description):
+    """Return the description of a new chain, which begins with the classes that there are now."""
+    if not description.changes:
+        return description
+    return description._replace(text=json.dumps(description.facts()), changes=())
+
+
+def _roll_up(rows, moment, length, description):
     """
     Return the batches of the new chain, by the fields of an entry, and how many were summed.
 
@@ -354,26 +376,28 @@ def _roll_up(rows, moment, length):
     n_summed = 0
     for period, group in groupby(sorted(early, key=_time), lambda row: row.at[:length]):
         members = list(group)
-        batches.append(_sum(period, members))
+        batches.append(_sum(period, members, description))
         n_summed += len(members) if len(members) > 1 else 0
-    return batches + [_batch(row) for row in current if row.at >= moment], n_summed
+    return batches + [_batch(row, description) for row in current if row.at >= moment], n_summed
 
 
 def _time(row):
     return row.at, row.entry
 
 
-def _batch(row):
+def _batch(row, description):
     names = ("batch_id", "at", "encoding", "encoding_version", "payload")
-    return {name: getattr(row, name) for name in names}
+    fields = {name: getattr(row, name) for name in names}
+    return fields | {"payload": payload_now(row.payload, description)}
 
 
-def _sum(period, rows):
+def _sum(period, rows, description):
     """Return the sum of some batches, named after their period; one stays as it is."""
-    latest = _batch(rows[-1])
+    latest = _batch(rows[-1], description)
     if len(rows) == 1:
         return latest
-    payload = sum_of_payloads([row.payload for row in rows], latest["encoding"])
+    payloads = [payload_now(row.payload, description) for row in rows]
+    payload = sum_of_payloads(payloads, latest["encoding"])
     batch_id = f"{period} ({len(rows)} batches, last {rows[-1].batch_id})"[:500]
     return latest | {"batch_id": batch_id, "payload": payload}
 

@@ -100,6 +100,11 @@ COMMANDS = {
         "p.csv --store new.db --batch 1 --score r --item id --at 2026-01-01",
         f"{TAGGED} --separator ; --store new.db --batch 1 --at 2026-01-01",
     ],
+    "monitor import": [
+        "many.csv --store new.db --positive 1",
+        "p.csv --store new.db --batch-column g --actual y --predicted a --positive 1",
+    ],
+    "monitor classes": ["--store m.db --classifier spam --rename positive=sick"],
     "monitor status": [SPAM, FORECASTS, f"{MARKS} -m mean"],
     "monitor history": [SPAM, FORECASTS, f"{MARKS} -m mean"],
     "monitor alarms": [
@@ -153,9 +158,12 @@ VALUES = {
     "--weights": "w", "--weights-are": "importance", "--width": ".3", "--window": "2",
     "--left": "a", "--right": "b", "--winner": "a",
     "--secret": "sixteen letters ..", "FILE": "p.csv",
+    "--silence": "1h", "--season": "2", "--table": "json", "--batch-column": "k",
+    "--at-column": "at", "--rename": "negative=well", "--add": "new", "--challenge": "none",
 }  # fmt: skip
 FLAGS = {"--compare", "--corp", "--exit-code", "--interactive", "--log", "--new"}
 FLAGS |= {"--indicators", "--ordered"}
+FLAGS |= {"--allow-empty", "--improvements"}
 FLAGS |= {"--lower-is-better", "--meta-analysis", "--no-positive", "--dry-run", "--item-table"}
 FLAGS |= {
     "--numeric-labels",
@@ -207,6 +215,7 @@ OF_COMMANDS = {
     ("report", "--out"): "b.md",
     ("report", "--format"): "tex",
     ("monitor plot", "--out"): "o.png",
+    ("monitor notify", "--format"): "slack",
 }
 # Options whose effect need not be seen in what is printed.
 UNSEEN: set = {
@@ -246,6 +255,9 @@ UNSEEN |= {("monitor incidents", name) for name in ("--forgetting", "--window", 
 UNSEEN |= {("monitor notify", "--reference")}
 # Intervals of forecasts are equal-tailed whatever is asked for.
 UNSEEN |= {("monitor status", "--kind"), ("monitor history", "--kind")}
+# Nothing is empty or better there, and no phase differs from the others.
+UNSEEN |= {"--allow-empty", "--improvements", "--season", "--at-column"}
+UNSEEN |= {("monitor status", "--silence"), ("monitor history", "--silence")}
 UNSEEN |= {"--planned", "--name", "--order", "--new", "--log", "--interactive", "--at"}
 # A model of other evidence says itself what it cannot take; a file may lack what is read first.
 NAMELESS = {"--model", ("report", "--probability"), ("monitor add", "--correct")}
@@ -268,7 +280,7 @@ def functions():
     """Return every command by the words that call it, but for what runs for long or for ever."""
     every = {name: cli.load(name) for name in cli.COMMANDS if name not in ("demo", "paper")}
     for function in cli.load_group("monitor"):
-        every[f"monitor {function.__name__.replace('_', '-')}"] = function
+        every[f"monitor {cli.name_of(function)}"] = function
     del every["monitor serve"]
     return every
 
@@ -344,6 +356,9 @@ def files(tmp_path_factory):
     found |= {"k": found["item"] // 2, "other": found["tp"] + 1}
     pd.DataFrame(found).to_csv(folder / "found.csv", index=False)
     write_ledgers(folder, y, numbers["r"])
+    many = {"batch": range(4), "k": range(10, 14), "at": pd.date_range("2026-01-01", periods=4)}
+    many |= {"tp": [8, 7, 9, 6], "fn": [2, 3, 1, 4], "fp": 3, "tn": [7, 8, 9, 7]}
+    pd.DataFrame(many).to_csv(folder / "many.csv", index=False)
     return folder
 
 

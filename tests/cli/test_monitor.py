@@ -157,7 +157,7 @@ def test_what_is_asked_for_every_time_stands_in_a_file(run, tmp_path):
     sick = "actual,predicted\n" + "sick,well\n" * 40 + "well,well\n"
     (tmp_path / "b.csv").write_text(sick)
     assert run("add", "b.csv", "--batch", "tuesday")[0] == 0
-    code, said = run("notify", "--dry-run", "--format", "json")
+    code, said = run("notify", "--dry-run", "--table", "json")
     assert (code, len(json.loads(said.out))) == (0, 1)
     assert not (tmp_path / "pages.jsonl").exists()
     assert run("notify")[0] == 0
@@ -363,8 +363,10 @@ def test_who_is_asked_about_is_the_only_one_or_has_to_be_named(run, tmp_path):
     code, said = run(*add, "2")
     assert (code, "--classifier 'spam filter'; nothing was recorded" in said.err) == (2, True)
     assert run(*add, "1", "--positive", "1", "--classifier", "risk", "--new")[0] == 0
-    others = [("plot", "-o", "p.png"), ("notify", "--log"), ("acknowledge",)]
-    for ask in (*others, ("alarms",), ("incidents",), ("history",)):
+    for ask in (("plot", "-o", "p.png"), ("notify", "--log"), ("alarms",), ("incidents",)):
+        assert run(*ask, "--store", "e.db")[0] == 0
+    assert {path.name for path in tmp_path.glob("p*.png")} == {"p-risk.png", "p-spam-filter.png"}
+    for ask in (("acknowledge",), ("history",)):
         code, said = run(*ask, "--store", "e.db")
         assert (code, "the store has several classifiers" in said.err) == (2, True)
         assert "'classifier'" not in said.err

@@ -247,6 +247,9 @@ def concluded(name: str) -> dict[str, Any]:
             found["other summary"] = monitor.summary(kind="eti", prob=0.8)
             found["other history"] = monitor.history(last=3)
             found["other alarms"] = monitor.alarms(**further)
+    for key in {"alarms", "other alarms"} & {*found}:
+        found[key] = found[key].drop(columns="direction")  # came later
+    found["rules"].remove("silence")
     return {key: _plain(value) for key, value in found.items()}
 
 

@@ -20,7 +20,7 @@ from bayescm.online.rules import HORIZON, RATE, check_rate, check_rules
 from bayescm.validate import check_kind, check_prob
 
 SHOWN = 200  # batches in a history
-_SETTINGS = ("concentration", "forgetting", "window", "measures", "order")
+_SETTINGS = ("concentration", "forgetting", "window", "measures", "order", "season")
 
 
 class ClassifierState(NamedTuple):
@@ -157,10 +157,17 @@ class DashboardState:
         """
         with self._lock:  # one is worked out at a time, however many ask
             last = self.ledger.last(name)
-            key = (last.hash, len(self.ledger.acknowledgements(name)))
+            key = (last.hash, len(self.ledger.acknowledgements(name)), self._is_silent(name))
             if self._classifiers.get(name, ("", None))[0] != key:
                 self._classifiers[name] = (key, self._classifier_state(name, last))
             return self._classifiers[name][1]
+
+    def _is_silent(self, name):
+        """Return whether a batch of a classifier is overdue; False where that cannot be said."""
+        try:
+            return self.monitor(name).is_silent(self.rules_of(name).get("silence"))
+        except (ValueError, TypeError):  # `_classifier_state` says what is wrong
+            return False
 
     def _classifier_state(self, name, last):
         monitor = self.monitor(name)

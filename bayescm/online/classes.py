@@ -1,0 +1,248 @@
+"""
+Classes of a ledger that are renamed or added.
+
+The description of a classifier has the classes of its first batch, and never changes: its hash is
+the beginning of the chain. An entry of the encoding `CLASSES` renames classes and adds further
+ones. Each class keeps its place in the list, and an added one is the last:
+
+    classes now = classes of the description, renamed and extended by each such entry in turn.
+
+Payloads have the numbers of classes by their places, so that earlier batches need no change:
+numbers of a class that was added later are zero. A name belongs to one class for ever. So names in
+earlier batches, floors, acknowledgements and pages say which class is meant.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from bayescm.validate import fail, suggest
+
+CLASSES, VERSION = "classes", 1  # the encoding of such entries, and its version
+_LONGEST = 200  # characters of a name
+
+
+class ClassChange(NamedTuple):
+    """
+    An entry that changes the classes.
+
+    Attributes
+    ----------
+    entry : int
+        Its number among the entries of the classifier.
+    rename : tuple of pairs
+        The old name and the new name of each class that is renamed.
+    add : tuple
+        Names of further classes.
+    """
+
+    entry: int
+    rename: tuple[tuple[Any, Any], ...]
+    add: tuple
+
+    @property
+    def payload(self) -> str:
+        """The change as the ledger stores it."""
+        return json.dumps({"rename": self.rename, "add": self.add})
+
+
+def change_of(entry: int, payload: str) -> ClassChange:
+    """Return the change that an entry stores."""
+    facts = json.loads(payload)
+    return ClassChange(entry, tuple(map(tuple, facts["rename"])), tuple(facts["add"]))
+
+
+def name_of_entry(number: int) -> str:
+    """Return the name of the entry of a change; no batch has it, as a tab is not printable."""
+    return f"classes\t{number}"
+
+
+def classes_after(labels: Sequence, changes: Sequence[ClassChange]) -> list:
+    """Return the classes after some changes."""
+    for change in changes:
+        new = dict(change.rename)
+        labels = [*(new.get(label, label) for label in labels), *change.add]
+    return list(labels)
+
+
+def facts_after(facts: Mapping[str, Any], changes: Sequence[ClassChange]) -> dict[str, Any]:
+    """Return what all batches share after some changes: classes, positive class and rule."""
+    if not changes:
+        return dict(facts)
+    now = {**facts, "labels": classes_after(facts["labels"], changes)}
+    names = current_names(facts["labels"], changes)
+    if facts.get("positive") is not None:
+        now["positive"] = names.get(facts["positive"], facts["positive"])
+    if "rule" in facts:
+        rule = facts["rule"]
+        now["rule"] = rule | {"measure": current_measure(rule["measure"], names)}
+    return now
+
+
+def current_names(labels: Sequence, changes: Sequence[ClassChange]) -> dict[Any, Any]:
+    """Return the name that each class has now, by its former names."""
+    names: dict[Any, Any] = {}
+    for number in range(len(changes)):
+        before = classes_after(labels, changes[:number])
+        now = classes_after(before, changes[number:])
+        names |= {old: new for old, new in zip(before, now, strict=False) if old != new}
+    return names
+
+
+def current_measure(measure: Any, names: Mapping[Any, Any]) -> Any:
+    """
+    Return a measure with the name that its class has now.
+
+    Examples
+    --------
+    >>> current_measure("recall[cat]", {"cat": "feline"})
+    'recall[feline]'
+    """
+    if not names or not isinstance(measure, str):
+        return measure
+    by_text = {str(old): str(new) for old, new in names.items()}
+    return re.sub(r"\[([^\[\]]+)\]", lambda found: f"[{by_text.get(found[1], found[1])}]", measure)
+
+
+# What may be changed
+
+_NO_CLASSES = {
+    "item_scores": "item scores are numbers",
+    "attempts": "attempts are right or wrong",
+    "item_counts": "item counts are of what is found, missed and invented",
+    "preferences": "votes are about systems",
+}
+
+
+def checked_change(
+    classifier: str,
+    encoding: str,
+    first: Mapping[str, Any],
+    changes: Sequence[ClassChange],
+    rename: Mapping[Any, Any] | None,
+    add: Sequence | None,
+) -> ClassChange:
+    """
+    Return a change of the classes that comes after others.
+
+    Parameters
+    ----------
+    classifier, encoding : str
+    first : mapping
+        The facts of the description.
+    changes : sequence of ClassChange
+        Those so far.
+    rename, add
+        See `bayescm.online.Monitor.change_classes`.
+
+    Raises
+    ------
+    ValueError
+        If the batches have no classes, or the change is not possible.
+    TypeError
+        If the arguments are no mapping and no list.
+    """
+    if encoding in _NO_CLASSES or "labels" not in first:
+        what = f"the batches of {classifier!r} have no classes"
+        why = _NO_CLASSES.get(encoding, f"they are {encoding.replace('_', ' ')}")
+        todo = "start a new classifier if their meaning has changed"
+        raise fail(f"{what}: {why}", ..., "", todo)
+    renamed, added = _pairs(rename), _names(add)
+    if not renamed and not added:
+        todo = "pass `rename={'old': 'new'}` or `add=['new']`"
+        raise fail("no class to rename or to add", ..., "", todo)
+    labels = classes_after(first["labels"], changes)
+    names = current_names(first["labels"], changes)
+    _check_renamed(classifier, labels, names, renamed)
+    _check_added(classifier, encoding, first, labels, renamed, added)
+    after = classes_after(labels, [ClassChange(0, tuple(renamed.items()), tuple(added))])
+    _check_new_names(labels, names, renamed, added, after)
+    return ClassChange(0, tuple(renamed.items()), tuple(added))
+
+
+def _pairs(rename):
+    if rename is None:
+        return {}
+    if not isinstance(rename, Mapping):
+        todo = "pass `rename={'old': 'new'}`"
+        raise fail("rename must be a mapping", rename, "new names by old names", todo, TypeError)
+    return {_plain(old): _checked(_plain(new)) for old, new in rename.items()}
+
+
+def _names(add):
+    if add is None:
+        return []
+    if isinstance(add, str | bytes) or not hasattr(add, "__iter__"):
+        todo = "pass `add=['legal']`"
+        raise fail("add must be a list of classes", add, "a list", todo, TypeError)
+    return [_checked(_plain(name)) for name in add]
+
+
+def _plain(label):
+    """Return a label as JSON knows it."""
+    return label.item() if hasattr(label, "item") else label
+
+
+def _checked(name):
+    is_text = isinstance(name, str)
+    if is_text and (not name.strip() or not name.isprintable() or len(name) > _LONGEST):
+        allowed = f"printable text of 1 to {_LONGEST} characters"
+        raise fail("not the name of a class", name, allowed, "choose another name")
+    if not isinstance(name, str | int | float):
+        raise fail("not the name of a class", name, "text or a number", "pass text", TypeError)
+    return name
+
+
+def _check_renamed(classifier, labels, names, renamed):
+    for old, new in renamed.items():
+        if old in labels and old != new:
+            continue
+        if old in labels:
+            raise fail("a class is renamed to its own name", old, "another name", "leave it out")
+        if old in names:
+            todo = f"rename {names[old]!r}, its name now"
+            raise fail(f"this class of {classifier!r} was renamed before", old, "", todo)
+        todo = suggest(str(old), [str(label) for label in labels]) or "pass a class of the batches"
+        raise fail(f"no such class of {classifier!r}", old, map(repr, labels), todo)
+
+
+def _check_added(classifier, encoding, first, labels, renamed, added):
+    if not added:
+        return
+    if encoding == "forecasts":
+        what = f"{classifier!r} has binned probabilities or scores, which are of two classes"
+        todo = "start a new classifier with the probabilities of all classes"
+        raise fail(what, added, "", todo)
+    if first.get("positive") is not None:
+        what = f"{classifier!r} has a positive class, and so two classes"
+        todo = "start a new classifier without `positive=`: measures are then of each class"
+        raise fail(what, added, "", todo)
+    there = {*labels} - {*renamed}
+    if again := [name for name in added if name in there or added.count(name) > 1]:
+        raise fail("a class is added that is there already", again[0], "a new name", "leave it out")
+
+
+def _check_new_names(labels, names, renamed, added, after):
+    """Raise an error if two classes would have one name, now or in earlier batches."""
+    for old, new in renamed.items():
+        if after.count(new) > 1 or new in labels:
+            what = f"renaming {old!r} to {new!r} would merge two classes"
+            todo = "choose a new name, or start a new classifier in which they are one class"
+            raise fail(what, ..., "", todo)
+    for name in added:
+        if name in renamed or name in names:
+            now = renamed.get(name, names.get(name))
+            what = f"{name!r} was the name of the class that is now {now!r}"
+            todo = "choose a name that no class has had: batches with the old name may still come"
+            raise fail(what, ..., "", todo)
+    place = {name: labels.index(now) for name, now in names.items()}
+    for old, new in renamed.items():
+        if new in place and place[new] != labels.index(old):
+            what = f"{new!r} was the name of the class that is now {names[new]!r}"
+            raise fail(what, ..., "a name that no other class has had", "choose another name")
+    kinds = {type(label) for label in after}
+    if len(kinds) > 1:
+        what = "classes would be of several kinds, text and numbers"
+        todo = "rename all classes at once, or pass a name of the same kind"
+        raise fail(what, [*renamed.values(), *added], "one kind", todo)
