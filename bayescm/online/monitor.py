@@ -1233,7 +1233,12 @@ class Monitor(LedgerClient):
         batches = self.batches() if self.encoding == COUNTS else self.observed()
         floor, tolerated = self._rules_of_now(rules).get("floor"), self.tolerated(**rules)
         return bcm.plot_history(
-            history, batches=batches, alarms=alarms, floor=floor, tolerated=tolerated
+            history,
+            batches=batches,
+            alarms=alarms,
+            floor=floor,
+            tolerated=tolerated,
+            title=self.classifier,
         )
 
     def tolerated(self, **rules: Any) -> dict[str, tuple[float, float]]:

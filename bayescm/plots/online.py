@@ -34,6 +34,7 @@ def plot_history(
     alarms: pd.DataFrame | None = None,
     floor: float | Mapping[str, float] | None = None,
     tolerated: Mapping[str, tuple[float, float]] | None = None,
+    title: str | None = None,
     display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
@@ -58,6 +59,8 @@ def plot_history(
     tolerated : mapping of str to pairs of float, optional
         From where to where a measure is tolerated, as `online.Monitor.tolerated` returns it: two
         lines.
+    title : str, optional
+        First part of the heading, such as the name of the classifier.
     display_names : mapping of str to str, optional
         How measures, dims and labels are written, where not as `bayescm.measures.display_name`
         writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
@@ -118,7 +121,8 @@ def plot_history(
         facts = history.attrs
         interval = style.interval_words(facts["prob"], facts["kind"]) if "prob" in facts else ""
         number = f"{history.sizes['step']} batches"
-        page.heading(interval, style.positive_class(history, display_names=display_names), number)
+        positive = style.positive_class(history, display_names=display_names)
+        page.heading(title or "", interval, positive, number)
     return page.figure
 
 
