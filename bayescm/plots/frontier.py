@@ -92,7 +92,10 @@ def plot_frontier(
             )
             written, chance = display_label(system, names), f"P(frontier) {row.p_frontier:.2f}"
             if len(table) > _NAMED or is_narrow():  # names at the points would lie on each other
-                axes.plot([], [], look.marker, color=color, label=f"{written}, {chance}")
+                number = len(axes.texts) + 1
+                axes.plot([], [], look.marker, color=color, label=f"{number} {written}, {chance}")
+                at = {"textcoords": "offset points", "fontsize": 8, "color": style.foreground()}
+                axes.annotate(str(number), (row.cost, row.mean), (3, 3), **at)
                 continue
             text = f"{written}\n{chance}"
             is_last = row.cost == table["cost"].max()  # to the left, where there is room
