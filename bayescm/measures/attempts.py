@@ -285,7 +285,8 @@ def pass_at(k: int) -> Measure:
     """
     Return pass@k: the chance that at least one of k answers to an item is right.
 
-    `bayescm.posteriors.repeated_items.RepeatedItems.rates` draws the `Rates` for each ``of``.
+    `bayescm.posteriors.repeated_items.RepeatedItems.rates` draws the `Rates` for each
+    ``of``: ``"population"`` has the variable ``share``, and ``"new"`` uses `_rates_of_new_item`.
 
     Examples
     --------

@@ -564,7 +564,7 @@ _REMEDIES = {
     "disk I/O error": "look whether the disk is full or failing",
     "unable to open": "create the folder, or check the path and its permissions",
     "readonly": "check the permissions of the file and its folder",
-    "permission denied": "ask the owner of the database for the rights (docs: trust)",
+    "permission denied": "ask the owner of the database for the rights (docs: ledger-operations)",
     "no equivalent in encoding": "use a database whose encoding is UTF8",
     "connection": "check that the server runs and lets you in",
 }

@@ -1,12 +1,14 @@
 """
 Alarms: rules on posterior and predictive probabilities, with a chosen rate of false alarms.
 
-`rate` is the chance that a stream in which nothing changes raises any alarm within `horizon`
-batches. The rules in use share it equally, and each rule spreads its share over what it looks at
-(Bonferroni's inequality), so that an alarm of
+`rate` is the probability that a stream in which nothing changes raises any alarm within `horizon`
+batches. The rules in use share it equally, and each rule divides its share among the values that it
+examines (Bonferroni's inequality). The table gives the level of each rule: the largest probability
+of a false alarm at one batch (for `change`, at any batch, by Ville's inequality, see
+`bayes_factor`).
 
 =========== ========= ======================================================== ==================
-rule        evidence  goes off where                                           at the level
+rule        evidence  fires if                                                 level
 =========== ========= ======================================================== ==================
 change      not r     the Bayes factor of a change exceeds 1 / level           share
 batch       counts, i the two-sided predictive tail of a batch is <= level     share / (H V)
@@ -15,13 +17,14 @@ floor       all       P(worse than the floor | recent) >= 1 - level            s
 calibration binned    P(beyond the tolerance on a side | recent) >= 1 - level  share / (H V S)
 =========== ========= ======================================================== ==================
 
-(i: items, by their scores or several labels, whose `change` is one in the shares of the parts of
-the scale, or of the examples by how many labels are wrong; r: ratings, scores that are no
-probabilities, and probabilities of three classes or more; binned: forecasts of two classes.
-`EvidenceType.alarm_rules` of each type decides which rules it has) is false at most that often in
-a batch (`change`: ever, by Ville's inequality, see `bayes_factor`), averaged over the prior: over
-truths that are drawn from it. For one fixed truth it may be more often or less, as where little
-evidence meets a prior that is far from the truth.
+- i: items, with scores, attempts, counts or several labels. Their `change` is a change in the
+  shares of the parts of the scale, or of the examples by their number of wrong labels.
+- r: ratings, scores that are not probabilities, and probabilities of three classes or more.
+- binned: forecasts of two classes.
+
+`EvidenceType.alarm_rules` of each type decides which rules it has. The probabilities are averaged
+over the prior: over truths that are drawn from it. For one fixed truth, false alarms may be more or
+less frequent, for instance if little evidence meets a prior that is far from the truth.
 
 Here H is the horizon, V the number of values that are monitored (measures, times classes), and S
 the number of spans of recent evidence: the last batch, the last 2, 4, 8 ... 512 together, or one

@@ -7,7 +7,7 @@ the name of its model.
 The estimands: what ``of`` means, and where it is computed.
 `Posterior.estimands` maps every allowed ``of`` to a name. In models of counts this is a variable of
 `Posterior.variables`. `repeated_items`, `item_scores` and `partly_labelled` use the name as a
-label. The table of all models is in ``docs/which-model.md``.
+label. The table of all models is in ``docs/estimands.md``.
 `CountsPosterior.mean_over_members` turns draws of a variable into draws of a measure: an axis that
 the variable has beyond those of the batch (folds, groups, training sets) is averaged over, with
 equal weights, after the measure has been taken of each.
@@ -17,7 +17,8 @@ equal weights, after the measure has been taken of each.
     over training sets, which is the axis. Of groups, items and sites: ``"population"``.
 ``"predictive"``
     The measure on n further examples, `CountsPosterior.next_tables`: of folds by one newly trained
-    classifier, of groups in one new group (``theta_new``).
+    classifier, of groups in one new group (``theta_new``). Of items one further
+    run of n attempts at each of them, `RepeatedItems._run`.
 ``"finite"``
     The mean over the members at hand. Of folds ``theta_fold``, in
     `hierarchical_folds.draw_variables`: each classifier with its own effects of training, without

@@ -79,8 +79,8 @@ class DirichletShares:
         shares, spread = self.unpack(parameters)
         total = self.log_likelihood(parameters).sum(1)
         # The prior of the spread (`_spread` in models/hierarchical_groups.py), times the derivative
-        # of its exponential. Another one goes there, here, and, for two classes, into
-        # `LogitNormalRates.log_prior`.
+        # of its exponential. Another one goes there, here, into `_LARGEST`, and, for two classes,
+        # into `LogitNormalRates.log_prior`.
         total = total + log_half_normal(spread, self.scale) + parameters[:, -1]
         return total + dirichlet.logpdf(shares, self.prior)
 

@@ -298,8 +298,8 @@ class LogitNormalRates:
         a, b = self.prior.T
         total = (a * mean - (a + b) * np.logaddexp(0, mean) - betaln(a, b)).sum(1)
         # The prior of the spread (`_spread` in models/hierarchical_groups.py), times the derivative
-        # of its exponential. Another one goes there, here, and, for more classes, into
-        # `DirichletShares.log_posterior`.
+        # of its exponential. Another one goes there, here, into the `bounds` of `parameters`, and,
+        # for more classes, into `DirichletShares.log_posterior`.
         total = total + (log_half_normal(sd, self.scale) + np.log(sd)).sum(1)
         if self.n_rates == 2:  # (1 + rho) / 2 ~ Beta(2, 2), times the derivative of tanh
             size = np.abs(parameters[:, 4])
