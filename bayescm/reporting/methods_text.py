@@ -215,7 +215,8 @@ def methods_paragraph(
         parts.append(_of_intervals(facts, prob, kinds, table, measured))
         parts.append(_of_estimand(of, table, next(iter(recipes.values()))))
         seeds = [tree.attrs["random_seed"] for tree in trees if _has_seed(tree)]
-        parts.append(_of_software(seeds[0] if seeds else random_seed if is_seeded else None))
+        of_call = random_seed if is_seeded and not any(tree is not None for tree in trees) else None
+        parts.append(_of_software(seeds[0] if seeds else of_call))
     entries |= {name: entry for name, entry in _SOFTWARE.items() if name in ("numpy", "scipy")}
     version = importlib.metadata.version("bayescm")
     software = _SOFTWARE["bayescm"].replace("VERSION", version)
