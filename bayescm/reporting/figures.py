@@ -1,6 +1,7 @@
 """The figures of a report of counts or of a fit: the library's plots, as the evidence allows."""
 
 import warnings
+from functools import partial
 
 import bayescm as bcm
 from bayescm.answers.interval import ASKED, resolve_measures
@@ -115,12 +116,11 @@ def _parts(counts, measures, plain):
 def of_fit(tree, counts, measures, interval, posterior) -> Section:
     """Draw the densities and the forest of a fit, and its chains where it was sampled."""
     section = Section("Pictures")
+    in_parts = partial(_in_parts, tree=tree, measures=measures, interval=interval)
     alt = "Interval of each measure."
-    draw = bcm.plot_forest
-    section.pictures += _in_parts("forest", alt, draw, tree, measures, interval, forest.MOST)
+    section.pictures += in_parts("forest", alt, bcm.plot_forest, most=forest.MOST)
     alt = "Posterior density of each measure."
-    draw = bcm.plot_posterior
-    section.pictures += _in_parts("densities", alt, draw, tree, measures, interval, densities.MOST)
+    section.pictures += in_parts("densities", alt, bcm.plot_posterior, most=densities.MOST)
     if "sample_stats" in tree.children:
         alt = "Ranks and traces of the chains: they should look alike."
         section.pictures.append(Picture("chains", alt, bcm.plots.plot_diagnostics(tree)))
@@ -128,7 +128,7 @@ def of_fit(tree, counts, measures, interval, posterior) -> Section:
     return section
 
 
-def _in_parts(name, alt, draw, tree, measures, interval, most):
+def _in_parts(name, alt, draw, *, tree, measures, interval, most):
     """Return as many pictures of a fit as hold all its measures and members."""
     parts = _parts_of_fit(tree, list(measures), most)
     pictures = []
