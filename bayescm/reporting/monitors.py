@@ -56,6 +56,7 @@ def monitor_report(
     forgetting: float = 1.0,
     window: int | None = None,
     order: str = "at",
+    season: Any = None,
     **rules: Any,
 ) -> Path:
     """
@@ -69,10 +70,10 @@ def monitor_report(
         See `bayescm.report`.
     classifier : str, optional
         Which classifier in the store; optional if there is only one.
-    concentration, forgetting, window, order
+    concentration, forgetting, window, order, season
         See `bayescm.online.Monitor`.
     **rules
-        ``rate``, ``floor``, ``reference``, ``tolerance`` and ``horizon``; see
+        ``rate``, ``floor``, ``reference``, ``tolerance``, ``horizon`` and ``silence``; see
         `bayescm.online.Monitor.alarms`.
 
     Returns
@@ -87,7 +88,12 @@ def monitor_report(
     path = render.check_path(path)
     ledger = Ledger(store, create=False)  # to look for a store must not make it
     name = classifier or ledger.only_classifier()
-    memory: dict[str, Any] = {"forgetting": forgetting, "window": window, "order": order}
+    memory: dict[str, Any] = {
+        "forgetting": forgetting,
+        "window": window,
+        "order": order,
+        "season": season,
+    }
     memory |= {"measures": measures, "concentration": concentration}
     with render.own_figures(), Monitor(ledger, name, **memory) as monitor:
         recipe = _RECIPES.get(monitor.encoding, PatternsMonitorRecipe)

@@ -1,5 +1,7 @@
 """The report of a monitor's store."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -71,3 +73,14 @@ def test_an_empty_store_and_a_store_of_several_are_refused(tmp_path, store):
     with pytest.raises(ValueError, match="several classifiers"):
         monitor_report(store, tmp_path / "r.html")
     assert not (tmp_path / "r.html").exists()
+
+
+def test_a_report_takes_every_setting_of_a_monitor(store):
+    with bcm.online.Monitor(store, "spam filter", season=2) as monitor:
+        assert set(monitor.settings) <= set(inspect.signature(monitor_report).parameters)
+
+
+@pytest.mark.long
+def test_a_report_of_batches_with_seasons(store, tmp_path):
+    path = monitor_report(store, tmp_path / "r.html", season=2, silence="26h")
+    assert "6 batches" in path.read_text()
