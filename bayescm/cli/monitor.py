@@ -1142,6 +1142,11 @@ def _joined(parts: dict[str, Any]) -> Any:
     return table[["classifier", *[name for name in table.columns if name != "classifier"]]]
 
 
+def _of_single_classifier(table: Any) -> list[str]:
+    """Return the columns that a table for people does not need if it has one classifier."""
+    return ["classifier"] if len(table) and table["classifier"].nunique() == 1 else []
+
+
 @command()
 def alarms(
     source: AllClassifiers, memory: Memory, rules: RulesSince, new: Unacknowledged, output: Output
@@ -1160,6 +1165,7 @@ def alarms(
     shown = ["classifier", "batch_id", "at", "rule", "direction", "sentence", "incident"]
     shown += ["on", "acknowledged", "note"]
     hidden = [name for name in table.columns if name not in shown]
+    hidden += _of_single_classifier(table)
     show(table, output, _number_of_alarms(len(table)), hidden=hidden)
     counted = table[table["direction"] != BETTER] if len(table) else table
     return int(fails and len(counted) > 0 and not counted["acknowledged"].all())
@@ -1184,7 +1190,8 @@ def incidents(source: AllClassifiers, memory: Memory, rules: RulesSince, output:
     number = "one incident" if len(table) == 1 else f"{len(table)} incidents"
     n_open = (table["state"] == "open").sum() if len(table) else 0
     header = f"{number}, {n_open} open"
-    show(table, output, header, hidden=["since", "rule", "measure", "on"])
+    hidden = ["since", "rule", "measure", "on", *_of_single_classifier(table)]
+    show(table, output, header, hidden=hidden)
 
 
 class Acknowledgement(Options):

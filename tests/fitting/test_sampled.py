@@ -4,6 +4,7 @@ import inspect
 import runpy
 import warnings
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pymc as pm
@@ -171,8 +172,13 @@ def test_a_keyword_of_the_model_alone_has_it_sampled(monkeypatch):
         raise NotImplementedError
 
     calls: list = []
+
+    def noted(*call, **_):
+        calls.append(call)
+        return SimpleNamespace(at=lambda of: of)
+
     monkeypatch.setattr(bcm.models, "dirichlet_multinomial", further)
-    monkeypatch.setattr(sampled, "sampled_posterior", lambda *call, **_: calls.append(call))
+    monkeypatch.setattr(sampled, "sampled_posterior", noted)
     posterior_of(COUNTS, Question.of_keywords(weight=0.5))
     assert calls[0][1:] == ("dirichlet_multinomial", {"weight": 0.5})
     with pytest.raises(TypeError, match="no such keyword: 'heft'"):

@@ -85,8 +85,11 @@ def test_the_text_of_a_batch_is_the_recorded_text(name):
     with specimen_ledger.ledger() as store, online.Monitor(store, name) as monitor:
         table = monitor.ledger.table().set_index(["classifier", "batch_id"])
         row = table.loc[(name, day_name(2))]
-        batch = monitor._as_table(BATCHES[name](2), may_be_empty=False)
-        description = describe(name, monitor._as_table(BATCHES[name](0), may_be_empty=False))
+        first, batch = (
+            monitor._as_table(BATCHES[name](day), monitor.labels(), may_be_empty=False)
+            for day in (0, 2)
+        )
+        description = describe(name, first)
         assert description.text == row["labels"]
         assert encode(batch, description)["payload"] == row["cells"]
 
