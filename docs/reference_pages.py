@@ -27,7 +27,7 @@ ROOMS = {
 }
 PACKAGES = ("evidence", "measures", "models", "answers", "calibration", "curves", "meta")
 PACKAGES += ("learners", "raters", "classical", "online", "priors", "planning", "plots")
-PACKAGES += ("sklearn", "mlflow", "papers")
+PACKAGES += ("sklearn", "mlflow", "integrations", "papers")
 # Modules that have a page as a whole: what is in them is for writing models and simulations.
 MODULES = {
     "evidence.splits": "Splitters",
@@ -39,7 +39,8 @@ MODULES = {
 
 def public():
     """Return the dotted names (without the package) to document, by room: each thing once."""
-    rooms, seen = {room: [] for room in ROOMS}, set()
+    rooms = {room: [] for room in ROOMS}
+    seen = {id(bcm.sklearn), id(bcm.mlflow)}  # of `integrations`, and listed member by member
     for name in bcm.__all__:
         value = getattr(bcm, name)
         if not isinstance(value, ModuleType):
