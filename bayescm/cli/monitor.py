@@ -1429,12 +1429,12 @@ def notify(
     table = _joined(
         {name: notify(monitor, *receivers, **asked, **limits) for name, monitor, limits in every}
     )
-    failed = table["problem"] != "" if len(table) else table.any(axis=1)
-    header = f"{(~failed).sum()} handed over, {failed.sum()} failed"
+    failed = int((table["problem"] != "").sum()) if len(table) else 0
+    header = f"{len(table) - failed} handed over, {failed} failed"
     if dry_run:
         header = f"{len(table)} would be handed over"
     show(table, output, header, hidden=["rule", "measure"])
-    return int(failed.any())
+    return int(failed > 0)
 
 
 class Server(Options):
