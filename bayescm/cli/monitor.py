@@ -129,7 +129,7 @@ def _settings_of(group: Options) -> dict[str, Any]:
 def _season(text: str) -> Any:
     """Return a number of batches, a part of the time, or the phases in a table."""
     from bayescm.evidence.files import read_columns
-    from bayescm.online.comparable import check_season
+    from bayescm.online.seasons import check_season
 
     if text.isdigit():
         return check_season(int(text))

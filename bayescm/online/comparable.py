@@ -22,19 +22,14 @@ on false alarms holds (see `bayes_factor`).
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.evidence_type import ChangeStatistic
 from bayescm.online.bayes_factor import log_evidence_of_events, score_of
-from bayescm.validate import check_whole, fail
 
 CLASSES, PHASE = "classes", "phase"  # coords of batches
-# Parts of the time of a batch that may be its phase.
-PARTS_OF_TIME = {"hour": "hour", "weekday": "day_of_week", "day": "day", "month": "month"}
 
 
 def comparable(
@@ -122,40 +117,3 @@ def _one_and_others(values, before, after):
     """Return the sum over the earlier classes, and the values of those that were added."""
     earlier = values[..., :before].sum(axis=-1, keepdims=True)
     return np.concatenate([earlier, values[..., before:after]], axis=-1)
-
-
-# Phases of seasons
-
-
-def check_season(season: Any) -> Any:
-    """Raise an error if a season is neither a number, a part of the time nor phases by batch."""
-    if season is None or isinstance(season, pd.Series | dict):
-        return season
-    if isinstance(season, str):
-        if season not in PARTS_OF_TIME:
-            allowed = f"a number of batches, or one of {', '.join(PARTS_OF_TIME)}"
-            raise fail("unknown season", season, allowed, "pass `season='weekday'`")
-        return season
-    return check_whole("season", season, 2, "batches", 7)
-
-
-def phases(season: Any, batch_ids: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """
-    Return the phase of each batch.
-
-    Parameters
-    ----------
-    season : int, str, Series or dict
-        See `bayescm.online.Monitor`.
-    batch_ids, at : ndarray
-        The names of the batches and their times, in their order.
-    """
-    if isinstance(season, str):
-        return getattr(pd.DatetimeIndex(at), PARTS_OF_TIME[season]).to_numpy()
-    if isinstance(season, int | np.integer):
-        return np.arange(len(batch_ids)) % season
-    of_batch = {str(name): phase for name, phase in dict(season).items()}
-    if missing := [name for name in batch_ids.tolist() if name not in of_batch]:
-        todo = "add them to the phases, or pass a part of the time such as `season='weekday'`"
-        raise fail("batches without a phase", missing[:5], "a phase for every batch", todo)
-    return pd.factorize(np.array([str(of_batch[name]) for name in batch_ids.tolist()]))[0]

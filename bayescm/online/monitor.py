@@ -27,7 +27,6 @@ from bayescm.evidence.registry import TYPES, type_of
 from bayescm.evidence.sums_of_items import repeated_items
 from bayescm.measures.catalogue import resolve
 from bayescm.online.classes import current_measure
-from bayescm.online.comparable import check_season, phases
 from bayescm.online.discounting import check_forgetting, check_window
 from bayescm.online.encoding import (
     ATTEMPTS,
@@ -50,6 +49,7 @@ from bayescm.online.encoding import MULTILABEL as MULTILABEL_BATCHES
 from bayescm.online.encoding import PARTLY_LABELLED as PARTLY_LABELLED_BATCHES
 from bayescm.online.encoding import RATINGS as RATING_BATCHES
 from bayescm.online.ledger import ORDERS, Entries, Ledger, LedgerClient
+from bayescm.online.seasons import check_season, phases
 from bayescm.validate import check_choice, check_kind, check_prob, check_whole, fail
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import pytest
 
 import bayescm as bcm
 from bayescm.online import Monitor
-from bayescm.online.comparable import phases
 from bayescm.online.rules import segments
+from bayescm.online.seasons import phases
 
 DAYS = pd.date_range("2026-01-05", periods=56)  # a Monday
 
