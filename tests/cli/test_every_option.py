@@ -101,7 +101,7 @@ COMMANDS = {
         f"{TAGGED} --separator ; --store new.db --batch 1 --at 2026-01-01",
     ],
     "monitor import": [
-        "many.csv --store new.db --positive 1",
+        "many.csv --store new.db --label 0 --label 1 --positive 1",
         "p.csv --store new.db --batch-column g --actual y --predicted a --positive 1",
     ],
     "monitor classes": ["--store m.db --classifier spam --rename positive=sick"],
@@ -158,7 +158,7 @@ VALUES = {
     "--weights": "w", "--weights-are": "importance", "--width": ".3", "--window": "2",
     "--left": "a", "--right": "b", "--winner": "a",
     "--secret": "sixteen letters ..", "FILE": "p.csv",
-    "--silence": "1h", "--season": "2", "--table": "json", "--batch-column": "k",
+    "--silence": "1ms", "--season": "2", "--table": "json", "--batch-column": "k",
     "--at-column": "at", "--rename": "negative=well", "--add": "new", "--challenge": "none",
 }  # fmt: skip
 FLAGS = {"--compare", "--corp", "--exit-code", "--interactive", "--log", "--new"}
@@ -263,7 +263,10 @@ UNSEEN |= {"--planned", "--name", "--order", "--new", "--log", "--interactive", 
 NAMELESS = {"--model", ("report", "--probability"), ("monitor add", "--correct")}
 # An option may mean another type of evidence, whose other columns the file does not have.
 NAMELESS |= {("summary", f"--{column}") for column in ("correct", "attempt", "separator")}
+NAMELESS |= {("summary", "--indicators")}
 NAMELESS |= {("plan", "FILE")}
+# A further file is read like the first one, and lacks its columns.
+NAMELESS |= {("report", "--also")}
 # So many are enough for an option to have an effect.
 FEW_DRAWS = {
     ("planning.areas", "_SCORES"): 2000,
@@ -441,9 +444,8 @@ def named(option, value, errors):
 @pytest.mark.parametrize(("name", "line"), list(cases()))
 def test_an_option_has_an_effect_or_is_refused_by_name(run, name, line):
     words = [*name.split(), *line.split()]
-    style = (
-        ["--format", "csv"] if functions()[name].options.get("style") and name != "report" else []
-    )
+    style_option = functions()[name].options.get("style")  # --format, or --table of `notify`
+    style = [style_option, "csv"] if style_option and name != "report" else []
     base, wrong = run([*words, *style]), []
     assert base[0] in (0, 1, 3), base[2]
     for option in others(name, line):

@@ -134,6 +134,7 @@ def table_for(words):
         shares = rng.dirichlet(np.ones(len(kinds)), size)
         columns |= dict(zip(probabilities, shares.T, strict=True))
     groups = [*options.get("--group", []), *options.get("--by", [])]
+    groups += options.get("--batch-column", [])
     columns |= {name: rng.choice(list("ABCDEF"), size) for name in groups}
     if words[0] == "multilabel" or "--separator" in options:
         tags = ["a;b", "b", "c", "a;c", ""]

@@ -256,7 +256,8 @@ def test_a_plot_in_one_column_can_be_read(name):
 @pytest.mark.parametrize("name", SPECS)
 def test_every_plot_can_be_read(name, number):
     for columns in (1, 2, None):
-        for style in ("default", "dark_background"):
+        # A dark style changes colours only.
+        for style in ("default", "dark_background") if number == 3 else ("default",):
             if (name, number, columns) in TOO_NARROW:
                 continue
             try:
