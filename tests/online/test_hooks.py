@@ -288,7 +288,7 @@ def test_the_command_line_hands_over_and_says_what_failed(store, capsys, caplog)
             main(["monitor", "notify", "--store", store, "--classifier", "spam filter", *arguments])
         return left.value.code, capsys.readouterr()
 
-    floor = ("--floor", "recall=0.8", "--format", "json")
+    floor = ("--floor", "recall=0.8", "--table", "json")
     with caplog.at_level(logging.WARNING):
         code, said = run(*floor, "--log")
     rows = json.loads(said.out)

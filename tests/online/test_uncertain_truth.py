@@ -147,7 +147,7 @@ def test_ratings_have_no_rule_that_needs_a_run_per_batch(name):
             ValueError, match=f"no rule {name}: its posterior is sampled for each batch"
         ):
             monitor.alarms(**{name: 1})
-        assert monitor.rules == ("rate", "floor", "horizon")
+        assert monitor.rules == ("rate", "floor", "horizon", "silence")
         assert monitor.alarms().empty
 
 
