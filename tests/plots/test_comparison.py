@@ -77,7 +77,8 @@ def test_differences_are_drawn_by_what_the_table_was_computed_with():
     figure = bcm.plot_differences(table, display_names={"a": "first", "f1": "F-measure"})
     assert "90% equal-tailed" in figure.get_suptitle()
     assert "grey: equivalent" in figure.get_suptitle()
-    assert figure.axes[0].get_yticklabels()[0].get_text() == "F-measure: first − b"
+    assert figure.axes[0].get_yticklabels()[0].get_text() == "first − b"
+    assert "F-measure" in figure.axes[0].get_xlabel()
     bcm.plot_differences(table, rope=0.01, prob=0.9)
     for other in ({"rope": 0.02}, {"prob": 0.95}, {"kind": "hdi"}, {"contrast": "ratio"}):
         with pytest.raises(ValueError, match="computed by another"):

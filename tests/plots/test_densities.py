@@ -63,7 +63,7 @@ def test_compared_members_share_a_panel_and_measures_of_one_range_their_axis(cla
     first, second = (text.get_text() for text in legend.get_texts())
     assert first.startswith("tree ")
     assert second.startswith("random forest ")
-    assert f"[{low:.3f}, {high:.3f}], P(> 0.7)" in second
+    assert f"[{low:.3f}, {high:.3f}]\nP(> 0.7)" in second
     assert f1.get_xlim() == recall.get_xlim() != lift.get_xlim()
 
 
