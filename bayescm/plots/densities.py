@@ -43,6 +43,8 @@ _COLUMNS = 3  # panels beside each other
 MOST = 24  # panels; more are too many to read
 _WIDE_PANELS = 9  # with more panels there is a column more, and all are narrower
 _LEAST_HEIGHT = 1.6  # inches of a panel, if panels fill a page
+_LAYOUTS = 2  # after which the places of several members below a panel are settled
+_OF_A_MEMBER = 0.4  # inches of its two lines above a panel and its interval below
 _PAGE = 11.0  # inches of the height of a page
 _BELOW = 0.06  # of a panel's height, between the intervals of two members below it
 _LINES_OF_A_MEMBER = 3
@@ -196,6 +198,11 @@ def plot_posterior(
         dot = "mean (median where that is infinite)" if without_mean else "mean"
         bars = f"dot and bar: {dot} and {style.interval_words(prob, kind)}"
         page.heading(bars, style.positive_class(evidence, positive, display_names))
+        if page.is_new and most > 1:
+            # The axis is below the intervals by a part of the panel's height. The layout changes
+            # this height, so it is repeated until both agree.
+            for _ in range(_LAYOUTS):
+                page.figure.draw_without_rendering()
     return page.figure
 
 
@@ -236,7 +243,7 @@ def _panels_of(kernel, template, dim):
 def _name_panel(axes, name, texts):
     """Write the measure above a panel, and the numbers of each of its members."""
     if len(texts) == 1:
-        axes.set_title("\n".join([name, *texts[0][1]]), fontsize=9)
+        axes.set_title("\n".join([style.wrapped(name, 24), *texts[0][1]]), fontsize=9)
         return
     labels = [
         "\n".join(filter(None, [f"{style.wrapped(label, 24)} {lines[0]}", ", ".join(lines[1:])]))
@@ -284,7 +291,7 @@ def _check_few(panels):
 def _panel_canvas(number, ax, members=1):
     columns = min(_COLUMNS, number) if number <= _WIDE_PANELS else _COLUMNS + 1
     width = _WIDTH if number <= _WIDE_PANELS else _WIDTH * _COLUMNS / (_COLUMNS + 1) + 0.1
-    lines, beneath = -(-number // columns), 0.25 * members if members > 1 else 0
+    lines, beneath = -(-number // columns), _OF_A_MEMBER * members if members > 1 else 0
     height = min(_HEIGHT + beneath, max(_PAGE / lines, _LEAST_HEIGHT + beneath))
     size = (max(width * columns, 4.5), height * lines + 0.4)
     narrowest = NARROWEST if members == 1 else _WITH_NUMBERS
