@@ -391,14 +391,15 @@ def table(kind, folder):
     assert ">nan<" not in text
 
 
+# The start of an interval in a cell of a table, but not of the word "[interval]" in its header.
+INTERVAL = re.compile(r"\[[-\d$\N{MINUS SIGN}]")
+
+
 def latex_table(kind, folder):
     text = bcm.latex_table(summary_of(kind))
     assert "\\begin{tabular}" in text
     assert "nan" not in text
     assert len(INTERVAL.findall(text)) == summary_of(kind)["lower"].notna().sum()
-
-
-INTERVAL = re.compile(r"\[[-\d\N{MINUS SIGN}]")  # the start of an interval in a cell
 
 
 def to_markdown(kind, folder):

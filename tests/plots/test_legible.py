@@ -213,7 +213,7 @@ SPECS = {
         folds(n).sum("fold"), measures="ppv" if n > 3 else ("ppv", "npv")
     ),
     "calibration": lambda n: plots.plot_calibration(chances(n)),
-    "calibration of classes": lambda n: plots.plot_calibration(chances_of_classes(n)),
+    "calibration of classes": lambda n: plots.plot_calibration(chances_of_classes(max(3, n))),
     "corp": lambda n: plots.plot_corp(chances(n), draws=50),
     "decision curve": lambda n: plots.plot_decision_curve(
         chances(n), thresholds=np.arange(0.05, 0.7, 0.05)
@@ -230,8 +230,8 @@ SPECS = {
     "sroc": lambda n: plots.plot_sroc(sites(max(3, n))),
     "studies": lambda n: plots.plot_studies(sites(max(3, n))),
 }
-# Twelve classes with long names and their totals need two columns.
-TOO_NARROW = {("matrix", 12, 1)}
+# Five classes with long names, their intervals and totals need two columns.
+TOO_NARROW = {("matrix", 5, 1), ("matrix", 12, 1)}
 # A plot of more systems raises an error that says what to do.
 TOO_MANY = "too many|more classes than panels"
 
