@@ -31,6 +31,10 @@ def counts(columns: Any, batch: str, at: str | None) -> xr.DataArray:
     names = File(columns.file).names
     cells = {name.lower(): name for name in names if name.lower() in _CELLS}
     if len(cells) == len(_CELLS) and columns.predicted not in names:
+        if passed := columns.passed() & {"actual", "predicted"}:
+            option = f"--{min(passed)}"
+            what = f"{option} has no effect: the file has TP, FN, FP and TN"
+            raise fail(what, ..., "", f"leave {option} out")
         return _of_cells(columns, batch, at, cells)
     table = evidence.counts(columns, predicted=columns.predicted, by={"batch": batch})
     if table.attrs:

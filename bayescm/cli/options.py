@@ -121,6 +121,10 @@ class Options:
             if vars(self).get(name, ...) is None:
                 setattr(self, name, value)
 
+    def passed(self) -> set[str]:
+        """Return the names of the fields that are on the command line, without reading them."""
+        return {*self._invocation.names}
+
     def written(self, name: str) -> str:
         """Return the option of a field as the user wrote it, or by its field's name."""
         return self._invocation.options.get(name, f"--{name.replace('_', '-')}")

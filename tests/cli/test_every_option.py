@@ -257,7 +257,9 @@ UNSEEN |= {("monitor notify", "--reference")}
 UNSEEN |= {("monitor status", "--kind"), ("monitor history", "--kind")}
 # Nothing is empty or better there, and no phase differs from the others.
 UNSEEN |= {"--allow-empty", "--improvements", "--season", "--at-column"}
-UNSEEN |= {("monitor status", "--silence"), ("monitor history", "--silence")}
+UNSEEN |= {(f"monitor {name}", "--silence") for name in ("status", "history", "plot")}
+# Names of batches are not printed.
+UNSEEN |= {("monitor import", "--batch-column")}
 UNSEEN |= {"--planned", "--name", "--order", "--new", "--log", "--interactive", "--at"}
 # A model of other evidence says itself what it cannot take; a file may lack what is read first.
 NAMELESS = {"--model", ("report", "--probability"), ("monitor add", "--correct")}
