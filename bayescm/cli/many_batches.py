@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from bayescm.cli import evidence
-from bayescm.evidence.files import File, read_columns
+from bayescm.evidence.files import Columns, File, read_columns
 from bayescm.validate import fail
 
 _CELLS = ("tp", "fn", "fp", "tn")
@@ -37,13 +36,11 @@ def counts(columns: Any, batch: str, at: str | None) -> xr.DataArray:
             raise fail(what, ..., "", f"leave {option} out")
         return _of_cells(columns, batch, at, cells)
     table = evidence.counts(columns, predicted=columns.predicted, by={"batch": batch})
-    if table.attrs:
-        table = table.assign_attrs()
     ids = table["batch"].values
     if at is not None:
         frame = _one_time_each(read_columns(columns.file, [], by=[batch, at]), batch, at)
         table = table.assign_coords(at=("batch", frame[ids].to_numpy()))
-    return table.assign_coords(batch_id=("batch", [_name(value) for value in ids.tolist()]))
+    return table.assign_coords(batch_id=("batch", [str(value) for value in ids.tolist()]))
 
 
 def _of_cells(columns, batch, at, cells):
@@ -64,12 +61,13 @@ def _of_cells(columns, batch, at, cells):
         labels, positive = columns.labels or [], columns.positive
         if len(labels) != 2 or positive not in labels:
             todo = "add --label for both classes, and --positive"
-            raise fail("the names of the classes", labels, "two, of which one is positive", todo)
+            what = "a file of TP, FN, FP and TN has two classes, and one of them is positive"
+            raise fail(what, labels, "two classes and the positive one", todo)
         negative = next(label for label in labels if label != positive)
         table = table.assign_coords(
             actual=[negative, positive], predicted=[negative, positive], positive=positive
         )
-    table = table.assign_coords(batch_id=("batch", [_name(v) for v in frame[batch].tolist()]))
+    table = table.assign_coords(batch_id=("batch", [str(value) for value in frame[batch].tolist()]))
     return table if at is None else table.assign_coords(at=("batch", frame[at].to_numpy()))
 
 
@@ -80,10 +78,6 @@ def _one_time_each(frame, batch, at):
         todo = "give all rows of a batch the same time"
         raise fail("a batch has several times", pairs[batch][again].iloc[0], "one", todo)
     return pairs.set_index(batch)[at]
-
-
-def _name(value):
-    return value if isinstance(value, str) else str(value)
 
 
 def by_slices(
@@ -100,26 +94,19 @@ def by_slices(
     read : callable
         From the columns, with a file of one batch, to its evidence.
     """
-    frame = _as_text(columns.file)
+    file = File(columns.file)
     for name in (batch, *([] if at is None else [at])):
-        if name not in frame:
+        if name not in file.names:
             todo = "name it by --batch-column" if name == batch else "name it by --at-column"
-            raise fail("no such column", name, list(frame.columns), todo)
+            raise fail("no such column", name, file.names, todo)
+    frame = file.columns(Columns(tuple(file.names)))
     times = None if at is None else _one_time_each(frame, batch, at)
     with tempfile.TemporaryDirectory() as folder:
-        for name, rows in frame.groupby(batch, sort=False):
-            file = Path(folder) / f"batch {len(str(name))}.csv"
-            rows.to_csv(file, index=False)
+        for name, rows in frame.groupby(batch, sort=False, observed=True):
             part = copy.copy(columns)
-            part.file = str(file)
-            yield _name(name), read(part), None if times is None else times[name]
-
-
-def _as_text(path):
-    """Return a table with every field as text."""
-    if str(path).endswith(".parquet"):
-        return pd.read_parquet(path)
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+            part.file = str(Path(folder) / "batch.csv")
+            rows.to_csv(part.file, index=False)
+            yield str(name), read(part), None if times is None else times[name]
 
 
 def names_of(batches: Any) -> Iterable[str]:

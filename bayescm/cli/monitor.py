@@ -639,17 +639,13 @@ def _read_batch(as_table, columns, ledger, classifier):
 
 
 def _has_rows(path: str) -> bool:
-    """Return whether a file has anything but a header."""
-    from bayescm.evidence.engines import open_table
-    from bayescm.evidence.text_files import open_text
+    """Return whether a file has a row."""
+    from bayescm.evidence.files import Columns, File
 
-    table = open_table(Path(path))
-    if table is not None:
-        import pandas as pd
-
-        return bool(len(pd.read_parquet(path))) if path.endswith(".parquet") else True
-    with open_text(Path(path)) as lines:
-        return sum(bool(line.strip()) for _, line in zip(range(1000), lines, strict=False)) > 1
+    if not Path(path).stat().st_size:
+        return False
+    file = File(path)
+    return len(file.columns(Columns(tuple(file.names[:1])))) > 0
 
 
 def _content(batch):
@@ -880,7 +876,8 @@ def import_(
 
     def read(template):
         if as_table is not _counts:
-            return many_batches.by_slices(columns, *names, lambda part: as_table(part, template))
+            slices = many_batches.by_slices(columns, *names, lambda part: as_table(part, template))
+            return list(slices)
         if template is not None and "actual" in template.coords:
             columns.fill({"labels": template["actual"].values.tolist()})
             if "positive" in template.coords:
@@ -895,15 +892,13 @@ def import_(
             with Monitor(ledger, classifier) as trial:
                 evidence = read(None)
                 batches.refuse_unread()
-                rows = evidence if as_table is _counts else list(evidence)
-                trial.extend(rows)
+                trial.extend(evidence)
                 number = len(trial.ledger.read(classifier).entry)
             ledger = Ledger(source.store)
         with Monitor(ledger, classifier) as monitor:
-            evidence = rows if is_new else read(monitor.labels())
             if not is_new:
+                evidence = read(monitor.labels())
                 batches.refuse_unread()
-                evidence = evidence if as_table is _counts else list(evidence)
                 number = len({*many_batches.names_of(evidence)})
             with warnings.catch_warnings():
                 if is_new:  # the trial has given them

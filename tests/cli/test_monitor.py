@@ -420,3 +420,24 @@ def test_a_name_that_is_a_date_is_the_time_of_the_batch(run):
         times = monitor.batches()["at"].values.astype("<M8[m]").astype(str).tolist()
     assert times[:2] == ["2026-01-31T00:00", "2026-02-01T12:00"]
     assert "nothing changed" in run(*add, "2026-01-31")[1].out
+
+
+def test_item_scores_are_imported_from_any_table(run, tmp_path):
+    (tmp_path / "m.csv").write_text("day;item;s\nx;1;0.5\nx;2;0.6\ny;1;0.7\n")
+    rows = [{"day": "z", "item": 1, "s": 0.2}, {"day": "z", "item": 2, "s": 0.4}]
+    (tmp_path / "m.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    scores = ("--store", "e.db", "--batch-column", "day", "--score", "s", "--range", "0,1")
+    assert "2 batches of classifier recorded" in run("import", "m.csv", *scores)[1].out
+    assert "1 batches of classifier recorded" in run("import", "m.jsonl", *scores)[1].out
+    code, said = run("import", "m.csv", *scores[:2], "--score", "s")
+    assert (code, "--batch-column" in said.err) == (2, True)
+
+
+def test_a_file_with_one_record_is_not_empty(run, tmp_path):
+    (tmp_path / "one.jsonl").write_text('{"actual": 1, "predicted": 1}')
+    (tmp_path / "none.csv").write_text("actual,predicted\n")
+    add = ("--store", "e.db", "--positive", "1", "--label", "0", "--label", "1")
+    said = run("add", "one.jsonl", "--batch", "a", "--allow-empty", *add)[1].out
+    assert "1 examples, recorded" in said
+    said = run("add", "none.csv", "--batch", "b", "--allow-empty", *add[:2])[1].out
+    assert "no examples, recorded" in said
