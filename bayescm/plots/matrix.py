@@ -29,6 +29,7 @@ from bayescm.measures.catalogue import resolve
 from bayescm.measures.display_names import DisplayNames, display_label, display_name
 from bayescm.plots import interactive, style
 from bayescm.plots.canvas import bare, canvas, rows
+from bayescm.plots.paper import is_narrow
 from bayescm.validate import check_choice, check_kind, check_number, check_prob, fail
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 _WHOLES = {"actual": "actual class", "predicted": "predicted class", "all": "whole"}
 _AXES = {"actual": -1, "predicted": -2, "all": (-2, -1)}
+_FEW_IN_ONE_COLUMN = 4  # classes of a narrow figure whose cells have room for an interval
 _FEW = 10  # classes; with more only the counts are written, and the rows have their own panel
 _WRITTEN = 30  # classes; with more there are colours only
 _MOST = 100  # classes; with more nothing can be read
@@ -172,12 +174,17 @@ def plot_matrix(
         by = " by the model" if of_model else ""
         page.interactive(partial(interactive.matrix, counts, shares, ends, _WHOLES[per]))
         page.heading(
-            "count" if classes > _FEW else f"count, share of the {_WHOLES[per]}{by}",
-            style.interval_words(prob, kind) if classes <= _FEW or beside else "",
+            f"count, share of the {_WHOLES[per]}{by}" if _has_room(classes) else "count",
+            style.interval_words(prob, kind) if _has_room(classes) or beside else "",
             "classes by error, worst first" if order != "labels" and beside else "",
             style.positive_class(evidence, display_names=display_names),
         )
     return page.figure
+
+
+def _has_room(classes):
+    """Return whether a cell has room for its share and its interval."""
+    return classes <= (_FEW_IN_ONE_COLUMN if is_narrow() else _FEW)
 
 
 def _draw_cells(page, counts, shares, ends, per):
@@ -197,7 +204,9 @@ def _draw_cells(page, counts, shares, ends, per):
     for (row, column), count in np.ndenumerate(counts.values):
         if classes <= _WRITTEN and (few or count > 0):
             share = shares[row, column]
-            text = _text(count, share, ends[row, column], digits) if few else f"{count:,.4g}"
+            text = f"{count:,.4g}"
+            if _has_room(classes):
+                text = _text(count, share, ends[row, column], digits)
             color = style.text_color_on(norm(share))
             axes.text(column, row, text, ha="center", va="center", fontsize=points, color=color)
     _name_classes(axes, counts)

@@ -30,7 +30,6 @@ NOT_RUN = {
     "paper": "simulates published tables",
     "monitor challenge": "has a file of several classifiers, and a rule of its first batch",
     "monitor serve": "runs until it is stopped",
-    "monitor import": "begins a ledger with classes of its own",
     "monitor classes": "renames a class that the batches of the tests do not have",
 } | {
     f"monitor {name}": "begins with a database on another machine"
