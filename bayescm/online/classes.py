@@ -67,7 +67,7 @@ def classes_after(labels: Sequence, changes: Sequence[ClassChange]) -> list:
 
 
 def facts_after(facts: Mapping[str, Any], changes: Sequence[ClassChange]) -> dict[str, Any]:
-    """Return what all batches share after some changes: classes, positive class and rule."""
+    """Return the facts of all batches after some changes: classes, positive class and rule."""
     if not changes:
         return dict(facts)
     now = {**facts, "labels": classes_after(facts["labels"], changes)}
@@ -107,13 +107,6 @@ def current_measure(measure: Any, names: Mapping[Any, Any]) -> Any:
 
 # What may be changed
 
-_NO_CLASSES = {
-    "item_scores": "item scores are numbers",
-    "attempts": "attempts are right or wrong",
-    "item_counts": "item counts are of what is found, missed and invented",
-    "preferences": "votes are about systems",
-}
-
 
 def checked_change(
     classifier: str,
@@ -141,13 +134,12 @@ def checked_change(
     ValueError
         If the batches have no classes, or the change is not possible.
     TypeError
-        If the arguments are no mapping and no list.
+        If `rename` is not a mapping or `add` is not a list.
     """
-    if encoding in _NO_CLASSES or "labels" not in first:
-        what = f"the batches of {classifier!r} have no classes"
-        why = _NO_CLASSES.get(encoding, f"they are {encoding.replace('_', ' ')}")
+    if "labels" not in first:
+        what = f"the batches of {classifier!r} have no classes: they are "
         todo = "start a new classifier if their meaning has changed"
-        raise fail(f"{what}: {why}", ..., "", todo)
+        raise fail(what + encoding.replace("_", " "), ..., "", todo)
     renamed, added = _pairs(rename), _names(add)
     if not renamed and not added:
         todo = "pass `rename={'old': 'new'}` or `add=['new']`"

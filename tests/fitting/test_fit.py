@@ -239,7 +239,9 @@ def test_a_model_of_the_users_own(monkeypatch):
         "posterior": xr.Dataset({"theta_cell": (("chain", "draw", "theta_cell_dim_0"), draws)}),
         "sample_stats": xr.Dataset({"diverging": (("chain", "draw"), np.zeros((2, 500), bool))}),
     }
-    monkeypatch.setattr(sampling, "nuts", lambda *_, **__: xr.DataTree.from_dict(groups))
+    sampled = xr.DataTree.from_dict(groups)
+    sampled.attrs["inference_library"] = "nutpie"
+    monkeypatch.setattr(sampling, "nuts", lambda *_, **__: sampled)
     fitted = fit(COUNTS, float_total, chains=2)
     assert fitted["posterior"]["theta_cell"].shape == (2, 500, 4)
     assert fitted["posterior_predictive"]["y"].sum("y_dim_0").values.min() == 145
