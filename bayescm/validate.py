@@ -569,8 +569,8 @@ def check_keywords(
     function : callable
     keywords : mapping of str to object
     further : sequence of str, optional
-        Names that are valid beside the keywords of the function, as options of a sampler. The
-        message names them if one of them was probably meant.
+        Further valid names, such as options of a sampler. The message suggests one of them if it
+        was probably meant.
     """
     if not keywords:
         return keywords

@@ -273,7 +273,7 @@ def latex_table(
 
 
 def is_rows(frame: Any) -> bool:
-    """Return whether a table is a comparison or ranks, with a row for each of theirs."""
+    """Return whether a table is a comparison or ranks, with one row for each result."""
     return isinstance(frame, pd.DataFrame) and bool({"p_better", "p_best"} & {*frame})
 
 
@@ -484,7 +484,7 @@ def rows_of(
 
 
 def written_once(rows: pd.DataFrame, leading: list[str]) -> pd.DataFrame:
-    """Return rows in which a leading label is written only where it changes."""
+    """Return rows in which a leading label is written only if it changes."""
     flat = rows.copy()
     for depth, name in enumerate(leading, start=1):
         repeated = rows[leading[:depth]].eq(rows[leading[:depth]].shift()).all(axis=1)

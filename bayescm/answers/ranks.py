@@ -39,7 +39,7 @@ from bayescm.validate import check_prob
 
 _PAIRS_AT_ONCE = 2e7  # numbers of the differences of all pairs in memory
 _MOST_DRAWS = 10_000  # that the bound of the pairs is made of
-_FEWEST_DRAWS = 400  # the same for so many pairs that memory bounds the draws
+_FEWEST_DRAWS = 400  # the same, if memory limits the draws because there are many pairs
 _RANKS_AT_ONCE = 2**17  # of all ranks at once
 _DISAGREEMENT = 0.02  # of the probabilities of a pair, from which a caution is due
 _LARGEST = np.finfo(float).max

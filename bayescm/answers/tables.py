@@ -293,7 +293,7 @@ def with_bars(
         raise fail("the table has no intervals", got, "lower and upper, no interval", todo)
     check_digits(digits)
     shown = frame if technical else frame.drop(columns=_TECHNICAL, errors="ignore")
-    if not technical and tuple(frame.attrs.get("rope", ())) == (0, 0):  # nobody asked for it
+    if not technical and tuple(frame.attrs.get("rope", ())) == (0, 0):  # not requested
         shown = shown.drop(columns="p_rope", errors="ignore")
     shown = shown.reset_index(drop=True)
     shown.insert(

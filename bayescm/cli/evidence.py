@@ -591,7 +591,7 @@ def _of_indicators(options):
     columns = _columns_of_labels(names, [actual, *predicted])
     labels = _several(options, "labels") or list(columns[actual])
     if not labels:
-        todo = "name them with --actual; * stands for the label"
+        todo = "name them with --actual; * is replaced by the label"
         raise fail("no columns of the truth", actual, names, todo)
     for pattern, found in columns.items():
         if absent := [label for label in labels if label not in found]:
@@ -741,7 +741,7 @@ def preferences(options: Any) -> Any:
         _needed(options, name)
     winner, columns = options.get("winner") or "winner", _columns(options, "left", "right", "group")
     weights = options.keywords("weights")
-    # A monitor passes what is known of its batches, also that the order is not known.
+    # A monitor passes the order of its batches, also if it is unknown.
     order = {"ordered": options.ordered} if options.has("ordered") else {}
     texts = [winner, *columns.values()]
     numbers = {"weights": weights.get("weights"), **_records(options)}

@@ -823,7 +823,7 @@ def _uncertain_truth(columns, template):
 
 
 def _votes(columns, template):
-    """Return the votes in a file, of which the order is known if it was in the first batch."""
+    """Return the votes in a file. Their order is known if it was known in the first batch."""
     from bayescm.cli import evidence
 
     if template is not None and "ordered" in template.attrs:  # else `add` refuses
@@ -1246,7 +1246,7 @@ def plot(
 
 
 def _files_of(path: Path, names: list[str]) -> dict[str, Path]:
-    """Return the file of each classifier: the path itself, or its name with that of each."""
+    """Return the file of each classifier: the path, with its name if there are several."""
     if len(names) == 1:
         return {names[0]: path}
     made: dict[str, Path] = {}
@@ -1576,7 +1576,7 @@ def export(source: AllClassifiers, output: Export) -> None:
     with Ledger(source.store, create=False) as ledger:
         table = ledger.table()
         if source.classifier is not None:
-            ledger.classes(source.classifier)  # raises an error if there is no such one
+            ledger.classes(source.classifier)  # raises an error for an unknown classifier
             table = table[table["classifier"] == source.classifier].reset_index(drop=True)
         show(table, output)
 

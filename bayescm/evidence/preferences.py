@@ -583,7 +583,7 @@ def _resample(evidence, n, rng):
 # Batches of a monitor
 
 _FORM = "preferences"
-# Prior votes of each outcome of a pair, in which a change is looked for (Jeffreys).
+# Prior votes of each outcome of a pair in the rule `change` (Jeffreys).
 _OF_OUTCOME = 0.5
 
 
@@ -615,7 +615,7 @@ def preferences_of(table: xr.DataArray) -> xr.Dataset:
     """Return the votes of counts of patterns, dims (pattern)."""
     first, second, code = _places_of_patterns(table)
     names = np.array(table.attrs["systems"], object)
-    todo = "use window= in place of forgetting="
+    todo = "use `window=` instead of `forgetting=`"
     number = check_counts(table.values, name="a number of votes", todo=todo)
     seen = number > 0
     places, ordered = (first[seen], second[seen]), table.attrs["ordered"]

@@ -189,7 +189,7 @@ def _effective_weights(weights, truth):
 
 
 def _truth(actual):
-    if isinstance(actual, list | tuple):  # of which numpy makes a table
+    if isinstance(actual, list | tuple):  # numpy would make a table of them
         check_plain_labels([label for label in actual if isinstance(label, tuple)], "actual labels")
     _check_one_type(actual)
     truth = np.asarray(unmasked(actual, "actual"))

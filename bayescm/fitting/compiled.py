@@ -101,11 +101,11 @@ def same(cached: Computation, new: Computation) -> bool:
     return equal_computations(cached.graph, new.graph, cached.inputs, new.inputs)
 
 
-# To build the graphs of a model takes far longer than to compute what they say.
+# Building the graphs of a model takes far longer than evaluating them.
 _models: Recent[Computation, _CompiledModel] = Recent(same)
 
 
-@lru_cache(maxsize=1)  # the same model is asked for several times in a row
+@lru_cache(maxsize=1)  # callers look up the same model several times in succession
 def _entry(model, sizes):
     """Return the kept model of the same computation with data of these sizes, or a new entry."""
     from pymc.pytensorf import find_rng_nodes

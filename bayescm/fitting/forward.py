@@ -161,7 +161,7 @@ def _repeated(variable, at, lead):
 
 
 def _draws_once(op):
-    """Say whether a `pymc.CustomDist`, or the like, draws from a single distribution."""
+    """Return True if a symbolic variable, such as a `pymc.CustomDist`, has a single random draw."""
     from pytensor.tensor.random.op import RNGConsumerOp
 
     return sum(isinstance(node.op, RNGConsumerOp) for node in op.fgraph.toposort()) == 1

@@ -49,7 +49,7 @@ def posterior_of(
         ``pymc.Model`` with a variable ``theta``, which is sampled by NUTS. By default it is the
         model of `EvidenceType.default_model`. A keyword that is a function from a name to a PyMC
         variable is a prior of another family, with which the model is sampled. Its options of the
-        sampler are those of `bayescm.fit`.
+        sampler as in `bayescm.fit`.
     members, compared : str, optional
         The dim whose members are asked for, partially pooled, and the dim whose members are
         compared: a default model may depend on them.

@@ -1,4 +1,4 @@
-"""The last few results of slow work, found again by what they were made from."""
+"""The last few results of slow computations, found again by their inputs."""
 
 import threading
 from collections import deque

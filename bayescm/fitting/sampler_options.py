@@ -1,4 +1,4 @@
-"""The options of the sampler: those of `pymc.sample`, under its names."""
+"""Options of the sampler, with the names that they have in `pymc.sample`."""
 
 import inspect
 from collections.abc import Callable, Mapping

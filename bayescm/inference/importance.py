@@ -268,7 +268,7 @@ def _even(size, dims, rng):
     Return uniform numbers (size, dims) that fill the cube evenly, of many dims independent ones.
 
     A Weyl sequence by roots of primes, shifted at random: 2500 of its points tell quantiles of five
-    parameters about as well as 4000 independent ones do. It is kept beside `quasi_random`, since
+    parameters about as well as 4000 independent ones do. `quasi_random` does not replace it:
     components have any number of points, and Sobol's sequence is balanced for powers of two only.
     """
     if dims > len(_PRIMES):

@@ -101,7 +101,7 @@ def next_entry(
 
 def entry_of_classes(genesis: str, last: Entry, fields: dict[str, Any], total: str | None) -> Entry:
     """
-    Return the entry of a change of the classes, which is no batch, after another entry.
+    Return the entry that changes the classes, after another entry. It is not a batch.
 
     Parameters
     ----------

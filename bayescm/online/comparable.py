@@ -36,7 +36,7 @@ def comparable(
     statistic: ChangeStatistic, prior: np.ndarray | None, batches: xr.DataArray
 ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
     """
-    Return the numbers in which a change is looked for, and their log marginal likelihood.
+    Return the numbers that the rule `change` compares, and their log marginal likelihood.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def _by_phase(numbers, phase):
 
 
 def _factors(numbers, prior, classes):
-    """Return the numbers among the first classes, and those of each addition, with their priors."""
+    """Return the numbers of the first classes and of each addition, with their priors."""
     size = numbers.shape[-1]
     known = np.where(classes < 0, size, classes)
     ends = sorted({*known.tolist(), size})

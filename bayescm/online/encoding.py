@@ -73,7 +73,7 @@ COUNTS, FORECASTS, PAIRED_OUTCOMES = "counts", "forecasts", "paired_outcomes"
 ITEM_SCORES, MULTILABEL = "item_scores", "multilabel"
 ATTEMPTS, ITEM_COUNTS = "attempts", "item_counts"
 RATINGS, PARTLY_LABELLED, CLASS_FORECASTS = "ratings", "partly_labelled", "class_forecasts"
-# Encodings of patterns: what they are in messages, and what the batches of a classifier share.
+# Encodings of patterns: their name in messages, and the facts that all batches have in common.
 _PATTERNS: dict[str, tuple[str, tuple[str, ...]]] = {
     RATINGS: ("labels of raters", ("labels", "positive", "raters")),
     PARTLY_LABELLED: ("partly labelled examples", ("labels", "positive", "classified")),
@@ -118,7 +118,7 @@ class Description(NamedTuple):
     encoding_version : int
         Of the text.
     text : str
-        JSON of what all batches share, with the classes of the first batch.
+        JSON of the facts that all batches have in common, with the classes of the first batch.
     changes : tuple of ClassChange
         The entries that have renamed or added classes since.
     """
@@ -135,12 +135,12 @@ class Description(NamedTuple):
         return digest("bayescm", *self[:4])
 
     def first_facts(self) -> dict[str, Any]:
-        """Return what all batches share, by its names, with the classes of the first batch."""
+        """Return the facts of all batches by name, with the classes of the first batch."""
         check_encodings(self.classifier, [(self.encoding, self.encoding_version)])
         return json.loads(self.text)
 
     def facts(self) -> dict[str, Any]:
-        """Return what all batches share now, by its names."""
+        """Return the facts of all batches by name, with the classes of now."""
         return facts_after(self.first_facts(), self.changes)
 
     def names(self) -> dict[Any, Any]:
@@ -476,7 +476,7 @@ def payload_now(payload: str, description: Description) -> str:
 
 
 def _patterns_now(batch, form, names, number):
-    """Return a payload of patterns with the names of the classes of now."""
+    """Return a payload of patterns with the current names of the classes."""
     total: Counter = Counter()
     for text, count in zip(batch["pattern"], batch["counts"], strict=True):
         pattern = json.loads(text)

@@ -65,7 +65,7 @@ class Hook:
         ``classifier``, ``incident`` (the batch that opened it), ``sentence``, ``alarms`` (the
         sentences of all its alarms), ``opened`` and ``closed``; of the alarm that opened it
         ``batch_id``, ``at``, ``since``, ``rule``, ``measure``, ``estimate``, ``lower``, ``upper``,
-        ``limit``, ``value``, ``threshold`` and ``direction``; and ``text``, what a person is told.
+        ``limit``, ``value``, ``threshold`` and ``direction``; and ``text``, a message for people.
         Raises an error if it could not be delivered.
 
     Examples
@@ -495,7 +495,7 @@ def to_url(
     name : str, optional
         See `Hook`; by default the URL without user, query and fragment.
     format : {"json", "slack", "teams"}
-        All fields of the page, or what a webhook of Slack or of Microsoft Teams takes.
+        All fields of the page, or the message format of a webhook of Slack or Microsoft Teams.
 
     Raises
     ------

@@ -499,7 +499,7 @@ class Ledger(Database):
         """
         Return empty batches with the classes of now, and of before each change, the latest first.
 
-        It is one None if there is no such classifier.
+        A list with one None if the classifier is unknown.
         """
         with self.transaction("read the ledger") as connection:
             description = _description(connection, classifier)
@@ -749,7 +749,7 @@ def _recorded(connection, description, batch, last):
 
 
 def _check_is_same(description, batch, old):
-    """Raise an error if a batch is another one than that of its name in the ledger."""
+    """Raise an error if the ledger has another batch of the same name."""
     what = f"batch {batch['batch_id']!r} is in the ledger with"
     text = payload_now(old.payload, description)
     recorded, received = json.loads(text), json.loads(batch["payload"])
@@ -921,7 +921,7 @@ def _numbers_of_classes(description, numbers):
 
 
 def _texts_of_entries(description, numbers):
-    """Return what all batches share, as it was when each entry was recorded."""
+    """Return the description of the batches as it was when each entry was recorded."""
     if not description.changes:
         return description.text
     texts = {None: description.text}

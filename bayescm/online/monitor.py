@@ -68,7 +68,7 @@ class Monitor(LedgerClient):
     The ledger holds every batch; conclusions are computed from it on request. So the prior, the
     forgetting and the measures can be changed at any time by opening the same store with others.
 
-    **What is known now is known since the latest change.** Once the rule `change` has gone off (see
+    **What is known now is known since the latest change.** Once the rule `change` has fired (see
     `alarms`), the summary, the posterior and the history are those of the batches since then. As
     the rules share their rate of false alarms, each of these takes the keywords of the rules. Of
     probabilities a change is one in what comes true of them; of scores none is looked for.
@@ -102,7 +102,7 @@ class Monitor(LedgerClient):
 
     For votes (`from_preferences`) the ledger stores the number of votes by pair and outcome.
     Measures have a dim ``system``; ``measures=["win_rate[old]"]`` watches the votes against one
-    system. The systems are those of the first batch, and later batches may lack some of them. A
+    system. The first batch determines the systems, and later batches may lack some of them. A
     change is one in the outcomes of the votes on a pair. `evidence` returns the votes.
 
     Parameters
@@ -447,10 +447,10 @@ class Monitor(LedgerClient):
         """
         Rename classes, and add further ones; the history goes on.
 
-        Every batch has the new names from then on, those before too, and an added class has no
-        examples and no predictions in the batches before. The rule `change` compares the answers
-        among the classes that both sides have, so that an added class is no change. Floors,
-        measures, acknowledgements and pages that name a class by a former name follow it.
+        All batches, earlier ones included, have the new names. In earlier batches, an added class
+        has no examples and no predictions. The rule `change` compares the predictions among the
+        classes that both sides have, so that an added class does not count as a change. Floors,
+        measures, acknowledgements and pages follow the new name.
 
         Parameters
         ----------
@@ -536,7 +536,7 @@ class Monitor(LedgerClient):
             description = describe(self.classifier, self.ledger.empty(self.classifier))
         try:
             like, payload = zeros(description), encode(table, description)["payload"]
-        except ValueError:  # the ledger says what is wrong, or knows the batch
+        except ValueError:  # the ledger gives the reason, or knows the batch
             return
         batches = decode([payload], description.encoding)
         tables = tables_of_batches(batches, like, self._measures(like))
@@ -1050,7 +1050,7 @@ class Monitor(LedgerClient):
             batch, and the last 2, 4, 8 ... 512 together, where these have ten examples of each
             class, and of probabilities ``change``: whether what comes true of them has changed,
             beside what they expect.
-            The rule ``silence`` goes off once no batch has arrived for longer than ``silence``; its
+            The rule ``silence`` fires once no batch has arrived for longer than ``silence``; its
             numbers are hours.
         """
         table = self._alarms(self.batches(), since, rules).drop(columns=["end", "over"])
@@ -1299,10 +1299,10 @@ def _check_rules_of(batches, rules):
 
 
 def check_cells(cells: np.ndarray) -> None:
-    """Raise an error if tables have cells that are no numbers of examples."""
+    """Raise an error if tables have cells that are not numbers of examples."""
     values = np.asarray(cells, float)
     if not np.isfinite(values).all() or (values < 0).any():
-        raise fail("cells are no numbers of examples", ..., "numbers >= 0", "correct the counts")
+        raise fail("cells are not numbers of examples", ..., "numbers >= 0", "correct the counts")
 
 
 def _digits(name):

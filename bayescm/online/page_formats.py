@@ -10,12 +10,12 @@ from typing import Any
 from bayescm.validate import check_choice
 
 JSON, SLACK, TEAMS, EMAIL = FORMATS = ("json", "slack", "teams", "email")
-# Directions that are said; the others say nothing that the sentence does not.
+# Directions that are added to the sentence. The sentence implies the others.
 _SAID = {"better": "better", "mixed": "some measures are worse, some are better"}
 
 
 def check_format(format: str) -> str:
-    """Return the format of pages, or raise an error if it is none."""
+    """Return the format of pages, or raise an error if it is unknown."""
     return check_choice("format", format, list(FORMATS))
 
 
@@ -35,7 +35,7 @@ def subject_of(page: Mapping[str, Any]) -> str:
 
 def text_of(page: Mapping[str, Any]) -> str:
     """
-    Return what a person is told: the subject, the sentence, and the alarms if there are several.
+    Return the message for people: subject, sentence, and the alarms if there are several.
 
     Examples
     --------

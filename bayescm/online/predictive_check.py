@@ -28,12 +28,12 @@ _TIE = 1e-12
 _NEAR = 2.0
 _RARE = 1e-4
 _CANCELS = 1e-8  # a tail below this is summed, since 1 minus the other tail has lost its digits
-_EXPECTED = 5  # examples expected in each cell, from which the normal approximation holds
+_EXPECTED = 5  # examples expected in each cell, above which the normal approximation is used
 _STEP = 1e-3  # of the differences that give a slope, in standard errors of a share
 # If there is no distribution, draws are added until enough of them are as extreme as the batch.
 _FIRST = 200  # draws
 _ENOUGH = 10  # draws as extreme as the batch
-_FEW = 3  # these are enough if they are so many of the draws that the tail is far above the level
+_FEW = 3  # fewest such draws, if the tail is far above the level
 _MOST = 1_000_000  # draws
 
 

@@ -39,7 +39,7 @@ A change is one in the answers to the classes, of item scores in the shares of t
 scale, of probabilities in what comes true of them; of scores that are no probabilities none is
 looked for.
 
-Once `change` has gone off, everything begins anew at the first batch after the change, at its most
+Once `change` has fired, everything begins anew at the first batch after the change, at its most
 probable place by then (`segments`): what is in force, what a batch is compared with, and how far
 back recent evidence reaches. The rule then asks whether the answers have changed again, at any
 batch after its alarm, against one table behind all batches since the change. Those up to the alarm
@@ -152,7 +152,7 @@ def alarms(
         ``unclear`` if no measure has moved far); ``estimate``, ``lower`` and ``upper`` (posterior
         mean and 95% highest-density interval of the measure by the batches from then on) and
         ``limit``, what it is to be compared with; ``value`` and ``threshold``, by which the rule
-        goes off; ``lasted`` and ``on``, for how many batches, and whether it is on still; and
+        fires; ``lasted`` and ``on``, for how many batches, and whether it is on still; and
         ``sentence``, all that in words. The rules:
 
         ``change``
@@ -217,7 +217,7 @@ def evaluate_rules(
     Returns
     -------
     DataFrame
-        See `alarms`. The rule ``calibration`` goes off where by recent evidence a measure is beyond
+        See `alarms`. The rule ``calibration`` fires if, by recent evidence, a measure is beyond
         its tolerance with a posterior probability at the threshold.
     """
     check_rate(rate, horizon)
@@ -673,7 +673,7 @@ def _change(series, measures, share):
 
 
 def _direction(moved):
-    """Return what a change says of the measures, by how far each has become worse."""
+    """Return the direction of a change, by how far each measure has become worse."""
     is_worse, is_better = (moved > _WORSE).any(), (moved < -_WORSE).any()
     if is_worse and is_better:
         return MIXED

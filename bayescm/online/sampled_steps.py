@@ -61,7 +61,7 @@ class SampledSteps(Posterior):
         return self._of_steps(self.members[-1].measure_template(measure, attrs))
 
     def _of_steps(self, template):
-        """Return the labels of one step with those of all steps in front."""
+        """Return the labels of one step, with the dim of the steps in front."""
         dims, coords = self.tables.dims[:-1], self.tables.coords.variables
         remaining = {name: coord for name, coord in coords.items() if {*coord.dims} <= {*dims}}
         facts = {"name": template.name, "attrs": template.attrs}

@@ -1,7 +1,7 @@
 """
 The rule `silence`: no batch arrives within a given time.
 
-It goes off once more than that time has passed since the last batch arrived, and is over with the
+It fires once more than that time has passed since the last batch arrived, and is over with the
 next one. Its incident has the name of the last batch, and is separate from other incidents.
 
 The rule looks at times alone and takes no share of the rate of false alarms of other rules. If
@@ -23,7 +23,7 @@ import pandas as pd
 from bayescm.validate import fail
 
 SILENCE = "silence"  # the name of the rule
-BATCHES = "batches"  # in place of a measure
+BATCHES = "batches"  # instead of the name of a measure
 
 
 def check_silence(silence: Any) -> np.timedelta64:
@@ -73,7 +73,7 @@ def silences(
     Returns
     -------
     list of tuple
-        The index of the last batch before, when the rule went off, when the next batch arrived (or
+        The index of the last batch before, when the rule fired, when the next batch arrived (or
         now), and whether it is still on.
     """
     limit = check_silence(silence)
@@ -85,7 +85,7 @@ def silences(
 
 def sentence_of(last: np.datetime64, end: np.datetime64, limit: np.timedelta64, on: bool) -> str:
     """
-    Return what the rule says in words.
+    Return the sentence of an alarm.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def sentence_of(last: np.datetime64, end: np.datetime64, limit: np.timedelta64, 
 
 
 def _in_words(time):
-    """Return a length of time, in days or hours, or in less where it is short."""
+    """Return a length of time, in days or hours, or in smaller units if it is short."""
     seconds = time / np.timedelta64(1, "s")
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= (size if unit != "d" else 3 * size):

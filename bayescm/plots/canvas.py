@@ -37,7 +37,7 @@ class Canvas:
     scale : float
         The size of its letters beside those on a screen.
     beside : int
-        The number of panels beside each other.
+        The number of panels in a row.
     """
 
     figure: "Figure"

@@ -190,7 +190,7 @@ def _arranged(table, dim, contrast, display_names):
 
 
 def _in_rows(table, index, dim, contrast, display_names):
-    """Add to the rows of a panel what they are called; what all of them share is on the axis."""
+    """Add the names of the rows of a panel. Their common part is on the axis."""
     written = distinct_display_names(table["measure"], display_names)
     sign, width = "/" if contrast == "ratio" else "−", letters_of_a_label(30)
     shown = partial(display_label, display_names=display_names)
@@ -207,7 +207,7 @@ def _in_rows(table, index, dim, contrast, display_names):
     of_measure = f" {'of' if contrast == 'ratio' else 'in'} {written[table['measure'].iloc[0]]}"
     axis = contrast + of_measure if one_measure else contrast
     table["axis"] = f"{axis}: {pairs[0]}" if one_pair else axis
-    # A head of several pairs has a row of its own.
+    # A heading above several pairs has a separate row.
     table["has_head"] = len(set(heads)) > 1 and not one_pair
     table["head"] = [style.wrapped(text, width) for text in heads]
     labels = heads if one_pair else pairs
@@ -225,7 +225,7 @@ def _in_rows(table, index, dim, contrast, display_names):
 
 
 def _wrapped_at(text, sign, width):
-    """Break a long pair before its second member, and each of the two where it is long."""
+    """Break a long pair before its second member, and each of the two if it is long."""
     if len(text) <= width or f" {sign} " not in text:
         return style.wrapped(text, width)
     first, second = text.split(f" {sign} ", 1)

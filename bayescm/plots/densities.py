@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 3.3  # inches of a panel
 _HEIGHT = 2.4  # inches of a panel
-_COLUMNS = 3  # panels beside each other
+_COLUMNS = 3  # panels in a row
 MOST = 24  # panels; more are too many to read
 _WIDE_PANELS = 9  # with more panels there is a column more, and all are narrower
 _LEAST_HEIGHT = 1.6  # inches of a panel, if panels fill a page

@@ -30,7 +30,7 @@ _MODELS = {
 }
 _ROW = 0.28  # inches of a fold
 _MOST = 60  # folds; more are too many to read
-_BESIDE = 3  # panels beside each other
+_BESIDE = 3  # panels in a row
 _NARROWEST = 3.0  # inches of a panel that still reads, at letters of 8 points
 
 

@@ -281,7 +281,7 @@ def _looks(table, dims, shared, colors):
 
 
 def _draw_members(axes, members, is_named):
-    """Draw the rows of one member; the legend has those of a dim that shares its rows."""
+    """Draw the rows of one member; the legend has the members of a dim that shares its rows."""
     look = members["look"].iloc[0]
     rows(
         axes,

@@ -122,7 +122,7 @@ def plot_frontier(
 
 
 def _add_legend(page):
-    """Name the points below them, if they are not named where they are."""
+    """Name the points below the figure, if their names are not at the points."""
     handles, labels = page.axes.get_legend_handles_labels()
     if not handles:
         return

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _NATURAL = 10.0  # points of the letters that figures are laid out for
 SMALLEST = 6.0  # points of letters that journals print
-NARROW = 5.0  # inches of a figure beside which nothing fits: its legend is below
+NARROW = 5.0  # inches; a narrower figure has its legend below, not at its side
 NARROWEST = 1.5  # inches of a panel that still reads, at letters of 8 points
 
 

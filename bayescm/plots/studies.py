@@ -41,10 +41,10 @@ _POOLED = ("typical", "population", "new")
 _NO_STUDIES = ("classifier", "fold", "repeat", "half", "step")
 _ROW = 0.28  # inches of a study
 MOST_STUDIES = 80  # more are too many to read
-# Points beside a panel.
-_RIGHT = 32  # where the column of right answers ends
-_WRONG = 68  # where the column of wrong answers ends
-_INTERVALS = 76  # where the column of intervals begins
+# Points at the side of a panel.
+_RIGHT = 32  # end of the column of right answers
+_WRONG = 68  # end of the column of wrong answers
+_INTERVALS = 76  # start of the column of intervals
 _NARROWEST = 3.0  # inches of a panel with its intervals, at letters of 8 points
 _COUNTED = {"recall": ("TP", "FN"), "specificity": ("TN", "FP")}
 
@@ -269,7 +269,7 @@ def plot_studies(
     together = [f"typical {word}", f"mean of {plural(word)}", f"new {word}"]
     y = np.r_[:studies, studies + 1 : studies + 1 + len(_POOLED)]  # a gap between them
     size = (8.6, _ROW * (studies + 4) + 1.4)
-    # One column of a journal has room for the intervals, and not for the counts beside them.
+    # One column of a journal has room for the intervals, but not for the counts as well.
     narrow = is_narrow()
     with canvas(size, number=2, columns=2, narrowest=_NARROWEST, sharey=not narrow) as page:
         for axes, measure in zip(page.panels, _MEASURES, strict=True):

@@ -79,7 +79,7 @@ def looks_at(
     where: Sequence[Mapping[Hashable, Any]], colors: Colors = None
 ) -> list[tuple[Mapping[Hashable, Any], Look]]:
     """Return members, each as its labels by dim, with how they are drawn."""
-    # What all members share is not in the name of any: a classifier's curves look alike in plots
+    # Labels that all members have in common are left out: a classifier's curves look alike in plots
     # of different measures.
     differing = {dim for dim in where[0] if len({index.get(dim) for index in where}) > 1} or {
         dim for dim in where[0] if dim != "measure"
@@ -136,7 +136,7 @@ def check_colors(colors: Colors, labels: Sequence[Any]) -> None:
 
 
 def _numbers(members):
-    """Return the number of each member: that of the session, unless two would share one."""
+    """Return the number of each member: the one of the session, unless two would share it."""
     taken: dict[tuple, int] = {}
     for member in dict.fromkeys(members):
         number = numbers_of_names.get(_name(member))
@@ -145,7 +145,7 @@ def _numbers(members):
     for member in dict.fromkeys(members):
         if member in taken:
             continue
-        is_name = any(isinstance(label, str) for label in member)  # a position is none
+        is_name = any(isinstance(label, str) for label in member)  # a position is not a name
         used = [Counter(taken.values())]
         # Names of other plots may join these later: take a number that few names have.
         used += [Counter(numbers_of_names.values())] if is_name else []
@@ -258,7 +258,7 @@ def scale_of(measure: str, ends: tuple[float, float] | None) -> tuple:
     ----------
     measure : str
     ends : pair of float, optional
-        The lowest and the highest value of the measure, by default those of a share.
+        The lowest and the highest value of the measure, by default 0 and 1.
     """
     low, high = ends or (0.0, 1.0)
     if low >= -1 and high <= 1:

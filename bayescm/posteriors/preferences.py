@@ -75,7 +75,7 @@ _FEWEST_DRAWS = 4000  # however many pairs there are
 # Draws that show how many independent ones a draw is worth.
 _PILOT = 1000
 _FEWEST_CLUSTERS = 5  # fewer are not supported
-_FEW_CLUSTERS = 10  # up to so many get a caution
+_FEW_CLUSTERS = 10  # up to this number there is a caution
 _LISTED = 6  # names in a caution
 
 
@@ -203,7 +203,7 @@ class Preferences(Posterior):
         if not isinstance(measure, PreferenceMeasure):
             return measure
         if measure.canonical.startswith("tie_rate") and not self.has_ties:
-            todo = "ask for win_rate"
+            todo = "use win_rate"
             raise fail("no vote is a tie, so that the model has no ties", ..., "", todo)
         if measure.canonical == "position_advantage" and not self.ordered:
             todo = "pass `ordered=True` if the left system was shown first"
@@ -427,7 +427,7 @@ class Preferences(Posterior):
             raise fail("the next votes would be in clusters of unknown sizes", of, "", todo)
         for measure in measures:
             if not getattr(measure, "of_votes", False):
-                name, todo = getattr(measure, "__name__", "the measure"), "ask for win_rate"
+                name, todo = getattr(measure, "__name__", "the measure"), "use win_rate"
                 raise fail(f"{name} is not a share of the next votes", of, "", todo)
         return NextVotes(**vars(strengths), number=self._next_number(n), rng=rng)
 

@@ -376,7 +376,7 @@ class PatternsMonitorRecipe(MultilabelMonitorRecipe):
 # The words for models that are called otherwise than their method.
 _BY_BOOTSTRAP = {"probabilities": "the Bayesian bootstrap of the examples"}
 
-# The recipe of each type of batches; batches of patterns have that of patterns.
+# The recipe of each type of batches. Batches of patterns use `PatternsMonitorRecipe`.
 _RECIPES: dict[str, type[CountsMonitorRecipe]] = {
     COUNTS: CountsMonitorRecipe,
     FORECASTS: ForecastsMonitorRecipe,

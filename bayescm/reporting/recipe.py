@@ -961,7 +961,7 @@ class PreferencesRecipe(Recipe):
         return bcm.preferences.check_fit(self.evidence, random_seed=self.random_seed, **priors)
 
     def extras(self) -> list[Section]:
-        """Show ranks, what is known of all votes, all pairs, and how the model fits."""
+        """Show ranks, the votes in total, all pairs, and the fit of the model."""
         asked = {name: value for name, value in self.asked.items() if name not in ("of", "n")}
         return [self._ranks(asked), *self._votes(asked), self._pairs(asked), self._fit()]
 
@@ -979,7 +979,7 @@ class PreferencesRecipe(Recipe):
         return Section("Ranks", [line], [Table("Ranks by rating", ranks[columns])])
 
     def _votes(self, asked):
-        """Say what the system shown first gains, and what clusters of votes cost."""
+        """Report the position advantage, and the design effect of clusters of votes."""
         lines = []
         if bool(self.evidence["ordered"]):
             row = bcm.summary(self.evidence, "position_advantage", **asked).iloc[0]
@@ -1014,7 +1014,7 @@ class PreferencesRecipe(Recipe):
         return section
 
     def _fit(self):
-        """Say whether one order of strength describes the votes, and name the pairs that do not."""
+        """Report whether one order of strength fits the votes, and list pairs that do not fit."""
         progress("fit")
         p, largest = (self.pairs.attrs[name] for name in ("p_pairs", "p_largest"))
         lines = [

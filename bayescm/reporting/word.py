@@ -52,7 +52,7 @@ def table_alone(words: str, lines: Sequence[Sequence[str]], right: set[int], bol
     right : set of int
         The columns of numbers.
     bold : str
-        The mark before and after what is bold.
+        The mark before and after bold text.
     """
     from docx import Document
 
@@ -89,7 +89,7 @@ def _add_table(file, frame):
 
 
 def _add_grid(file, rows, right, bold=None):
-    """Add a table of these rows, the heads first; what is between marks is bold."""
+    """Add a table of these rows, the heads first; text between marks is bold."""
     from docx.enum.text import WD_ALIGN_PARAGRAPH
     from docx.shared import Inches, Pt
 

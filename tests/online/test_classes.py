@@ -248,7 +248,7 @@ def test_floors_and_acknowledgements_and_pages_follow_the_name(store):
 def test_a_page_that_nobody_acknowledged_does_not_come_twice(store):
     told = []
     hook = online.Hook("list", told.append)
-    rules = {"floor": {"recall[buy]": 0.8}, "rate": 1e-300}  # no other rule goes off
+    rules = {"floor": {"recall[buy]": 0.8}, "rate": 1e-300}  # no other rule fires
     with Monitor(store, "mail", measures=["recall[buy]"]) as monitor:
         for day in range(6, 26):
             table = counts(day, n=2000).copy()

@@ -23,7 +23,7 @@ from bayescm.online.web.state import SHOWN, ClassifierState, DashboardState
 
 _PER_PAGE = 50  # classifiers; a monitor of more is read page by page
 _MOST_ALARMS = 100  # listed, the latest first
-# Of a picture, in units that the page scales.
+# Sizes of a picture, in units that the page scales.
 WIDTH = 600.0
 HEIGHT = 150.0
 _EDGE = 6.0

@@ -163,10 +163,10 @@ class DashboardState:
             return self._classifiers[name][1]
 
     def _is_silent(self, name):
-        """Return whether a batch of a classifier is overdue; False where that cannot be said."""
+        """Return whether a batch of a classifier is overdue; False if this is unknown."""
         try:
             return self.monitor(name).is_silent(self.rules_of(name).get("silence"))
-        except (ValueError, TypeError):  # `_classifier_state` says what is wrong
+        except (ValueError, TypeError):  # `_classifier_state` reports the error
             return False
 
     def _classifier_state(self, name, last):
