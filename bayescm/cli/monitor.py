@@ -640,12 +640,11 @@ def _read_batch(as_table, columns, ledger, classifier):
 
 def _has_rows(path: str) -> bool:
     """Return whether a file has a row."""
-    from bayescm.evidence.files import Columns, File
+    from bayescm.evidence.files import File
 
-    if not Path(path).stat().st_size:
+    if Path(path).is_file() and not Path(path).stat().st_size:
         return False
-    file = File(path)
-    return len(file.columns(Columns(tuple(file.names[:1])))) > 0
+    return len(File(path).whole(1)) > 0
 
 
 def _content(batch):

@@ -260,12 +260,16 @@ UNSEEN |= {"--allow-empty", "--improvements", "--season", "--at-column"}
 UNSEEN |= {(f"monitor {name}", "--silence") for name in ("status", "history", "plot")}
 # Names of batches are not printed.
 UNSEEN |= {("monitor import", "--batch-column")}
+# Every example of that file is labelled.
+UNSEEN |= {("monitor import", "--judge")}
 UNSEEN |= {"--planned", "--name", "--order", "--new", "--log", "--interactive", "--at"}
 # A model of other evidence says itself what it cannot take; a file may lack what is read first.
 NAMELESS = {"--model", ("report", "--probability"), ("monitor add", "--correct")}
 # An option may mean another type of evidence, whose other columns the file does not have.
 NAMELESS |= {("summary", f"--{column}") for column in ("correct", "attempt", "separator")}
 NAMELESS |= {("summary", "--indicators")}
+OTHER_TYPES = ("correct", "judge", "probability", "score", "separator")
+NAMELESS |= {("monitor import", f"--{column}") for column in OTHER_TYPES}
 NAMELESS |= {("plan", "FILE")}
 # A further file is read like the first one, and lacks its columns.
 NAMELESS |= {("report", "--also")}
