@@ -1,10 +1,15 @@
 """
-Counts: labelled confusion matrices, from cells and from matrices, and the one check on entry.
+Counts: labelled confusion matrices, their constructors and their validation.
 
-Counts are an ``xr.DataArray`` with trailing dims ("actual", "predicted") and the class labels on
-both. Scalar coords record what the numbers mean: ``positive``; ``abstain``, the answer that is none
-and the truth of no example; for folds ``n_folds``, ``test_share``, ``train_size`` and
-``fixed_totals``; ``prevalence``.
+Counts are an ``xr.DataArray`` with trailing dimensions ("actual", "predicted") and the same class
+labels on both. Scalar coordinates describe the data:
+
+- ``positive``: the positive class;
+- ``abstain``: the label that marks an abstention, which is a predicted label but never a true
+  class;
+- ``n_folds``, ``test_share``, ``train_size`` and ``fixed_totals``: the design of a
+  cross-validation;
+- ``prevalence``: a known prevalence.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -36,15 +41,16 @@ from bayescm.evidence.tabulate import RESERVED
 from bayescm.validate import check_counts, check_row_order, fail, suggest
 
 CELLS = ("actual", "predicted")
-# Of examples in groups, how much more the rates (one value for each classifier) and totals vary.
+# Variance inflation for clustered examples: of the rates (one value per classifier) and of the
+# totals.
 CLUSTERED = ("design_effect", "totals_effect")
-# What the folds of a cross-validation know of its design, scalar coords.
+# Scalar coordinates that describe the design of a cross-validation.
 DESIGN = ("n_folds", "test_share", "train_size", "fixed_totals")
 
-# The scalar coord of counts without true negatives. Their cell is 0.
+# Marks counts without true negatives, whose cell is 0.
 _TRUE_NEGATIVES = "true_negatives"
 
-# From cells and from matrices
+# Constructors from cells and from matrices
 
 
 def from_cells(
@@ -62,10 +68,10 @@ def from_cells(
     Parameters
     ----------
     tp, fn, fp, tn : int, array_like (n,) or DataArray
-        Numbers >= 0. Arrays broadcast to a leading dim ``batch``; DataArrays keep their dims.
-        ``tn=None`` if nobody counted true negatives, such as those of objects in images. The
-        evidence then answers for precision, recall, F1 and other measures that do not depend on
-        true negatives. Other measures raise an error.
+        Counts >= 0. Arrays broadcast along a leading dimension ``batch``; DataArrays keep their
+        dimensions. Pass ``tn=None`` if the true negatives are unknown, as in object detection.
+        Measures that depend on true negatives then raise an error, whereas precision, recall and F1
+        remain available.
     labels : sequence of two, default ("negative", "positive")
         The negative and the positive class.
     fractional : bool, default False
@@ -78,7 +84,7 @@ def from_cells(
     Raises
     ------
     ValueError
-        If a number is negative, NaN, infinite or fractional; the message names the cell.
+        If a count is negative, NaN, infinite or fractional. The message names the cell.
 
     Examples
     --------
@@ -129,22 +135,26 @@ def from_matrix(
     fractional: bool = False,
 ) -> xr.DataArray:
     """
-    Return counts from confusion matrices, rows = actual, columns = predicted.
+    Return counts from confusion matrices (rows are actual classes).
 
     Parameters
     ----------
     matrix : array_like (..., C, C), DataFrame or DataArray
-        The index and columns of a DataFrame, and the coords of a DataArray with dims actual and
-        predicted, are the labels. The names of the axes of a DataFrame tell which one is the truth:
-        a table with rows named predicted, y_pred, yhat, test or model, or with columns named
-        actual, truth, y_true, reference or disease, is turned. Names without a meaning, such as
-        ``"a"`` and ``"b"``, are warned about, and the rows are then assumed to be the truth. A
-        DataFrame of Polars or another engine has the labels of the rows in its first column.
+        Confusion matrices with actual classes in rows and predicted classes in columns. The index
+        and columns of a DataFrame, and the coordinates of a DataArray with dimensions actual and
+        predicted, are the labels.
+
+        A DataFrame is transposed if the names of its axes show that the predictions are in the
+        rows: rows named predicted, y_pred, yhat, test or model, or columns named actual, truth,
+        y_true, reference or disease. Uninformative names, such as ``"a"`` and ``"b"``, give a
+        warning, and the rows are assumed to be the actual classes. In a DataFrame of Polars or
+        another library without an index, the first column holds the labels of the rows.
     labels : sequence of C labels, optional
-        By default 0, 1, ..., as in ``sklearn.metrics.confusion_matrix``. For a labelled matrix: the
-        order wanted; a label without a row or column gets an empty one.
+        Class labels. By default 0, 1, ..., as in ``sklearn.metrics.confusion_matrix``. For a
+        labelled matrix, the order of the classes; a label that the matrix lacks gets an empty row
+        and column.
     positive : label, optional
-        The positive class; obvious for the labels {0, 1} and {False, True}.
+        Positive class. By default inferred if the labels are {0, 1} or {False, True}.
     dims : sequence of str, default ("batch",)
         Names of the leading axes of an array, e.g. ``("fold",)``.
     fractional : bool, default False
@@ -153,19 +163,19 @@ def from_matrix(
     Returns
     -------
     DataArray, dims (..., actual, predicted)
-        For a DataFrame with named axes ``attrs["as_read"]`` states which side was the truth, and
-        which cells were TP, FN, FP and TN.
+        For a DataFrame with named axes, ``attrs["as_read"]`` states which axis was read as the
+        actual classes, and the resulting TP, FN, FP and TN.
 
     Warns
     -----
     UserWarning
-        If the axes of a DataFrame have names that do not tell the truth from the predictions.
+        If the names of a DataFrame's axes do not identify the actual and the predicted classes.
 
     Notes
     -----
-    Several matrices are taken for independent ones. Those of
-    ``sklearn.metrics.multilabel_confusion_matrix`` are not: they are of the same examples, and
-    averages over their labels are for `from_multilabel`, which takes the labels themselves.
+    Several matrices are treated as independent. The matrices of
+    ``sklearn.metrics.multilabel_confusion_matrix`` are not independent, because they describe the
+    same examples. For averages over labels, pass the labels themselves to `from_multilabel`.
 
     Examples
     --------
@@ -216,28 +226,28 @@ _NAME_THE_AXES = (
 
 
 def _of_frame(table, sides):
-    """Return a labelled table as an array with dims actual and predicted, in either order."""
+    """Return a labelled table as an array with named dimensions, in the order of the table."""
     axes = zip((sides.down, sides.across), (table.index, table.columns), strict=True)
     return xr.DataArray(table.to_numpy(), list(axes))
 
 
 def _with_index(table):
-    """Return a table of an engine without an index, whose first column labels its rows."""
+    """Use the first column of a table from a library without an index as row labels."""
     if len(table.columns) == len(table):
         return table
     table = table.set_index(table.columns[0])
-    labels = {str(label): label for label in table.index}  # names of columns are texts
+    labels = {str(label): label for label in table.index}  # column names are strings
     return table.rename(columns=labels)
 
 
 def _refuse_margins(matrix):
-    """Raise where the last row or column of a labelled table holds the sums of the others."""
+    """Raise an error if the last row or column of a labelled table holds the totals."""
     for dim, other in (CELLS, CELLS[::-1]):
         name = matrix.indexes[dim].tolist()[-1] if dim in matrix.indexes else None
         if matrix.sizes[dim] < 2 or matrix.dtype.kind not in "iuf":
             continue
         last, rest = matrix.isel({dim: -1}), matrix.isel({dim: slice(-1)}).sum(dim)
-        # Two equal rows of two classes are none, unless they are called so.
+        # With two classes, two equal rows are not taken as totals unless the label says so.
         named = str(name).lower() in ("all", "total", "sum")
         if (
             (named or matrix.sizes[dim] > 2)
@@ -276,7 +286,7 @@ def make_counts(
     coords: Mapping | None = None,
     abstain: Any = None,
 ) -> xr.DataArray:
-    """Return the labelled table with its positive class, given or obvious, if any."""
+    """Return the labelled table, with its positive class if it is given or obvious."""
     every = {**(coords or {}), **{dim: np.asarray(labels) for dim in CELLS}}
     real = np.asarray(labels).tolist()
     if abstain is not None:
@@ -290,7 +300,7 @@ def make_counts(
 
 
 def with_design(counts: xr.DataArray) -> xr.DataArray:
-    """Add what the folds of one cross-validation say about its design, where it is not given."""
+    """Add the inferred cross-validation design, except where coordinates already give it."""
     if counts.sizes.get("fold", 1) < 2:
         return counts
     totals = counts.transpose("fold", ..., *CELLS).values.sum(axis=-1)
@@ -306,11 +316,11 @@ def with_design(counts: xr.DataArray) -> xr.DataArray:
     return counts.assign_coords({k: v for k, v in design.items() if k not in counts.coords})
 
 
-# Several pieces of evidence along a dim
+# Combining several confusion matrices along a dimension
 
 
 def combine_counts(members: Sequence[xr.DataArray], dim: str, names: list | None) -> xr.DataArray:
-    """Return counts combined along a dim, with the labels of all; see `bayescm.combine`."""
+    """Return counts combined along a dimension, with the union of labels; see `bayescm.combine`."""
     members = [as_counts(member) for member in members]
     scalars = same_scalars(members, [dim, *(DESIGN if dim == "fold" else ())])
     labels = as_labels(
@@ -322,7 +332,7 @@ def combine_counts(members: Sequence[xr.DataArray], dim: str, names: list | None
 
 
 def concat_along(members: list[xr.DataArray], dim: str, names: list | None) -> xr.DataArray:
-    """Return counts along a new dim, or appended along one that all have."""
+    """Concatenate counts along a new dimension, or append along one that all members have."""
     has = [dim in member.dims for member in members]
     if all(has) and names is not None:
         todo = f"pass a list: combine([...], `dim={dim!r}`), or choose another dim with names"
@@ -354,32 +364,32 @@ def concat_along(members: list[xr.DataArray], dim: str, names: list | None) -> x
     return table
 
 
-# The check on entry
+# Validation
 
 
 def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArray:
     """
-    Check counts and return them in canonical form: the one check on entry.
+    Validate counts and return them in canonical form.
 
     Parameters
     ----------
     evidence : DataArray
-        With dims actual and predicted, the same labels on both.
+        Counts with dimensions actual and predicted and the same labels on both.
     fractional : bool, default True
         Whether to allow non-integer counts.
 
     Returns
     -------
     DataArray, dims (..., actual, predicted)
-        int64 (float64 where fractional), the same labels in the same order on both dims; with two
-        classes the positive one last.
+        Integer counts (float64 if ``fractional``), with the same labels in the same order on both
+        dimensions. With two classes, the positive one is last.
 
     Raises
     ------
     TypeError
-        If it is not a DataArray.
+        If the evidence is not a DataArray.
     ValueError
-        If it is not a table of counts, or a scalar coord has an impossible value.
+        If the evidence is not a table of counts, or a scalar coordinate has an invalid value.
 
     Examples
     --------
@@ -409,7 +419,7 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
 
 
 def not_counts(evidence: Any) -> Exception:
-    """Return the error of something that is not counts."""
+    """Return the error for an object that is not counts."""
     what = "not evidence"
     got: Any = type(evidence).__name__
     allowed = "counts as `from_cells`, `from_matrix` or `from_predictions` return them"
@@ -446,7 +456,7 @@ def _check_dims(evidence):
 
 
 def check_same_labels(matrix: xr.DataArray) -> list[list]:
-    """Return the labels of the rows and of the columns, or raise where they are not the same."""
+    """Return the labels of the rows and of the columns; raise an error if they differ."""
     variables = matrix.coords.variables
     for dim in CELLS:
         if dim not in variables:
@@ -460,7 +470,7 @@ def _check_scalars(evidence, labels):
     coords = dict(evidence.coords.variables)
     for name in ("positive", "abstain", "prevalence", *DESIGN):
         dims = coords[name].dims if name in coords else ()
-        # Of more than two classes each has a share of its own.
+        # With more than two classes, the prevalence has one value per class.
         if dims and not (name == "prevalence" and dims == ("actual",)):
             todo = "put evidence together with combine(), where it is the same"
             raise fail(f"{name} must be a single value", coords[name].values, "a scalar", todo)
@@ -496,7 +506,7 @@ def _check_scalars(evidence, labels):
 
 
 def _check_abstentions(evidence):
-    """Nothing truly is an abstention, and what is left are two classes or more."""
+    """Check that no example has the abstention as its true class, and that two classes remain."""
     label = evidence["abstain"].item()
     labels, real = evidence["actual"].values.tolist(), classes(evidence).tolist()
     if label not in labels:
@@ -511,14 +521,14 @@ def _check_abstentions(evidence):
         raise fail(what, row.values.sum().item(), "none", todo)
 
 
-# The canonical order: of two classes the positive one last, and an abstention after all classes
+# The canonical order: the positive class last of two, and an abstention after all classes
 
 
 def in_order(cells: xr.DataArray) -> xr.DataArray:
     """
     Return cells with dims (..., actual, predicted) in canonical order.
 
-    Of two classes the positive one comes second, and an abstention after all classes.
+    With two classes, the positive one comes second. An abstention follows all classes.
     """
     return _ordered(cells, *_labels(cells))
 
@@ -541,7 +551,7 @@ def _labels(cells):
 
 
 def by_labels(values: xr.DataArray, labels: Sequence, dims: Sequence[str] = CELLS) -> xr.DataArray:
-    """Return the values in the order of the labels; `sel` would take booleans for a mask."""
+    """Return the values in the order of the labels; `sel` would treat booleans as a mask."""
     return values.isel({dim: values.indexes[dim].get_indexer_for(labels) for dim in dims})
 
 
@@ -556,20 +566,20 @@ def _as_number(value):
 
 def align(values: Any, counts: xr.DataArray) -> Any:
     """
-    Bring a concentration, or a cost matrix, to the canonical order of the counts.
+    Return pseudo-counts or costs in the canonical order of the counts.
 
     Parameters
     ----------
     values : None, float, array_like (..., C, C), DataFrame or DataArray
-        Labelled values are ordered by their labels. An array without labels is taken to be in the
-        order of ``counts``, so pass the evidence as the user gave it, before ``as_counts``.
+        Labelled values are ordered by their labels. An array without labels must have the order of
+        ``counts``, so pass the evidence as the user gave it, before `as_counts` reorders it.
     counts : DataArray
-        Evidence with dims actual and predicted.
+        Counts with dimensions actual and predicted.
 
     Returns
     -------
     None, float or ndarray (..., C, C)
-        Leading axes, if any, broadcast with those of the counts.
+        Any leading axes broadcast with the leading axes of the counts.
 
     Examples
     --------
@@ -594,7 +604,7 @@ def align(values: Any, counts: xr.DataArray) -> Any:
                 todo,
             )
     values = by_labels(values, labels)
-    if values.ndim > 2:  # leading dims in the order of the counts
+    if values.ndim > 2:  # put leading dimensions in the order of the counts
         values = values.broadcast_like(canonical).transpose(*canonical.dims)
     return values.transpose(..., *CELLS).values.astype(np.float64)
 
@@ -619,12 +629,12 @@ def _labelled_values(values, counts):
     return xr.DataArray(values, dims=dims, coords={dim: counts.indexes[dim] for dim in CELLS})
 
 
-# What counts are of: the positive class, the classes, a known prevalence
+# Metadata of counts: the positive class, the classes, a known prevalence
 
 
 def positive(counts: xr.DataArray) -> Any:
     """
-    Return the label of the positive class, or None where there is none.
+    Return the label of the positive class, or None if there is none.
 
     Examples
     --------
@@ -636,7 +646,7 @@ def positive(counts: xr.DataArray) -> Any:
 
 
 def with_positive(evidence: Any, label: Any) -> Any:
-    """Return counts, outcomes or scores with this positive class, or raise where it is no label."""
+    """Return evidence with this positive class; raise an error if the label does not occur."""
     if label != _scalar_coord(evidence, "positive"):
         check_true_negatives(evidence, f"a measure of the class {label!r}")
     classes = evidence["label" if is_outcomes(evidence) else "actual"].values
@@ -644,42 +654,42 @@ def with_positive(evidence: Any, label: Any) -> Any:
 
 
 def _scalar_coord(counts, name):
-    """Return the value of a scalar coord, or None; of its variable, which costs next to nothing."""
+    """Return the value of a scalar coordinate, or None, without the overhead of indexing."""
     variable = counts.coords.variables.get(name)
     return None if variable is None else variable.item()
 
 
 def abstains(cells: xr.DataArray | xr.Dataset) -> bool:
-    """Say whether one of the labels is no class but an abstention."""
+    """Return whether one of the labels marks abstentions."""
     return "abstain" in cells.coords
 
 
 def classes(cells: xr.DataArray) -> np.ndarray:
-    """Return the labels that are classes, in order: all but the abstention."""
+    """Return the class labels in order, without the abstention label."""
     variable = cells.coords.variables.get("actual")
     labels = np.arange(cells.sizes["actual"]) if variable is None else variable.values
     return labels[labels != _scalar_coord(cells, "abstain")] if abstains(cells) else labels
 
 
 def lacks_true_negatives(counts: xr.DataArray) -> bool:
-    """Return whether nobody counted the true negatives."""
+    """Return whether the number of true negatives is unknown."""
     return _TRUE_NEGATIVES in counts.coords
 
 
 def check_true_negatives(counts: Any, what: str) -> None:
-    """Raise an error if a question depends on true negatives that nobody counted."""
+    """Raise an error if a question depends on unknown true negatives."""
     if isinstance(counts, xr.DataArray) and lacks_true_negatives(counts):
         todo = "ask for precision, recall, F1 or another measure that does not depend on them"
         raise fail(f"{what} depends on the true negatives, which are unknown", ..., "", todo)
 
 
 def is_outcomes(evidence: Any) -> TypeGuard[xr.Dataset]:
-    """Say whether evidence is outcomes of several classifiers on the same examples."""
+    """Return whether the evidence is outcomes of several classifiers on the same examples."""
     return isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims
 
 
 def known_shares(counts: xr.DataArray) -> np.ndarray | None:
-    """Return the share of each actual class that canonical counts carry, (C,), or None."""
+    """Return the known proportion of each actual class (C,) of canonical counts, or None."""
     if "prevalence" not in counts.coords:
         return None
     shares = counts.coords["prevalence"].values
@@ -687,17 +697,17 @@ def known_shares(counts: xr.DataArray) -> np.ndarray | None:
 
 
 def with_shares(cells: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Return cells (..., C, C) with their rows scaled to the shares (..., C) of a population."""
+    """Return cells (..., C, C) with their rows rescaled to given class proportions (..., C)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = cells / cells.sum(axis=-1, keepdims=True)
     return shares[..., None] * rates
 
 
-# The measures that are shown where none is asked for
+# Default measures
 
 
 class Defaults(NamedTuple):
-    """Measures of two classes with a positive one, of two without, and of more."""
+    """Default measures: two classes with or without a positive one, and more classes."""
 
     with_positive: tuple[str, ...]
     without_positive: tuple[str, ...]
@@ -708,20 +718,20 @@ _SIX = ("accuracy", "precision", "recall", "specificity", "f1", "mcc")
 _WITHOUT_TRUE_NEGATIVES = ["precision", "recall", "f1"]
 _OVERALL = ("accuracy", "balanced_accuracy", "f1_macro", "mcc")
 REPORTED = Defaults(_SIX, _OVERALL, _OVERALL)
-# A table has a row for each class, so that F1 of each stands beside its average.
+# A table shows F1 for each class, so the macro average is listed next to it.
 TABULATED = Defaults(_SIX, _OVERALL, ("accuracy", "f1", "f1_macro", "mcc"))
 WATCHED = Defaults(
     ("precision", "recall", "specificity", "accuracy", "f1"),
     _OVERALL,
     ("recall", "precision", "accuracy", "f1_macro"),
 )
-# Of all kinds of evidence: no difference depends on which class is positive.
+# Measures to compare, for every type of evidence: none depends on the positive class.
 COMPARED = ("accuracy", "f1_macro", "mcc")
 
 
 def default_measures(counts: xr.DataArray, defaults: Defaults = REPORTED) -> list[str]:
     """
-    Return the measures worth showing first of such counts.
+    Return the default measures for given counts.
 
     Parameters
     ----------
@@ -731,8 +741,8 @@ def default_measures(counts: xr.DataArray, defaults: Defaults = REPORTED) -> lis
     Returns
     -------
     list of str
-        With ``coverage`` where the classifier abstains. Where nothing but a judge has seen the
-        examples, ``prevalence`` comes first, and alone where the judge's answers are no classes.
+        Includes ``coverage`` if the classifier abstains. If only a judge has labelled the examples,
+        ``prevalence`` comes first; it is the only measure if the judge's output is not a class.
 
     Examples
     --------
@@ -760,12 +770,12 @@ _FORM = "counts"
 
 def as_batch(evidence: Any, like: xr.DataArray | None = None) -> xr.DataArray:
     """
-    Return a confusion matrix as a ledger stores it, dims (actual, predicted).
+    Return a confusion matrix in the form stored by a ledger, dims (actual, predicted).
 
     Raises
     ------
     ValueError
-        If there are several tables, abstentions, or no true negatives.
+        If there are several tables or abstentions, or if the true negatives are unknown.
     """
     counts = as_counts(evidence)
     check_true_negatives(counts, "a batch in a ledger")

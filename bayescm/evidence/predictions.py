@@ -1,4 +1,4 @@
-"""Counts from the predictions of a classifier, in arrays or in the columns of a table."""
+"""Counts from the predictions of a classifier, given as arrays or as columns of a table."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -25,39 +25,40 @@ def from_predictions(
     weights_are: str | None = None,
 ) -> xr.DataArray:
     """
-    Return counts from the true labels of examples and a classifier's answers.
+    Return counts from true labels and predicted labels.
+
+    This is the usual starting point: one row per test example, with its true class and the class
+    that the classifier predicted.
 
     Parameters
     ----------
     actual, predicted : array_like, shape (n,)
-        Labels: strings, integers or booleans; no missing values.
+        Labels: strings, integers or booleans, without missing values.
     labels : sequence, optional
-        All labels in order; by default those that occur in ``actual``, sorted. Add classes absent
-        from the sample.
+        All class labels, in order. By default the sorted labels in ``actual``. Include classes that
+        are absent from the sample.
     positive : label, optional
-        The positive class; obvious for the labels {0, 1} and {False, True}.
+        Positive class. By default inferred if the labels are {0, 1} or {False, True}.
     abstain : label, optional
-        The answer that is none: ``"refused"``, ``"unparsable"``, -1. Measures are of the answered
-        examples then, and ``coverage`` is the proportion answered; see ``accuracy_of_all``,
-        ``recall_of_all`` and ``f1_of_all`` for abstentions counted as errors.
+        Label that marks an abstention, such as ``"refused"``, ``"unparsable"`` or -1. Measures are
+        then computed from the answered examples, and ``coverage`` is their proportion. The measures
+        ``accuracy_of_all``, ``recall_of_all`` and ``f1_of_all`` count abstentions as errors.
     by : mapping of str to array_like (n,), optional
-        Leading dims: ``{"fold": fold}``, also repeat, classifier, group, step. With ``fold`` each
-        example is taken to be tested once per repeat; the scalar coords ``n_folds``,
-        ``test_share``, ``train_size`` and ``fixed_totals`` are inferred.
+        Leading dimensions, e.g. ``{"fold": fold}``. Other common names are repeat, classifier,
+        group and step. With ``fold``, each example is assumed to be tested once per repeat, and the
+        scalar coordinates ``n_folds``, ``test_share``, ``train_size`` and ``fixed_totals`` are
+        inferred.
     design : mapping, optional
-        What is known of the design of the folds and need not be inferred, such as
+        Known parts of the cross-validation design, which are then not inferred, such as
         ``{"fixed_totals": True}`` or ``{"test_share": 0.2}``.
     weights : array_like, shape (n,), optional
-        Weight >= 0 of every example.
+        Weight >= 0 of each example.
     weights_are : {"counts", "importance"}, optional
-        What weights stand for, and needed where they are not whole numbers. ``"counts"``: a row
-        stands for so many examples. ``"importance"``: a row is one example, drawn with a
-        probability inversely proportional to its weight; the scale of the weights does not matter.
-        Counts are then scaled to sum to Kish's effective number of examples, and the coord
-        ``effective`` says how many examples each cell is worth; see the model
-        ``importance_weighted``. The coord ``heaviest`` is the largest weight in each class, on the
-        scale of the counts: answers are cautioned of where a cell weighs less than two such
-        examples.
+        Meaning of the weights. Required if they are not integers.
+
+        - ``"counts"``: the weight is the number of examples that a row represents.
+        - ``"importance"``: a row is one example, sampled with probability inversely proportional to
+          its weight. The scale of the weights does not matter.
 
     Returns
     -------
@@ -66,9 +67,16 @@ def from_predictions(
     Raises
     ------
     ValueError
-        If lengths differ, indexes of pandas have the same labels in another order, a label is
-        missing or unknown, there are fewer than two classes, or a fold is empty; or if weights
-        are fractional and ``weights_are`` is not given.
+        If lengths differ, indexes of pandas objects have the same labels in a different order, a
+        label is missing or unknown, there are fewer than two classes, or a fold is empty. Also if
+        weights are fractional and ``weights_are`` is not given.
+
+    Notes
+    -----
+    With importance weights, counts are scaled so that their sum is Kish's effective sample size.
+    The coordinate ``effective`` is the effective number of examples in each cell; see the model
+    ``importance_weighted``. The coordinate ``heaviest`` is the largest weight in each class, on the
+    scale of the counts. Results carry a caution if a cell weighs less than two such examples.
 
     Examples
     --------
@@ -95,12 +103,12 @@ def from_predictions(
     if not design and abstain is None:
         return with_design(counts)
     counts = with_design(counts.assign_coords(_known(design or {})))
-    as_counts(counts)  # says so where the design, or the abstention, cannot be
+    as_counts(counts)  # raises an error if the design or the abstention is invalid
     return counts
 
 
 def _weights(weights, kind):
-    """Return weights (n,), of importance weights the powers 0 to 2, (3, n)."""
+    """Return count weights as (n,), or the powers 0 to 2 of importance weights as (3, n)."""
     weights = np.asarray(unmasked(weights, "weights")).ravel()
     if check_weights(weights, kind) == "counts":
         return weights
@@ -109,23 +117,24 @@ def _weights(weights, kind):
 
 
 def _heaviest(actual, weights, labels):
-    """Return the largest weight in each class (C,), 0 where it has no example."""
+    """Return the largest weight in each class (C,), which is 0 for a class without examples."""
     truth = np.asarray(column("actual", actual))
     return pd.Series(weights).groupby(truth).max().reindex(labels, fill_value=0.0).to_numpy()
 
 
 def weighted(table: np.ndarray, kind: str | None) -> tuple[np.ndarray, np.ndarray | None]:
     """
-    Return counts, and of importance weights how many examples each cell is worth.
+    Return counts and, for importance weights, the effective number of examples per cell.
 
-    Examples of a cell differ in weight, so that they are worth fewer than they are. How much they
-    differ is learned from all cells together: few examples seem more alike than they are.
+    The effective number is smaller than the number of examples, because weights within a cell vary.
+    The variance of the weights is estimated from all cells together, since a few examples alone
+    would underestimate it.
 
     Parameters
     ----------
     table : ndarray
-        The sum of the weights in every cell; of importance weights that of their powers 0, 1 and 2,
-        (3, ...).
+        Sum of the weights in each cell. For importance weights, the sums of their powers 0, 1 and
+        2, with shape (3, ...).
     kind : {None, "counts", "importance"}
 
     References
@@ -143,7 +152,7 @@ def weighted(table: np.ndarray, kind: str | None) -> tuple[np.ndarray, np.ndarra
 
 
 def _known(design):
-    """Return what is given of a design, or raise where it is of another name."""
+    """Return the given parts of a design; raise an error if a name is unknown."""
     for name in design:
         if name not in DESIGN:
             raise fail("unknown part of a design", name, DESIGN, suggest(name, DESIGN))
@@ -151,5 +160,5 @@ def _known(design):
 
 
 def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
-    """Return the column, or raise where there is none of that name."""
+    """Return the column; raise an error if there is no column of that name."""
     return frame[check_column(name, frame.columns)]

@@ -1,9 +1,9 @@
 """
-The two sides of a confusion table: which one is the truth, by the names of its axes.
+Orientation of confusion tables: which axis is the truth, judged by the names of the axes.
 
-Tables of other programs have the predictions down as often as across, and a table that is read the
-wrong way round has precision and recall swapped. `sides_of` decides by the names of the axes, and
-`described` states the result with the cells.
+Other programs write predictions in rows about as often as in columns. Reading a table the wrong way
+round swaps precision and recall. `sides_of` decides by the names of the axes, and `described`
+states the result together with the cells.
 """
 
 import re
@@ -15,32 +15,33 @@ import xarray as xr
 
 from bayescm.validate import fail
 
-# Words in the names of axes, in small letters. A word that can only mean one side settles it ...
+# Words in axis names, in lower case. These words identify one side with certainty.
 _TRUTH = {"actual", "actuals", "truth", "true", "ytrue", "reference", "gold", "observed", "real"}
 _GUESS = {"hat", "yhat", "ypred", "ŷ", "forecast", "guess", "guessed", "estimated", "classified"}
 _GUESS_STEM = "pred"  # predicted, prediction, preds, ...
-# ... before words that mean it most of the time: `label` alone is the truth, `true_label` is too.
+# These words identify a side only if no certain word occurs: `label` alone is the truth, and so is
+# `true_label`.
 _MOSTLY_TRUTH = {"y", "ytest", "label", "labels", "target", "class", "disease", "condition"}
 _MOSTLY_TRUTH |= {"diagnosis", "status", "outcome", "expected", "annotation", "annotated"}
 _MOSTLY_GUESS = {"test", "model", "classifier", "output", "system", "algorithm", "answer", "result"}
 _MOSTLY_GUESS |= {"response", "screening", "index", "tool", "estimate", "detector", "llm"}
-# Conventions of libraries that their words would not tell.
+# Conventional names in libraries whose words would be misread.
 _NAMES = {"y_test": "actual", "test_label": None, "test_labels": None}
 # Words in the labels of a 2x2 table of a test and a disease.
 _POSITIVE = {"positive", "pos", "yes", "present", "true", "1", "ill", "sick", "diseased", "case"}
 _NEGATIVE = {"negative", "neg", "no", "not", "non", "absent", "false", "0", "healthy", "well"}
 _NEGATIVE |= {"without", "none", "control", "normal"}
-# Labels that epidemiologists write.
+# Symbols that epidemiologists use as labels.
 _SYMBOLS = {"T+": "test", "T-": "test", "D+": "disease", "D-": "disease"}
-# What separates the names of both axes in the corner of a table: rows first.
+# Separators between the two axis names in the corner of a table; the name of the rows comes first.
 _BOTH = re.compile(r"\s*(?:[\\/|]|\bvs\b\.?|\bversus\b|\bby\b)\s*", re.IGNORECASE)
 
-# Names that pandas gives the axes of a crosstab of arrays.
+# Automatic axis names in a pandas crosstab of arrays.
 _AUTOMATIC = re.compile(r"(row|col)_\d+")
 
 
 class Sides(NamedTuple):
-    """What is down and what is across a table, the names of both, and whether these say so."""
+    """Role and name of the rows and columns, and whether the names settle the roles."""
 
     down: str
     across: str
@@ -50,7 +51,7 @@ class Sides(NamedTuple):
 
 def sides_of(table: pd.DataFrame) -> Sides:
     """
-    Return which axis of a table is the truth, by their names.
+    Return which axis of a table is the truth, judged by the axis names.
 
     Parameters
     ----------
@@ -59,12 +60,12 @@ def sides_of(table: pd.DataFrame) -> Sides:
     Returns
     -------
     Sides
-        If the names settle nothing, the rows are assumed to be the truth.
+        If the names are inconclusive, the rows are assumed to be the truth.
 
     Raises
     ------
     ValueError
-        If both axes are the truth, or both are predictions.
+        If both names mean the truth, or both mean predictions.
 
     Examples
     --------
@@ -91,23 +92,24 @@ def sides_of(table: pd.DataFrame) -> Sides:
 
 def with_signs(table: pd.DataFrame) -> pd.DataFrame | None:
     """
-    Return a 2x2 table of a test and a disease with the labels negative and positive on both sides.
+    Return a 2x2 table of a test and a disease with standard labels.
 
     Parameters
     ----------
     table : DataFrame, shape (2, 2)
-        The labels of both sides differ, such as ``T+`` and ``T-`` beside ``D+`` and ``D-``.
+        Table with different labels on the two axes, such as ``T+`` and ``T-`` on one and ``D+`` and
+        ``D-`` on the other.
 
     Returns
     -------
     DataFrame or None
-        None if the labels do not say which is positive. The axes are named test and disease by the
-        words of their names and labels.
+        Table with the labels negative and positive on both axes, which are named test and disease.
+        None if the labels do not identify the positive side.
 
     Raises
     ------
     ValueError
-        If neither names nor labels tell the truth from the test.
+        If neither axis names nor labels distinguish the test from the disease.
 
     Examples
     --------
@@ -138,9 +140,9 @@ def with_signs(table: pd.DataFrame) -> pd.DataFrame | None:
 
 
 def _signs(labels):
-    """Return positive or negative for both labels of an axis, or None if they do not tell."""
+    """Return "positive" or "negative" for both labels of an axis, or None if they are unclear."""
     signs = [_sign(str(label)) for label in labels]
-    # One label may be the other one without its negation: disease and no disease.
+    # One label may be the negation of the other, as in "disease" and "no disease".
     if signs.count("negative") == 1 and None in signs:
         signs = ["negative" if sign else "positive" for sign in signs]
     return signs if sorted(map(str, signs)) == ["negative", "positive"] else None
@@ -156,14 +158,14 @@ def _sign(label):
 
 
 def _names(table):
-    """Return the names of the rows and of the columns; a corner may have both."""
+    """Return the names of the rows and of the columns; the corner cell may contain both."""
     down, across = ("" if axis.name is None else str(axis.name).strip() for axis in table.axes)
     both = _BOTH.split(down)
     return (both[0], both[1]) if not across and len(both) == 2 and all(both) else (down, across)
 
 
 def _words(name):
-    """Return the words of a name in small letters, with those of `y_hat` also as one."""
+    """Return the lower-case words of a name; `y_hat` also gives the single word `yhat`."""
     words = re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
     return {*words, "".join(words)}
 
@@ -192,7 +194,7 @@ def _one_side(is_truth, is_guess):
 
 
 def warn_of_names(sides: Sides, todo: str, stacklevel: int) -> None:
-    """Warn if somebody named an axis, and the names do not tell the truth from the predictions."""
+    """Warn if an axis has a name, but the names do not identify the truth."""
     names = [name for name in sides.names if name and not _AUTOMATIC.fullmatch(name)]
     if sides.settled or not names:
         return
@@ -207,7 +209,7 @@ def warn_of_names(sides: Sides, todo: str, stacklevel: int) -> None:
 
 def described(counts: xr.DataArray, sides: Sides) -> str:
     """
-    Return which side of a table is which, with the four cells of two classes as they were read.
+    Return a sentence on the orientation of a table, with the four cells of two classes.
 
     Examples
     --------
@@ -223,7 +225,7 @@ def described(counts: xr.DataArray, sides: Sides) -> str:
 
 
 def _cells(counts):
-    """Return the four cells, or the cell off the diagonal that most examples are in."""
+    """Return the four cells as text, or the largest off-diagonal cell for more classes."""
     labels = counts["actual"].values.tolist()
     if len(labels) == 2 and "positive" in counts.coords:
         return two_by_two(counts)
@@ -234,7 +236,7 @@ def _cells(counts):
 
 
 def two_by_two(counts: Any) -> str:
-    """Return which cell of a table of two classes is which, as clinicians write them."""
+    """Return the cells TP, FN, FP and TN of a two-class table as text."""
     one, two = counts["actual"].values.tolist()
     yes = counts["positive"].item()
     no = two if one == yes else one

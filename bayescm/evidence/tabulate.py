@@ -1,4 +1,4 @@
-"""From two columns of labels to a table of counts: arrays in, arrays out."""
+"""Cross-tabulation of two columns of labels; works on arrays only."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from bayescm.evidence.labels import (
 )
 from bayescm.validate import check_by, check_choice, check_counts, fail, suggest, unmasked
 
-MAX_LABELS = 5000  # more distinct labels than this are scores or identifiers, not classes
+MAX_LABELS = 5000  # more distinct values must be scores or identifiers
 WEIGHTS = ("counts", "importance")
 DIMS = ("fold", "repeat", "classifier", "group", "step", "batch")
 RESERVED = ("actual", "predicted", "bound", "class", "chain", "draw", "model", "dataset")
@@ -32,25 +32,25 @@ def tabulate(
     abstain: Any = None,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """
-    Count how often each label was answered with each label.
+    Count the examples for each pair of actual and predicted labels.
 
     Parameters
     ----------
     actual, predicted : array_like, shape (n,)
         Labels: strings, integers, booleans, or a pandas categorical.
     labels : sequence, optional
-        All labels in their order; default those that occur in ``actual``, sorted.
+        All labels, in order. By default the sorted labels in ``actual``.
     by : mapping of str to array_like (n,), optional
-        Leading axes of the table: their names and the place of every example on them.
+        Leading axes of the table. Keys are names; values give the position of every example.
     weights : array_like, shape (..., n), optional
-        Weights >= 0 of every example; further axes are those in front of the table.
+        Weights >= 0 of the examples. Leading axes become leading axes of the table.
     abstain : label, optional
-        An answer that is not a class; it is added to the labels, last.
+        Label that marks an abstention. It is added as the last label.
 
     Returns
     -------
     table : ndarray, shape (..., C, C)
-        int64, or float64 where there are weights.
+        Number of examples (int64), or sum of weights (float64), in each cell.
     labels : ndarray, shape (C,)
     coords : dict of str to ndarray
         Coordinates of the leading axes.
@@ -75,7 +75,7 @@ def tabulate(
 
 
 class Axis(NamedTuple):
-    """Where every example lies on one axis: ``values[codes]``."""
+    """One axis of a table: the value of example ``i`` is ``values[codes[i]]``."""
 
     codes: np.ndarray
     values: np.ndarray
@@ -91,16 +91,16 @@ def column(name: str, values: Any) -> Any:
     unmasked(values, name)
     values = as_sequence(values)
     check_one_axis(name, values)
-    array = values if hasattr(values, "dtype") else pd.Series(values)  # a list may hold None
+    array = values if hasattr(values, "dtype") else pd.Series(values)  # a list may contain None
     array = pd.array(array) if pd.api.types.is_extension_array_dtype(array) else np.asarray(array)
     check_one_axis(name, array)
     if isinstance(array, np.ndarray) and array.size and isinstance(array.flat[0], bytes):
-        array = pd.Series(array).astype(object).str.decode("utf-8").to_numpy(object)  # TensorFlow's
+        array = pd.Series(array).astype(object).str.decode("utf-8").to_numpy(object)  # TensorFlow
     return _numeric_labels(name, array) if pd.api.types.is_numeric_dtype(array.dtype) else array
 
 
 def check_one_axis(name: str, values: Any) -> None:
-    """Raise unless the values have one axis, as far as they say."""
+    """Raise an error if the values are known to have more or fewer axes than one."""
     if getattr(values, "ndim", 1) != 1:
         todo = (
             'pass one label per example (table["y"], argmax of scores, ravel of an image); several '
@@ -110,7 +110,7 @@ def check_one_axis(name: str, values: Any) -> None:
 
 
 def as_sequence(values: Any) -> Any:
-    """Return what tells its values by the array protocol alone, such as a variable, as an array."""
+    """Return an object that supports only the array protocol as an array."""
     try:
         len(values), iter(values)
     except TypeError:
@@ -127,7 +127,7 @@ def _numeric_labels(name, array):
     if missing.any():
         raise _missing(name, missing)
     array = array.to_numpy() if not isinstance(array, np.ndarray) else array
-    with np.errstate(invalid="ignore"):  # infinity, which then differs
+    with np.errstate(invalid="ignore"):  # infinity; rejected below, because it differs
         whole = array.real.astype(bool if array.dtype.kind == "b" else np.int64)
     if (whole != array).any():
         todo = "pass scores to `from_scores`, or apply a threshold first"
@@ -146,7 +146,7 @@ def _missing(name, missing):
 
 
 def check_sizes(sizes: Mapping[str, int]) -> None:
-    """Raise where the columns, by name, differ in length or are empty."""
+    """Raise an error if the named columns differ in length or are empty."""
     if len(set(sizes.values())) > 1:
         raise fail(
             "the columns differ in length",
@@ -159,7 +159,7 @@ def check_sizes(sizes: Mapping[str, int]) -> None:
 
 
 def check_weights(weights: np.ndarray, kind: str | None) -> str:
-    """Return what weights (n,) stand for, or raise where nobody says it and they tell not."""
+    """Return the meaning of weights (n,); raise an error if it is not given and not obvious."""
     weights = check_counts(weights, fractional=True, name="a weight")
     fractional = weights.dtype.kind == "f"
     if kind is None and fractional:
@@ -175,7 +175,7 @@ def check_weights(weights: np.ndarray, kind: str | None) -> str:
 
 
 def axes_of(by: Mapping[str, Any] | None, taken: Sequence[str] = ()) -> dict[str, Axis]:
-    """Return where every example lies on each leading dim, none of them named as one ``taken``."""
+    """Return the leading axes of a table; raise an error if a name is reserved or ``taken``."""
     by = check_by(by, '"fold": fold')
     for name in by:
         if not isinstance(name, str):
@@ -188,9 +188,9 @@ def axes_of(by: Mapping[str, Any] | None, taken: Sequence[str] = ()) -> dict[str
 
 
 def _axis(name, values):
-    """Return where every example lies on a leading dim; its values are sorted."""
+    """Return a leading axis, with sorted values."""
     array = column(name, values)
-    if array.dtype == bool:  # `sel` takes booleans for a mask
+    if array.dtype == bool:  # `sel` would treat booleans as a mask
         array = array.astype(int)
     codes, values = factorize(name, array)
     check_no_missing_text(values, f"a value of {name}", "drop these examples, or rename it")
@@ -199,7 +199,7 @@ def _axis(name, values):
 
 
 def _encode(actual, predicted):
-    """Return the axes of both columns, of the same values."""
+    """Encode both columns as axes with the same values."""
     first, labels = factorize("actual", actual)
     second, others = factorize("predicted", predicted)
     universe = list(dict.fromkeys([*labels, *others]))
@@ -214,7 +214,7 @@ def _encode(actual, predicted):
 
 
 def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
-    """Return codes and what they stand for, or raise where some are missing."""
+    """Return codes and the labels that they index; raise an error if values are missing."""
     if isinstance(array, pd.Categorical):
         codes, labels = array.codes, array.categories
     else:
@@ -227,19 +227,19 @@ def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
     if (codes < 0).any():
         raise _missing(name, np.asarray(codes < 0))
     check_plain_labels(labels, f"labels of {name}")
-    dates = getattr(labels.dtype, "kind", "O") in "mM"  # of which some would become whole numbers
+    dates = getattr(labels.dtype, "kind", "O") in "mM"  # tolist() turns some into integers
     return codes, list(labels) if dates else labels.tolist()
 
 
 def _count(axes, weights=None):
-    """Return how many examples, or which weight, each cell of the table has."""
+    """Return the number of examples, or the sum of weights, in each cell of the table."""
     shape = tuple(len(axis.values) for axis in axes)
     cells = np.ravel_multi_index([axis.codes for axis in axes], shape)
     return np.bincount(cells, weights, math.prod(shape)).reshape(shape)
 
 
 def _labels(table, universe, labels, actual, abstain):
-    """Return the labels and their places in the universe (-1 for one that does not occur)."""
+    """Return the labels and their positions in ``universe`` (-1 if a label does not occur)."""
     abstain = abstain.item() if isinstance(abstain, np.generic) else abstain
     without = np.array([label != abstain for label in universe.tolist()])
     totals = table.reshape(-1, *table.shape[-2:]).sum(axis=0)
@@ -270,5 +270,5 @@ def _labels(table, universe, labels, actual, abstain):
 def _select(table, places):
     if places == list(range(table.shape[-1])):
         return table
-    padded = np.pad(table, [(0, 0)] * (table.ndim - 2) + [(0, 1), (0, 1)])  # place -1 is empty
+    padded = np.pad(table, [(0, 0)] * (table.ndim - 2) + [(0, 1), (0, 1)])  # position -1 is empty
     return padded[..., np.array(places)[:, None], places]
