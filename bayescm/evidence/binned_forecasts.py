@@ -1,10 +1,12 @@
 """
-Probabilities or scores in bins: counts by truth and bin, the form in which a ledger stores them.
+Binned probabilities or scores: counts by true class and bin, as stored by a ledger.
 
-A binned table is a DataArray with dims (..., actual, bin), the positive class last. Its attributes
-are ``edges``, those of the bins, and ``chances``, whether the forecasts are probabilities. Tables
-add up over batches. A change is looked for in the number of events of groups of bins, beside the
-number that the probabilities expect.
+A binned table is a DataArray with dimensions (..., actual, bin) and the positive class last. The
+attribute ``edges`` lists the edges of the bins, and ``chances`` states whether the forecasts are
+probabilities. Tables of batches can be added.
+
+To detect a change, the number of events in groups of bins is compared with the number expected from
+the probabilities.
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,15 +20,16 @@ from bayescm.evidence.labels import check_no_dates, check_no_missing_text, obvio
 from bayescm.validate import check_choice, check_reals, check_row_order, fail, unmasked
 
 FORM = "forecasts"
-OF_FORECASTS = ("probabilities", "curve")  # the variables of measures of binned forecasts
+OF_FORECASTS = ("probabilities", "curve")  # variables used by measures of binned forecasts
 _LOW = [0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175]
-_MIDDLE = np.arange(8, 33) / 40  # from .2 to .8
-# Of probabilities: finer towards 0 and 1, where what is rare is told apart.
+_MIDDLE = np.arange(8, 33) / 40  # from 0.2 to 0.8
+# Edges for probabilities: finer near 0 and 1, to distinguish rare events.
 EDGES = tuple(np.round([*_LOW, *_MIDDLE, *(1 - np.array(_LOW[::-1]))], 6).tolist())
 _MOST_BINS = 500
-# Of neighbouring bins. Too extreme, too low and too extreme rare forecasts (cases 1 to 3 of
-# ``forecast_streams_drifting``) are seen after 6, 8 and 4 batches in the median with 8 groups,
-# after 6, 6 and 5 with 4, and after 13, 12 and 8 with one for each of 48 bins (20 streams each).
+# Number of groups of neighbouring bins. In 20 streams of each of the cases 1 to 3 of
+# ``forecast_streams_drifting`` (too extreme, too low, too extreme rare forecasts), the median
+# number of batches to detection is 6, 8 and 4 with 8 groups. It is 6, 6 and 5 with 4 groups, and
+# 13, 12 and 8 with one group for each of 48 bins.
 _GROUPS = 8
 
 
@@ -38,7 +41,7 @@ def bin_forecasts(
     edges: Sequence[float] | None = None,
     kind: str = "probabilities",
 ) -> xr.DataArray:
-    """Return how many examples of each class have a forecast in each bin; see `forecast_table`."""
+    """Return the number of examples of each class in each forecast bin; see `forecast_table`."""
     check_row_order({"actual": actual, "forecasts": forecasts})
     chances = check_choice("kind", kind, ["probabilities", "scores"]) == "probabilities"
     edges = _check_edges(edges, chances)
@@ -60,7 +63,7 @@ def zero_forecasts(
     labels: list, positive: Any, edges: Sequence[float], chances: bool
 ) -> xr.DataArray:
     """
-    Return zero counts of forecasts in bins.
+    Return binned forecasts with zero counts.
 
     Parameters
     ----------
@@ -68,8 +71,8 @@ def zero_forecasts(
         The negative and the positive class.
     positive : label
     edges : sequence of float
-        Those of probabilities begin with 0 and end with 1; scores below the first and above the
-        last have bins of their own.
+        Edges of the bins. For probabilities, the first is 0 and the last is 1. For scores, values
+        below the first and above the last edge have additional bins.
     chances : bool
         Whether the forecasts are probabilities.
     """
@@ -81,7 +84,7 @@ def zero_forecasts(
 
 
 def middles(table: xr.DataArray) -> np.ndarray:
-    """Return the probability that stands for each bin, (B,), or the rank of a bin of scores."""
+    """Return the midpoints of probability bins (B,), or relative ranks of score bins."""
     edges = np.array(table.attrs["edges"])
     if table.attrs["chances"]:
         return (edges[1:] + edges[:-1]) / 2
@@ -95,12 +98,11 @@ def is_binned(evidence: Any) -> bool:
 
 def events_of(tables: xr.DataArray) -> ChangeStatistic | None:
     """
-    Return in each group of bins the number of events, and how many the forecasts expect.
+    Return the observed and expected numbers of events in each group of bins.
 
-    Events are the examples that the forecasts think less likely: positive ones of bins below one
-    half, negative ones of the others. What is expected is summed over bins, so that a population
-    with other forecasts is no change in what comes true of them. Scores do not say what is
-    expected: None is returned for them.
+    Events are the less likely outcomes according to the forecasts: positive examples in bins below
+    one half, and negative examples in the other bins. Expected numbers are summed over bins, so a
+    shift in the distribution of forecasts alone does not count as a change.
 
     Parameters
     ----------
@@ -108,8 +110,8 @@ def events_of(tables: xr.DataArray) -> ChangeStatistic | None:
 
     Returns
     -------
-    ChangeStatistic
-        Numbers of shape (T, G, 2).
+    ChangeStatistic or None
+        Numbers of shape (T, G, 2). None for scores, which imply no expected number.
     """
     if not tables.attrs["chances"]:
         return None
@@ -123,11 +125,11 @@ def events_of(tables: xr.DataArray) -> ChangeStatistic | None:
     return ChangeStatistic(np.stack(groups, axis=-1), "poisson")
 
 
-# The checks of a batch
+# Validation of a batch
 
 
 def _check_edges(edges, chances):
-    """Return the edges of bins, or raise where they are none."""
+    """Return the edges of bins; raise an error if they are invalid."""
     if edges is None and not chances:
         todo = "pass e.g. edges=np.quantile(scores, np.linspace(0.02, 0.98, 49)) of a first sample"
         raise fail("scores need edges", None, "ascending numbers", todo)

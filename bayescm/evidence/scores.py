@@ -1,13 +1,20 @@
 """
-Scores as evidence: the truth and one or more classifiers' scores of every example.
+Scores as evidence: the true class of every example and the scores of one or more classifiers.
 
-An ``xr.Dataset`` over the dim ``example`` with ``score`` (also over ``classifier``, and over
-``class`` where there are more than two), ``actual``, and where given ``weight`` (how many examples
-a row is worth), ``importance`` (its importance weight) and ``fold`` or ``group``. The
-scalar coords ``positive`` and ``prevalence`` say what is positive and, if known, how common it is.
+The evidence is an ``xr.Dataset`` over the dimension ``example`` with these variables:
 
-Probabilities are scores that claim to be chances: the same Dataset, with the scalar coord
-``probabilities``; whatever takes scores takes it too.
+- ``score``, also over ``classifier`` for several classifiers and over ``class`` for more than two
+  classes;
+- ``actual``, the true class;
+- ``weight`` (optional), the number of examples that a row represents;
+- ``importance`` (optional), the importance weight of an example;
+- ``fold`` or ``group`` (optional).
+
+The scalar coordinate ``positive`` is the positive class, and ``prevalence`` is its prevalence if
+that is known.
+
+Probabilities are stored in the same way and have the scalar coordinate ``probabilities`` in
+addition. Functions that accept scores also accept probabilities.
 """
 
 import json
@@ -58,7 +65,7 @@ from bayescm.evidence.slices import (
 from bayescm.evidence.tabulate import check_weights
 from bayescm.validate import check_column, check_reals, check_row_order, fail, suggest, unmasked
 
-# Scores
+# Construction of scores
 
 
 def from_scores(
@@ -75,31 +82,38 @@ def from_scores(
     """
     Return the scores of one or more classifiers as evidence.
 
+    Use scores for ROC and precision-recall curves, areas under them, and measures at a threshold.
+    For calibration and proper scoring rules, use `from_probabilities`.
+
     Parameters
     ----------
     actual : array_like, shape (n,)
         True labels.
     scores : array_like or mapping of str to array_like
-        Higher means more likely positive: probabilities, logits or anything else; ties and
-        infinite scores are fine. Shape (n,) for two classes, (n, C) for more, one column per class.
-        A mapping holds the scores of several classifiers on the same examples.
+        Scores; a higher score means that the example is more likely positive. Probabilities, logits
+        and any other numbers are allowed, and so are ties and infinite scores. Shape (n,) for two
+        classes, or (n, C) for more, with one column per class. A mapping contains the scores of
+        several classifiers on the same examples.
     positive : label, optional
-        The positive class, for two classes; obvious for {0, 1} and {False, True}.
+        Positive class, for two classes. By default inferred if the labels are {0, 1} or
+        {False, True}.
     labels : sequence, optional
-        The classes in the order of the columns of the scores; by default sorted.
+        Classes, in the order of the columns of the scores. By default sorted.
     weights : array_like, shape (n,), optional
-        Weight >= 0 of every example.
+        Weight >= 0 of each example.
     weights_are : {"counts", "importance"}, optional
-        What weights stand for, and needed where they are not whole numbers: how many examples each
-        row stands for; or the inverse of the probability with which an example was drawn, whose
-        scale does not matter. Then the examples of a class are worth fewer than they are (Kish's
-        effective number), and the classes count by their weights.
+        Meaning of the weights. Required if they are not integers.
+
+        - ``"counts"``: the weight is the number of examples that a row represents.
+        - ``"importance"``: the weight is inversely proportional to the sampling probability of the
+          example. The scale of the weights does not matter. The examples of a class then count as
+          Kish's effective number, and the classes count by their weights.
     fold : array_like, shape (n,), optional
-        The fold of a cross-validation in which an example was tested. Curves are then drawn fold by
-        fold, since scores of different models need not be comparable; see `pool_folds`.
+        Cross-validation fold in which each example was tested. Curves are then computed fold by
+        fold, since the scores of different models may not be comparable; see `pool_folds`.
     by : mapping of str to array_like (n,), optional
-        ``{"group": site}``: each group has its curves, areas and comparisons, by itself. Or
-        ``{"fold": fold}``, the same as ``fold``.
+        ``{"group": site}`` gives each group separate curves, areas and comparisons.
+        ``{"fold": fold}`` is the same as ``fold=fold``.
 
     Returns
     -------
@@ -108,10 +122,11 @@ def from_scores(
     Raises
     ------
     ValueError
-        If a score is NaN, lengths differ, indexes of pandas have the same labels in another order,
-        a weight is negative, a class or the positive class is missing, or a group lacks a class.
+        If a score is NaN, lengths differ, indexes of pandas objects have the same labels in a
+        different order, a weight is negative, a class or the positive class is missing, or a group
+        lacks a class.
     TypeError
-        If scores are no numbers: texts, booleans or dates.
+        If scores are not numeric: strings, booleans or dates.
 
     Examples
     --------
@@ -135,7 +150,7 @@ def build_scores(
     name: str = "scores",
     **slices: Any,
 ) -> xr.Dataset:
-    """Return scores of examples in slices (`slices_of`), before `as_scores` has checked them."""
+    """Return scores of examples in slices (see `slices_of`), not yet validated."""
     check_row_order({"actual": actual, name: scores, "weights": weights, **slices})
     truth = _truth(actual)
     classes = as_labels(_classes_of(truth) if labels is None else labels)
@@ -175,10 +190,11 @@ def build_scores(
 
 def _effective_weights(weights, truth):
     """
-    Return what every example is worth.
+    Return the effective weight of each example.
 
-    Of two classes the examples of each sum to its effective number: curves never mix the classes.
-    Of more, where the rest are several classes, all examples sum to theirs.
+    With two classes, the weights of each class sum to its effective sample size, because curves
+    never mix the classes. With more classes, each class is compared with all others, so all weights
+    together sum to the overall effective sample size.
     """
     worth, labels = weights.astype(float), np.unique(truth)
     for label in labels if len(labels) == 2 else [...]:
@@ -189,7 +205,7 @@ def _effective_weights(weights, truth):
 
 
 def _truth(actual):
-    if isinstance(actual, list | tuple):  # numpy would make a table of them
+    if isinstance(actual, list | tuple):  # numpy would turn these into a table
         check_plain_labels([label for label in actual if isinstance(label, tuple)], "actual labels")
     _check_one_type(actual)
     truth = np.asarray(unmasked(actual, "actual"))
@@ -213,7 +229,7 @@ def _truth(actual):
 
 
 def _check_one_type(actual):
-    """Raise where labels are texts and numbers, of which numpy makes texts: 1 and "1" are two."""
+    """Raise an error if labels mix strings and numbers: numpy would merge 1 and "1"."""
     labels = actual if isinstance(actual, (list, tuple)) else np.asarray(actual)
     if isinstance(labels, np.ndarray):
         labels = labels.ravel().tolist() if labels.dtype.kind == "O" else []
@@ -251,7 +267,7 @@ def _matrix(scores, n, classes, name, positive):
     todo = "pass the output of decision_function or predict_proba; of a tensor a numpy array"
     values = check_reals(scores, name, todo)
     _same_length("scores", values, n)
-    if len(classes) == 2 and values.shape == (n, 1):  # a network's single output
+    if len(classes) == 2 and values.shape == (n, 1):  # the single output of a neural network
         values = values[:, 0]
     shape = (n,) if len(classes) == 2 else (n, len(classes))
     if values.shape != shape:
@@ -263,7 +279,7 @@ def _matrix(scores, n, classes, name, positive):
 
 
 def _column_of_positive(classes, positive):
-    """Return the advice on which column is that of the positive class."""
+    """Return advice on which column belongs to the positive class."""
     label = obvious_positive(classes) if positive is None else positive
     if label not in classes:
         return "take the column of the positive class, whose place is that in model.classes_"
@@ -282,7 +298,7 @@ def _same_length(name, values, n):
 
 
 def _check_name(scores, coords, classes):
-    """Raise where a column is named as the class that is not the positive one."""
+    """Raise an error if a column has the name of the class that is not positive."""
     for columns_of in scores.values() if isinstance(scores, Mapping) else [scores]:
         frame = columns_of.to_frame() if isinstance(columns_of, pd.Series) else columns_of
         if "positive" not in coords or not isinstance(frame, pd.DataFrame):
@@ -315,7 +331,7 @@ def _positive(positive, classes):
     raise fail("the positive class is not among the labels", positive, classes.tolist(), todo)
 
 
-# Scores in tables of any engine: the engine counts how often each occurs, or each bin of them
+# Scores from tables: the table's library counts the distinct scores or the scores per bin
 
 
 def from_scored_frame(
@@ -330,10 +346,11 @@ def from_scored_frame(
     positive: Hashable | None = None,
 ) -> xr.Dataset:
     """
-    Return the scores in a table with one row per example, of two classes.
+    Return scores as evidence, from a table with one row per example (two classes).
 
-    The table's engine counts how often each score occurs, so that few distinct ones are exact
-    whatever the number of rows. Many are put into bins.
+    The library of the table counts how often each distinct score occurs. The result is exact if
+    there are few distinct scores, regardless of the number of rows. Use ``edges`` to bin many
+    distinct scores.
 
     Parameters
     ----------
@@ -344,29 +361,30 @@ def from_scored_frame(
     actual : str
         Column of true labels.
     edges : sequence of float, optional
-        Where one bin ends and the next begins, increasing. A score stands for all from it up to the
-        next edge, so that rates at thresholds among the edges are exact; those below all edges are
-        taken for minus infinity. An area is known up to half the pairs that share a bin, which the
-        coord ``area_error`` states.
+        Increasing edges of the bins. A score is replaced by the highest edge that does not exceed
+        it, or by minus infinity if it is below all edges. Rates at thresholds among the edges are
+        exact. An area is exact up to half the proportion of pairs that share a bin; the coordinate
+        ``area_error`` gives this bound.
     weights : str, optional
-        Column of how many examples each row stands for.
+        Column with the number of examples that each row represents.
     fold : str, optional
         Column of folds.
     by : str, sequence of str, or mapping of dim to column, optional
-        ``{"group": column}``, or ``{"fold": column}``, see `bayescm.from_scores`.
+        ``{"group": column}`` or ``{"fold": column}``; see `bayescm.from_scores`.
     positive : label, optional
-        The positive class; obvious for {0, 1} and {False, True}.
+        Positive class. By default inferred if the labels are {0, 1} or {False, True}.
 
     Returns
     -------
     Dataset, dim ``example``
-        As `bayescm.from_scores` returns it, an example for each combination, with weights.
+        Evidence as returned by `bayescm.from_scores`, with one weighted example per combination of
+        values.
 
     Raises
     ------
     ValueError
         If a column is missing or has missing values, there are too many distinct scores, or the
-        edges do not increase.
+        edges are not increasing.
 
     Examples
     --------
@@ -402,7 +420,7 @@ def from_scored_frame(
 
 
 def _binned(frame, columns, scores, starts):
-    """Return the engine's table, with the numbers of bins in the place of scores."""
+    """Return the table with bin numbers in place of scores."""
     import narwhals as nw  # nothing else needs it
 
     table = nw.from_native(frame, pass_through=True)
@@ -423,11 +441,12 @@ def _binned(frame, columns, scores, starts):
 
 
 def _bin(nw, name, starts, floats):
-    """Return the number of the bin of a score, from 1; 0 where it is missing."""
+    """Return the number of the bin of a score, from 1; 0 if the score is missing."""
     score = nw.col(name)
     missing = score.is_null() | score.is_nan() if floats else score.is_null()
 
-    # Halved again and again: engines recurse into expressions, and some stop where one is settled.
+    # Bisection keeps the nested expression shallow: engines recurse into it, and some limit the
+    # depth.
     def among(low, high):
         if low == high:
             return nw.lit(low)
@@ -439,7 +458,7 @@ def _bin(nw, name, starts, floats):
 
 
 def _starts(edges):
-    """Return where the bins begin; the first has no lower end."""
+    """Return the lower ends of the bins; the first bin is unbounded below."""
     ends = np.asarray(edges, float)
     if ends.ndim != 1 or not ends.size or not (np.diff(ends) > 0).all() or np.isnan(ends).any():
         todo = "pass `edges=np.linspace(0, 1, 1001)[1:-1]`"
@@ -448,7 +467,7 @@ def _starts(edges):
 
 
 def _scores(column, starts):
-    """Return the scores, or where their bins begin: a missing one has reached none."""
+    """Return the scores, or the lower ends of their bins; raise an error if a score is missing."""
     if starts is None:
         return column.to_numpy()
     if (column == 0).any():
@@ -457,7 +476,7 @@ def _scores(column, starts):
 
 
 def _area_error(evidence):
-    """Return half the share of pairs of a positive and a negative that share a score."""
+    """Return half the proportion of positive-negative pairs with equal scores."""
     scores, weight = evidence["score"], evidence["weight"].values.astype(float)
     cases = evidence["actual"].values == evidence["positive"].item()
     errors = []
@@ -468,19 +487,19 @@ def _area_error(evidence):
     return scores.dims[:-1], errors if scores.ndim > 1 else errors[0]
 
 
-# The check of scores on entry
+# Validation of scores
 
 
 def as_scores(evidence: xr.Dataset) -> xr.Dataset:
     """
-    Check scores on entry and return them with dims in order; examples of weight 0 are left out.
+    Validate scores and return them in canonical order, without examples of weight 0.
 
     Raises
     ------
     TypeError
-        If they are not a Dataset.
+        If the evidence is not a Dataset of scores.
     ValueError
-        If something is missing or impossible.
+        If a value is missing or invalid.
     """
     if not isinstance(evidence, xr.Dataset) or not {"score", "actual"} <= set(evidence.variables):
         got = type(evidence).__name__
@@ -519,17 +538,17 @@ def _weighted(evidence):
 
 
 def check_share(prevalence: Any) -> None:
-    """Raise unless it is a number inside (0, 1)."""
+    """Raise an error unless the prevalence is a number inside (0, 1)."""
     share = np.asarray(prevalence)
     if share.ndim or share.dtype.kind not in "iuf" or not 0 < share < 1:
         todo = "pass the proportion of positives, e.g. 0.01"
         raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)
 
 
-# Probabilities
+# Construction of probabilities
 
 
-# By how much the probabilities of an example may miss 1: what two or three printed digits leave.
+# Tolerance for the sum of an example's probabilities, for values rounded to two or three digits.
 _ROUNDING = 0.01
 
 
@@ -547,38 +566,42 @@ def from_probabilities(
     clip: float | None = None,
 ) -> xr.Dataset:
     """
-    Return the probabilities that one or more classifiers gave as evidence.
+    Return the predicted probabilities of one or more classifiers as evidence.
+
+    Use probabilities for calibration, the Brier score and the log loss. All measures of scores are
+    available too.
 
     Parameters
     ----------
     actual : array_like, shape (n,)
         True labels.
     probabilities : array_like or mapping of str to array_like
-        Of the positive class, shape (n,) in [0, 1]; or for more classes (n, C), rows summing to 1.
-        A mapping holds those of several classifiers on the same examples.
+        Probabilities of the positive class, shape (n,), between 0 and 1. For more than two classes,
+        shape (n, C) with rows that sum to 1. A mapping contains the probabilities of several
+        classifiers on the same examples.
     positive, labels, weights, weights_are, fold
         As in `from_scores`.
     group : array_like, shape (n,), optional
-        The site, patient or year that an example comes from. Calibration by group is partially
-        pooled, see :func:`bayescm.models.hierarchical_calibration`.
+        Site, patient or year of each example. Calibration by group is partially pooled, see
+        :func:`bayescm.models.hierarchical_calibration`.
     by : mapping of str to array_like (n,), optional
-        ``{"group": site}`` or ``{"fold": fold}``, the same as ``group`` and ``fold``.
+        ``{"group": site}`` or ``{"fold": fold}``, the same as ``group=site`` or ``fold=fold``.
     clip : float, optional
-        Moves probabilities into [clip, 1 - clip]. By default they stay as they are: the log loss of
-        an exact 0 or 1 is infinite where it may be wrong.
+        Clip probabilities to [clip, 1 - clip]. By default they are not clipped, and the log loss is
+        infinite if a probability of exactly 0 or 1 can be wrong.
 
     Returns
     -------
     Dataset, dim ``example``
-        Evidence of scores with the scalar coord ``probabilities``.
+        Evidence of scores with the scalar coordinate ``probabilities``.
 
     Raises
     ------
     ValueError
-        If a probability is missing or outside [0, 1], or those of an example do not sum to 1; or
-        a group is missing, or there are folds too.
+        If a probability is missing or outside [0, 1], the probabilities of an example do not sum to
+        1, a group is missing, or both groups and folds are given.
     TypeError
-        If probabilities are no numbers: texts, booleans or dates.
+        If probabilities are not numeric: strings, booleans or dates.
 
     Examples
     --------
@@ -613,14 +636,14 @@ def from_probabilities(
 
 
 def _farthest_outside(values):
-    """Return the classifier whose probabilities reach furthest out of [0, 1]."""
+    """Return the classifier with the probability farthest outside [0, 1]."""
     others = [dim for dim in values.dims if dim != "classifier"]
     reach = np.maximum(-values, values - 1).max(others)
     return repr(reach["classifier"].values[reach.values.argmax()].item())
 
 
 def check_chances(values: Any, what: str, todo: str, *, inside: bool = False) -> np.ndarray:
-    """Return probabilities (T,), or raise where they are none, or 0 or 1 but have to lie inside."""
+    """Return probabilities (T,); raise an error if one is invalid, or is 0 or 1 if ``inside``."""
     try:
         at = np.atleast_1d(check_reals(values, "probabilities", todo))
     except (TypeError, ValueError):
@@ -631,17 +654,18 @@ def check_chances(values: Any, what: str, todo: str, *, inside: bool = False) ->
     return at
 
 
-# The check of probabilities on entry
+# Validation of probabilities
 
 
 def as_probabilities(evidence: xr.Dataset) -> xr.Dataset:
     """
-    Check probabilities of two classes, one sample, on entry.
+    Validate probabilities of two classes in a single sample.
 
     Raises
     ------
     TypeError, ValueError
-        If these are not probabilities, of more than two classes, in folds, or at a set prevalence.
+        If the evidence is not probabilities, has more than two classes or folds, or has a fixed
+        prevalence.
     """
     evidence = as_forecasts(evidence)
     _check_two(evidence)
@@ -650,12 +674,12 @@ def as_probabilities(evidence: xr.Dataset) -> xr.Dataset:
 
 def as_forecasts(evidence: xr.Dataset) -> xr.Dataset:
     """
-    Check probabilities of two classes or more, one sample, on entry.
+    Validate probabilities of two or more classes in a single sample.
 
     Raises
     ------
     TypeError, ValueError
-        If these are not probabilities, or in folds or groups.
+        If the evidence is not probabilities, or has folds or groups.
     """
     evidence = _chances(evidence)
     check_one_sample(evidence, "probabilities")
@@ -664,13 +688,13 @@ def as_forecasts(evidence: xr.Dataset) -> xr.Dataset:
 
 def as_sites(evidence: xr.Dataset) -> xr.Dataset:
     """
-    Check probabilities of two classes in two or more groups on entry.
+    Validate probabilities of two classes in two or more groups.
 
     Raises
     ------
     TypeError, ValueError
-        If these are not probabilities, have no groups or only one, are of more than two classes, of
-        importance weights or at a set prevalence.
+        If the evidence is not probabilities, has fewer than two groups or more than two classes, or
+        has importance weights or a fixed prevalence.
     """
     evidence = _chances(evidence)
     if "group" not in evidence:
@@ -704,14 +728,14 @@ def _check_two(evidence):
 
 def score_arrays(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return scores as arrays.
+    Return scores, weights and class codes as arrays.
 
     Returns
     -------
     matrix : ndarray, shape (V, n), or (V, C, n) for more than two classes
     weights : ndarray, shape (n,)
     codes : ndarray of int, shape (n,)
-        The class of each example; of two classes 1 is the positive one.
+        Class of each example. With two classes, 1 is the positive class.
     """
     truth = evidence["actual"].values
     score = evidence["score"]
@@ -725,35 +749,37 @@ def score_arrays(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return matrix, weights.astype(float), codes
 
 
-# Scores seen differently: at another prevalence, one class against the rest, folds as one
+# Derived scores: another prevalence, one class against the rest, pooled folds
 
 
 def at_prevalence(evidence: Any, prevalence: Any) -> Any:
     """
-    Return counts or scores as evidence about the same classifier at a different prevalence.
+    Return counts or scores as evidence at a different prevalence.
 
-    Precision, accuracy and F1 change; recall, specificity and the ROC curve do not. The default
-    model of counts becomes ``fixed_totals`` with this prevalence.
+    Use this if the classifier will be applied to a population with another class balance.
+    Precision, accuracy and F1 change, whereas recall, specificity and the ROC curve do not. The
+    default model of counts becomes ``fixed_totals`` with this prevalence.
 
     Parameters
     ----------
     evidence : DataArray or Dataset
         Counts, or scores of two classes.
     prevalence : float, or mapping or array_like of C floats
-        Proportion of positives, between 0 and 1. Of counts of more than two classes the proportion
-        of each, by label (a mapping, a Series) or in the order of the labels; they sum to 1. Scores
-        and probabilities of more than two classes are refused: take one against the rest first.
+        Proportion of positives, between 0 and 1. For counts of more than two classes, the
+        proportion of each class, by label (a mapping or Series) or in the order of the labels.
+        These proportions sum to 1. Scores of more than two classes are not supported; use
+        `one_vs_rest` first.
 
     Returns
     -------
     DataArray or Dataset
-        The same numbers with the coord ``prevalence``: a scalar, or one number for each class.
+        The same data with the coordinate ``prevalence``: a scalar, or one number per class.
 
     Raises
     ------
     ValueError
-        If it is not a proportion, two classes have no positive one, or the evidence is partly
-        labelled or of several classifiers on the same examples.
+        If the prevalence is not a proportion, two classes have no positive one, or the evidence is
+        partly labelled or contains outcomes of several classifiers.
 
     Examples
     --------
@@ -816,14 +842,14 @@ def _counts_at_prevalence(counts, prevalence):
 
 def one_vs_rest(evidence: xr.Dataset, label: Hashable) -> xr.Dataset:
     """
-    Return the scores of one of many classes against the rest.
+    Return the scores of one class against the rest.
 
     Parameters
     ----------
     evidence : Dataset
-        Scores of many classes.
+        Scores of three or more classes.
     label : label
-        The class that is the positive one.
+        Class to treat as positive.
 
     Examples
     --------
@@ -850,12 +876,12 @@ def one_vs_rest(evidence: xr.Dataset, label: Hashable) -> xr.Dataset:
 
 def top_labels_alike(evidence: xr.Dataset) -> dict[Hashable, bool]:
     """
-    Return the classifiers whose most probable class is right in all examples (True), or in none.
+    Return the classifiers whose most probable class is right for all examples, or for none.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of more than two classes. One classifier without a name is called None.
+        Probabilities of more than two classes. A single classifier has the key None.
     """
     score = evidence["score"].transpose(..., "example", "class")
     right = score["class"].values[score.values.argmax(axis=-1)] == evidence["actual"].values
@@ -866,23 +892,24 @@ def top_labels_alike(evidence: xr.Dataset) -> dict[Hashable, bool]:
 
 def top_label(evidence: xr.Dataset) -> xr.Dataset:
     """
-    Return the highest probability of each example as that of being right, of one classifier.
+    Return the highest probability of each example as a forecast of being right.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of more than two classes, see `from_probabilities`.
+        Probabilities of more than two classes of one classifier, see `from_probabilities`.
 
     Returns
     -------
     Dataset
-        Probabilities of two classes: positive is an example whose class had the highest
-        probability (the first one of those that tie).
+        Probabilities of two classes. An example is positive if its most probable class is correct;
+        the first of several equally probable classes counts.
 
     Raises
     ------
     ValueError
-        If there are two classes, several classifiers, or every example is right, or wrong.
+        If there are only two classes or several classifiers, or if all examples are right or all
+        are wrong.
 
     Examples
     --------
@@ -915,16 +942,18 @@ def pool_folds(evidence: xr.Dataset, *, ranks: bool) -> xr.Dataset:
     """
     Pool the scores of all folds into one sample.
 
-    Each fold was scored by its own model. If these share a scale (calibrated probabilities), pool
-    the scores as they are; if not, pool their ranks within the fold. Ranks treat every fold as a
-    random sample of one population, so the folds should be stratified.
+    Each fold was scored by a different model. If the models share a scale, as calibrated
+    probabilities do, pool the scores themselves. Otherwise pool the ranks within folds. Pooling
+    ranks assumes that every fold is a random sample of one population, so the folds should be
+    stratified.
 
     Parameters
     ----------
     evidence : Dataset
         Scores with folds.
     ranks : bool
-        Whether to replace each score by its mid-rank within the fold, over the fold's size.
+        Whether to replace each score by its mid-rank within the fold, divided by the size of the
+        fold.
 
     Examples
     --------
@@ -956,7 +985,7 @@ def _mid_ranks(values, axis):
     return (rankdata(values, axis=axis) - 0.5) / values.shape[axis]
 
 
-# Of two classes and of more; the last ones are of a curve, which needs one sample.
+# Default measures for two and for more classes. Measures of curves need a single sample.
 _CALIBRATION = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
 _OF_TWO, _CURVE_OF_TWO = ("auc", *_CALIBRATION, "brier", "brier_skill"), ("ece",)
 _OF_MANY = ("auc_macro", "brier", "brier_skill")
@@ -988,8 +1017,8 @@ def _combine(members, dim, names):
 # Batches of a monitor
 
 _CLASS_FORECASTS = "class_forecasts"
-_GRID = 0.01  # step of the grid of probabilities
-_LEAST = 0.0025  # the least probability: the middle of the first bin of two classes
+_GRID = 0.01  # grid spacing of probabilities
+_LEAST = 0.0025  # smallest probability: the middle of the first bin for two classes
 
 
 def forecast_table(
@@ -1001,35 +1030,35 @@ def forecast_table(
     kind: str = "probabilities",
 ) -> xr.DataArray:
     """
-    Return how many examples of each class have a forecast in each bin.
+    Return the number of examples of each class in each forecast bin.
 
     Parameters
     ----------
     actual : array_like, shape (n,), or Dataset
-        True labels of two classes, of which a batch may lack one; or evidence of one classifier, as
-        :func:`bayescm.from_probabilities` or :func:`bayescm.from_scores` return it.
+        True labels of two classes; a batch may lack one of them. Or evidence of one classifier, as
+        returned by :func:`bayescm.from_probabilities` or :func:`bayescm.from_scores`.
     forecasts : array_like, shape (n,)
-        Of the positive class.
+        Forecasts of the positive class.
     positive : label, optional
-        The positive class; obvious for {0, 1} and {False, True}.
+        Positive class. By default inferred if the labels are {0, 1} or {False, True}.
     edges : sequence of float, optional
-        Edges of the bins, ascending; a forecast on an edge is in the bin above. By default, of
-        probabilities, 48 bins that are finer towards 0 and 1. Scores below the first edge and above
-        the last have bins of their own.
+        Increasing edges of the bins. A forecast on an edge belongs to the bin above. Probabilities
+        have by default 48 bins, which are narrower near 0 and 1. Scores below the first edge and
+        above the last edge have additional bins.
     kind : {"probabilities", "scores"}, default "probabilities"
-        Of evidence it is known.
+        Type of the forecasts. Ignored if ``actual`` is evidence.
 
     Returns
     -------
     DataArray, dims (actual, bin)
-        Counts, the positive class last; attributes ``edges`` and ``chances``, whether these are
-        probabilities.
+        Counts, with the positive class last. The attribute ``edges`` lists the edges of the bins,
+        and ``chances`` states whether the forecasts are probabilities.
 
     Raises
     ------
     ValueError
         If a forecast is missing or outside [0, 1], there are more than two classes, or the edges
-        are not ascending.
+        are not increasing.
 
     Examples
     --------
@@ -1044,7 +1073,7 @@ def forecast_table(
 
 
 def _columns_of(evidence):
-    """Return truth, forecasts, positive class and kind of evidence of one classifier."""
+    """Return true labels, forecasts, positive class and type of the evidence of one classifier."""
     evidence = as_scores(evidence)
     if "class" in evidence.dims or "classifier" in evidence.dims:
         todo = "select one: evidence.sel(classifier=...), curves.one_vs_rest(evidence, label)"
@@ -1055,7 +1084,7 @@ def _columns_of(evidence):
 
 
 def _check_single_examples(evidence):
-    """Raise an error if examples have weights, folds or groups, or the prevalence is set."""
+    """Raise an error if examples have weights, folds or groups, or if the prevalence is fixed."""
     further = sorted({"weight", "fold", "group", "prevalence"} & {*evidence.variables})
     if further:
         todo = "leave weights, folds, groups and a set prevalence out"
@@ -1064,14 +1093,15 @@ def _check_single_examples(evidence):
 
 def as_batch(evidence: xr.Dataset | xr.DataArray, like: xr.DataArray | None = None) -> xr.DataArray:
     """
-    Return forecasts as a ledger stores them: (actual, bin), or of more classes (pattern).
+    Return forecasts in the form stored by a ledger.
 
-    The edges of the bins are those of ``like``, if it has some.
+    The dimensions are (actual, bin) for two classes and (pattern) for more. The edges of the bins
+    are taken from ``like`` if it has edges.
 
     Raises
     ------
     ValueError
-        If there are several classifiers, folds, groups, weights or a set prevalence.
+        If there are several classifiers, folds, groups, weights or a fixed prevalence.
     """
     edges = None if like is None else like.attrs.get("edges")
     if isinstance(evidence, xr.Dataset) and "class" in evidence.dims:
@@ -1081,7 +1111,7 @@ def as_batch(evidence: xr.Dataset | xr.DataArray, like: xr.DataArray | None = No
     else:
         table = forecast_table(evidence, edges=edges)
     labels = table.indexes["actual"].tolist()
-    if pd.isna(labels[0]):  # no example is of the negative class
+    if pd.isna(labels[0]):  # the batch has no negative example
         before = None if like is None or "actual" not in like.coords else like
         if before is None or positive(before) != positive(table):
             todo = "begin with a batch that has both, or pass 0 and 1"
@@ -1091,7 +1121,7 @@ def as_batch(evidence: xr.Dataset | xr.DataArray, like: xr.DataArray | None = No
 
 
 def _as_class_forecasts(evidence, edges, like):
-    """Return the probabilities of three classes or more on a grid, by their patterns."""
+    """Return probabilities of three or more classes, rounded to a grid, as counts of patterns."""
     if edges is not None and "chances" not in like.attrs:
         todo = "leave `edges` out: the grid of three classes or more is fixed"
         raise fail("edges are of two classes", list(edges), "", todo)
@@ -1106,7 +1136,7 @@ def _as_class_forecasts(evidence, edges, like):
 
 
 def class_forecasts(table: xr.DataArray) -> xr.Dataset:
-    """Return the probabilities of patterns, dims (pattern), with their counts as weights."""
+    """Return the probabilities of counted patterns, dims (pattern), with the counts as weights."""
     table = table[table.values > 0]
     if table.dtype.kind == "f" and (table.values != np.round(table.values)).any():
         todo = "use `window=`, the number of latest batches that count"
@@ -1125,7 +1155,7 @@ def class_forecasts(table: xr.DataArray) -> xr.Dataset:
 def add_batches(
     batches: Sequence[PatternCounts], like: xr.DataArray, coords: Mapping[str, np.ndarray]
 ) -> xr.Dataset:
-    """Return the examples of batches of probabilities of three classes or more as evidence."""
+    """Return the examples in batches of class probabilities as evidence."""
     if is_binned(like):
         todo = "ask for its batches(), which are tables of bins"
         raise fail("binned forecasts are no single examples", ..., "", todo)
@@ -1135,12 +1165,12 @@ def add_batches(
 
 
 def _sizes(tables):
-    """Return the number of examples of each leading index of batches."""
+    """Return the number of examples of each batch."""
     return number_of_examples(tables) if has_patterns(tables) else tables.sum(("actual", "bin"))
 
 
 def _watched_measures(tables):
-    """Return the measures that a monitor reports by default."""
+    """Return the default measures of a monitor."""
     if has_patterns(tables):
         return ["log_loss", "brier"]
     of_chances = ["auc", "brier", "calibration_in_the_large", "calibration_slope"]
@@ -1148,7 +1178,7 @@ def _watched_measures(tables):
 
 
 def _alarm_rules(tables):
-    """Return the rules of batches. Scores do not say what is expected, so that none may change."""
+    """Return the alarm rules of batches; `change` needs the expected events that scores lack."""
     if has_patterns(tables):
         return ("floor",)
     of_forecasts = ("calibration", "floor")
@@ -1156,7 +1186,7 @@ def _alarm_rules(tables):
 
 
 def _model_of_probabilities(evidence, keywords, members=None, compared=None):
-    """Return the default model; tables of batches have another form."""
+    """Return the default model of probabilities, also for tables of batches."""
     if is_binned(evidence):
         return DefaultModel("binned_forecasts", evidence)
     if has_patterns(evidence):
@@ -1171,7 +1201,7 @@ SCORES = EvidenceType(
     matches=lambda evidence: isinstance(evidence, xr.Dataset) and "score" in evidence,
     canonical=as_scores,
     default_model=model_of_scores,
-    # A table of binned scores is of the type of binned probabilities.
+    # Binned scores share the batch form of binned probabilities.
     batch_forms=(BINNED,),
     as_batch=as_batch,
     sentences=describe_scores,
