@@ -1,11 +1,14 @@
 """
-Evidence of which people labelled a part, and a judge all of it.
+Partly labelled evidence: a judge labels all examples, and people label some of them.
 
-Of one classifier these are counts (..., judge, actual, predicted) of the labelled examples by
-stratum, that is what the judge said and the examples were chosen by; the coord ``unlabelled``
-(..., judge, predicted) counts the others. Of several classifiers they are outcomes by stratum,
-``counts`` (..., judge, outcome), with the coords ``unlabelled`` (..., judge, answers) and
-``answered`` (classifier, answers) beside those of outcomes.
+A stratum is a combination of the judge's label and the variables that determined which examples
+were labelled. For one classifier, the evidence is a DataArray of counts (..., judge, actual,
+predicted) of the labelled examples by stratum. The coordinate ``unlabelled`` (..., judge,
+predicted) counts the other examples.
+
+For several classifiers, the evidence is outcomes by stratum, with ``counts`` (..., judge, outcome).
+Besides the coordinates of outcomes, there are ``unlabelled`` (..., judge, answers) and ``answered``
+(classifier, answers).
 """
 
 import json
@@ -90,55 +93,61 @@ def from_partly_labelled(
     by: Mapping[str, Any] | None = None,
 ) -> xr.DataArray | xr.Dataset:
     """
-    Return counts of examples that a judge has seen, and of which people labelled some.
+    Return counts of examples that are all labelled by a judge and partly by people.
+
+    Use this if labels are expensive, but a model or heuristic can judge every example. The human
+    labels correct the errors of the judge.
 
     Parameters
     ----------
     actual : array_like, shape (n,)
-        True labels; missing (None, NaN, NA) where nobody labelled.
+        True labels, missing (None, NaN or NA) for examples that nobody labelled.
     predicted : array_like, shape (n,), or mapping of these, optional
-        What the classifier said; of several, by name, to `compare` them. Without it the judge's
-        labels take its place (the scalar coord ``classified`` says so), and the measure to ask for
-        is a rate: ``"prevalence"``, how common the positive class truly is.
+        Predictions of a classifier, or of several classifiers by name, to `compare` them. Without
+        predictions, the judge's labels are used as predictions (the scalar coordinate
+        ``classified`` records this). The measure of interest is then usually ``"prevalence"``, the
+        true proportion of the positive class.
     judge : array_like, shape (n,), or mapping of these, optional
-        What a judge said of every example: labels of any kind, or a score, which is cut at its
-        quantiles into two to five parts, of ten labels each or more. Of several judges each
-        combination is a stratum.
+        Judge's label or score of every example. Labels can be of any kind. A score is cut at its
+        quantiles into two to five bins with at least ten human labels each. With several judges,
+        each combination of labels is a stratum.
     labels : sequence, optional
-        All classes; by default those in ``actual`` and ``predicted``.
+        All class labels. By default the labels in ``actual`` and ``predicted``.
     positive : label, optional
-        The positive class; obvious for the labels {0, 1} and {False, True}.
+        Positive class. By default inferred if the labels are {0, 1} or {False, True}.
     abstain : label, optional
-        The answer that is none, as in `bayescm.from_predictions`.
+        Label that marks an abstention, as in `bayescm.from_predictions`.
     design : array_like, shape (n,), or mapping of these, optional
-        What else the examples to be labelled were chosen by, such as the site or the month:
-        within each of its values, too, the labelled ones are taken for a random choice.
+        Variables that determined which examples were labelled, such as the site or month. Labelled
+        examples are assumed to be a random sample within each combination.
     transfer : {"errors"}, optional
-        Where the labelled examples come from elsewhere, with another prevalence: only the error
-        rates of judge and classifier carry over, and the default model is ``transferred_errors``.
-        The answers are of the population of the unlabelled examples. Of one classifier, at most.
+        Pass ``"errors"`` if the labelled examples come from another population with a different
+        prevalence. Then only the error rates of judge and classifier are transferred, and results
+        refer to the population of the unlabelled examples. The default model is
+        ``transferred_errors``. At most one classifier is supported.
     by : mapping of str to array_like (n,), optional
-        Leading dims: ``{"sex": sex}``. Each slice has its own labels and its own answer.
+        Leading dimensions, e.g. ``{"sex": sex}``. Slices are independent of each other.
 
     Returns
     -------
     DataArray, dims (..., judge, actual, predicted), or Dataset for a mapping of classifiers
-        The labelled examples. The coord ``unlabelled`` (judge, predicted) counts the others. Of
-        several classifiers outcomes as `bayescm.from_classifiers` returns them, of which
-        ``unlabelled`` (stratum) counts the examples without a label. The default model of both is
-        ``partly_labelled``; it takes the labelled examples for a random choice among those of the
-        same judgement and prediction.
+        Counts of the labelled examples. The coordinate ``unlabelled`` (judge, predicted) counts the
+        other examples. For several classifiers, outcomes as returned by `bayescm.from_classifiers`,
+        with the coordinate ``unlabelled`` for the other examples.
+
+        The default model of both is ``partly_labelled``. It assumes that the labelled examples are
+        a random sample of the examples with the same judge's label and prediction.
 
     Raises
     ------
     ValueError
-        If nothing is labelled, lengths differ, or neither predictions nor a judge are given.
+        If nothing is labelled, lengths differ, or both predictions and judge are missing.
 
     Warns
     -----
     UserWarning
-        If the judge never varies or does not help, many examples are where nobody labelled, or
-        nobody labelled in a slice.
+        If the judge never varies or does not help, if many examples are in strata without labels,
+        or if a slice has no labels.
 
     Examples
     --------
@@ -186,7 +195,7 @@ def from_partly_labelled(
     counts = _counted(values, is_labelled, answer_labels, (stratum, names), axes, **options)
     warn_of_slices(counts, axes)
     counts = counts.assign_coords(classified=classified)
-    as_counts(counts)  # says so where the abstention is a class
+    as_counts(counts)  # raises an error if the abstention is a class
     if transfer is not None:
         return counts.assign_coords(transfer=transfer)
     if other is not None or predicted is None:
@@ -204,19 +213,19 @@ def from_partly_labelled_counts(
     judge: Sequence | None = None,
 ) -> xr.DataArray:
     """
-    Return the same evidence as `from_partly_labelled` from counts.
+    Return the evidence of `from_partly_labelled` from counts.
 
     Parameters
     ----------
     labelled : array_like, shape (C, C) or (J, C, C)
-        The confusion matrix of the labelled examples, rows = actual classes; of each answer of the
-        judge, where there is one beside the classifier.
+        Confusion matrix of the labelled examples, with actual classes in rows. If there is a judge
+        besides the classifier, one matrix for each judge's label.
     unlabelled : array_like, shape (C,) or (J, C)
-        How many further examples there are of each prediction.
+        Number of unlabelled examples with each prediction.
     labels, positive
         See `bayescm.from_matrix`.
     judge : sequence, optional
-        The judge's answers.
+        Labels of the judge.
 
     Returns
     -------
@@ -225,7 +234,7 @@ def from_partly_labelled_counts(
     Raises
     ------
     ValueError
-        If the shapes do not belong together, or nothing is labelled.
+        If the shapes are inconsistent, or nothing is labelled.
 
     Examples
     --------
@@ -234,7 +243,7 @@ def from_partly_labelled_counts(
     >>> bool(bcm.interval(counts, "prevalence").values[0] > 0.4)
     True
     """
-    # A table that is labelled has the predictions across, as unlabelled has them down.
+    # The labelled table has the predictions in columns; the unlabelled table has them in rows.
     across = labelled.T if isinstance(labelled, pd.DataFrame) else None
     check_row_order({"labelled": labelled, "labelled.T": across, "unlabelled": unlabelled})
     table = check_counts(labelled, todo="count whole examples")
@@ -261,20 +270,20 @@ def judgements(
     actual: Any, predicted: Any = None, judge: Any = None, *, design: Any = None, **options: Any
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """
-    Return what was said of every example, and which ones have a label.
+    Return the judge's labels and predictions, and which examples have a human label.
 
     Parameters
     ----------
     actual, predicted, judge, design
-        As of `from_partly_labelled`.
+        As in `from_partly_labelled`.
     **options
-        Its ``labels`` and ``abstain``.
+        ``labels`` and ``abstain`` of `from_partly_labelled`.
 
     Returns
     -------
     said : DataFrame
-        ``judge``, the name of the stratum of judge and design, and ``predicted``, or
-        ``predicted_`` and the name for every one of several classifiers.
+        Column ``judge`` with the name of the stratum, and column ``predicted``. With several
+        classifiers, one column ``predicted_NAME`` per classifier.
     seen : ndarray of bool, shape (n,)
     """
     columns = {"actual": actual, "predicted": predicted, "judge": judge, "design": design}
@@ -300,7 +309,7 @@ def judgements(
     return pd.DataFrame({"judge": np.array(names, object)[stratum]} | answers), is_labelled
 
 
-# What people, classifier and judge said
+# Labels of people, predictions and labels of a judge
 
 
 def _check_transfer(transfer, predicted, abstain):
@@ -314,7 +323,7 @@ def _check_transfer(transfer, predicted, abstain):
 
 
 def _human_labels(actual):
-    """Return the labels that people gave, and which examples have one (n,)."""
+    """Return the human labels, and which examples have one (n,)."""
     actual = as_sequence(actual)
     check_one_axis("actual", actual)
     truth = pd.Series(actual).reset_index(drop=True)
@@ -323,7 +332,7 @@ def _human_labels(actual):
 
 
 def _typed(values):
-    """Return labels that a missing value made floats as what they are."""
+    """Convert labels that became floats because of missing values back to integers."""
     whole = pd.api.types.is_float_dtype(values.dtype) and (values % 1 == 0).all()
     if whole:
         check_exact("actual", values.to_numpy(float))
@@ -331,16 +340,16 @@ def _typed(values):
 
 
 def _classified(predicted, judge, values, n, labels, abstain):
-    """Return the predictions, the judge beside them, and whose predictions these are."""
+    """Return the predictions, the judge as a separate source, and the source of the predictions."""
     if predicted is not None:
         return predicted, judge, "classifier"
     if _is_labels(judge, values, labels, abstain):
         return judge, None, "judge"
-    return np.full(n, values[0]), judge, "nothing"  # what is predicted does not matter to a rate
+    return np.full(n, values[0]), judge, "nothing"  # predictions do not affect the prevalence
 
 
 def _is_labels(judge, values, labels, abstain):
-    """Say whether a judge's answers are classes, so that they can be right or wrong."""
+    """Return whether the judge's labels are classes, so that they can be right or wrong."""
     if isinstance(judge, Mapping) or is_score(judge) or pd.isna(pd.Series(judge)).any():
         return False
     answers = set(pd.unique(np.asarray(column("judge", judge)))) - {abstain}
@@ -348,7 +357,7 @@ def _is_labels(judge, values, labels, abstain):
         return answers <= set(labels)
     judgements = set(pd.unique(values))
     unknown = sorted(map(str, answers - judgements))
-    if len(unknown) == len(answers):  # another language: 0 and 1 where people say yes and no
+    if len(unknown) == len(answers):  # different coding, such as 0 and 1 for yes and no
         return False
     if unknown and len(judgements) > 1:
         what = f"The judge says {unknown}, which no label is: taken for classes"
@@ -357,11 +366,11 @@ def _is_labels(judge, values, labels, abstain):
     return True
 
 
-# Counts of one classifier, and outcomes of several
+# Counts of one classifier and outcomes of several
 
 
 def _counted(values, is_labelled, answers, strata, axes, *, labels, positive, abstain):
-    """Return the labelled examples by stratum, the others in the coord ``unlabelled``."""
+    """Return counts of labelled examples by stratum, with the coordinate ``unlabelled``."""
     stratum, names = strata
     classes = _all_classes(values, answers, labels, abstain)
     stratum, lead, coords = slice_codes(stratum, names, axes)
@@ -381,7 +390,7 @@ def _counted(values, is_labelled, answers, strata, axes, *, labels, positive, ab
 
 
 def _all_classes(values, answers, labels, abstain):
-    """Return the labels of all classes, the abstention behind them."""
+    """Return all class labels, followed by the abstention label."""
     if labels is None:
         present = {*factorize("actual", values)[1], *factorize("predicted", answers)[1]} - {abstain}
         labels = default_labels(sorted(present, key=str), present, values)
@@ -391,7 +400,7 @@ def _all_classes(values, answers, labels, abstain):
     return classes
 
 
-# Names that a leading dim of such evidence cannot have.
+# Reserved names, which a leading dimension of such evidence cannot have.
 TAKEN = ("fold", "repeat", "classifier", "judge", "outcome", "label", "answers")
 
 
@@ -406,26 +415,26 @@ def outcomes_of(
     **options: Any,
 ) -> xr.Dataset:
     """
-    Return the outcomes of the labelled examples by stratum, and how many others answered alike.
+    Return outcomes of labelled examples by stratum, and counts of the unlabelled ones.
 
     Parameters
     ----------
     values : array
-        The labels of the examples that have one.
+        Labels of the labelled examples.
     seen : ndarray of bool, shape (n,)
-        Which these are.
+        Mask of the labelled examples.
     predicted : mapping of str to array_like (n,)
     strata : (ndarray of int (n,), list of str)
     axes : mapping of str to Axis
-        Where the examples lie on leading dims.
+        Positions of the examples along the leading dimensions.
     labels, **options
-        As of `bayescm.from_classifiers`.
+        As in `bayescm.from_classifiers`.
 
     Returns
     -------
     Dataset
-        ``counts`` (..., judge, outcome); the coords ``unlabelled`` (..., judge, answers) and
-        ``answered`` (classifier, answers) beside those of outcomes.
+        Outcomes with ``counts`` (..., judge, outcome) and the additional coordinates ``unlabelled``
+        (..., judge, answers) and ``answered`` (classifier, answers).
     """
     stratum, names = strata
     answer_columns = {
@@ -462,7 +471,7 @@ def outcomes_of(
 
 
 def _answers(answer_columns, stratum, rest, labels, judges):
-    """Return the answers (J, A) that occur, and how many unlabelled examples have them."""
+    """Return the distinct combinations of predictions (J, A), and their unlabelled counts."""
     parts = [
         pd.Categorical(column[rest], categories=labels).codes for column in answer_columns.values()
     ]
@@ -478,7 +487,7 @@ def _answers(answer_columns, stratum, rest, labels, judges):
 def slice_codes(
     stratum: np.ndarray, names: Sequence[str], axes: Mapping[str, Axis]
 ) -> tuple[np.ndarray, tuple[int, ...], dict[str, Any]]:
-    """Return the place (n,) of slice and stratum, the shape of both, and their coords."""
+    """Return codes (n,) of slice and stratum combined, their shape, and their coordinates."""
     code, lead = np.zeros(len(stratum), np.intp), [len(axis.values) for axis in axes.values()]
     for axis in axes.values():
         code = code * len(axis.values) + axis.codes
@@ -489,14 +498,14 @@ def slice_codes(
 def combine_partly_labelled(
     members: Sequence[Any], dim: str, names: list | None
 ) -> xr.DataArray | xr.Dataset:
-    """Return partly labelled evidence combined along a dim of slices; see `bayescm.combine`."""
+    """Return partly labelled evidence combined along a dimension of slices; see `combine`."""
     if dim in TAKEN:
         todo = "name slices of the examples, such as `dim='site'`"
         raise fail(f"partly labelled evidence is not combined along {dim}", ..., "", todo)
     if len({is_outcomes(member) for member in members}) > 1:
         todo = "give all of them as {name: predictions}"
         raise fail("one classifier is named in some of the evidence only", ..., "", todo)
-    # Slices stand by themselves: a stratum that one of them lacks has no examples there.
+    # Slices are independent, so a stratum that is missing in one of them has zero examples there.
     judges = list(dict.fromkeys(x for member in members for x in member["judge"].values.tolist()))
     members = [member.reindex(judge=judges, fill_value=0) for member in members]
     if is_outcomes(members[0]):
@@ -509,11 +518,11 @@ def combine_partly_labelled(
     return counts.assign_coords(unlabelled=unlabelled.variable)
 
 
-# Strata: what the judge said, and what the examples to be labelled were chosen by
+# Strata: combinations of the judge's labels and the variables of the sampling design
 
 
-BINS = 5  # parts that a score is cut into at most
-LABELS_A_BIN = 10  # that each of these parts has at least
+BINS = 5  # maximum number of bins of a score
+LABELS_A_BIN = 10  # minimum number of human labels per bin
 
 
 def strata(
@@ -525,11 +534,11 @@ def strata(
     Parameters
     ----------
     judge : array_like (n,), mapping of these, or None
-        Answers or scores; of several judges each combination is a stratum.
+        Labels or scores of the judge. With several judges, each combination is a stratum.
     design : array_like (n,), mapping of these, or None
-        What the examples to be labelled were chosen by.
+        Variables that determined which examples were labelled.
     size, labels : int
-        The number of examples, and of those labelled.
+        Number of examples, and number of labelled examples.
     """
     parts = []
     for name, labels_or_scores in {"judge": judge, "design": design}.items():
@@ -553,7 +562,7 @@ def strata(
 
 
 def _part(name, values, size, labels):
-    """Return one judge's answers as a categorical, or raise where some are missing."""
+    """Return one judge's labels as a categorical; raise an error if some are missing."""
     values = as_sequence(values)
     check_one_axis(name, values)
     if is_score(values):
@@ -577,7 +586,7 @@ def _part(name, values, size, labels):
 
 
 def _check_answers(name, answers):
-    """Raise where what a judge said, or examples were chosen by, is no label but looks like one."""
+    """Raise an error if a judge's label, or a value of the design, looks like a missing value."""
     todo = f"give examples without one a {name} of their own, such as 'none'"
     check_no_missing_text(answers, f"a value of {name}", todo)
     if name == "judge":
@@ -595,14 +604,14 @@ def _missing(name, number):
 
 
 def is_score(values: Any) -> bool:
-    """Say whether a judge's answers are numbers between the whole ones."""
+    """Return whether a judge's output consists of fractional numbers."""
     array = _numbers(values)
     with np.errstate(invalid="ignore"):
         return array.dtype.kind == "f" and bool((array % 1 > 0).any())
 
 
 def _numbers(values):
-    """Return answers as an array, as numbers also where a table holds these as objects."""
+    """Return labels as an array, with objects that are all numbers converted to floats."""
     array = np.asarray(values)
     if array.dtype.kind != "O":
         return array
@@ -612,32 +621,32 @@ def _numbers(values):
 
 
 def _bin_scores(scores, bins):
-    """Return the part of every score; one that many share, such as 0, stays apart from others."""
+    """Return the bin of every score; frequent values such as 0 get a separate bin."""
     edges = np.quantile(scores, np.linspace(0, 1, bins + 1))
     if (np.diff(edges) > 0).all():
         return pd.qcut(scores, bins, labels=False)
-    # The middle of those that tie says which part they are in.
+    # Tied scores have a common mid-rank, which determines their bin.
     middle = (pd.Series(scores).rank(method="average").to_numpy() - 0.5) / len(scores)
     return np.unique(np.floor(bins * middle), return_inverse=True)[1]
 
 
-# Labelled and other examples by stratum, and what a judge is worth
+# Aggregation by stratum, and the value of a judge
 
 
 def by_stratum(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return the strata of outcomes in canonical form: what the judge and all classifiers said.
+    Return outcomes by stratum: the combination of the labels of judge and classifiers.
 
     Returns
     -------
     labelled : ndarray, shape (..., K, C)
         Labelled examples by true class.
     others : ndarray, shape (..., K)
-        Unlabelled ones.
+        Unlabelled examples.
     answers : ndarray of int, shape (J, K)
-        What every classifier said.
+        Predictions of every classifier.
     judged : ndarray of int, shape (K,)
-        The place of what the judge said.
+        Index of the judge's label.
     """
     labels = evidence["label"].values.tolist()
     position = {label: index for index, label in enumerate(labels)}
@@ -670,7 +679,7 @@ def by_stratum(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def pooled_strata(evidence: xr.DataArray | xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labelled examples (K, C) and the others (K,) of each stratum, all slices."""
+    """Return labelled (K, C) and unlabelled (K,) counts of each stratum, summed over slices."""
     if isinstance(evidence, xr.Dataset):
         labelled, others = by_stratum(evidence)[:2]
         slices = tuple(range(others.ndim - 1))
@@ -683,16 +692,16 @@ def pooled_strata(evidence: xr.DataArray | xr.Dataset) -> tuple[np.ndarray, np.n
 
 def warn_of_judge(labelled: np.ndarray, others: np.ndarray, *, varies: bool) -> None:
     """
-    Warn where a judge does not help, or where the labels lie elsewhere than the examples.
+    Warn if a judge does not help, or if labels and examples are in different strata.
 
     Parameters
     ----------
     known : ndarray, shape (K, C)
-        Labelled examples of each stratum by their true class.
+        Labelled examples of each stratum by true class.
     others : ndarray, shape (K,)
-        How many further ones it has.
+        Unlabelled examples of each stratum.
     varies : bool
-        Whether the judge ever says another thing.
+        Whether the judge's label varies.
     """
     sizes, size = labelled.sum(-1), labelled.sum(-1) + others
     if not varies:
@@ -718,11 +727,11 @@ def warn_of_judge(labelled: np.ndarray, others: np.ndarray, *, varies: bool) -> 
 
 def equivalent_labels(labelled: np.ndarray, others: np.ndarray) -> float:
     """
-    Return how many labels of random examples would tell as much of the classes' shares.
+    Return the number of random labels that would estimate class proportions as precisely.
 
-    The variance of a stratified estimate against that of a simple one, each stratum being taken
-    for half a label more than it has, of the classes as they are throughout. One label for each
-    stratum goes into knowing what is true there, so that a useless judge is worth nothing.
+    The variance of the stratified estimate is compared with the variance of a simple one at the
+    same class proportions. Half a label is added to each stratum. One label per stratum is
+    subtracted for estimating its class proportions, so that a useless judge is worth nothing.
     """
     sizes, size = labelled.sum(-1), labelled.sum(-1) + others
     share = size / size.sum()
@@ -734,7 +743,7 @@ def equivalent_labels(labelled: np.ndarray, others: np.ndarray) -> float:
 
 
 def warn_of_slices(counts: xr.DataArray, axes: Mapping[str, Axis]) -> None:
-    """Warn where nobody labelled in a slice."""
+    """Warn if a slice has no labelled example."""
     number = counts.transpose(*axes, ...).values
     number = number.reshape(*number.shape[: len(axes)], -1).sum(-1)
     blank = np.argwhere(number == 0)
@@ -745,18 +754,18 @@ def warn_of_slices(counts: xr.DataArray, axes: Mapping[str, Axis]) -> None:
         warnings.warn(f"{warning}answers there are the prior's. Label some of these.", stacklevel=3)
 
 
-# One classifier out of several, and the judge looked at as a classifier
+# A single classifier, and the judge as a classifier
 
 
 def select_classifier(evidence: xr.DataArray | xr.Dataset, place: int = 0) -> xr.DataArray:
     """
-    Return partly labelled counts of one classifier, as they are where there is but one.
+    Return the partly labelled counts of one classifier.
 
     Parameters
     ----------
     evidence : DataArray or Dataset
     place : int
-        Which of several classifiers; what the others said is forgotten.
+        Position of the classifier, if there are several. The predictions of the others are dropped.
 
     Returns
     -------
@@ -786,11 +795,11 @@ def select_classifier(evidence: xr.DataArray | xr.Dataset, place: int = 0) -> xr
 
 
 def judge_as_classifier(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray | None:
-    """Return partly labelled counts with the judge's answers as predictions, or None."""
+    """Return counts with the judge's labels as predictions, or None if they are not classes."""
     counts = select_classifier(evidence)
     labels, names = counts["actual"].values.tolist(), counts["judge"].values.tolist()
     if names == ["all"] or len(names) == 1:
-        return counts  # the judge took the place of a classifier
+        return counts  # the judge is already the classifier
     label_of_text = {str(label): label for label in labels}
     if abstains(counts) or not set(names) <= set(label_of_text):
         return None
@@ -809,12 +818,12 @@ def judge_as_classifier(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray | N
 
 
 def is_partly_labelled(evidence: Any) -> bool:
-    """Say whether evidence has examples that nobody labelled."""
+    """Return whether evidence contains unlabelled examples."""
     return isinstance(evidence, xr.DataArray | xr.Dataset) and "unlabelled" in evidence.coords
 
 
 def has_strata(evidence: Any) -> bool:
-    """Say whether evidence is partly labelled, stratum by stratum of a judge."""
+    """Return whether evidence is partly labelled, with strata of a judge."""
     return is_partly_labelled(evidence) and "judge" in evidence.dims
 
 
@@ -823,7 +832,7 @@ def _labelled_counts(evidence):
 
 
 def _resample(evidence, n, rng):
-    """Return the evidence of n examples like these; see `EvidenceType.resample`."""
+    """Return evidence of n resampled examples; see `EvidenceType.resample`."""
     labelled, others = _labelled_counts(evidence), evidence["unlabelled"]
     check_no_parts([dim for dim in labelled.dims if dim not in ("judge", "outcome", *CELLS)])
     numbers = draw_numbers(np.concatenate([labelled.values.ravel(), others.values.ravel()]), n, rng)
@@ -834,7 +843,7 @@ def _resample(evidence, n, rng):
 
 
 def _to_dataset(evidence):
-    """Return outcomes as they are, and the counts of one classifier as a variable of a Dataset."""
+    """Return outcomes unchanged, and the counts of one classifier as a variable of a Dataset."""
     return evidence if is_outcomes(evidence) else evidence.to_dataset(name="counts")
 
 
@@ -843,7 +852,7 @@ def _from_dataset(dataset):
 
 
 def describe_partly_labelled(evidence: Any, written: Callable[[Any], str] = str) -> list[str]:
-    """Describe partly labelled examples."""
+    """Describe partly labelled examples in sentences."""
     counts = matrices_of(evidence)
     over = [dim for dim in counts.dims if dim not in ("classifier", "actual", "predicted")]
     unlabelled, counts = float(evidence["unlabelled"].sum()), counts.sum(over)
@@ -878,12 +887,12 @@ _FORM = "partly_labelled"
 
 def as_batch(evidence: xr.DataArray | xr.Dataset, like: xr.DataArray | None = None) -> xr.DataArray:
     """
-    Return partly labelled examples as a ledger stores them, dims (pattern).
+    Return partly labelled examples in the form stored by a ledger, dims (pattern).
 
     Raises
     ------
     ValueError
-        If the evidence has slices or abstentions, or the labels come from elsewhere.
+        If the evidence has slices or abstentions, or the labels come from another population.
     """
     counts = _canonical(select_classifier(evidence))
     if further := [str(dim) for dim in counts.dims if dim not in ("judge", "actual", "predicted")]:
@@ -911,7 +920,7 @@ def as_batch(evidence: xr.DataArray | xr.Dataset, like: xr.DataArray | None = No
 
 
 def partly_labelled_of(table: xr.DataArray) -> xr.DataArray:
-    """Return the partly labelled examples of counts of patterns, dims (..., pattern)."""
+    """Return the partly labelled examples of counted patterns, dims (..., pattern)."""
     labels = table.attrs["labels"]
     patterns = [json.loads(text) for text in table["pattern"].values.tolist()]
     judges = sorted({judge for judge, _, _ in patterns}) or ["all"]
@@ -949,10 +958,10 @@ def add_batches(
 
 def labelled_by_stratum(tables: xr.DataArray) -> ChangeStatistic:
     """
-    Return how many labelled examples of each stratum are of each true class, (T, K, C).
+    Return the labelled examples of each stratum by true class, (T, K, C).
 
-    A change is looked for in the true classes of the labelled examples, given the answers of judge
-    and classifier.
+    A change is a change in the distribution of the true class, given the labels of judge and
+    classifier.
     """
     counts = partly_labelled_of(tables).values
     numbers = counts.swapaxes(-1, -2).reshape(len(counts), -1, counts.shape[-1])
@@ -961,7 +970,7 @@ def labelled_by_stratum(tables: xr.DataArray) -> ChangeStatistic:
 
 
 def _default_model(evidence, keywords, members=None, compared=None):
-    """Return the model of partly labelled examples, or of the patterns of batches."""
+    """Return the default model of partly labelled examples, or of the patterns of batches."""
     if has_patterns(evidence):
         return DefaultModel("partly_labelled", partly_labelled_of(evidence))
     return model_of_partly_labelled(evidence, keywords, members, compared)

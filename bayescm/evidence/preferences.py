@@ -1,12 +1,14 @@
 """
-Pairwise preferences as evidence: votes on which of two systems is preferred.
+Pairwise preferences as evidence: votes on which of two systems is better.
 
-Preferences are an ``xr.Dataset`` with ``vote_count`` (pair, winner), the number of votes on a pair
-of systems that the left one won, that the right one won, and that are ties. The coords ``left`` and
-``right`` (pair) name the two systems, and ``classifier`` names all systems. The scalar coord
-``ordered`` says whether the left system was shown first; otherwise every pair has the systems in
-the order of ``classifier``. Votes in clusters have in addition ``vote_pair`` and ``vote_winner``
-(vote), the places of each vote in the table, and the coord ``group`` (vote), its cluster.
+Preferences are an ``xr.Dataset`` with the number of votes ``vote_count`` (pair, winner) for the
+left system, for the right system, and for a tie. The coordinates ``left`` and ``right`` (pair) name
+the two systems, and ``classifier`` names all systems. The scalar coordinate ``ordered`` states
+whether the left system was shown first. Otherwise the systems of a pair are in the order of
+``classifier``.
+
+Votes in clusters also have the variables ``vote_pair`` and ``vote_winner`` (vote), the position of
+each vote in the table, and the coordinate ``group`` (vote), its cluster.
 """
 
 import json
@@ -39,16 +41,16 @@ from bayescm.evidence.tabulate import check_sizes, column
 from bayescm.validate import check_column, check_counts, check_row_order, fail, suggest
 
 WINNERS = ("left", "right", "tie")
-# Outcomes that are recognised, in lower case. A vote for none of the two, which arenas call "both
-# bad", is a tie: neither is preferred.
+# Recognised outcomes, in lower case. A vote against both systems ("both bad" in arenas) is a tie,
+# because neither system is preferred.
 _OUTCOMES: Mapping[str, tuple[str, ...]] = {
     "left": ("left", "a", "model_a"),
     "right": ("right", "b", "model_b"),
     "tie": ("tie", "draw", "both", "both_good", "both_bad", "bothbad", "tie (bothbad)"),
 }
-# Names of the columns of the two systems.
+# Recognised names of the columns of the two systems.
 _SIDES = (("model_a", "model_b"), ("left", "right"), ("system_a", "system_b"), ("a", "b"))
-_LISTED = 8  # unknown outcomes in an error
+_LISTED = 8  # maximum number of unknown outcomes, or systems, in a message
 
 
 def from_preferences(
@@ -66,51 +68,55 @@ def from_preferences(
     """
     Return votes on pairs of systems as evidence.
 
-    Such votes are preferences of people or of a judge between two answers, results of matches, or
-    the pairs of rankings (`bayescm.from_rankings`).
+    Votes can be preferences of people or of a judge between two outputs, results of matches, or the
+    pairs of rankings (`bayescm.from_rankings`).
 
     Parameters
     ----------
     votes : DataFrame or array_like (K, K), optional
-        One row per vote. Or a square table of wins: the number of votes in which the system of the
-        row was preferred to the system of the column; a DataFrame names the systems. Without it,
-        ``left``, ``right`` and ``winner`` are columns.
+        Table with one row per vote. Alternatively, a square table of wins: the number of votes that
+        preferred the system in the row to the system in the column; the labels of a DataFrame name
+        the systems. Without a table, ``left``, ``right`` and ``winner`` are columns.
     left, right : str or array_like, shape (n,), optional
-        The two systems of each vote, as columns or as the names of columns. Columns named model_a
-        and model_b, left and right, system_a and system_b, or a and b are recognised.
+        The two systems of each vote, as columns or as names of columns. By default, columns named
+        model_a and model_b, left and right, system_a and system_b, or a and b are used.
     winner : str or array_like, shape (n,), default "winner"
-        The outcome of each vote. Recognised outcomes: left, a, model_a; right, b, model_b; tie,
-        draw, both, both_good, both_bad, tie (bothbad); and the name of one of the two systems.
+        Outcome of each vote. These outcomes are recognised:
+
+        - the name of one of the two systems;
+        - left, a or model_a; right, b or model_b;
+        - tie, draw, both, both_good, both_bad or tie (bothbad).
     outcomes : mapping of str to sequence, optional
-        Other names of the outcomes, ``{"left": [1], "right": [2], "tie": [0]}``. They replace all
-        recognised ones.
+        Other names of the outcomes, e.g. ``{"left": [1], "right": [2], "tie": [0]}``. They replace
+        all recognised names.
     ordered : bool, optional
-        Whether the left system was shown first, so that its advantage is estimated. By default True
-        if some pair of systems was seen in both orders. With a table of wins there is no order.
+        Whether the left system was shown first, so that the advantage of its position is estimated.
+        By default True if some pair of systems was seen in both orders. A table of wins has no
+        order.
     group : str or array_like, shape (n,), optional
-        The cluster of each vote, such as the prompt or the voter. Votes in one cluster may agree
-        more than votes in different ones.
+        Cluster of each vote, such as the prompt or the voter. Votes in the same cluster are not
+        treated as independent.
     weights : str or array_like, shape (n,), optional
-        Number of votes that each row represents, a whole number.
+        Number of votes that each row represents, an integer.
     ties : DataFrame or array_like (K, K), optional
-        With a table of wins: the number of ties of each two systems, a symmetric table.
+        Number of ties of each pair of systems, a symmetric table. Only with a table of wins.
 
     Returns
     -------
     Dataset, dims (pair, winner)
-        Selecting systems, ``evidence.sel(classifier=["a", "b", "c"])``, leaves the votes on pairs
-        of these.
+        Votes. Selecting systems, as in ``evidence.sel(classifier=["a", "b", "c"])``, keeps the
+        votes on pairs of the selected systems.
 
     Raises
     ------
     ValueError
-        If an outcome is unknown (the error lists all of them; they are never counted as ties) or
-        missing, a system is compared with itself or has no name, there are fewer than two systems,
-        or a number of votes is negative or fractional.
+        If an outcome is unknown (the message lists unknown outcomes, which are never counted as
+        ties) or missing, a system is compared with itself or has no name, there are fewer than two
+        systems, or a number of votes is negative or fractional.
 
     See Also
     --------
-    from_rankings : Rankings of several systems, as pairs.
+    from_rankings : Rankings of several systems, converted to pairs.
 
     Examples
     --------
@@ -155,18 +161,18 @@ def from_rankings(
     table: pd.DataFrame, *, item: Any = None, system: Any = None, rank: Any = None
 ) -> xr.Dataset:
     """
-    Return rankings of several systems as evidence: the pairs of each ranking.
+    Return rankings of several systems as pairwise preferences.
 
-    The pairs of one ranking are one cluster, so that intervals do not treat them as independent.
-    Under the model of Plackett and Luce, the pairs have the same strengths as the ranking.
+    All pairs from one ranking form a cluster, so that intervals do not treat them as independent.
+    Under the Plackett-Luce model, pairs and rankings have the same strength parameters.
 
     Parameters
     ----------
     table : DataFrame
-        One row per item and system; or one row per ranking and one column per system with the
-        ranks, NaN for systems that were not ranked.
+        Table with one row per item and system. Alternatively, a table with one row per ranking and
+        one column per system that contains ranks, or NaN for unranked systems.
     item, system, rank : str, optional
-        The columns of a table with one row per item and system. Rank 1 is the best; equal ranks are
+        Columns of a table with one row per item and system. Rank 1 is the best, and equal ranks are
         ties.
 
     Returns
@@ -176,8 +182,8 @@ def from_rankings(
     Raises
     ------
     ValueError
-        If a system is in a ranking twice, a rank is missing or not a number, or no ranking has two
-        systems.
+        If a ranking contains a system twice, a rank is missing or not a number, or no ranking has
+        two systems.
 
     Examples
     --------
@@ -230,18 +236,18 @@ def _wide_ranks(table, item, system, rank):
     return table.pivot(index=item, columns=system, values=rank)
 
 
-# From tables and columns to votes
+# Conversion of tables and columns to votes
 
 
 def _is_square(votes):
-    """Return whether a table is one of wins: rows and columns are the same systems."""
+    """Return whether a table contains wins: rows and columns are the same systems."""
     if isinstance(votes, pd.DataFrame):
         return votes.shape[0] == votes.shape[1] and list(votes.index) == list(votes.columns)
     return np.ndim(votes) == 2
 
 
 def _from_wins(wins, ties):
-    """Return evidence from a table of wins, and perhaps one of ties."""
+    """Return evidence from a table of wins and an optional table of ties."""
     names = list(map(str, wins.columns)) if isinstance(wins, pd.DataFrame) else None
     table = _square("a number of wins", wins)
     names = [str(place) for place in range(len(table))] if names is None else names
@@ -280,7 +286,7 @@ def _square(name, table):
 
 
 def _columns(votes, left, right, winner, group, weights):
-    """Return the columns of the votes by their role."""
+    """Return the columns of the votes by role."""
     given = {"left": left, "right": right, "winner": winner, "group": group, "weights": weights}
     if votes is None:
         for side in ("left", "right", "winner"):
@@ -307,7 +313,7 @@ def _columns(votes, left, right, winner, group, weights):
 
 
 def _systems(side, values):
-    """Return the names of the systems on one side as text."""
+    """Return the names of the systems on one side as strings."""
     values = pd.Series(np.asarray(column(side, values)), dtype=object)
     if (missing := values.isna()).any():
         todo = "name the system, or leave the votes out"
@@ -327,7 +333,7 @@ def _groups(values):
 
 
 def _winners(values, systems, outcomes):
-    """Return the place of each outcome in `WINNERS`."""
+    """Return the position of each outcome in `WINNERS`."""
     series = pd.Series(np.asarray(as_pandas(values), dtype=object))
     sizes = {**{side: len(names) for side, names in systems.items()}, "winner": len(series)}
     if not any(sizes.values()):
@@ -368,12 +374,12 @@ def _winners(values, systems, outcomes):
 
 
 def _usual_names():
-    """Return the winner that each usual outcome names."""
+    """Return a mapping from recognised outcomes to winners."""
     return {text: winner for winner, known in _OUTCOMES.items() for text in known}
 
 
 def _outcome_names(outcomes):
-    """Return the winner that each outcome names."""
+    """Return a mapping from user-defined outcomes to winners."""
     names: dict[Any, str] = {}
     for winner, values in dict(outcomes).items():
         if winner not in WINNERS:
@@ -390,7 +396,7 @@ def _outcome_names(outcomes):
 
 
 def _dataset(left, right, code, ordered, groups):
-    """Return evidence of votes: the systems, the place of the winner and the cluster of each."""
+    """Return evidence from the systems, the position of the winner and the cluster of each vote."""
     if not len(code):
         raise fail("there are no votes", ..., "", "pass one row per vote")
     itself = left == right
@@ -412,8 +418,8 @@ def _dataset(left, right, code, ordered, groups):
 
 
 def _of_votes(names, first, second, code, ordered, number=1):
-    """Return evidence of votes by places of systems, and the pair and outcome of each vote."""
-    if not ordered:  # the two orders of a pair are one pair
+    """Return evidence from positions of systems, and the pair and outcome of each vote."""
+    if not ordered:  # merge the two orders of a pair
         swap = first > second
         first, second = np.where(swap, second, first), np.where(swap, first, second)
         code = np.where(swap & (code < 2), 1 - code, code)
@@ -435,7 +441,7 @@ def _of_counts(names, left, right, counts, ordered):
     return xr.Dataset({"vote_count": (("pair", "winner"), counts)}, coords)
 
 
-# The check on entry
+# Validation
 
 
 def is_preferences(evidence: Any) -> bool:
@@ -449,12 +455,12 @@ def is_preferences(evidence: Any) -> bool:
 
 def as_preferences(evidence: xr.Dataset) -> xr.Dataset:
     """
-    Check votes on entry, and return those on pairs of the systems along ``classifier``.
+    Validate votes, and keep those on pairs of the systems along ``classifier``.
 
     Raises
     ------
     TypeError, ValueError
-        If these are not votes, or there are fewer than two systems or no votes on them.
+        If the evidence is not votes, or there are fewer than two systems or no votes on them.
     """
     if not is_preferences(evidence) or not {"left", "right", "ordered"} <= {*evidence.coords}:
         todo = "use from_preferences or from_rankings"
@@ -477,7 +483,7 @@ def as_preferences(evidence: xr.Dataset) -> xr.Dataset:
 
 
 def _select_pairs(evidence, kept):
-    """Return the votes on some of the pairs."""
+    """Return the votes on a subset of the pairs."""
     if "vote_pair" in evidence:
         evidence = evidence.isel(vote=kept[evidence["vote_pair"].values])
         places = np.cumsum(kept) - 1
@@ -488,7 +494,7 @@ def _select_pairs(evidence, kept):
 
 def groups_that_never_met(evidence: xr.Dataset) -> list[list]:
     """
-    Return the groups of systems between which there are no votes, the largest group first.
+    Return the connected groups of systems, largest first; no votes link two groups.
 
     Examples
     --------
@@ -509,17 +515,17 @@ def groups_that_never_met(evidence: xr.Dataset) -> list[list]:
 
 
 def places_of_pairs(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places of the left and of the right system of each pair among all systems."""
+    """Return the positions of the left and right system of each pair among all systems."""
     index = pd.Index(evidence["classifier"].values)
     left, right = (index.get_indexer(evidence[side].values) for side in ("left", "right"))
     return left, right
 
 
-# The entry
+# Evidence type
 
 
 def _describe(evidence, written=str):
-    """Describe votes on pairs."""
+    """Describe votes on pairs in sentences."""
     votes, names = evidence["vote_count"].values, evidence["classifier"].values
     left, right = places_of_pairs(evidence)
     seen = votes.any(axis=1)
@@ -558,7 +564,7 @@ def _combine(members, dim, names):
 
 
 def _rows(evidence):
-    """Return the votes one by one."""
+    """Return the votes as columns with one row per vote."""
     if "group" in evidence.coords:
         pair, code = evidence["vote_pair"].values, evidence["vote_winner"].values
         groups = {"group": evidence["group"].values}
@@ -573,7 +579,7 @@ def _rows(evidence):
 
 
 def _resample(evidence, n, rng):
-    """Return n votes like these."""
+    """Return n resampled votes."""
     check_no_parts(["group"] if "group" in evidence.coords else [])
     return evidence.assign(
         vote_count=(("pair", "winner"), draw_numbers(evidence["vote_count"].values, n, rng))
@@ -583,13 +589,13 @@ def _resample(evidence, n, rng):
 # Batches of a monitor
 
 _FORM = "preferences"
-# Prior votes of each outcome of a pair in the rule `change` (Jeffreys).
+# Pseudo-votes per outcome of a pair (Jeffreys prior) in the rule `change`.
 _OF_OUTCOME = 0.5
 
 
 def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataArray:
     """
-    Return votes as a ledger stores them, dims (pattern): left system, right system, winner.
+    Return votes in the form stored by a ledger: patterns of left system, right system, winner.
 
     Raises
     ------
@@ -603,7 +609,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
     ordered, patterns = bool(evidence["ordered"]), []
     for left, right in zip(evidence["left"].values, evidence["right"].values, strict=True):
         for winner in WINNERS:
-            if not ordered and left > right and winner != "tie":  # as in every other batch
+            if not ordered and left > right and winner != "tie":  # in all batches
                 winner = "left" if winner == "right" else "right"
             pair = [left, right] if ordered else sorted([left, right])
             patterns.append([*map(str, pair), winner])
@@ -612,7 +618,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
 
 
 def preferences_of(table: xr.DataArray) -> xr.Dataset:
-    """Return the votes of counts of patterns, dims (pattern)."""
+    """Return the votes of counted patterns, dims (pattern)."""
     first, second, code = _places_of_patterns(table)
     names = np.array(table.attrs["systems"], object)
     todo = "use `window=` instead of `forgetting=`"
@@ -624,7 +630,7 @@ def preferences_of(table: xr.DataArray) -> xr.Dataset:
 
 
 def _places_of_patterns(table):
-    """Return the places of left system, right system and winner of each pattern."""
+    """Return the positions of left system, right system and winner of each pattern."""
     place = {name: k for k, name in enumerate(table.attrs["systems"])}
     rows = [json.loads(text) for text in table["pattern"].values.tolist()]
     parts = [(place[left], place[right], WINNERS.index(winner)) for left, right, winner in rows]
@@ -642,7 +648,7 @@ def outcomes_by_pair(tables: xr.DataArray) -> ChangeStatistic:
     """
     Return the outcomes of the votes on each pair in each batch, (T, pairs, 3).
 
-    A change is looked for in the outcomes, given the pairs: a batch may have other pairs.
+    A change is a change in the outcomes, given the pairs. A batch may contain different pairs.
     """
     first, second, code = _places_of_patterns(tables)
     names = len(tables.attrs["systems"])
@@ -653,7 +659,7 @@ def outcomes_by_pair(tables: xr.DataArray) -> ChangeStatistic:
 
 
 def _default_model(votes, keywords, members=None, compared=None):
-    """Return the model of votes, or of the patterns of a batch."""
+    """Return the default model of votes, or of the patterns of a batch."""
     if has_patterns(votes) and keywords.get("concentration") is not None:
         todo = "leave `concentration` out"
         raise fail("a monitor of votes has no pseudo-counts", keywords["concentration"], "", todo)
@@ -676,7 +682,7 @@ PREFERENCES = EvidenceType(
     combine=_combine,
     sentences=_describe,
     resample=_resample,
-    by_system=lambda evidence: {},  # one model of all systems
+    by_system=lambda evidence: {},  # a single model for all systems
     batch_forms=(_FORM,),
     as_batch=as_batch,
     add=add_batches,

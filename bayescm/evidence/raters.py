@@ -1,4 +1,4 @@
-"""Evidence of several raters who labelled the same examples, where nobody knows the truth."""
+"""Evidence of several raters who labelled the same examples, without a known ground truth."""
 
 import json
 import warnings
@@ -36,7 +36,7 @@ from bayescm.evidence.patterns import (
 from bayescm.evidence.resampling import resample_counts
 from bayescm.validate import check_row_order, fail, suggest
 
-FEW_GOLD = 5  # examples with a gold label: fewer may be hard ones
+FEW_GOLD = 5  # minimum number of gold labels; a few may all be hard examples
 
 
 def from_raters(
@@ -49,47 +49,53 @@ def from_raters(
     positive: Hashable | None = None,
 ) -> xr.Dataset:
     """
-    Return the labels that several raters gave the same examples, of which none need be the truth.
+    Return the labels of several raters as evidence, without a ground truth.
+
+    Each rater's error rates are estimated from the agreement between raters. Raters are people,
+    models that act as judges, or classifiers.
 
     Parameters
     ----------
     raters : mapping of str to array_like, shape (n,) or (n, k), or a table with a column each
-        Each rater's labels, people's or a judge's; missing (None, NaN, NA) where there is none. A
-        rater who labelled examples repeatedly has k columns. Or a DataFrame with a row for each
-        label, with columns named task, worker and label or by synonyms such as item, annotator and
-        rating.
+        Labels of each rater, missing (None, NaN or NA) for unrated examples. A rater who rated
+        examples repeatedly has k columns. Alternatively, a DataFrame with one row per label and
+        columns named task, worker and label, or synonyms such as item, annotator and rating.
     predicted : mapping of str to array_like, shape (n,), optional
-        Predictions of classifiers, which are raters like any other.
+        Predictions of classifiers, which are treated like raters.
     gold : array_like, shape (n,), optional
-        The truth of some examples, missing for the others. With a row for each label, a mapping or
-        Series by task; the same holds for ``predicted`` and ``group``.
+        True labels of some examples, missing for the others. If ``raters`` has one row per label,
+        ``gold``, ``predicted`` and ``group`` are mappings or Series by task.
     group : array_like, shape (n,), optional
-        The population each example is of, where prevalences differ and raters err alike: two
-        raters of two populations tell who is right.
+        Population of each example. If the prevalence differs between populations but the error
+        rates do not, two raters and two populations are identifiable.
     labels : sequence, optional
-        All classes; by default those that were given, sorted.
+        All class labels. By default the labels that occur, sorted.
     positive : label, optional
-        The positive class; obvious for the labels {0, 1} and {False, True}.
+        Positive class. By default inferred if the labels are {0, 1} or {False, True}.
 
     Returns
     -------
     Dataset
-        Examples rated alike are one ``pattern``: ``counts`` (pattern), ``votes``
-        (classifier, pattern, predicted), how often a rater gave each label, and ``gold`` (pattern),
-        the place of the truth in ``actual``, or -1; the coord ``pattern_of`` (example). The default
-        model is ``noisy_labels``.
+        Examples with the same ratings share one ``pattern``. The default model is ``noisy_labels``.
+        The variables are:
+
+        - ``counts`` (pattern): the number of examples;
+        - ``votes`` (classifier, pattern, predicted): how often a rater gave each label;
+        - ``gold`` (pattern): the position of the true label in ``actual``, or -1;
+        - ``pattern_of`` (example), a coordinate: the pattern of each example.
 
     Raises
     ------
     ValueError
-        If lengths differ, a label is unknown, or the design does not identify the rates: two raters
-        of one population without gold labels. If a column of a table names or numbers the rows.
+        If lengths differ, a label is unknown, or the design does not identify the error rates, as
+        with two raters of one population without gold labels. Also if a column of a table contains
+        row names or row numbers.
 
     Warns
     -----
     UserWarning
-        If there are three raters and no gold labels: that they err independently is then assumed
-        and cannot be seen. If the raters contradict the gold labels.
+        If there are three raters and no gold labels, because independence of their errors is then
+        assumed and cannot be tested. Also if the raters contradict the gold labels.
 
     Examples
     --------
@@ -116,7 +122,7 @@ def count_patterns(
     labels: Sequence | None = None,
     positive: Hashable | None = None,
 ) -> xr.Dataset:
-    """Return the labels of raters by pattern, whether or not they tell who is right."""
+    """Return labels of raters by pattern, whether or not they identify the error rates."""
     raters = as_pandas(raters)
     if isinstance(raters, pd.DataFrame):
         if roles := long_form(raters, ("item", "rater", "label")):
@@ -147,7 +153,7 @@ def count_patterns(
 
 
 def _by_pattern(votes, sure, populations, raters, classes):
-    """Return votes (J, n, C), gold labels (n,) and populations (n,) with examples by pattern."""
+    """Group examples with equal votes (J, n, C), gold labels (n,) and populations (n,)."""
     population, names = populations
     flat = np.column_stack([votes.transpose(1, 0, 2).reshape(votes.shape[1], -1), population, sure])
     rows, which, counts = np.unique(flat, axis=0, return_inverse=True, return_counts=True)
@@ -186,7 +192,7 @@ def _by_rater(frame, item, rater, label):
 
 
 def _of_items(name, values, items):
-    """Return what belongs to items in their order, from a mapping or a Series by item."""
+    """Return values in the order of the items, from a mapping or Series by item."""
     if values is None:
         return None
     if not isinstance(values, Mapping | pd.Series):
@@ -209,7 +215,7 @@ def _columns(raters, predicted):
 
 
 def _by_name(columns):
-    """Return the names and what they are of, of a mapping or of the columns of a table."""
+    """Return pairs of name and labels from a mapping or the columns of a table."""
     if not hasattr(columns, "items"):
         todo = 'pass {"ann": labels, "bob": labels}'
         raise fail("raters have no names", type(columns).__name__, "a mapping", todo, TypeError)
@@ -217,7 +223,7 @@ def _by_name(columns):
 
 
 def _column(name, values):
-    """Return labels (n, k) as objects, None where they are missing."""
+    """Return labels (n, k) as objects, with None for missing labels."""
     table = pd.DataFrame(values)
     array = table.astype(object).where(table.notna(), None).to_numpy()
     if array.ndim != 2:
@@ -229,7 +235,7 @@ def _column(name, values):
 
 
 def _labels(arrays, labels, positive):
-    """Return the classes, of two the positive one last."""
+    """Return the classes; with two classes, the positive one is last."""
     if labels is None:
         distinct = {
             label for array in arrays for label in array.ravel().tolist() if label is not None
@@ -246,7 +252,7 @@ def _labels(arrays, labels, positive):
 
 
 def _votes(name, array, labels):
-    """Return how often (n, C) each label was given."""
+    """Return how often each label was given, (n, C)."""
     votes = np.zeros((len(array), len(labels)), np.int64)
     for column in array.T:
         places = _places(name, column[:, None], labels)
@@ -256,7 +262,7 @@ def _votes(name, array, labels):
 
 
 def _places(name, array, labels):
-    """Return the place (n,) of every label, -1 where it is missing."""
+    """Return the position (n,) of every label, or -1 if it is missing."""
     position = {label: index for index, label in enumerate(labels.tolist())} | {None: -1}
     unknown = [value for value in array.ravel().tolist() if value not in position]
     if unknown:
@@ -266,7 +272,7 @@ def _places(name, array, labels):
 
 
 def _groups(group, size):
-    """Return the place (n,) of every example's population, and their names, or None."""
+    """Return the population (n,) of every example, and the population names or None."""
     if group is None:
         return np.zeros(size, int), None
     populations = pd.Categorical(pd.Series(group).reset_index(drop=True))
@@ -280,7 +286,7 @@ def _groups(group, size):
 
 
 def _check_design(evidence):
-    """Refuse what does not identify the rates, and warn of what cannot show dependence."""
+    """Raise an error if the error rates are not identified; warn if dependence is untestable."""
     if (evidence["gold"] >= 0).any():
         return
     votes = evidence["votes"].sum("predicted") > 0
@@ -310,7 +316,7 @@ def _check_design(evidence):
 
 
 def _check_gold(evidence):
-    """Warn where the raters contradict the gold labels."""
+    """Warn if the raters contradict the gold labels."""
     sure = evidence.isel(pattern=(evidence["gold"] >= 0).values)
     votes, weight = sure["votes"].values, sure["counts"].values
     right = (votes[:, np.arange(len(weight)), sure["gold"].values] * weight).sum()
@@ -325,7 +331,7 @@ def _check_gold(evidence):
 
 
 def as_ratings(evidence: xr.Dataset) -> xr.Dataset:
-    """Return ratings in order, or raise where they are none or a part is missing."""
+    """Validate ratings and return them in canonical order."""
     if not isinstance(evidence, xr.Dataset) or "votes" not in evidence:
         todo = 'make them with `from_raters`({"ann": ..., "bob": ..., "judge": ...})'
         raise fail("not ratings", type(evidence).__name__, "labels of several raters", todo)
@@ -370,13 +376,13 @@ def combine_ratings(members: Sequence[xr.Dataset], dim: str, names: list | None)
 
 
 def _gold_in_order(ratings, order):
-    """Return ratings whose gold labels are places among the classes in this order."""
+    """Re-index gold labels to a given order of the classes."""
     places = [order.index(x) if x in order else -1 for x in ratings["actual"].values.tolist()]
     return ratings.assign(gold=("pattern", np.array([*places, -1])[ratings["gold"].values]))
 
 
 def _pattern_of(ratings):
-    """Return the pattern of each example; in the order of the patterns if it was dropped."""
+    """Return the pattern of each example, in pattern order if the coordinate was dropped."""
     if "pattern_of" in ratings.coords:
         return ratings["pattern_of"].values
     return np.repeat(np.arange(ratings.sizes["pattern"]), ratings["counts"].values)
@@ -389,12 +395,12 @@ _FORM = "ratings"
 
 def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataArray:
     """
-    Return ratings as a ledger stores them, dims (pattern).
+    Return ratings in the form stored by a ledger, dims (pattern).
 
     Raises
     ------
     ValueError
-        If the examples come in groups.
+        If the examples are in groups.
     """
     evidence = as_ratings(evidence)
     if "group" in evidence:
@@ -417,7 +423,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
 
 
 def ratings_of(table: xr.DataArray) -> xr.Dataset:
-    """Return the ratings of counts of patterns, dims (pattern)."""
+    """Return the ratings of counted patterns, dims (pattern)."""
     labels, raters = table.attrs["labels"], table.attrs["raters"]
     table = table[table.values > 0]
     votes = np.zeros((len(raters), table.size, len(labels)), np.int64)
@@ -447,7 +453,7 @@ def add_batches(
 
 
 def _default_model(ratings, keywords, members=None, compared=None):
-    """Return the model of ratings, or of the patterns of a batch."""
+    """Return the default model of ratings, or of the patterns of a batch."""
     return DefaultModel("noisy_labels", ratings_of(ratings) if has_patterns(ratings) else ratings)
 
 
@@ -466,7 +472,7 @@ RATINGS = EvidenceType(
     combine=combine_ratings,
     resample=resample_counts("pattern"),
     batch_forms=(_FORM,),
-    by_system=lambda ratings: {},  # one model of all raters
+    by_system=lambda ratings: {},  # a single model for all raters
     watched_measures=watched_measures,
     as_batch=as_batch,
     add=add_batches,
