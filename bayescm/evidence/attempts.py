@@ -1,11 +1,11 @@
 """
-Repeated answers as evidence: which attempts at which items were right.
+Repeated attempts as evidence: which attempts at which items were correct.
 
-Attempts are an ``xr.Dataset`` with ``correct`` ([classifier,] item, attempt): 1 for a right answer,
-0 for a wrong one, NaN for an attempt that was not made. Where the answers themselves are known
-``answer`` says beside it which are equal: 0 the right one, 1, 2, ... the wrong ones of the item.
-Items that come in clusters have a coord ``group`` (item), and those of slices know theirs as item
-scores do (`bayescm.evidence.item_scores`).
+Attempts are an ``xr.Dataset`` with ``correct`` ([classifier,] item, attempt): 1 for a correct
+attempt, 0 for a wrong one, and NaN for an attempt that was not made. If the outputs themselves are
+known, ``answer`` identifies equal outputs of an item: 0 is the correct one, and 1, 2, ... are the
+distinct wrong ones. Clusters of items are a coordinate ``group`` (item), and slices are stored as
+for item scores (`bayescm.evidence.item_scores`).
 """
 
 import warnings
@@ -55,56 +55,67 @@ def from_attempts(
     truth: Any = None,
 ) -> xr.Dataset:
     """
-    Return right and wrong answers to items, one or several to each, as evidence.
+    Return correct and wrong attempts at items as evidence.
+
+    Use this for repeated sampling of a model's outputs, with measures such as ``"pass_at(5)"``. One
+    or several attempts per item are allowed.
 
     Parameters
     ----------
     answers : array_like, mapping of str to array_like, or DataFrame
-        A table (item, attempt) of right (1, True) and wrong answers, NaN for attempts that were not
-        made; one answer to each item, shape (item,); or with ``item`` one value per answer, shape
-        (n,). A mapping holds those of several systems on the same items; tables of several systems
-        have their items in the same rows. With ``truth`` the answers themselves. With ``correct`` a
-        DataFrame with a row for each answer, of which the arguments below name columns. Columns
-        named item, correct and perhaps system and attempt, or by synonyms such as question and
-        model, are recognised.
+        Outcome of each attempt: 1 or True if correct, 0 or False if wrong, NaN if it was not made.
+        These forms are allowed:
+
+        - array_like of shape (item, attempt), or (item,) with one attempt per item;
+        - array_like of shape (n,) with one value per attempt, if ``item`` is given;
+        - mapping of system to such values. Tables of several systems must have the same items in
+          the same rows;
+        - DataFrame with one row per attempt, if ``correct`` is given. The other arguments then name
+          its columns. Columns named item, correct and, optionally, system and attempt are
+          recognised, as are synonyms such as question and model.
+
+        With ``truth``, the values are the outputs themselves.
     item : array_like, shape (n,), or str, optional
-        The item of every answer; of several systems the same, or a mapping from systems to items.
+        Item of each attempt: the same for all systems, or a mapping from systems to items.
     system, correct : str, optional
-        Of a DataFrame with a row for each answer, the columns of the system, and of right and wrong
-        answers (with ``truth`` of the answers themselves).
+        For a DataFrame with one row per attempt: the column of the system, and the column that
+        marks correct attempts. With ``truth``, the latter is the column of outputs.
     attempt : array_like, shape (n,), or str, optional
-        Which attempt it was; by default they are counted in the order of the answers. It may be a
-        mapping as ``item`` may.
+        Index of each attempt. By default attempts are numbered in the order of the rows. A mapping
+        is allowed, as for ``item``.
     group : array_like or str, optional
-        What the items come in, such as the text that several questions are about: one for each
-        answer where there is ``item``, otherwise one for each item. Items of a group resemble one
-        another, and are no more than one draw from all the items there may be. It may be a mapping
-        as ``item`` may.
+        Cluster of each item, such as the text that several questions are about. One value per
+        attempt if ``item`` is given, otherwise one per item. Items in a cluster are correlated, and
+        the cluster counts as a single draw from the population. A mapping is allowed, as for
+        ``item``.
     by : mapping of str to array_like, or names of columns, optional
-        Slices of the items, ``{"language": language}``, each of which has answers of its own, along
-        the dim of this name; one for each answer or item, as of ``group``. Of a DataFrame the names
-        of columns, or a mapping from dims to columns.
+        Slices of the items, e.g. ``{"language": language}``. Results are computed for each slice,
+        along a dimension of this name. One value per attempt or item, as for ``group``. For a
+        DataFrame, names of columns, or a mapping from dimensions to columns.
     passing : sequence, optional
-        Of graded answers those grades that count as right.
+        Grades that count as correct, if attempts are graded.
     truth : array_like, mapping or str, optional
-        The right answers, where ``answers`` are the answers themselves, text or numbers, of which
-        ``"majority_at(5)"`` is then the plurality. One for every item, with ``item`` one beside
-        every answer, or by the label of the item a mapping or a labelled Series. Answers are equal
-        where they are exactly so: strip, round or parse them before. One that could not be read is
-        wrong, and needs a text of its own; None and NaN are attempts that were not made.
+        Correct outputs, if ``answers`` contains the outputs themselves (strings or numbers).
+        ``"majority_at(5)"`` is then the plurality vote of five attempts. Pass one value per item
+        or, with ``item``, one per attempt; a mapping or a labelled Series is matched by item.
+
+        Outputs are compared for exact equality, so strip, round or parse them first. An unreadable
+        output is wrong and needs a text as a placeholder, because None and NaN mark attempts that
+        were not made.
 
     Returns
     -------
     Dataset, dims ([classifier,] item, attempt)
-        ``correct``, and of answers with their truth ``answer``: 0 for the right one, 1, 2, ... for
-        the wrong ones of an item and system. One answer to each item tells the mean alone.
+        Variable ``correct`` and, with ``truth``, ``answer``: 0 for the correct output, and 1, 2,
+        ... for the distinct wrong outputs of an item and system. With one attempt per item, only
+        the mean can be estimated.
 
     Raises
     ------
     ValueError
-        If a value is neither right nor wrong, an item has no attempt or is in two groups, an
-        attempt is there twice, an item has no truth or two, or a column is missing. If a column of
-        a DataFrame of attempts names or numbers the items.
+        If a value is neither correct nor wrong, an item has no attempt or is in two clusters, an
+        attempt occurs twice, an item has no true output or two, or a column is missing. If a column
+        of a DataFrame of attempts contains item names or numbers.
 
     Examples
     --------
@@ -150,7 +161,7 @@ def from_attempts(
 
 
 def _of_system(values, name):
-    """Return what belongs to the answers of one system: the same for all, or by system."""
+    """Return the values for one system, either common to all systems or given by system."""
     if not isinstance(values, Mapping):
         return values
     if name not in values:
@@ -159,7 +170,7 @@ def _of_system(values, name):
 
 
 def _of_one_system(answers, *, item, attempt, group, by, passing, truth):
-    """Return the attempts of one system, whose slices are labels of the items."""
+    """Return the attempts of one system, with slice labels as coordinates of the items."""
     if truth is not None and passing is not None:
         todo = "pass `truth=` with answers, or `passing=` with grades"
         raise fail("both truth and passing say what is right", ..., "one of them", todo)
@@ -173,7 +184,7 @@ def _of_one_system(answers, *, item, attempt, group, by, passing, truth):
             group = answers.coords.get("group")
         items = table["item"].values
     else:
-        # Tables of several systems, without items, are joined by their labels instead.
+        # Tables without item labels are not checked here: several systems are joined by label.
         check_row_order(rows | {"item": item, "attempt": attempt, "truth": truth})
         table = _from_rows(answers, item, attempt, passing, truth)
         items = column("item", item)
@@ -190,7 +201,7 @@ def _of_one_system(answers, *, item, attempt, group, by, passing, truth):
 
 
 def _with_slices(evidence):
-    """Return attempts whose slices are codes of the items, and labels along dims of their own."""
+    """Encode the slices of items as codes, with labels along separate dimensions."""
     names = [str(name) for name in evidence.coords if str(name).startswith(SLICE)]
     for name in names:
         dim = name.removeprefix(SLICE)
@@ -203,7 +214,7 @@ def _with_slices(evidence):
 
 
 def _columns_of(frame, system, columns, truth):
-    """Return the answers of a table with a row for each, the columns beside them, and the truth."""
+    """Return outcomes, further columns and true outputs from a table of attempts."""
     if not isinstance(frame, pd.DataFrame):
         todo = 'pass the table, and `item="q"`, `correct="right"`, `system="model"`'
         raise fail("correct and system name columns", type(frame).__name__, "a DataFrame", todo)
@@ -236,11 +247,11 @@ def _columns_of(frame, system, columns, truth):
     return of_systems.pop("correct"), of_systems, truth
 
 
-# Tables of right and wrong answers, from tables and from rows
+# Conversion of tables and rows to correct and wrong attempts
 
 
 def _table(values, passing, truth):
-    """Return a table (item, attempt) with labels."""
+    """Return a labelled table (item, attempt)."""
     if isinstance(values, xr.DataArray):
         if values.dims == ("item",):
             values = values.expand_dims("attempt")
@@ -257,9 +268,7 @@ def _table(values, passing, truth):
                 "make {name} the index, or pass `item={name}` and `correct=` with names of columns"
             )
             check_no_identifiers(values, "attempts", todo, once=False)
-        if (
-            labelled and truth is not None
-        ):  # columns of whole numbers and of others stay what they are
+        if labelled and truth is not None:  # keep the types of the columns
             values = values.astype(object)
         array = unmasked(values.to_numpy() if labelled else values, "correct")
         try:
@@ -269,7 +278,7 @@ def _table(values, passing, truth):
             todo = "put NaN for attempts not made, or pass one value per answer and `item=`"
             what = "items have different numbers of attempts"
             raise fail(what, lengths, "rows of one length", todo) from None
-        if array.ndim == 1:  # one attempt at each item
+        if array.ndim == 1:  # one attempt per item
             array = array[:, None]
         if array.ndim != 2 or not array.size:
             todo = (
@@ -294,7 +303,7 @@ def _table(values, passing, truth):
 def _from_rows(correct, item, attempt, passing, truth):
     items = column("item", item)
     if pd.api.types.is_extension_array_dtype(getattr(correct, "dtype", None)):
-        correct = pd.Series(correct).astype(object)  # where NA is an attempt that was not made
+        correct = pd.Series(correct).astype(object)  # NA marks an attempt that was not made
     unmasked(correct, "correct")
     values = np.asarray(correct) if passing is None and truth is None else objects(correct)
     check_one_axis("correct", values)
@@ -331,7 +340,7 @@ def _check_once(items):
 
 
 def _pass_or_fail(values, passing):
-    """Return 1, 0 and NaN."""
+    """Return 1 for correct, 0 for wrong and NaN for missing attempts."""
     missing = pd.isna(values)
     if passing is not None:
         right = np.isin(values.astype(object), _grades(passing)).astype(float)
@@ -341,7 +350,7 @@ def _pass_or_fail(values, passing):
         right = np.where(missing, np.nan, values).astype(float)
     except (TypeError, ValueError):
         right = np.full(values.shape, 2.0)
-    if other and other[0] != "booleans":  # of which numpy would make numbers
+    if other and other[0] != "booleans":  # numpy would convert these to numbers
         right = np.full(values.shape, 2.0)
     strange = ~missing & (right != 0) & (right != 1)
     if strange.any():
@@ -352,18 +361,18 @@ def _pass_or_fail(values, passing):
 
 
 def _grades(passing):
-    """Return the grades that count as right, or raise where a text would be its letters."""
+    """Return the grades that count as correct; raise an error for a string."""
     if isinstance(passing, str) or not isinstance(passing, Iterable):
         todo = f"pass `passing=[{passing!r}]`"
         raise fail("passing is one grade", passing, "a sequence of grades", todo, TypeError)
     return list(passing)
 
 
-# Groups of items, and several systems
+# Clusters of items and several systems
 
 
 def _label_of_item(table, items, name, labels):
-    """Return the group or the slice of every item, of one beside each answer or item."""
+    """Return the cluster or slice of every item, given one label per attempt or item."""
     labels = column(name, labels)
     check_sizes({"item": len(items), name: len(labels)})
     rows = pd.DataFrame({"item": items, name: labels})
@@ -397,34 +406,34 @@ def combine_systems(parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
 
 
 def _check_same_order(parts):
-    """Raise where the right answers would be laid beside items in another order."""
+    """Raise an error if true outputs would be matched to items in different orders."""
     orders = [system["item"].values.tolist() for system in parts.values()]
     if any(system != orders[0] for system in orders):
         todo = "pass truth by item: `truth={'a': 4, 'b': 7}`"
         raise fail("the systems have their items in different orders", ..., "", todo)
 
 
-# Answers and their truth: 0 for the right one, 1, 2, ... for the wrong ones, NaN for none
+# Encoding of outputs: 0 for the correct one, 1, 2, ... for wrong ones, NaN for missing ones
 
 
 def objects(values: Any) -> np.ndarray:
-    """Return answers as they are; of a list of texts and NaN numpy would make texts alone."""
+    """Return outputs as objects; numpy would convert a list of strings and NaN to strings."""
     return np.asarray(values if hasattr(values, "__array__") else np.array(values, object), object)
 
 
 def truth_of(truth: Any, items: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
     """
-    Return the right answer of every item.
+    Return the true output of every item.
 
     Parameters
     ----------
     truth : mapping of item to answer, Series or array_like
-        By item a mapping, or a Series that is labelled; otherwise one for every item, or with rows
-        one beside every answer.
+        A mapping or a labelled Series by item; otherwise one value per item or, with ``rows``, one
+        per attempt.
     items : ndarray, shape (I,)
-        The labels of the items.
+        Item labels.
     rows : ndarray, shape (n,), optional
-        The place of the item of every answer.
+        Index of the item of every attempt.
     """
     if isinstance(truth, str) or not isinstance(truth, Iterable):
         todo = "pass one for each item, or a mapping from items to right answers"
@@ -459,7 +468,7 @@ def truth_of(truth: Any, items: np.ndarray, rows: np.ndarray | None = None) -> n
 
 
 def truth_by_item(truth: Any, item: Any) -> dict:
-    """Return the right answer by item of columns that hold it beside every answer."""
+    """Return the true outputs by item from columns with one row per attempt."""
     codes, labels = factorize("item", np.asarray(item, object))
     return dict(zip(labels, truth_of(truth, np.array(labels, object), codes), strict=True))
 
@@ -471,7 +480,7 @@ def _several_truths(item, truths):
 
 def codes_of(answers: np.ndarray, item: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """
-    Return 0 for answers (n,) that are right, 1, 2, ... for wrong ones by item, NaN for none.
+    Encode outputs by item: 0 if correct, 1, 2, ... if wrong, NaN if missing.
 
     Parameters
     ----------
@@ -494,7 +503,7 @@ def codes_of(answers: np.ndarray, item: np.ndarray, truth: np.ndarray) -> np.nda
 
 
 def _check_alike(answers, truth):
-    """Raise or warn where equality would say what is not so: of texts and numbers, or rounded."""
+    """Raise an error or warn if outputs cannot be compared: mixed types or rounded integers."""
     large = [x for x in [*answers, *truth] if _is_large(x)]
     rounded = [x for x in large if isinstance(x, (float, np.floating))]
     if 0 < len(rounded) < len(large):
@@ -518,27 +527,27 @@ def _check_alike(answers, truth):
 
 
 def _is_large(x: Any) -> bool:
-    """Say whether a number is so large that a float64 skips whole numbers."""
+    """Return whether a number is too large for exact integers in float64."""
     number = isinstance(x, (int, float, np.integer, np.floating))
     return number and 2**53 <= abs(x) < np.inf
 
 
-# The check on entry
+# Validation
 
 
 def is_attempts(evidence: Any) -> bool:
-    """Say whether evidence is repeated answers."""
+    """Return whether evidence is repeated attempts."""
     return isinstance(evidence, xr.Dataset) and "attempt" in evidence.dims
 
 
 def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
     """
-    Check repeated answers on entry, and return them with dims ([classifier,] item, attempt).
+    Validate repeated attempts and return them with dims ([classifier,] item, attempt).
 
     Raises
     ------
     TypeError, ValueError
-        If these are no attempts, or an item has none.
+        If the evidence is not attempts, or an item has none.
     """
     if not is_attempts(evidence) or "correct" not in evidence:
         allowed, todo = "attempts as `from_attempts` returns them", "use `from_attempts`"
@@ -561,7 +570,7 @@ def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
 
 
 def check_answers(evidence: xr.Dataset) -> None:
-    """Raise where the answers of attempts and what is right of them disagree."""
+    """Raise an error if the encoded outputs contradict ``correct``."""
     right, answer = evidence["correct"], evidence["answer"]
     if answer.dims == right.dims:
         code = answer.values
@@ -574,13 +583,13 @@ def check_answers(evidence: xr.Dataset) -> None:
 
 
 def reach(attempts: xr.Dataset) -> int:
-    """Return how many attempts most items have, of the system with the fewest."""
+    """Return the median number of attempts per item, for the system with the fewest."""
     number = attempts["correct"].notnull().sum("attempt")
     return int(number.median("item").min())
 
 
 def _default_measures(attempts):
-    """Return the measures that as many attempts as every item has can tell."""
+    """Return the default measures for the smallest number of attempts per item."""
     least = int(attempts["correct"].notnull().sum("attempt").min())
     if least < 2:
         return ["mean"]
@@ -591,7 +600,7 @@ def _default_measures(attempts):
 
 ANSWERS = ("right", "attempts")
 _FORM = "attempts"
-# All batches have these facts: their scores are the shares of right answers.
+# Attributes common to all batches, whose scores are proportions of correct attempts.
 _SCALE = {
     "lowest": 0.0,
     "highest": 1.0,
@@ -603,14 +612,14 @@ _SCALE = {
 
 class AnsweredItems(NamedTuple):
     """
-    A batch of attempts, in the order of the names of the items, or else of their answers.
+    Batch of attempts, ordered by item name if items have names, otherwise by outcome.
 
     Attributes
     ----------
     item : list or None
-        The names of the items, or None if they have none.
+        Item names, or None if the items are unnamed.
     right, attempts : ndarray, shape (n,)
-        The number of right answers and of attempts of each item.
+        Number of correct attempts and number of attempts of each item.
     """
 
     item: list | None
@@ -619,18 +628,18 @@ class AnsweredItems(NamedTuple):
 
     @property
     def score(self) -> np.ndarray:
-        """The share of right answers of each item, (n,)."""
+        """Proportion of correct attempts of each item, shape (n,)."""
         return self.right / self.attempts
 
 
 def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataArray:
     """
-    Return attempts as a ledger stores them, dims (item, answers).
+    Return attempts in the form stored by a ledger, dims (item, answers).
 
     Raises
     ------
     ValueError
-        If there are several systems, slices, groups or answers in text.
+        If there are several systems, slices, clusters or outputs in text.
     """
     evidence = as_attempts(evidence)
     check_one_system(evidence)
@@ -649,7 +658,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
 def add_batches(
     batches: Sequence[AnsweredItems], like: xr.DataArray, coords: Mapping[str, np.ndarray]
 ) -> xr.Dataset:
-    """Return the items of batches as evidence, with the coords of its batch for each item."""
+    """Return the items of batches as evidence; each item has the coordinates of its batch."""
     sizes = [len(batch.right) for batch in batches]
     right, made = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ANSWERS)
     place = np.arange(int(made.max()))
@@ -665,7 +674,7 @@ ATTEMPTS = EvidenceType(
     unit="items",
     matches=is_attempts,
     canonical=as_attempts,
-    # Sums have the shares of right answers only, of which pass@1 is the mean.
+    # Sums contain proportions of correct attempts only; their mean is pass@1.
     default_model=of_items("repeated_items", of_sums="item_scores"),
     default_measures=_default_measures,
     size=lambda attempts: attempts.sizes["item"],

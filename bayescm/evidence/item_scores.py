@@ -1,12 +1,14 @@
 """
-Item scores as evidence: one number for each item and system.
+Item scores as evidence: one number per item and system.
 
-Item scores are an ``xr.Dataset`` with ``item_score`` ([classifier,] item), where NaN is a score
-that is missing of a system. The scalar coords ``lowest`` and ``highest`` are the ends of the scale,
-where they are known, and ``lower_is_better`` says whether the scores are errors. Items may have a
-``weight``, with the scalar coord ``weights_are``, and come in clusters and slices
-(`bayescm.evidence.clusters_and_slices`). A judge's score of every item is ``judge_score``, and
-``item_score`` is then NaN where people have not scored.
+Item scores are an ``xr.Dataset`` with ``item_score`` ([classifier,] item), where NaN marks a
+missing score. Known limits of the scale are the scalar coordinates ``lowest`` and ``highest``, and
+``lower_is_better`` states whether the scores are errors. Items may have a ``weight``, with the
+scalar coordinate ``weights_are``, as well as clusters and slices
+(`bayescm.evidence.clusters_and_slices`).
+
+If a judge scored every item, its scores are ``judge_score``, and ``item_score`` is NaN for items
+that people did not score.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,52 +75,58 @@ def from_item_scores(
     judge: Any = None,
 ) -> xr.Dataset:
     """
-    Return a number for each item, of one or more systems, as evidence.
+    Return item scores of one or more systems as evidence.
 
-    Such numbers are nDCG or reciprocal rank of a query, a mark on a rubric, a judge's score of an
-    answer, Dice or average precision of an image, the error of a regression.
+    Item scores are numbers such as the nDCG or reciprocal rank of a query, a mark on a rubric, a
+    judge's rating of an output, the Dice coefficient or average precision of an image, or the error
+    of a regression.
 
     Parameters
     ----------
     scores : array_like, Series, mapping or DataFrame
-        One number for each item, shape (n,), or a mapping of item to number, as tools for search
-        return them. A mapping of systems holds the scores of several systems on the same items.
-        Sequences have their items in the same order. Mappings, and Series with an index of their
-        own, are aligned by their items. A DataFrame has a row for each item and a column for each
-        system; or, with ``score``, a row for each score. Columns named item, score and perhaps
-        system, or by synonyms such as query and model, are recognised.
+        One score per item, in one of these forms:
+
+        - array_like of shape (n,), or a Series;
+        - mapping of item to score, as search tools return them;
+        - mapping of system to such scores. Sequences must have their items in the same order,
+          whereas mappings, and Series with a labelled index, are aligned by item;
+        - DataFrame with one row per item and one column per system;
+        - DataFrame with one row per score, if ``score`` is given. Columns named item, score and,
+          optionally, system are recognised, as are synonyms such as query and model.
     item : array_like, shape (n,), or str, optional
-        The labels of the items; of a DataFrame the name of their column.
+        Item labels. For a DataFrame, the name of their column.
     system, score : str, optional
-        Of a DataFrame with a row for each score, the columns of the system and of the score.
+        Columns of the system and of the score, for a DataFrame with one row per score.
     range : (float, float), optional
-        The lowest and the highest score that there can be, such as ``(0, 1)`` or ``(1, 5)``. It
-        tells what items may do that were not seen, and without it intervals of few items, or of
-        items that mostly have the same score, are too short.
+        Lowest and highest possible score, such as ``(0, 1)`` or ``(1, 5)``. The range limits the
+        scores of unobserved items. Without it, intervals from few items, or from items with mostly
+        equal scores, are too short.
     lower_is_better : bool, default False
-        Whether the scores are errors.
+        Whether lower scores are better, as for errors.
     group : array_like, shape (n,), or str, optional
-        What the items come in, such as the topic or the document of a question. Items of a group
-        resemble one another. Of a DataFrame the name of a column.
+        Cluster of each item, such as the topic or document of a question. Items in a cluster are
+        not treated as independent. For a DataFrame, the name of a column.
     by : mapping of str to array_like (n,), optional
-        Slices of the items, ``{"language": language}``, each of which has answers of its own, along
-        the dim of this name. Of a DataFrame the names of columns, a sequence or a mapping from dims
-        to columns.
+        Slices of the items, e.g. ``{"language": language}``. Results are computed for each slice,
+        along a dimension of this name. For a DataFrame, names of columns, or a mapping from
+        dimensions to columns.
     weights : array_like, shape (n,), or str, optional
-        Weight >= 0 of every item.
+        Weight >= 0 of each item.
     weights_are : {"counts", "importance"}, optional
-        What weights stand for, and needed where they are not whole numbers: how many items each
-        stands for; or how much it counts in the mean, such as the traffic of a query, or the
-        inverse of the probability with which it was drawn, whose scale does not matter.
+        Meaning of the weights. Required if they are not integers.
+
+        - ``"counts"``: the weight is the number of items that a row represents.
+        - ``"importance"``: the weight of the item in the mean, such as the traffic of a query or
+          the inverse of its sampling probability. The scale of the weights does not matter.
     missing : {"drop pairs", "worst"}, optional
-        What to do where a system has no score of an item, which is refused by default.
-        ``"drop pairs"`` uses the items that all systems have (select two systems to compare them on
-        the items that both have); ``"worst"`` gives the worst score of ``range``.
+        How to treat missing scores. By default they raise an error. ``"drop pairs"`` uses the items
+        that all systems have; to compare two systems on their common items, select these two.
+        ``"worst"`` uses the worst score of ``range``.
     judge : array_like, shape (n,), mapping or str, optional
-        Another score of every item, such as a language model's, where ``scores`` are people's and
-        NaN for items that they have not scored: those scored must have been chosen at random. The
-        judge need not be right, nor on the same scale: its mean over all items corrects for what
-        items people happened to score. A mapping as ``scores`` is; of a DataFrame the name of a
+        Second score of every item, such as a language model's rating, if ``scores`` are human
+        scores with NaN for unscored items. The scored items must be a random sample. The judge may
+        be biased or use another scale, because its mean over all items only corrects for which
+        items people scored. Takes the same forms as ``scores``; for a DataFrame, the name of a
         column.
 
     Returns
@@ -128,11 +136,12 @@ def from_item_scores(
     Raises
     ------
     ValueError
-        If a score is missing and nobody says what to do, lies outside the range or is infinite, an
-        item is there twice, or systems have scores of other items. If a column of a DataFrame names
-        or numbers the rows. If an item is a summary row, such as ``all`` of trec_eval.
+        If a score is missing and ``missing`` is not given, is outside the range or is infinite; if
+        an item occurs twice; or if systems have scores of different items. If a column of a
+        DataFrame contains row names or row numbers. If an item is a summary row, such as ``all`` of
+        trec_eval.
     TypeError
-        If scores are no numbers.
+        If scores are not numeric.
 
     Examples
     --------
@@ -174,7 +183,7 @@ def from_item_scores(
 
 
 def _as_series(scores):
-    """Return mappings of item to number as Series, also those inside a mapping of systems."""
+    """Convert mappings of item to score into Series, also inside a mapping of systems."""
     if not isinstance(scores, Mapping) or not scores or isinstance(scores, xr.Dataset):
         return scores
     if all(isinstance(value, int | float | np.number) for value in scores.values()):
@@ -190,11 +199,11 @@ def _as_series(scores):
     }
 
 
-# From wide and long tables to scores ([classifier,] item)
+# Conversion of wide and long tables to scores ([classifier,] item)
 
 
 def _from_wide(scores, item, columns):
-    """Return scores with a row for each item, and the columns beside them."""
+    """Return scores from a table with one row per item, and the additional columns."""
     if isinstance(scores, xr.DataArray):
         scores = scores.to_pandas() if scores.ndim <= 2 else scores.values
     if isinstance(scores, pd.DataFrame):
@@ -224,7 +233,7 @@ def _from_wide(scores, item, columns):
         raise fail("the systems have different numbers of scores", sizes, "one of each item", todo)
     moved = any(not first.index.equals(other.index) for other in others)
     beside = {key: column for key, column in _flat(columns).items() if column is not None}
-    if beside:  # columns go by the order of the rows, which must then be one
+    if beside:  # columns follow the order of the rows, which must be common
         check_row_order({f"scores of {name}": values for name, values in scores.items()} | beside)
     if moved and beside:
         todo = "give all systems the same items, or pass a DataFrame with a row for each score"
@@ -241,12 +250,12 @@ def _from_wide(scores, item, columns):
 
 
 def _have_index(scores):
-    """Say whether each system's scores say which items they are of."""
+    """Return whether the scores of each system are labelled by item."""
     return all(isinstance(values, pd.Series | xr.DataArray) for values in scores.values())
 
 
 def _from_long(frame, item, system, score, columns):
-    """Return scores of a table with a row for each score, and the columns beside them by item."""
+    """Return scores from a table with one row per score, and the additional columns by item."""
     if not isinstance(frame, pd.DataFrame):
         todo = 'pass the table, and `item="q"`, `system="model"`, `score="s"`'
         raise fail("score and system name columns", type(frame).__name__, "a DataFrame", todo)
@@ -288,14 +297,14 @@ def _from_long(frame, item, system, score, columns):
 
 
 _NAME_THE_ITEMS = "pass item={name} if these are the items, or leave the column out"
-# Items that other programs write for the mean or the sum over all items.
+# Names that other programs give to the mean or sum over all items.
 _SUMMARIES = ("all", "mean", "average", "avg", "amean", "total", "sum", "overall")
-# Other programs round to four digits.
+# Tolerance for values that other programs round to four digits.
 _ROUNDED = 5.1e-5
 
 
 def _check_no_summary_row(table):
-    """Raise if an item is the mean or the sum of the others by its name and its scores."""
+    """Raise an error if an item is the mean or sum of the others, by its name and value."""
     for place, label in enumerate(table["item"].values.tolist()):
         if str(label).strip().lower() not in _SUMMARIES or table.sizes["item"] < 3:
             continue
@@ -311,7 +320,7 @@ def _check_no_summary_row(table):
 
 
 def _by_item(values, codes, items):
-    """Return a column with a value for each item of one with a row for each score."""
+    """Return one value per item from a column with one value per score."""
     if isinstance(values, Mapping):
         return {dim: _by_item(of_dim, codes, items) for dim, of_dim in values.items()}
     pairs = pd.DataFrame({"item": codes, "value": values.to_numpy()}).drop_duplicates()
@@ -324,7 +333,7 @@ def _by_item(values, codes, items):
 
 
 def _names_columns(key, name):
-    """Say whether what was passed are names of columns, and not the columns themselves."""
+    """Return whether the argument contains names of columns rather than columns."""
     if key != "by":
         return isinstance(name, str)
     if isinstance(name, Mapping):
@@ -339,7 +348,7 @@ def _labels_of(name):
 
 
 def _columns_named(frame, name):
-    """Return a column, or of several names a mapping from dims to columns."""
+    """Return a column, or a mapping from dimensions to columns for several names."""
     if isinstance(name, str):
         return frame[check_column(name, frame)]
     names = name if isinstance(name, Mapping) else {dim: dim for dim in name}
@@ -347,7 +356,7 @@ def _columns_named(frame, name):
 
 
 def _flat(columns):
-    """Return the columns beside the scores by their names."""
+    """Return the additional columns by name."""
     by = columns["by"] if isinstance(columns["by"], Mapping) else {}
     return {"group": columns["group"], "weights": columns["weights"], **by}
 
@@ -376,7 +385,7 @@ def _series(name, values, item):
 
 
 def _numbers(values):
-    """Return finite numbers, NaN where a score is missing."""
+    """Return finite numbers, with NaN for missing scores."""
     unmasked(values, "a score")
     array = pd.Series(values).to_numpy() if isinstance(values, list | tuple) else values
     absent = np.asarray(pd.isna(array))
@@ -405,7 +414,7 @@ def _ends(range):
 
 
 def _filled(evidence, missing):
-    """Return scores without gaps, or with those that are to be dropped by pairs."""
+    """Fill or keep missing scores as requested; raise an error if no treatment is given."""
     absent = evidence["item_score"].isnull()
     if not absent.any():
         return evidence
@@ -461,28 +470,28 @@ def _judged(evidence, scores, judge, item, system, missing):
 
 
 def _with_columns(evidence, *, group, by, weights, weights_are):
-    """Return evidence whose items know their cluster, slice and weight."""
+    """Return evidence with the cluster, slice and weight of each item."""
     evidence = with_weights(evidence, weights, weights_are, "item")
     evidence = with_clusters(evidence, group, "item")
     return with_slices(evidence, by, "item", _RESERVED if group is None else (*_RESERVED, "group"))
 
 
-# The check on entry
+# Validation
 
 
 def is_item_scores(evidence: Any) -> bool:
-    """Say whether evidence is a number for each item."""
+    """Return whether evidence is item scores."""
     return isinstance(evidence, xr.Dataset) and "item_score" in evidence
 
 
 def as_item_scores(evidence: xr.Dataset) -> xr.Dataset:
     """
-    Check item scores on entry, and return them with dims ([classifier,] item).
+    Validate item scores and return them with dims ([classifier,] item).
 
     Raises
     ------
     TypeError, ValueError
-        If these are no item scores, or one lies outside the range.
+        If the evidence is not item scores, or a score is outside the range.
     """
     if not is_item_scores(evidence):
         allowed, todo = "item scores as `from_item_scores` returns them", "use `from_item_scores`"
@@ -506,11 +515,11 @@ def as_item_scores(evidence: xr.Dataset) -> xr.Dataset:
     return evidence.assign(item_score=scores.transpose(*lead, "item"))
 
 
-_FEWEST_SCORED = 8  # by people, beside a judge: the correction has to be estimated from them
+_FEWEST_SCORED = 8  # minimum number of human scores to estimate the correction of a judge
 
 
 def _check_judged(evidence):
-    """Raise where a judge stands beside clusters or weights, or people have scored too few."""
+    """Raise an error if a judge is combined with clusters or weights, or scores are too few."""
     if clusters_of(evidence) is not None or "weight" in evidence:
         todo = "leave them out, or leave out the judge"
         raise fail("a judge beside clusters or weights of items", ..., "one of them", todo)
@@ -529,12 +538,12 @@ _FORM = "item_scores"
 
 class ScoredItems(NamedTuple):
     """
-    A batch of item scores, in the order of the names of the items, or else of their scores.
+    Batch of item scores, ordered by item name if items have names, otherwise by score.
 
     Attributes
     ----------
     item : list or None
-        The names of the items, or None if they have none.
+        Item names, or None if the items are unnamed.
     score : ndarray, shape (n,)
     """
 
@@ -544,9 +553,9 @@ class ScoredItems(NamedTuple):
 
 def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataArray:
     """
-    Return item scores as a ledger stores them, dims (item).
+    Return item scores in the form stored by a ledger, dims (item).
 
-    A batch without a range has that of the batches before.
+    A batch without a range takes the range of earlier batches.
 
     Raises
     ------
@@ -571,7 +580,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
     if like is not None and "lowest" in like.attrs and ends["lowest"] is None:
         ends = {name: like.attrs[name] for name in _ENDS}
         if ends["lowest"] is not None:
-            as_item_scores(evidence.assign_coords(ends))  # raises where one lies outside
+            as_item_scores(evidence.assign_coords(ends))  # checks the range
     values = scores.values.astype(float)
     items, order = items_in_order(scores.indexes["item"], values)
     facts = ends | {"lower_is_better": bool(evidence["lower_is_better"]), BATCH_FORM: _FORM}
@@ -581,7 +590,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
 def add_batches(
     batches: Sequence[ScoredItems], like: xr.DataArray, coords: Mapping[str, np.ndarray]
 ) -> xr.Dataset:
-    """Return the items of batches as evidence, with the coords of its batch for each item."""
+    """Return the items of batches as evidence; each item has the coordinates of its batch."""
     sizes = [len(batch.score) for batch in batches]
     scores = np.concatenate([np.zeros(0), *(batch.score for batch in batches)])
     evidence = xr.Dataset({"item_score": ("item", scores)})
@@ -599,7 +608,7 @@ ITEM_SCORES = EvidenceType(
     canonical=as_item_scores,
     default_model=of_items("item_scores"),
     default_measures=lambda evidence: ["mean", "sd"],
-    compared_measures=lambda evidence: ["mean"],  # a spread is not better or worse
+    compared_measures=lambda evidence: ["mean"],  # a standard deviation is neither better nor worse
     size=lambda evidence: evidence.sizes["item"],
     values=lambda evidence: evidence["item_score"],
     has_cells=False,

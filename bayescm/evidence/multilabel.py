@@ -1,10 +1,11 @@
 """
-Several labels for each example as evidence: which of them it has, and which were predicted.
+Multilabel evidence: the labels that each example has, and the labels that were predicted.
 
-Multilabel evidence is an ``xr.Dataset`` with the booleans ``actual`` (example, label) and
-``predicted`` ([classifier,] example, label). The score of each label is ``label_score``, with the
-dims of ``predicted``. Examples may come in clusters and have a slice
-(`bayescm.evidence.clusters_and_slices`), and a ``weight``, with the scalar coord ``weights_are``.
+Multilabel evidence is an ``xr.Dataset`` with the boolean variables ``actual`` (example, label) and
+``predicted`` ([classifier,] example, label). The scores of labels are ``label_score``, with the
+dimensions of ``predicted``. Examples may have clusters and slices
+(`bayescm.evidence.clusters_and_slices`), and a ``weight`` with the scalar coordinate
+``weights_are``.
 """
 
 import re
@@ -57,37 +58,43 @@ def from_multilabel(
     scores: Any = None,
 ) -> xr.Dataset:
     """
-    Return the labels that examples have and those that were predicted, as evidence.
+    Return actual and predicted label sets of examples as evidence.
 
-    Such labels are the tags of a text, the findings on an image, the genres of a film: any number
-    of them may be right at once. Where each example has exactly one, it is for `from_predictions`.
+    Use this if any number of labels can be correct at once, as for the tags of a text, the findings
+    on an image, or the genres of a film. If each example has exactly one label, use
+    `from_predictions`.
 
     Parameters
     ----------
     actual : array_like, shape (n, L), or sequence of n sets of labels
-        Which labels each example has: 0 and 1 or booleans, also as a sparse matrix, or a DataFrame
-        whose columns are named by the labels; or the labels of each example, as lists or sets.
+        Labels of each example, in one of these forms:
+
+        - indicators (0 and 1 or booleans), as an array, a sparse matrix, or a DataFrame whose
+          columns are named after the labels;
+        - the labels of each example, as lists or sets.
     predicted : the same, or mapping of str to the same
-        Which labels were predicted; a mapping holds the predictions of several systems for the same
-        examples. The columns of DataFrames are matched by their names.
+        Predicted labels in the same form. A mapping contains the predictions of several systems for
+        the same examples. Columns of DataFrames are matched by name.
     labels : sequence, optional
-        The names of the columns of arrays; of DataFrames and of sets of labels, all labels in the
-        order wanted. By default the columns' names, the sorted labels that occur, or 0, 1, ...
+        Names of the columns of arrays. For DataFrames and label sets, all labels in the desired
+        order. By default the names of the columns, the sorted labels that occur, or 0, 1, ...
     group : array_like, shape (n,), optional
-        What the examples come in, such as the patient of an image. Examples of a group resemble one
-        another.
+        Cluster of each example, such as the patient of an image. Examples in a cluster are not
+        treated as independent.
     by : mapping of str to array_like (n,), optional
-        Slices of the examples, ``{"site": site}``, each of which has answers of its own, along the
-        dim of this name.
+        Slices of the examples, e.g. ``{"site": site}``. Results are computed for each slice, along
+        a dimension of this name.
     weights : array_like, shape (n,), optional
-        Weight >= 0 of every example.
+        Weight >= 0 of each example.
     weights_are : {"counts", "importance"}, optional
-        What weights stand for, and needed where they are not whole numbers: how many examples each
-        stands for; or how much it counts, such as the inverse of the probability with which it was
-        drawn, whose scale does not matter.
+        Meaning of the weights. Required if they are not integers.
+
+        - ``"counts"``: the weight is the number of examples that a row represents.
+        - ``"importance"``: the weight of the example in averages, such as the inverse of its
+          sampling probability. The scale of the weights does not matter.
     scores : array_like or DataFrame, shape (n, L), or mapping of str to these, optional
-        The score or the probability of each label, whose columns are as those of ``actual``; a
-        mapping where ``predicted`` is one. They are for ``auc``, ``average_precision`` and
+        Score or probability of each label, with columns as in ``actual``; a mapping if
+        ``predicted`` is one. Required for ``auc``, ``average_precision`` and
         ``label_ranking_average_precision``.
 
     Returns
@@ -98,11 +105,10 @@ def from_multilabel(
     ------
     ValueError
         If an indicator is missing or neither 0 nor 1, labels or lengths differ, a label occurs
-        twice, lists of labels could also be indicators, or a score is missing or infinite. If the
-        labels of an example are a sequence, such as tags of words: these are for
-        `from_item_counts`.
+        twice, lists could be labels or indicators, or a score is missing or infinite. If the labels
+        of an example are a sequence, such as the tags of words; use `from_item_counts` for these.
     TypeError
-        If what was passed is neither indicators nor sets of labels.
+        If the input is neither indicators nor label sets.
 
     Examples
     --------
@@ -144,11 +150,11 @@ def from_multilabel(
     return as_multilabel(with_slices(evidence, by, "example", taken))
 
 
-# From tables and sets to booleans (example, label)
+# Conversion of tables and label sets to booleans (example, label)
 
 
 def _matrices(tables, labels):
-    """Return a boolean matrix of every table, with their common labels."""
+    """Return a boolean matrix of each table, and their common labels."""
     of_sets = {name: _is_sets(name, table) for name, table in tables.items()}
     if len(set(of_sets.values())) > 1:
         kinds = {name: "sets" if sets else "indicators" for name, sets in of_sets.items()}
@@ -181,7 +187,7 @@ def _matrices(tables, labels):
 
 
 def _is_sets(name, table):
-    """Say whether a table holds the labels of each example, and not indicators of all labels."""
+    """Return whether a table contains the labels of each example rather than indicators."""
     if isinstance(table, str | Mapping) or (
         not hasattr(table, "shape") and not isinstance(table, Iterable)
     ):
@@ -207,7 +213,7 @@ def _is_sets(name, table):
     if not numbers or len({len(row) for row in sequences}) > 1 or not sequences[0]:
         return True
     if any(len(set(row)) < len(row) for row in sequences):
-        return False  # one label is not there twice
+        return False  # labels of an example would be distinct
     todo = "pass np.array(...) if these are indicators, and sets if they are labels"
     raise fail(f"{name} may be indicators or the labels 0 and 1", rows[0], "one of them", todo)
 
@@ -221,7 +227,7 @@ def _neither(name, got):
 
 
 def _indicators(name, table):
-    """Return booleans (example, label) of numbers that are 0 or 1."""
+    """Return booleans (example, label) from indicators 0 and 1."""
     table = table.toarray() if hasattr(table, "toarray") else table
     if isinstance(table, pd.DataFrame):
         check_no_identifiers(table, "labels", "make {name} the index", roles=())
@@ -245,7 +251,7 @@ def _indicators(name, table):
 
 
 def _of_sets(tables, labels):
-    """Return booleans (example, label) of the labels of each example."""
+    """Return booleans (example, label) from the labels of each example."""
     rows_of = {name: [_labels_of(row) for row in table] for name, table in tables.items()}
     for name, rows in rows_of.items():
         _check_no_tags(name, rows)
@@ -277,12 +283,12 @@ def _labels_of(row):
     return row if isinstance(row, AbstractSet) else list(row)
 
 
-# Tags of words in named entities: B-PER begins a name, I-PER is inside of one, O is outside.
+# Tags of words in named entity recognition: B-PER begins a name, I-PER is inside, O is outside.
 _TAG = re.compile(r"O|[BIESLU]-.+")
 
 
 def _check_no_tags(name, rows):
-    """Raise if the labels of an example are a sequence, such as a tag for each word."""
+    """Raise an error if the labels of an example are a sequence, such as a tag for each word."""
     todo = (
         "count what was found, made up and missed in each text and use `from_item_counts(tp=, fp=, "
         "fn=)`, or classify single words with `from_predictions`"
@@ -313,7 +319,7 @@ def _distinct(labels):
 
 
 def _scores(evidence, scores, several):
-    """Return the scores of the labels, with the dims of the predictions."""
+    """Return the scores of the labels, with the dimensions of the predictions."""
     predicted = evidence["predicted"]
     if isinstance(scores, Mapping) != several:
         todo = "pass one of each, or mappings of both"
@@ -342,11 +348,11 @@ def _scores(evidence, scores, several):
     return predicted.dims, np.stack(rows) if several else rows[0]
 
 
-# The check on entry
+# Validation
 
 
 def is_multilabel(evidence: Any) -> bool:
-    """Say whether evidence is several labels for each example."""
+    """Return whether evidence is multilabel."""
     return isinstance(evidence, xr.Dataset) and all(
         name in evidence.data_vars and "label" in evidence[name].dims
         for name in ("actual", "predicted")
@@ -355,12 +361,12 @@ def is_multilabel(evidence: Any) -> bool:
 
 def as_multilabel(evidence: xr.Dataset) -> xr.Dataset:
     """
-    Check multilabel evidence on entry, and return it with dims ([classifier,] example, label).
+    Validate multilabel evidence and return it with dims ([classifier,] example, label).
 
     Raises
     ------
     TypeError, ValueError
-        If it is no such evidence.
+        If the evidence is not valid multilabel evidence.
     """
     if not is_multilabel(evidence):
         allowed, todo = "evidence as `from_multilabel` returns it", "use `from_multilabel`"
@@ -396,7 +402,7 @@ _FORM = "multilabel"
 
 class LabelledExamples(NamedTuple):
     """
-    A batch of several labels.
+    Batch of multilabel examples.
 
     Attributes
     ----------
@@ -408,11 +414,11 @@ class LabelledExamples(NamedTuple):
 
     @property
     def number_wrong(self) -> np.ndarray:
-        """How many labels of each example are wrong, (n,)."""
+        """Number of wrong labels of each example, shape (n,)."""
         return (self.actual ^ self.predicted).sum(1).astype(float)
 
     def cells(self, chosen: Sequence[bool] | None = None) -> np.ndarray:
-        """Return tp, fn, fp and tn (4, n) of each example over all labels, or over some."""
+        """Return tp, fn, fp and tn (4, n) of each example over all, or selected, labels."""
         labels = slice(None) if chosen is None else np.array(chosen)
         actual, predicted = self.actual[:, labels], self.predicted[:, labels]
         pairs = [
@@ -426,7 +432,7 @@ class LabelledExamples(NamedTuple):
 
 def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataArray:
     """
-    Return several labels as a ledger stores them, dims (example, truth, label).
+    Return multilabel examples in the form stored by a ledger, dims (example, truth, label).
 
     Raises
     ------
@@ -451,7 +457,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
 def add_batches(
     batches: Sequence[LabelledExamples], like: xr.DataArray, coords: Mapping[str, np.ndarray]
 ) -> xr.Dataset:
-    """Return the examples of batches as evidence, with the coords of its batch for each."""
+    """Return the examples of batches as evidence; each has the coordinates of its batch."""
     sizes, labels = [len(batch.actual) for batch in batches], like.indexes["label"].tolist()
     none = np.zeros((0, len(labels)), bool)
     variables = {

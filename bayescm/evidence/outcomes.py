@@ -1,10 +1,10 @@
 """
-Evidence about several classifiers tested on the same examples: how often each outcome occurred.
+Outcomes of several classifiers on the same examples, with the count of each outcome.
 
-An outcome is the truth together with every classifier's answer. Outcomes are an ``xr.Dataset``,
-sparse over the dim ``outcome``: ``counts`` (..., outcome), and the coords ``actual`` (outcome),
-``predicted`` (classifier, outcome) and ``label``, the classes, of which the positive one of two
-comes last. Only outcomes that occurred are stored, so any number of classifiers fits.
+An outcome is a true class together with the predictions of all classifiers. Outcomes are an
+``xr.Dataset`` with ``counts`` (..., outcome) and the coordinates ``actual`` (outcome),
+``predicted`` (classifier, outcome) and ``label``, the classes. With two classes, the positive one
+is last. Only observed outcomes are stored, so the number of classifiers is not limited.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -55,39 +55,44 @@ def from_classifiers(
     weights: Any = None,
 ) -> xr.Dataset:
     """
-    Return the outcomes of several classifiers on the same examples.
+    Return outcomes of several classifiers on the same examples.
+
+    Use this to compare classifiers on one test set: the comparison is paired, because outcomes
+    record which classifiers err on the same examples.
 
     Parameters
     ----------
     actual : array_like, shape (n,)
-        True labels: strings, integers or booleans; no missing values.
+        True labels: strings, integers or booleans, without missing values.
     predictions : mapping or iterable of pairs
-        Each classifier's name and its predictions, shape (n,), in the order of ``actual``; a
-        DataFrame with one column per classifier will do.
+        Name and predictions of each classifier, shape (n,), in the order of ``actual``. A DataFrame
+        with one column per classifier is also accepted.
     labels : sequence, optional
-        All labels; by default those that occur in ``actual``, sorted. Add classes absent from the
-        sample.
+        All class labels, in order. By default the sorted labels in ``actual``. Include classes that
+        are absent from the sample.
     positive : label, optional
-        The positive class; obvious for the labels {0, 1} and {False, True}.
+        Positive class. By default inferred if the labels are {0, 1} or {False, True}.
     abstain : label, optional
-        The answer that is none, as in :func:`bayescm.from_predictions`. Each classifier is judged
-        by the examples that it answered, and ``coverage`` says how many these are.
+        Label that marks an abstention, as in :func:`bayescm.from_predictions`. Measures of a
+        classifier are computed from the examples that it answered, and ``coverage`` is their
+        proportion.
     by : mapping of str to array_like (n,), optional
-        Leading dims: ``{"group": site}``, ``{"fold": fold}``.
+        Leading dimensions, e.g. ``{"group": site}`` or ``{"fold": fold}``.
     weights : array_like of int, shape (n,), optional
-        How many examples each row stands for.
+        Number of examples that each row represents.
 
     Returns
     -------
     Dataset
-        ``counts`` (..., outcome); coords ``actual`` (outcome), ``predicted`` (classifier,
-        outcome), ``label``, ``classifier`` and, where there is one, ``positive``.
+        Variable ``counts`` (..., outcome) and coordinates ``actual`` (outcome), ``predicted``
+        (classifier, outcome), ``label``, ``classifier`` and, if there is a positive class,
+        ``positive``.
 
     Raises
     ------
     ValueError
-        If lengths differ, indexes of pandas have the same labels in another order, a classifier is
-        named twice, or a label is missing or unknown.
+        If lengths differ, indexes of pandas objects have the same labels in a different order, a
+        classifier is named twice, or a label is missing or unknown.
 
     Examples
     --------
@@ -127,7 +132,7 @@ def from_classifiers(
 
 
 def _answers_by_name(predictions):
-    """Return the classifiers' answers by name, each name once."""
+    """Return the predictions by classifier; raise an error if a name occurs twice."""
     predictions = as_pandas(predictions)
     if isinstance(predictions, pd.DataFrame):
         check_no_identifiers(predictions, "predictions", "leave `{name}` out", labels=True)
@@ -157,7 +162,7 @@ def _answers_by_name(predictions):
 
 
 def _encode(columns, labels, abstain):
-    """Return class indices, shape (1 + J, n), and the labels, an abstention last."""
+    """Return class indices (1 + J, n), and the labels with the abstention last."""
     factors = [factorize(name, column) for name, column in columns.items()]
     if labels is None:
         present = set().union(*(set(column) for _, column in factors)) - {abstain}
@@ -201,7 +206,7 @@ def _tally(outcome, number, axes, weights):
 
 
 def _canonical(labels, codes, positive, abstain):
-    """Put the positive class of two second."""
+    """Put the positive class second if there are two classes."""
     real = [label for label in labels.tolist() if label != abstain]
     if positive is None and len(real) == 2:
         positive = obvious_positive(real)
@@ -215,17 +220,19 @@ def _canonical(labels, codes, positive, abstain):
     return labels, codes, positive
 
 
-# The check on entry
+# Validation
 
 
 def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
     """
-    Check outcomes and return them in canonical form: the positive class of two last in ``label``.
+    Validate outcomes and return them in canonical form.
+
+    With two classes, the positive one is last in ``label``.
 
     Parameters
     ----------
     evidence : Dataset
-        As :func:`from_classifiers` returns it, or a selection of it.
+        Result of :func:`from_classifiers`, or a selection of it.
 
     Returns
     -------
@@ -278,7 +285,7 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
 
 
 def _check_truth(evidence):
-    """Nothing truly is an abstention."""
+    """Raise an error if an abstention is the true class of an example."""
     label = evidence["abstain"].item()
     wrong = evidence["counts"].values[..., evidence["actual"].values == label].sum()
     if wrong or label not in evidence["label"].values.tolist():
@@ -287,7 +294,7 @@ def _check_truth(evidence):
 
 
 def _with_classifier(evidence):
-    """Give the dim ``classifier`` back to outcomes of which one classifier was selected."""
+    """Restore the dimension ``classifier`` after a single classifier was selected."""
     name = evidence.coords["classifier"].item() if "classifier" in evidence.coords else "classifier"
     answers = (("classifier", "outcome"), evidence["predicted"].values[None])
     bare = evidence.drop_vars(["predicted", "classifier"], errors="ignore")
@@ -298,7 +305,7 @@ def combine_outcomes(members: Sequence[xr.Dataset], dim: str, names: list | None
     """
     Return outcomes of the same classifiers on several sets of examples; see `bayescm.combine`.
 
-    An outcome of one member has the count 0 in all others. Examples without a label
+    An outcome of one member has count 0 in all others. Unlabelled examples
     (`bayescm.from_partly_labelled`) are combined in the same way.
     """
     if dim in ("classifier", "outcome", "label"):
@@ -329,7 +336,7 @@ def combine_outcomes(members: Sequence[xr.Dataset], dim: str, names: list | None
 
 
 def _side_by_side(tables, along, dim, names):
-    """Return tables along a dim, each with columns of its own that are 0 in all other tables."""
+    """Concatenate tables along a dimension, with separate columns that are 0 in other tables."""
     ends = np.cumsum([0, *(table.sizes[along] for table in tables)])
     padded = [
         table.drop_vars([name for name in table.coords if along in table[name].dims]).pad(
@@ -341,17 +348,17 @@ def _side_by_side(tables, along, dim, names):
 
 
 def _answers_of_all(members, name):
-    """Return the answers of all members, one member after another, as dims and values."""
+    """Return the concatenated predictions of all members, as dims and values."""
     dims = members[0][name].dims
     return dims, np.concatenate([member[name].transpose(*dims).values for member in members], -1)
 
 
-# Each classifier's own confusion matrix
+# Confusion matrices of single classifiers
 
 
 def counts_of(outcomes: xr.Dataset) -> xr.DataArray:
     """
-    Return each classifier's own confusion matrix.
+    Return the confusion matrix of each classifier.
 
     Parameters
     ----------
@@ -361,18 +368,18 @@ def counts_of(outcomes: xr.Dataset) -> xr.DataArray:
     Returns
     -------
     DataArray, dims (..., classifier, actual, predicted)
-        The fact that the matrices come from the same examples is lost.
+        The matrices no longer contain the information that they share the same examples.
     """
     return tables_of(as_outcomes(outcomes))
 
 
 def matrices_of(evidence: Any) -> Any:
-    """Return the evidence as it is, or of outcomes each classifier's own confusion matrix."""
+    """Return confusion matrices of the classifiers for outcomes, and other evidence unchanged."""
     return counts_of(evidence) if is_outcomes(evidence) else evidence
 
 
 def tables_of(outcomes: xr.Dataset, parts: tuple | None = None) -> xr.DataArray:
-    """Return each classifier's own confusion matrix, of outcomes in canonical form or `arrays`."""
+    """Return the confusion matrix of each classifier from canonical outcomes or `arrays`."""
     variables = outcomes.variables
     labels = variables["label"].values
     counts, actual, predicted = parts or arrays(outcomes)
@@ -386,35 +393,35 @@ def tables_of(outcomes: xr.Dataset, parts: tuple | None = None) -> xr.DataArray:
 
 
 def halves_of(outcomes: xr.Dataset) -> xr.DataArray:
-    """Return each classifier's own counts of the halves, dims (repeat, half, classifier, ...)."""
+    """Return the counts of each classifier in the halves, dims (repeat, half, classifier, ...)."""
     halves = outcomes.drop_vars("counts").rename(halves="counts", halving="repeat")
     return counts_of(halves.drop_dims("fold", errors="ignore"))
 
 
-# Outcomes as arrays, and their weights added up to matrices: numpy alone
+# Outcomes as arrays, and marginal confusion matrices (numpy only)
 
 
-_FEW = 5  # classes up to which a product of matrices beats sorting the outcomes
+_FEW = 5  # up to this number of classes, a matrix product is faster than sorting
 
 
 def arrays(outcomes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return outcomes as arrays, each outcome once.
+    Return outcomes as arrays, without duplicates.
 
     Returns
     -------
     counts : ndarray, shape (..., M)
     actual : ndarray of int, shape (M,)
-        Place of the truth in ``label``.
+        Index of the true class in ``label``.
     predicted : ndarray of int, shape (J, M)
-        Place of each classifier's answer.
+        Index of the predicted class of each classifier in ``label``.
     """
-    variables = outcomes.variables  # bare: a labelled array of each takes longer than what is done
+    variables = outcomes.variables  # avoids slow labelled arrays
     position = {label: index for index, label in enumerate(variables["label"].values.tolist())}
     answers = variables["predicted"].transpose("classifier", "outcome").values.tolist()
     rows = [variables["actual"].values.tolist(), *answers]
     codes = np.array([[position[label] for label in row] for row in rows], np.int64)
-    # A selection of classifiers leaves outcomes that differ no more.
+    # After selecting classifiers, some outcomes become identical; merge them.
     codes, inverse = np.unique(codes, axis=1, return_inverse=True)
     with_duplicates = variables["counts"].transpose(..., "outcome").values
     counts = np.zeros((*with_duplicates.shape[:-1], codes.shape[1]), with_duplicates.dtype)
@@ -425,14 +432,14 @@ def arrays(outcomes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def marginal_matrices(weights, actual, predicted, classes: int) -> np.ndarray:
     """
-    Add outcome weights up into each classifier's own matrix.
+    Sum outcome weights to the confusion matrix of each classifier.
 
     Parameters
     ----------
     weights : ndarray, shape (..., M)
         Counts or probabilities of the outcomes.
     actual, predicted : ndarray of int, shape (M,) and (J, M)
-        Class indices of the truth and of each classifier's answer.
+        Class indices of the true class and of each prediction.
     classes : int
         Number of classes C.
 
@@ -455,7 +462,7 @@ def marginal_matrices(weights, actual, predicted, classes: int) -> np.ndarray:
 
 
 def _matrices_by_product(weights, code, classes):
-    """Add draws up to tables."""
+    """Sum weights to matrices by a matrix product."""
     cells = np.arange(classes**2)[:, None] == code[:, None, :]
     total = masked_sums(weights, cells.reshape(-1, code.shape[-1]))
     return total.reshape(*total.shape[:-1], len(code), classes, classes)
@@ -463,9 +470,9 @@ def _matrices_by_product(weights, code, classes):
 
 def masked_sums(weights: np.ndarray, masks: np.ndarray) -> np.ndarray:
     """
-    Add up the weights (..., M) in each mask (K, M), (..., K), by a product of matrices.
+    Sum weights (..., M) over each mask (K, M) by a matrix product, giving (..., K).
 
-    Equal masks are summed once, so that twins stay equal.
+    Equal masks are summed once, so that their sums are exactly equal.
     """
     first_of_mask: dict[bytes, int] = {}
     positions = [
@@ -477,7 +484,7 @@ def masked_sums(weights: np.ndarray, masks: np.ndarray) -> np.ndarray:
     return sums if len(distinct) == len(masks) else sums[..., positions]
 
 
-# The entry
+# Evidence type
 
 
 def model_of_outcomes(
@@ -489,9 +496,9 @@ def model_of_outcomes(
     """
     Return the default model of outcomes.
 
-    Classifiers are paired, and those compared in a cross-validation fold by fold. Where nothing
-    is compared folds and groups are pooled, each classifier by its own tables, for pairs are pooled
-    by name only.
+    Classifiers are paired. If classifiers are compared in a cross-validation, they are paired fold
+    by fold. Without a comparison, folds and groups are pooled from the separate confusion matrix of
+    each classifier, because pairing is only used for comparisons.
     """
     if (model := model_of_keyword(keywords)) is not None:
         return DefaultModel(model, outcomes)
@@ -515,7 +522,7 @@ def model_of_outcomes(
 
 
 def describe_outcomes(outcomes: xr.Dataset, written: Callable[[Any], str] = str) -> list[str]:
-    """Describe the joint answers of classifiers to the same examples."""
+    """Describe the joint predictions of classifiers in sentences."""
     return describe_counts(counts_of(outcomes), written, paired=True)
 
 
@@ -538,7 +545,7 @@ OUTCOMES = EvidenceType(
     combine=combine_outcomes,
     sentences=describe_outcomes,
     resample=resample_counts("outcome"),
-    batch_forms=("paired_outcomes",),  # of a challenge
+    batch_forms=("paired_outcomes",),  # used by challenges
     by_system=lambda outcomes: systems_of(counts_of(outcomes)),
     columns=Columns(
         (),
