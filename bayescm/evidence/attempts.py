@@ -106,8 +106,8 @@ def from_attempts(
     Returns
     -------
     Dataset, dims ([classifier,] item, attempt)
-        Variable ``correct`` and, with ``truth``, ``answer``: 0 for the correct output, and 1, 2,
-        ... for the distinct wrong outputs of an item and system. With one attempt per item, only
+        Variable ``correct`` and, with ``truth``, ``answer``: 0 for the correct output, and 1, 2 and
+        so on for the distinct wrong outputs of an item and system. With one attempt per item, only
         the mean can be estimated.
 
     Raises

@@ -1,11 +1,15 @@
 """
-The clusters that items come in, the slices that they are parted by, and their weights.
+Clusters, slices and weights of units (items or examples).
 
-Item scores, answers, and several labels for each example are a Dataset with a dim of units,
-``item`` or ``example``. Units that come in clusters have a coord ``group`` along that dim. Of
-slices, the variable ``slice_<dim>`` is the index of the slice of every unit, and the coord
-``<dim>`` the labels of the slices; each has answers of its own, along a dim of this name. The
-``weight`` of every unit stands beside the scalar coord ``weights_are``, "counts" or "importance".
+Item scores, attempts and multilabel data are a Dataset with a dimension of units, ``item`` or
+``example``. Optional properties of the units are stored as follows:
+
+- clusters: the coordinate ``group`` along the dimension of units;
+- slices: the variable ``slice_<dim>`` is the index of the slice of every unit, and the coordinate
+  ``<dim>`` holds the labels of the slices. Results are computed for each slice, along a dimension
+  of this name;
+- weights: the variable ``weight`` and the scalar coordinate ``weights_are``, "counts" or
+  "importance".
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +28,7 @@ SLICE = "slice_"
 
 
 def with_clusters(evidence: xr.Dataset, group: Any, dim: str) -> xr.Dataset:
-    """Return evidence whose units along a dim know the cluster that they come in."""
+    """Return evidence with the cluster of each unit along a dimension."""
     if group is None:
         return evidence
     labels = column("group", group)
@@ -37,7 +41,7 @@ def with_clusters(evidence: xr.Dataset, group: Any, dim: str) -> xr.Dataset:
 def with_weights(
     evidence: xr.Dataset, weights: Any, weights_are: str | None, dim: str
 ) -> xr.Dataset:
-    """Return evidence whose units along a dim have weights, and what these stand for."""
+    """Return evidence with weights of the units, and their meaning."""
     if weights is None and weights_are is not None:
         raise fail("`weights_are` without `weights`", weights_are, "both", "pass `weights=...`")
     if weights is None:
@@ -49,24 +53,24 @@ def with_weights(
 
 
 def clusters_of(evidence: xr.Dataset, dim: str = "item") -> np.ndarray | None:
-    """Return the cluster of each item, or None; slices may be called ``group`` instead."""
+    """Return the cluster of each unit or None; a dimension ``group`` may also be of slices."""
     group = evidence.coords.get("group")
     return group.values if group is not None and group.dims == (dim,) else None
 
 
 def with_slices(evidence: xr.Dataset, by: Any, dim: str, reserved: Sequence[str]) -> xr.Dataset:
     """
-    Return evidence whose units along a dim know the slice that they are in.
+    Return evidence with the slices of the units along a dimension.
 
     Parameters
     ----------
     evidence : Dataset
     by : mapping of str to array_like (n,), or None
-        The label of the slice of every unit, by the dim of the slices.
+        Slice labels of all units, keyed by the dimension of the slices.
     dim : str
-        The dim of the units.
+        Dimension of the units.
     reserved : sequence of str
-        What a dim of slices cannot be called.
+        Names that a dimension of slices cannot have.
     """
     for name, axis in axes_of(by, reserved).items():
         check_sizes({name: len(axis.codes), f"{dim}s": evidence.sizes[dim]})
@@ -76,24 +80,24 @@ def with_slices(evidence: xr.Dataset, by: Any, dim: str, reserved: Sequence[str]
 
 
 def without_slices(evidence: xr.Dataset) -> xr.Dataset:
-    """Return evidence whose items are those of one sample."""
+    """Return evidence with all units in a single sample."""
     dims = slice_dims(evidence)
     return evidence.drop_vars([*dims, *(SLICE + dim for dim in dims)])
 
 
 def slice_dims(evidence: xr.Dataset) -> list[str]:
-    """Return the dims of the slices of the items."""
+    """Return the dimensions of the slices."""
     names = [str(name) for name in evidence.data_vars]
     dims = [name.removeprefix(SLICE) for name in names if name.startswith(SLICE)]
     for dim in dims:
-        if dim not in evidence.dims:  # selecting one leaves the items of all others in place
+        if dim not in evidence.dims:  # a selection of one slice keeps the items of the others
             todo = "make evidence of the items of this slice alone, or select from the answer"
             raise fail(f"a {dim} was selected, and the items are still of all", ..., "all", todo)
     return dims
 
 
 def items_of_slices(evidence: xr.Dataset, dim: str = "item") -> list[np.ndarray]:
-    """Return the indices of the items of every slice, those of several dims in C order."""
+    """Return the indices of the units of every slice, in C order of the dimensions."""
     dims = slice_dims(evidence)
     if not dims:
         return [np.arange(evidence.sizes[dim])]
@@ -111,18 +115,18 @@ def combine_along(
     ragged: str = "",
 ) -> Callable[[Sequence[xr.Dataset], str, list | None], xr.Dataset]:
     """
-    Return the `combine` of a type of evidence whose units may have slices.
+    Return the `combine` function of a type of evidence whose units may have slices.
 
     Parameters
     ----------
     unit : str
-        The dim of the units.
+        Dimension of the units.
     canonical : callable
-        The check of the type.
+        Validation function of the type.
     made_by : str
-        The function that returns it.
+        Name of the constructor.
     reserved : sequence of str
-        Names that a dim of slices cannot have; empty if there are no slices.
+        Names that a dimension of slices cannot have. Empty if slices are not supported.
     ragged : str
         See `concatenation.concatenate`.
     """

@@ -1,4 +1,4 @@
-"""Several pieces of evidence of one type as one, along a dim."""
+"""Combination of evidence of one type along a dimension."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,61 +13,64 @@ def combine(
     evidence: Mapping[Any, Any] | Iterable[Any], *, dim: str = "classifier"
 ) -> xr.DataArray | xr.Dataset:
     """
-    Combine evidence of one type along a dim.
+    Combine evidence of one type along a dimension.
 
-    The result is the same as if the constructor had been called with the data of all.
+    The result is the same as if the constructor had been called with all the data.
 
     Parameters
     ----------
     evidence : mapping of name to evidence, or iterable of evidence
-        The members of an iterable are named by their scalar coord ``dim`` if each has one (as
-        after ``sel``), else 0, 1, .... Evidence that already has the dim is appended, and is
-        passed as a list. Classifiers, systems, raters and labels are matched by name.
+        Members to combine. Members of an iterable are named by their scalar coordinate ``dim`` if
+        each has one (as after ``sel``), and otherwise 0, 1, .... To append evidence that already
+        has the dimension, pass a list. Classifiers, systems, raters and labels are matched by name.
     dim : str, default "classifier"
-        The dim of the result. What it can be depends on the type of evidence:
+        Dimension of the result. The allowed names depend on the type of evidence:
 
         - counts: any name, such as classifier, data_set, fold, repeat, group or step
         - outcomes of several classifiers: any name except classifier
-        - partly labelled evidence: a name for slices, such as site
+        - partly labelled data: a name for slices, such as site
         - scores, probabilities: example for one sample of all examples; group or fold
         - ratings: example for one population; group
         - item scores, attempts: item for one sample of all items; or a name for slices
-        - several labels for each example: example for one sample; or a name for slices
+        - multilabel data: example for one sample; or a name for slices
         - item counts: item
         - results: data_set
         - preferences: vote
 
-        Only `bayescm.from_classifiers` and the other constructors know which predictions of several
-        classifiers are for the same example. They take all classifiers of one test set.
+        To compare classifiers on the same examples, pass all of them to `bayescm.from_classifiers`
+        or another constructor at once. Only the constructors can match predictions for the same
+        example.
 
     Returns
     -------
     DataArray or Dataset
-        Evidence of the same type. Counts and outcomes have the labels of all members; a class that
-        a member lacks has zeros there.
+        Evidence of the same type. Counts and outcomes have the labels of all members, with zeros
+        for classes that a member lacks.
 
     Raises
     ------
     ValueError
-        If systems differ; if a scalar coord differs, such as the positive class or the end of the
-        range of scores; if another dim differs; if the labels of multilabel evidence, the classes
-        of scores or those of ratings differ. If an item or a data set is in two members, or a
-        fold. If only some members have weights, clusters or the like. If scores have importance
-        weights or are in bins: the scale of the weights and the edges of the bins are not stored.
+        In these cases:
+
+        - systems, classes of scores or ratings, or labels of multilabel data differ;
+        - a scalar coordinate differs, such as the positive class or the range of scores;
+        - another dimension differs;
+        - an item, a data set or a fold occurs in two members;
+        - only some members have weights, clusters or other optional variables;
+        - scores have importance weights or are binned, because the scale of the weights and the
+          edges of the bins are not stored.
     TypeError
-        If it is not several pieces of evidence of one type.
+        If the input is not several pieces of evidence of one type.
 
     Notes
     -----
-    Items without labels are numbered, and are numbered anew. The same cluster, group or population
-    in two members is one cluster, group or population if ``dim`` is the dim of units.
+    Unlabelled items are renumbered. If ``dim`` is the dimension of units, clusters, groups or
+    populations with the same name in two members are treated as the same.
 
-    The parts into which a judge's score was cut (`bayescm.from_partly_labelled`) remain those of
-    each member.
+    The bins of a judge's score (`bayescm.from_partly_labelled`) are not changed.
 
-    Do not add counts with ``+`` if their labels may differ. xarray adds the labels that both have
-    and drops all others without a message. ``combine([x, y], dim="batch").sum("batch")`` adds
-    counts with the labels of all.
+    Do not add counts with ``+`` if their labels may differ: xarray silently drops labels that only
+    one of them has. ``combine([x, y], dim="batch").sum("batch")`` adds counts and keeps all labels.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Covariates of groups, such as the year of a study or the beds of a hospital, as numbers."""
+"""Numeric covariates of groups, such as the year of a study or the size of a hospital."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -13,26 +13,28 @@ from bayescm.validate import fail, suggest
 
 def study_covariates(counts: xr.DataArray, reference: Mapping[str, Any]) -> xr.DataArray:
     """
-    Return covariates of studies as numbers for a meta-regression by `hierarchical_groups`.
+    Return covariates of studies as numbers for a meta-regression.
+
+    Pass the result as ``covariates=`` to functions that use the model `hierarchical_groups`.
 
     Parameters
     ----------
     counts : DataArray, dims (..., group, actual, predicted)
-        With the covariates as coords along ``group``, as `read` leaves them.
+        Counts with the covariates as coordinates along ``group``, as returned by `read`.
     reference : mapping of str to number or label
-        The covariates by the value that the typical study is to have. A number is counted from
-        there; every other label is a column of its own, 1 for the studies that have it.
+        Reference value of each covariate, which describes the typical study. Numeric covariates are
+        centred at the reference. Other covariates become one indicator column per remaining label,
+        which is 1 for studies with this label.
 
     Returns
     -------
     DataArray, dims (group, covariate)
-        For ``covariates=`` of every function that takes keywords of a model; a coord ``covariate``
-        such as ``year`` or ``test=ELISA``.
+        Covariates. The coordinate ``covariate`` has names such as ``year`` or ``test=ELISA``.
 
     Raises
     ------
     ValueError
-        If there is no such coord, a value is missing, or no study has the label.
+        If a covariate does not exist, a value is missing, or no study has the reference label.
 
     Examples
     --------
@@ -44,7 +46,7 @@ def study_covariates(counts: xr.DataArray, reference: Mapping[str, Any]) -> xr.D
     """
     counts = as_counts(counts)
     along = [str(name) for name, coord in counts.coords.items() if coord.dims == ("group",)]
-    available = [name for name in along if name != "group"]  # which are the names of the studies
+    available = [name for name in along if name != "group"]  # group holds the names of the studies
     columns: dict[Hashable, np.ndarray] = {}
     if not isinstance(reference, Mapping) or not reference:
         todo = "pass e.g. {'year': 2000}"

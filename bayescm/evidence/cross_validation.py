@@ -1,9 +1,11 @@
 """
-Cross-validation: what classifiers say of the examples that they were not trained on, as evidence.
+Cross-validation of classifiers, with out-of-fold results as evidence.
 
-Confusion matrices fold by fold (`cross_confusion`, from `cross_predictions`), the joint answers of
-several classifiers (`cross_outcomes`), scores (`cross_scores`), and matrices of classifiers trained
-on disjoint halves (`cross_halves`), which show how far another training set moves them.
+- `cross_confusion`: confusion matrices by fold, from `cross_predictions`;
+- `cross_outcomes`: joint predictions of several classifiers;
+- `cross_scores`: scores;
+- `cross_halves`: confusion matrices of classifiers trained on disjoint halves, which show how much
+  the training set matters.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -45,37 +47,46 @@ def cross_confusion(
     """
     Cross-validate classifiers and return the confusion matrix of every fold.
 
+    Use this to evaluate a learning procedure; the intervals then account for the variation between
+    training sets.
+
     Parameters
     ----------
     estimator : estimator or mapping of str to estimator
-        Scikit-learn classifiers; those in a mapping all see the same splits.
+        Scikit-learn classifiers. Those in a mapping are trained on the same splits.
     X : array_like, shape (n, ...)
         Features.
     y : array_like, shape (n,)
         True labels.
     cv : int, splitter or iterable of (train, test)
-        A number K >= 2 means stratified K folds, shuffled.
+        Splitter, or number of folds K >= 2 for shuffled stratified K-fold cross-validation.
     labels : sequence, optional
-        All labels in their order; by default those of `y`, sorted.
+        All class labels, in order. By default the sorted labels in `y`.
     positive : label, optional
-        The positive class.
+        Positive class.
     by : mapping of str to array_like (n,), optional
-        Further dims: ``{"sex": sex}`` counts every fold slice by slice. Not beside ``groups``.
+        Further dimensions, e.g. ``{"sex": sex}`` for separate counts of each slice in every fold.
+        Cannot be combined with ``groups``.
     **keywords
-        ``groups``, ``n_jobs``, ``random_state`` and ``progress`` of `cross_predictions`.
+        ``groups``, ``n_jobs``, ``random_state`` and ``progress`` as in `cross_predictions`.
 
     Returns
     -------
     DataArray
-        Counts, dims ``(fold, actual, predicted)``; ``(repeat, fold, ...)`` where the splitter
-        repeats; ``(classifier, ...)`` first for a mapping; those of ``by`` behind the folds. The
-        scalar coords ``n_folds``, ``test_share`` and ``train_size`` (the proportion of examples in
-        a test and a training set) and ``fixed_totals`` (whether folds are stratified) describe the
-        design; of groups ``design_effect`` and ``totals_effect`` say how few examples these equal.
+        Counts, dims ``([classifier,] [repeat,] fold, ..., actual, predicted)``. There is a
+        dimension ``classifier`` for a mapping and ``repeat`` for a repeated splitter; the
+        dimensions of ``by`` follow the folds. Scalar coordinates describe the design:
+
+        - ``n_folds``: number of folds in one pass over the data;
+        - ``test_share`` and ``train_size``: proportion of the examples in a test set and in a
+          training set;
+        - ``fixed_totals``: whether the folds are stratified;
+        - ``design_effect`` and ``totals_effect``: with groups, the variance inflation due to
+          clustering.
 
     See Also
     --------
-    cross_predictions : Keeps the out-of-fold predictions.
+    cross_predictions : Returns the out-of-fold predictions.
 
     Examples
     --------
@@ -103,42 +114,52 @@ def cross_predictions(
     progress: bool = False,
 ) -> xr.Dataset:
     """
-    Train on every split and keep the prediction for each test example.
+    Cross-validate classifiers and return the out-of-fold predictions.
+
+    Use this instead of `cross_confusion` to keep the predictions of single examples, e.g. for
+    further analyses.
 
     Parameters
     ----------
     estimator : estimator or mapping of str to estimator
-        Scikit-learn classifiers; those in a mapping all see the same splits. They are cloned.
+        Scikit-learn classifiers. Those in a mapping are trained on the same splits. Estimators are
+        cloned.
     X : array_like, shape (n, ...)
-        Features; data frames and sparse matrices too.
+        Features. Data frames and sparse matrices are accepted.
     y : array_like, shape (n,)
         True labels.
     cv : int, splitter or iterable of (train, test)
-        A number K >= 2 means stratified K folds, shuffled.
+        Splitter, or number of folds K >= 2 for shuffled stratified K-fold cross-validation.
     groups : array_like, shape (n,), optional
-        The group of each example, such as the patient. They reach the splitter, and a number for
-        `cv` keeps them together; the answers keep them, and the intervals know them.
+        Group of each example, such as the patient. Groups are passed to the splitter, and are kept
+        together if `cv` is a number. They are also part of the result, so that intervals account
+        for them.
     n_jobs : int, default 1
         Number of processes; -1 for one per core.
     random_state : int, default 0
-        Seed of the shuffling where `cv` is a number.
+        Seed of the shuffling if `cv` is a number.
     progress : bool, default False
-        Show a progress bar with the time left.
+        Whether to show a progress bar with the remaining time.
 
     Returns
     -------
     Dataset, dim ``tested``
-        One entry per test example of each split: ``example`` (its row), ``actual``,
-        ``predicted`` (with leading dim ``classifier`` for a mapping), ``repeat`` and ``fold``,
-        ``group`` where there are groups, and the scalar coords ``n_folds``, ``test_share``,
-        ``train_size`` and ``fixed_totals``.
+        One entry per test example of each split, with these variables:
+
+        - ``example``: row of the example in ``X``;
+        - ``actual`` and ``predicted``, the latter with a leading dimension ``classifier`` for a
+          mapping;
+        - ``repeat`` and ``fold``;
+        - ``group``, if there are groups.
+
+        The scalar coordinates are ``n_folds``, ``test_share``, ``train_size`` and ``fixed_totals``.
 
     Raises
     ------
     ValueError
-        If there are fewer than two splits, or an estimator fails on one. The message names the
-        estimator, repeat, fold and cause; the error's attribute ``predictions`` maps each name
-        to the predictions that were made.
+        If there are fewer than two splits, or an estimator fails. The message names the estimator,
+        repeat, fold and cause. The attribute ``predictions`` of the error maps each name to the
+        predictions made so far.
 
     Examples
     --------
@@ -183,18 +204,19 @@ def count_folds(
     by: Mapping[str, np.ndarray] | None = None,
 ) -> xr.DataArray:
     """
-    Return the counts of out-of-fold predictions, fold by fold.
+    Return the counts of out-of-fold predictions by fold.
 
     Parameters
     ----------
     predictions : Dataset
-        As `cross_predictions` returns it.
+        Result of `cross_predictions`.
     labels : sequence, optional
-        All labels in their order; by default those that occur in ``actual``, sorted.
+        All class labels, in order. By default the sorted labels in ``actual``.
     positive : label, optional
-        The positive class.
+        Positive class.
     by : mapping of str to ndarray (n,), optional
-        Further dims: the slice of every example of the data, inside which no fold is stratified.
+        Further dimensions: the slice of every example in the data. Folds are not stratified within
+        slices.
 
     Returns
     -------
@@ -213,7 +235,8 @@ def count_folds(
     example = predictions["example"].values
     slices = {name: ("tested", slice_labels[example]) for name, slice_labels in (by or {}).items()}
     names, predictions = [*names, "fold", *slices], predictions.assign(slices)
-    # Actual first: its labels, repeated for every classifier, are those of the counts.
+    # The true labels, repeated for every classifier, come first because they determine the labels
+    # of the counts.
     wide = xr.broadcast(predictions["predicted"], *(predictions[name] for name in names))
     actual = predictions["actual"].broadcast_like(wide[0]).transpose(*wide[0].dims)
     by = {
@@ -235,7 +258,7 @@ def count_folds(
 
 
 def _with_groups(counts, predictions):
-    """Add by how much more than single examples the groups vary."""
+    """Add the variance inflation due to groups."""
     keywords = {"labels": counts["actual"].values.tolist(), "by": {"group": predictions["group"]}}
     repeats = int(predictions["repeat"].max()) + 1
     several = "classifier" in predictions.dims
@@ -252,11 +275,11 @@ def _with_groups(counts, predictions):
     )
 
 
-# Every fit, and what its failure says
+# Model fits and their failures
 
 
 def _fit_all(tasks, n_jobs, progress):
-    """Return the predictions (or the failure) of every fit, in the order of the tasks."""
+    """Return the predictions, or the exception, of every fit, in the order of the tasks."""
     answers = {}
     with progress_bar(len(tasks), "cross-validation", progress) as advance:
         numbered = [(index, *task) for index, task in enumerate(tasks)]
@@ -271,7 +294,7 @@ def _predict(index, estimator, X, y, train, test):
         fitted = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
         predicted = np.asarray(fitted.predict(_safe_indexing(X, test)))
         if predicted.shape != (len(test),):
-            # Raised here, so that the message names classifier, repeat and fold as well.
+            # Raised here, so that the error message also names classifier, repeat and fold.
             raise TypeError(f"predict returned shape {predicted.shape} for {len(test)} examples")
         return index, predicted
     except Exception as error:
@@ -279,7 +302,7 @@ def _predict(index, estimator, X, y, train, test):
 
 
 def _dataset(answers, splits, labels, numbering, groups):
-    """Put the predictions of one classifier together, without the splits on which it failed."""
+    """Combine the predictions of one classifier, without splits on which it failed."""
     kept = [index for index, answer in enumerate(answers) if not isinstance(answer, Exception)]
     tests = [splits[index][1] for index in kept]
     example = np.concatenate(tests) if kept else np.empty(0, int)
@@ -297,7 +320,7 @@ def _dataset(answers, splits, labels, numbering, groups):
     design = split_design(splits, labels)
     if groups is not None:
         data["group"] = np.asarray(groups)[example]
-        design["fixed_totals"] = False  # groups are drawn, and bring their classes with them
+        design["fixed_totals"] = False  # class totals vary with the sampled groups
     return xr.Dataset({name: ("tested", values) for name, values in data.items()}, design)
 
 
@@ -312,7 +335,7 @@ def _check_failures(estimators, rows, numbering, parts):
         return
     name, repeat, fold, cause = failures[0]
     error = fail(
-        # In full: the cause is what one needs to know.
+        # The message contains the full cause, because it is the most useful information.
         f"{name} failed on repeat {repeat}, fold {fold}, with {type(cause).__name__}: {cause}",
         ...,
         "an estimator that fits every training set",
@@ -323,7 +346,7 @@ def _check_failures(estimators, rows, numbering, parts):
     raise error from cause
 
 
-# Disjoint halves: two trainings that share no example
+# Disjoint halves: two training sets without common examples
 
 
 def cross_halves(
@@ -337,28 +360,29 @@ def cross_halves(
     **keywords: Any,
 ) -> xr.DataArray:
     """
-    Train on disjoint halves, test each on the other, and return the confusion matrices.
+    Train on disjoint halves, test on the other half, and return confusion matrices.
 
-    Folds share most of their training data, so that how far another training set would move the
-    classifier is hidden from them. Two halves share none. Give the counts to
-    ``interval(counts, measure, halves=halves)``.
+    Use this together with a cross-validation. Folds share most of their training data, so they
+    underestimate how much another training set would change the classifier. Two halves share no
+    examples. Pass the counts to ``interval(counts, measure, halves=halves)``.
 
     Parameters
     ----------
     estimator : estimator or mapping of str to estimator
-        Scikit-learn classifiers; those in a mapping all see the same halves.
+        Scikit-learn classifiers. Those in a mapping are trained on the same halves.
     X : array_like, shape (n, ...)
         Features.
     y : array_like, shape (n,)
         True labels.
     repeats : int, default 8
-        How often the examples are halved, class by class: two trainings each.
+        Number of times that the examples are split into halves, stratified by class. Each split
+        gives two training sets.
     groups : array_like, shape (n,), optional
-        The group of each example; groups are kept together.
+        Group of each example. Groups are kept together.
     random_state : int, default 0
-        Seed of the halvings.
+        Seed of the splits into halves.
     **keywords
-        ``labels``, ``positive``, ``n_jobs`` and ``progress`` of `cross_confusion`.
+        ``labels``, ``positive``, ``n_jobs`` and ``progress`` as in `cross_confusion`.
 
     Returns
     -------
@@ -368,8 +392,8 @@ def cross_halves(
     Raises
     ------
     ValueError
-        If ``repeats`` is not a number of halvings, a half has no example of a class, or an
-        estimator fails.
+        If ``repeats`` is not a positive integer, a half has no example of a class, or an estimator
+        fails.
 
     Examples
     --------
@@ -388,7 +412,7 @@ def cross_halves(
 
 
 def halvings(X: Any, y: Any, repeats: int, groups: Any, random_state: int) -> list:
-    """Return train and test of every half, one halving after the other, class by class."""
+    """Return training and test indices of all halves, stratified by class."""
     if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
         raise fail("repeats must be a number of halvings", repeats, "1 or more", "pass `repeats=8`")
     seeds = np.random.default_rng(random_state).integers(2**31, size=repeats)
@@ -410,7 +434,7 @@ def _missing(label):
     raise fail("a half has no example of a class", np.asarray(label).item(), allowed, todo)
 
 
-# Classifiers side by side: what each said of every example
+# Joint predictions of several classifiers for every example
 
 
 def cross_outcomes(
@@ -426,43 +450,47 @@ def cross_outcomes(
     **keywords: Any,
 ) -> xr.Dataset:
     """
-    Cross-validate classifiers on the same folds and keep their joint answers to every example.
+    Cross-validate classifiers on the same folds and return their joint outcomes.
+
+    Use this to compare classifiers: the outcomes record which classifiers err on the same examples.
 
     Parameters
     ----------
     estimators : mapping of str to estimator
-        Scikit-learn classifiers; all see the same splits.
+        Scikit-learn classifiers, which are trained on the same splits.
     X : array_like, shape (n, ...)
         Features.
     y : array_like, shape (n,)
         True labels.
     cv : int, splitter or iterable of (train, test)
-        A number K >= 2 means stratified K folds, shuffled. One pass over the data.
+        Splitter, or number of folds K >= 2 for shuffled stratified K-fold cross-validation. Each
+        example is tested at most once.
     halves : int, default 0
-        How often the classifiers are trained on disjoint halves besides, each tested on the other,
-        as `cross_halves` does it; 8 are plenty. They show how far other training sets move each.
+        Number of additional splits into disjoint halves, as in `cross_halves`. The halves show how
+        much the training set affects each classifier; 8 splits are sufficient.
     positive : label, optional
-        The positive class.
+        Positive class.
     by : mapping of str to array_like (n,), optional
-        Further dims: ``{"sex": sex}`` counts every fold slice by slice. Not beside ``halves``.
+        Further dimensions, e.g. ``{"sex": sex}`` for separate counts of each slice in every fold.
+        Cannot be combined with ``halves``.
     random_state : int, default 0
-        Seed of the folds and of the halvings.
+        Seed of the folds and of the splits into halves.
     **keywords
-        ``n_jobs`` and ``progress`` of `cross_confusion`.
+        ``n_jobs`` and ``progress`` as in `cross_confusion`.
 
     Returns
     -------
     Dataset
-        Outcomes, dims ``(fold, ..., outcome)``, as `from_classifiers` returns them with
-        ``by={"fold": fold}``; with halves also the variable ``halves``, dims
-        ``(halving, half, outcome)``. `compare` takes them with ``model="paired_folds"``, which is
-        the default where there are halves.
+        Outcomes, dims ``(fold, ..., outcome)``, as returned by `from_classifiers` with
+        ``by={"fold": fold}``. With halves, also the variable ``halves``, dims
+        ``(halving, half, outcome)``. `compare` then uses ``model="paired_folds"`` by default.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classifiers, groups, an example that is tested more than once,
-        or an estimator fails. All but the last are found before anything is trained.
+        If there are fewer than two classifiers, groups are given, an example is tested more than
+        once, or an estimator fails. All conditions except the last are checked before training
+        starts.
 
     Examples
     --------
@@ -484,7 +512,7 @@ def cross_outcomes(
     if slices and halves:
         todo = "leave `halves=` out, or select the examples of a slice"
         raise fail("halves of slices", list(slices), "`halves=`, or `by=`", todo)
-    # Everything that can be checked is checked before hours of training.
+    # Validate all arguments first, because training may take hours.
     _check_classes(y, positive=positive)
     designs = [_one_pass(splits_of(cv, X, y, None, random_state), len(labels_of(y)))]
     if halves:
@@ -512,7 +540,7 @@ def cross_outcomes(
 
 
 def _one_pass(splits, size):
-    """Return splits that test each example once at most, or raise an error."""
+    """Return the splits; raise an error if an example is tested more than once."""
     tested = np.concatenate([np.empty(0, int), *(test for _, test in splits)])
     times_tested = np.bincount(tested, minlength=size)
     if times_tested.max() > 1:
@@ -523,12 +551,12 @@ def _one_pass(splits, size):
 
 
 def _check_classes(y, **keywords):
-    """Raise an error if labels or a positive class do not agree with the true labels."""
+    """Raise an error if labels or a positive class are inconsistent with the true labels."""
     labels = labels_of(y)
     from_predictions(labels, labels, **keywords)
 
 
-# Scores of every test example
+# Out-of-fold scores
 
 
 def cross_scores(
@@ -543,41 +571,43 @@ def cross_scores(
     random_state: int = 0,
 ) -> xr.Dataset:
     """
-    Train on every split and keep the scores of its test examples.
+    Cross-validate classifiers and return the out-of-fold scores.
+
+    Use this for ROC curves and areas under them.
 
     Parameters
     ----------
     estimator : estimator or mapping of str to estimator
-        Scikit-learn classifiers with ``decision_function`` or ``predict_proba``; those in a mapping
-        all see the same splits. They are cloned.
+        Scikit-learn classifiers with ``decision_function`` or ``predict_proba``. Those in a mapping
+        are trained on the same splits. Estimators are cloned.
     X : array_like, shape (n, ...)
     y : array_like, shape (n,)
     cv : int, splitter or iterable of (train, test)
-        A number K >= 2 means stratified K folds, shuffled.
+        Splitter, or number of folds K >= 2 for shuffled stratified K-fold cross-validation.
     positive : label, optional
-        The positive class, for two classes.
+        Positive class, for two classes.
     groups : array_like, shape (n,), optional
-        For splitters that keep groups together.
+        Group of each example, for splitters that keep groups together.
     n_jobs : int, default 1
         Number of processes; -1 for one per core.
     random_state : int, default 0
-        Seed of the shuffling where `cv` is a number.
+        Seed of the shuffling if `cv` is a number.
 
     Returns
     -------
     Dataset
-        Scores with a ``fold`` for every split, and the scalar coords ``test_share``
-        and ``train_size``. Where the splitter repeats, an example occurs once per repeat.
+        Scores with a ``fold`` for every split, and the scalar coordinates ``test_share`` and
+        ``train_size``. With a repeated splitter, an example occurs once per repeat.
 
     Raises
     ------
     ValueError
-        If an estimator provides no scores or fails.
+        If an estimator has no scores or fails.
 
     See Also
     --------
-    bayescm.curves.fold_auc : The mean area over the folds.
-    bayescm.curves.pool_folds : All folds as one sample.
+    bayescm.curves.fold_auc : Mean area over the folds.
+    bayescm.curves.pool_folds : Pools the folds into one sample.
 
     Examples
     --------
@@ -615,7 +645,7 @@ def cross_scores(
 
 
 def _score(index, name, estimator, X, y, train, test):
-    """Return the scores of one split, (n,) for the last of two classes or (n, C)."""
+    """Return the scores of one split, (n,) for the second of two classes or (n, C)."""
     inside = _safe_indexing(X, test)
     fitted = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
     for method in ("decision_function", "predict_proba"):
@@ -629,5 +659,5 @@ def _score(index, name, estimator, X, y, train, test):
 
 
 def _toward(values, classes, positive):
-    """Turn the scores of the last of two classes around where the first one is positive."""
+    """Reverse the scores of the second class if the first class is positive."""
     return -values if len(classes) == 2 and positive == classes[0] else values

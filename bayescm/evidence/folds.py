@@ -1,4 +1,4 @@
-"""The folds of a cross-validation: their design and their order."""
+"""Design and order of the folds of a cross-validation."""
 
 from typing import Any
 
@@ -9,26 +9,29 @@ from scipy import special
 from bayescm.evidence.counts import CELLS, DESIGN, with_design
 from bayescm.validate import fail
 
-# The dims of a cross-validation: its models have one posterior for all of their members.
+# Dimensions of a cross-validation. Its members share one posterior.
 FOLDS = ("repeat", "fold")
-_NEARLY_ALL = 0.9  # of the data is tested or trained on, in a cross-validation as in its like
+_NEARLY_ALL = 0.9  # minimum proportion of the data used for training and testing
 
 
 def design(counts: xr.DataArray) -> dict[str, Any]:
     """
-    Return the design of the folds: from the scalar coords, or inferred.
+    Return the design of the folds, from scalar coordinates or inferred.
 
     Parameters
     ----------
     counts : DataArray
-        With a dim fold, and perhaps repeat.
+        Counts with a dimension fold, and optionally repeat.
 
     Returns
     -------
     dict
-        ``n_folds`` (K of one cross-validation), ``test_share`` and ``train_size`` (size of a test
-        set, and of a training set, over that of all data) and ``fixed_totals`` (whether all folds
-        have the same class totals, up to one example).
+        The design, with these keys:
+
+        - ``n_folds``: number of folds in one pass over the data;
+        - ``test_share`` and ``train_size``: size of a test and of a training set, as a proportion
+          of all data;
+        - ``fixed_totals``: whether all folds have the same class totals, up to one example.
 
     Examples
     --------
@@ -45,7 +48,7 @@ def design(counts: xr.DataArray) -> dict[str, Any]:
 
 
 def is_random_split(counts: xr.DataArray) -> bool:
-    """Return whether nearly all data was split at random, more often than in whole passes."""
+    """Return whether the folds are repeated random splits of nearly all data."""
     facts = design(counts)
     more = "repeat" not in counts.dims and counts.sizes["fold"] > facts["n_folds"]
     return more and facts["test_share"] + facts["train_size"] > _NEARLY_ALL
@@ -53,12 +56,14 @@ def is_random_split(counts: xr.DataArray) -> bool:
 
 def overlap(counts: xr.DataArray) -> float:
     """
-    Return Nadeau and Bengio's correlation between folds: test over test and training examples.
+    Return the correlation between folds according to Nadeau and Bengio.
+
+    It is the size of a test set, divided by the total size of a test and a training set.
 
     Parameters
     ----------
     counts : DataArray
-        With a dim fold, and perhaps repeat.
+        Counts with a dimension fold, and optionally repeat.
 
     References
     ----------
@@ -78,19 +83,19 @@ def overlap(counts: xr.DataArray) -> float:
 
 def group_effects(tables: np.ndarray) -> tuple[float, float]:
     """
-    Return the design effects of examples that come in groups.
+    Return the design effects of examples in groups.
 
     Parameters
     ----------
     tables : ndarray, shape (G, C, C)
-        The counts of each group; of repeats, their mean.
+        Counts of each group, averaged over repeats.
 
     Returns
     -------
     tuple of float
-        By how much the rates of the classes vary more from sample to sample than if each example
-        had been drawn by itself, at least 1, and the same of the class totals. The first is
-        estimated from few groups and allows for that as a t interval does.
+        Variance inflation of the class rates, at least 1, and of the class totals, relative to
+        independent examples. The first one is scaled up for a small number of groups, as a t
+        interval is.
 
     References
     ----------
@@ -112,7 +117,7 @@ def group_effects(tables: np.ndarray) -> tuple[float, float]:
     shares = totals / totals.sum()
     uneven = ((rows - shares * rows.sum(-1, keepdims=True)) ** 2).sum()
     alone = totals.sum() * (shares * (1 - shares)).sum()
-    # How many groups of equal size would say as much, class by class.
+    # Effective number of groups, class by class, if all groups had equal size.
     freedom = max(1.0, (totals**2 / np.maximum((rows**2).sum(0), 1) - 1).sum())
     few = (special.stdtrit(freedom, 0.975) / special.ndtri(0.975)) ** 2
     grown = number / (number - 1)
@@ -121,7 +126,7 @@ def group_effects(tables: np.ndarray) -> tuple[float, float]:
 
 
 def stack(counts: xr.DataArray) -> xr.DataArray:
-    """Return the folds of all repeats in one row, dims (..., fold, actual, predicted)."""
+    """Return the folds of all repeats along a single dimension (..., fold, actual, predicted)."""
     counts = _with_folds(counts)
     if "repeat" not in counts.dims:
         return counts.transpose(..., "fold", *CELLS)
@@ -153,14 +158,14 @@ def _with_folds(counts):
 
 def check_series(counts: xr.DataArray, *, batches: bool = True) -> None:
     """
-    Raise where counts are not a series of two-class tables.
+    Raise an error if counts are not a series of two-class tables.
 
     Parameters
     ----------
     counts : DataArray
         Canonical counts.
     batches : bool, default True
-        Whether there may be other dims before ``step``.
+        Whether other dimensions are allowed before ``step``.
     """
     dims = (*counts.dims[-3:-2], *([] if batches else counts.dims[:-3]))
     if dims != ("step",) or counts.sizes["actual"] != 2:

@@ -1,9 +1,10 @@
 """
-Results of many classifiers on many data sets as evidence: any measure, run by run.
+Results of several classifiers on several data sets, for any measure and run.
 
-Results are an ``xr.Dataset`` with ``result`` (data_set, classifier, run), NaN where a run is
-missing. Scalar coords record what the numbers are: ``measured``, the name of the measure; and
-``test_share``, test over test and training examples, the correlation between the runs.
+Results are an ``xr.Dataset`` with ``result`` (data_set, classifier, run), where NaN marks a missing
+run. The scalar coordinate ``measured`` is the name of the measure. ``test_share``, the size of a
+test set divided by the total size of test and training set, is the assumed correlation between
+runs.
 """
 
 from collections.abc import Mapping
@@ -42,24 +43,33 @@ def from_results(
     """
     Return results of several classifiers on several data sets as evidence.
 
+    Use this to compare classifiers on a collection of benchmark data sets, if only scores are
+    available.
+
     Parameters
     ----------
     table : DataFrame, DataArray or Dataset
-        Long: columns of the data set, the classifier, the run (``repeat``, ``fold``, ``run``: any
-        of these) and the score. Without columns of the run every other column is a run. Without a
-        column of the classifier every other column is a classifier. Runs of the same name were
-        trained and tested on the same examples. Missing rows and NaN are missing runs. Or the
-        measure of folds, as `bayescm.measure` returns it of a mapping of the outcomes of each data
-        set, or of evidence with the dims ``data_set``, ``classifier`` and ``fold``.
+        Scores of runs, in one of these forms:
+
+        - long table: columns for the data set, the classifier, the run (any of ``repeat``, ``fold``
+          and ``run``) and the score;
+        - wide table without columns of the run: every other column is a run;
+        - wide table without a column of the classifier: every other column is a classifier;
+        - DataArray or Dataset: a measure by fold, as returned by `bayescm.measure` for a mapping of
+          the outcomes of each data set, or for evidence with dimensions ``data_set``,
+          ``classifier`` and ``fold``.
+
+        Runs with the same name share their training and test examples. Missing rows and NaN are
+        missing runs.
     measure : str, optional
-        What the scores are; of a long table the column that has them. Names of the catalogue
-        (``"error_rate"``) say which direction is better.
+        Name of the measure; for a long table, the column with the scores. Names of the catalogue,
+        such as ``"error_rate"``, also determine which direction is better.
     data_set, classifier : str
-        Names of the columns.
+        Names of the columns of data sets and classifiers.
     test_share : float, optional
-        Test examples over test and training examples of a run, in (0, 1), which is how far runs
-        are correlated through the training examples they share. By default 1/K, where a column
-        ``fold`` says that every data set has K folds.
+        Size of a test set divided by the total size of test and training set, in (0, 1). It is the
+        assumed correlation between runs, due to shared training examples. By default 1/K if a
+        column ``fold`` shows that every data set has K folds.
 
     Returns
     -------
@@ -68,8 +78,8 @@ def from_results(
     Raises
     ------
     ValueError
-        If a column is missing, a row has no name of its data set, classifier or run, a run is there
-        twice, there are fewer than two runs, or their correlation is not known.
+        If a column is missing, the name of a data set, classifier or run is missing, a run occurs
+        twice, there are fewer than two runs, or ``test_share`` is neither given nor known.
 
     Examples
     --------
@@ -125,7 +135,7 @@ def from_results(
 
 
 def _of_arrays(values, test_share):
-    """Return a measure of labelled folds as a long table, and the share that its coords state."""
+    """Return a measure by fold as a long table, and its test share."""
     if {"actual", "predicted", "outcome"} & {*values.dims, *values.coords}:
         dims = list(map(str, values.dims))
         raise fail("evidence, and not its measure", dims, "results", _OF_EVIDENCE, TypeError)
@@ -146,7 +156,7 @@ def _of_arrays(values, test_share):
 
 
 def _folds(table, data_set):
-    """Return the number of folds, or raise where data sets differ in it."""
+    """Return the number of folds; raise an error if it differs between data sets."""
     number = table.groupby(data_set, observed=True)["fold"].nunique()
     if number.nunique() > 1:
         few, many = number.index[[number.argmin(), number.argmax()]]
@@ -157,7 +167,7 @@ def _folds(table, data_set):
 
 
 def _long(table, measure, data_set, classifier, runs):
-    """Return the columns data_set, classifier, run and result, and the name of the measure."""
+    """Return columns data_set, classifier, run and result, and the name of the measure."""
     if data_set not in table:
         todo = "name it: `data_set='dataset'`"
         raise fail("no column of data sets", data_set, list(table), todo)
@@ -189,18 +199,18 @@ def _long(table, measure, data_set, classifier, runs):
 
 
 def is_results(evidence: Any) -> bool:
-    """Say whether evidence is results of classifiers on data sets."""
+    """Return whether evidence is results of classifiers on data sets."""
     return isinstance(evidence, xr.Dataset) and "data_set" in evidence.dims
 
 
 def as_results(evidence: xr.Dataset) -> xr.Dataset:
     """
-    Check results on entry, and return them with dims (data_set, classifier, run).
+    Validate results and return them with dims (data_set, classifier, run).
 
     Raises
     ------
     TypeError, ValueError
-        If these are no results, a number is infinite, or the correlation is no share.
+        If the evidence is not results, a number is infinite, or ``test_share`` is outside (0, 1).
     """
     complete = is_results(evidence) and {"result", "measured", "test_share"} <= set(
         evidence.variables
@@ -223,7 +233,7 @@ def as_results(evidence: xr.Dataset) -> xr.Dataset:
 
 
 def model_of_results(results, keywords, members=None, compared=None):
-    """Return the model of results on several data sets, or of the runs on one."""
+    """Return the default model for results on several data sets, or for the runs on one."""
     one = results.sizes["data_set"] == 1
     return DefaultModel("correlated_t" if one else "hierarchical_differences", results)
 

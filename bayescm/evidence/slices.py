@@ -1,4 +1,4 @@
-"""The fold or the group of every example, of evidence in which one of the two has a place."""
+"""Fold or group of every example, for evidence that supports one of the two."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,16 +16,16 @@ PLACES = ("fold", "group")
 
 def slices_of(size: int, *, by: Any = None, fold: Any = None, group: Any = None) -> dict[str, Any]:
     """
-    Return the fold or the group of every example, or nothing where there are neither.
+    Return the fold or the group of every example, or an empty dict.
 
     Parameters
     ----------
     size : int
-        The number of examples.
+        Number of examples.
     by : mapping of str to array_like (n,), optional
         ``{"group": site}`` or ``{"fold": fold}``.
     fold, group : array_like, shape (n,), optional
-        The same, each by itself.
+        The same as separate arguments.
     """
     by = check_by(by, '"group": site')
     slices = {
@@ -48,7 +48,7 @@ def slices_of(size: int, *, by: Any = None, fold: Any = None, group: Any = None)
 
 
 def _column(name, values, size):
-    """Return the fold or group of each example, or raise where one is missing."""
+    """Return the fold or group of each example; raise an error if one is missing."""
     labels = np.asarray(unmasked(values, name))
     if labels.shape != (size,):
         todo = f"pass the {name} of every example"
@@ -65,18 +65,18 @@ def _column(name, values, size):
 
 
 def slice_name(evidence: xr.Dataset) -> str | None:
-    """Return what examples are parted by, ``"fold"`` or ``"group"``, or None."""
+    """Return ``"fold"`` or ``"group"`` if examples are divided in this way, otherwise None."""
     return next((name for name in PLACES if name in evidence), None)
 
 
 def slice_labels(evidence: xr.Dataset) -> dict[str, list]:
-    """Return the labels of the folds or groups in order, by the name of the dim they make."""
+    """Return the sorted labels of the folds or groups, keyed by dimension."""
     name = slice_name(evidence)
     return {} if name is None else {name: sorted(pd.unique(evidence[name].values).tolist())}
 
 
 def samples(evidence: xr.Dataset) -> Iterator[xr.Dataset]:
-    """Give the examples fold by fold, or group by group, or all at once where there are neither."""
+    """Yield the examples by fold or by group, or all at once if there are neither."""
     if not (labels := slice_labels(evidence)):
         yield evidence
     for name, members in labels.items():
@@ -85,7 +85,7 @@ def samples(evidence: xr.Dataset) -> Iterator[xr.Dataset]:
 
 
 def check_classes(evidence: xr.Dataset) -> None:
-    """Raise unless every fold, and of scores every group, has examples in and outside a class."""
+    """Raise an error unless each fold or group has examples in and outside each class."""
     truth = evidence["actual"].values
     several = "class" in evidence.dims
     labels = evidence["class"].values.tolist() if several else [evidence["positive"].item()]
@@ -107,7 +107,7 @@ def check_classes(evidence: xr.Dataset) -> None:
 
 
 def check_one_sample(evidence: xr.Dataset, what: str) -> None:
-    """Raise where scores, or what else they are called, are of several folds or groups."""
+    """Raise an error if evidence, named ``what``, has several folds or groups."""
     for dim in PLACES:
         if dim in evidence:
             todo = f"select a {dim}, or drop_vars({dim!r}) to take them for one sample"
@@ -115,7 +115,7 @@ def check_one_sample(evidence: xr.Dataset, what: str) -> None:
 
 
 def combine_examples(members: Sequence[xr.Dataset], dim: str, names: list | None) -> xr.Dataset:
-    """Return scores of examples combined along ``example``, or as the folds or groups of one."""
+    """Return scores combined along ``example``, or as folds or groups of one sample."""
     if dim not in ("example", *PLACES):
         todo = (
             "pass `dim='example'` for the examples of all as one sample, or `dim='group'` to keep "

@@ -1,4 +1,4 @@
-"""How a cross-validation is set up: its classifiers, its splits, and splitters of our own."""
+"""Set-up of a cross-validation: classifiers, splits, and additional splitters."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from bayescm.validate import check_row_order, fail, unmasked
 
 
 def estimators_by_name(estimator):
-    """Return classifiers by name; one alone has that of its type."""
+    """Return classifiers by name; a single one is named after its type."""
     alone = {type(estimator).__name__: estimator}
     estimators = dict(estimator) if isinstance(estimator, Mapping) else alone
     for classifier in estimators.values():
@@ -40,7 +40,7 @@ def estimators_by_name(estimator):
 
 
 def labels_of(y):
-    """Return the labels as an array, or raise where one is missing."""
+    """Return the labels as an array; raise an error if one is missing."""
     labels = np.asarray(unmasked(y, "y"))
     if labels.ndim != 1:
         todo = "pass one column: y.ravel(), or y.argmax(axis=1) of indicators"
@@ -55,10 +55,10 @@ def labels_of(y):
 
 
 def splits_of(cv, X, y, groups, random_state):
-    """Return train and test of every split; a number means stratified folds, groups together."""
+    """Return training and test indices of every split; K folds are stratified and keep groups."""
     check_row_order({"X": X, "y": y, "groups": groups})
     if groups is not None:
-        _, names = factorize("groups", column("groups", groups))  # none is masked or missing
+        _, names = factorize("groups", column("groups", groups))  # checks for missing groups
         check_no_missing_text(names, "a group", "drop these examples, or rename it")
     splits = _splitter(cv, np.asarray(y), random_state, groups).split(X, y, groups)
     return [(np.asarray(train), np.asarray(test)) for train, test in splits]
@@ -69,7 +69,7 @@ def _splitter(cv, y, random_state, groups):
         if cv < 2:
             raise fail("too few folds for a cross-validation", cv, "cv >= 2", "pass `cv=10`")
         largest = np.unique(y, return_counts=True)[1].max()
-        if largest < cv:  # scikit-learn warns where a class has fewer examples than folds
+        if largest < cv:  # scikit-learn warns about smaller classes itself
             what = f"every class has at most {largest} examples, fewer than cv"
             raise fail(what, cv, f"2 <= cv <= {largest} for stratified folds", "use fewer folds")
         kind = StratifiedKFold if groups is None else StratifiedGroupKFold
@@ -78,7 +78,7 @@ def _splitter(cv, y, random_state, groups):
 
 
 def repeats_and_folds(tests, size):
-    """Return repeat and fold of every split: a repeat ends when every example was tested."""
+    """Return repeat and fold of every split; a repeat ends when all examples were tested."""
     repeat, times_tested = [], np.zeros(size, int)
     for test in tests:
         repeat.append(int(times_tested.min()))
@@ -89,13 +89,13 @@ def repeats_and_folds(tests, size):
         or len(sizes) != times_tested[0]
         or len(set(sizes)) > 1
     ):
-        # Not whole passes over the data (shuffled splits, time series): all in one row.
+        # Splits that do not form whole passes (shuffled splits, time series) are one repeat.
         return np.zeros(len(tests), int), np.arange(len(tests))
     return np.array(repeat), np.arange(len(tests)) % sizes[0]
 
 
 def split_design(splits, labels):
-    """Return number of folds, shares of a test and a training set, and whether totals are fixed."""
+    """Return number of folds, test and training proportions, and whether totals are fixed."""
     share = sum(len(test) for _, test in splits) / (len(splits) * len(labels))
     times_tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(labels))
     codes = np.unique(labels, return_inverse=True)[1]
@@ -112,23 +112,24 @@ def split_design(splits, labels):
 
 
 def _nearest_repeats(splits, share):
-    """Return how many whole cross-validations random splits are most like: a divisor of them."""
-    # Anything else could not be put in rows of equal length, as the models of repeats do.
+    """Return the closest number of whole cross-validations that divides the number of splits."""
+    # Models of repeats need the same number of folds in each repeat, hence the divisor.
     possible = [repeats for repeats in range(1, splits // 2 + 1) if splits % repeats == 0]
     return min(possible, key=lambda repeats: abs(np.log(repeats / (splits * share))))
 
 
 class BlockedThreeByTwo(BaseCrossValidator):
     """
-    Blocked 3x2 cross-validation: four blocks, paired in the three possible ways.
+    Blocked 3x2 cross-validation: four blocks, paired in all three possible ways.
 
     Each pairing is a two-fold cross-validation. Any two training sets of different pairings share
-    exactly one block, half of their examples; in 5x2 cross-validation that number is random.
+    exactly one block, which is half of their examples. In 5x2 cross-validation, this overlap is
+    random.
 
     Parameters
     ----------
     stratify : bool, default True
-        Give each block its share of every class.
+        Whether every block has the class proportions of the data.
     random_state : int, RandomState or None
         Seed of the assignment to blocks.
 
@@ -154,25 +155,25 @@ class BlockedThreeByTwo(BaseCrossValidator):
         block = _deal(X, y, 4, self.stratify, check_random_state(self.random_state))
         for partner in (1, 2, 3):
             first = np.isin(block, (0, partner))
-            # Table 1 of the paper: the pair with the first block trains first.
+            # Table 1 of the paper trains first on the pair that contains the first block.
             yield np.flatnonzero(~first)
             yield np.flatnonzero(first)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of splits, 6."""
+        """Return the number of splits, which is 6."""
         return 6
 
 
 class FiveByTwo(BaseCrossValidator):
     """
-    5x2 cross-validation: five random halvings, each half used once for testing.
+    5x2 cross-validation: five random splits into halves, each half used once for testing.
 
     Parameters
     ----------
     stratify : bool, default True
-        Give each half its share of every class.
+        Whether every half has the class proportions of the data.
     random_state : int, RandomState or None
-        Seed of the halvings.
+        Seed of the splits into halves.
 
     References
     ----------
@@ -199,12 +200,12 @@ class FiveByTwo(BaseCrossValidator):
             yield np.flatnonzero(half == 0)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of splits, 10."""
+        """Return the number of splits, which is 10."""
         return 10
 
 
 def _deal(X, y, parts, stratify, rng):
-    """Deal the examples into equal parts, class by class where stratified."""
+    """Assign the examples to equal parts at random, within each class if stratified."""
     size = len(y) if X is None else (X.shape[0] if hasattr(X, "shape") else len(X))
     if size < parts:
         raise fail("too few examples to split", size, f"at least {parts}", "collect more examples")
@@ -220,13 +221,13 @@ def _deal(X, y, parts, stratify, rng):
             )
         order = order[np.argsort(np.unique(np.asarray(y), return_inverse=True)[1][order])]
     part = np.empty(size, int)
-    # Going on where the last class stopped keeps the parts of one size.
+    # Continuing across classes keeps the parts equal in size.
     part[order] = np.arange(size) % parts
     return part
 
 
 def slices_of_rows(by, X, y, groups=None):
-    """Return the slice (n,) of every example on each dim, or raise where it cannot be."""
+    """Return the slice (n,) of every example on each dimension; raise an error if it is invalid."""
     if by is None:
         return {}
     check_row_order({"X": X, "y": y, "by": by})
