@@ -1,7 +1,8 @@
 """
-Answers: distributions, intervals, summaries, comparisons, joint statements and regions.
+Analyses: distributions, intervals, summaries, comparisons, simultaneous statements and regions.
 
-The usual ones are at the top of the package; those for fewer users are here, loaded on first use.
+Common functions are available at the top level of the package. Specialised ones are available here
+and imported on first use.
 """
 
 from lazy_loader import attach_stub

@@ -1,9 +1,9 @@
 """
-Several raters of the same examples: how far they agree, and what is true of the examples.
+Agreement between raters of the same examples, and estimates of the true classes.
 
-`agreement` takes the examples for a random sample: how often examples get which labels has a
-Dirichlet posterior, and a measure such as kappa is a function of it. `true_classes` and
-`assumed_dependence` ask the model `noisy_labels`, in which no rater need be right.
+`agreement` treats the examples as a random sample. The frequencies of label patterns have a
+Dirichlet posterior, and measures such as kappa are functions of these frequencies. `true_classes`
+and `assumed_dependence` use the model `noisy_labels`, in which every rater may be wrong.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,9 +22,9 @@ from bayescm.posteriors.noisy_labels import noisy_labels
 from bayescm.validate import check_kind, check_prob, check_seed, fail, suggest
 
 _DEFAULT = ("agreement", "cohen_kappa", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha")
-_DRAWS = 4000  # of the posterior
-_PRIOR_KINDS = 16  # kinds of examples not seen yet that the prior has
-_PRIOR_EXAMPLES = 2.0  # that the prior is worth
+_DRAWS = 4000  # number of posterior draws
+_PRIOR_KINDS = 16  # number of unseen label patterns with prior mass
+_PRIOR_EXAMPLES = 2.0  # number of examples that the prior is worth
 _CLASS_DRAWS = 2000
 _DEPENDENCES = (0.0, 0.1, 0.2, 0.4)
 
@@ -43,27 +43,31 @@ def agreement(
     random_seed: int = 0,
 ) -> pd.DataFrame:
     """
-    Return how far raters agree, and how far beyond chance, with intervals.
+    Return measures of agreement between raters, with posterior intervals.
 
-    Examples are a random sample of all there may be; the posterior is that of how often examples
-    get which labels: a Dirichlet over the kinds seen, and a prior worth two examples that are
-    labelled at random.
+    Examples are treated as a random sample. The frequencies of label patterns have a Dirichlet
+    posterior over the observed patterns, with a prior worth two examples that are labelled at
+    random.
 
     Parameters
     ----------
     raters : mapping of str to array_like, shape (n,) or (n, k), or Dataset
-        Each rater's labels, missing (None, NaN, NA) where there is none, also as a table that
-        `bayescm.from_raters` takes; or what that function returns, the gold labels left out.
+        Labels of each rater, with None, NaN or NA for missing labels, or a table in any form that
+        `bayescm.from_raters` accepts. A Dataset returned by that function is also accepted; its
+        gold labels are ignored.
     measures : str or sequence of str, optional
-        ``"agreement"`` (the chance that two labels of an example are the same), ``"cohen_kappa"``
-        (of two raters), ``"fleiss_kappa"``, ``"gwet_ac1"``, ``"krippendorff_alpha"``, and for
-        classes in order ``"krippendorff_alpha_ordinal"`` and ``"krippendorff_alpha_interval"``. By
-        default the first five.
+        Measures of agreement. By default the first five:
+
+        - ``"agreement"``: the probability that two labels of an example agree.
+        - ``"cohen_kappa"``: for two raters only.
+        - ``"fleiss_kappa"``, ``"gwet_ac1"``, ``"krippendorff_alpha"``.
+        - ``"krippendorff_alpha_ordinal"``, ``"krippendorff_alpha_interval"``: for ordered classes.
     labels : sequence, optional
-        All classes, in order; by default those that were given, sorted. AC1 depends on their
-        number.
+        All classes, in order. By default the sorted labels in the data. AC1 depends on the number
+        of classes.
     pairs : bool, optional
-        Whether to ask every pair of raters, too; by default of up to five raters.
+        Whether to include every pair of raters. By default pairs are included for up to five
+        raters.
     prob : float, default 0.95
     kind : {"hdi", "eti"}
     random_seed : int, default 0
@@ -71,14 +75,15 @@ def agreement(
     Returns
     -------
     DataFrame
-        ``measure``, ``raters`` ("all" or two names), ``examples`` (with two labels or more),
-        ``point`` (the published formula), ``mean``, ``sd``, ``lower``, ``upper``.
+        Columns are ``measure``, ``raters`` ("all" or two names), ``examples`` (number of examples
+        with at least two labels), ``point`` (the published formula), ``mean``, ``sd``, ``lower``
+        and ``upper``.
 
     Raises
     ------
     ValueError
-        If there are fewer than two raters, no example has two labels, a measure is unknown, or
-        there is one class only.
+        If there are fewer than two raters or classes, if no example has two labels, or if a measure
+        is unknown.
 
     References
     ----------
@@ -130,7 +135,7 @@ def _measure_names(measures):
 
 
 def _rows(names, raters, votes, weight, prob, kind, rng):
-    """Return a row for each measure of some raters."""
+    """Return a row per measure for a set of raters."""
     size = float(weight @ (votes.sum((0, -1)) > 1))
     if not size:
         todo = "give some examples to both"
@@ -148,7 +153,7 @@ def _rows(names, raters, votes, weight, prob, kind, rng):
 
 
 def _frequencies(votes, weight, rng):
-    """Return draws of how often examples get which labels: as seen, or as the prior has it."""
+    """Return draws of the frequencies of observed and unseen label patterns."""
     raters, kinds, classes = votes.shape
     ratings = votes.sum(-1).astype(int)  # (R, P)
     unseen_kinds = rng.choice(kinds, (_DRAWS, _PRIOR_KINDS), p=weight / weight.sum())
@@ -161,7 +166,7 @@ def _frequencies(votes, weight, rng):
     return Labelled(all_kinds, mass / mass.sum(-1, keepdims=True))
 
 
-# The truth, by the model `noisy_labels`.
+# Estimates of the true classes with the model `noisy_labels`.
 
 
 def true_classes(
@@ -172,30 +177,31 @@ def true_classes(
     **keywords: Any,
 ) -> xr.DataArray:
     """
-    Return how probable each class is to be the true one, of every example.
+    Return the posterior probability of each class for every example.
 
-    What the raters are worth is averaged over its posterior. Of an example with a gold label the
-    class is known; one that nobody rated has the prevalence.
+    Probabilities are averaged over the posterior of the raters' error rates. For an example with a
+    gold label, the class is known. An example without ratings has the class probabilities of the
+    prevalence.
 
     Parameters
     ----------
     evidence : Dataset
-        From `bayescm.from_raters`.
+        Result of `bayescm.from_raters`.
     concentration : float, optional
-        The prior; see `bayescm.models.noisy_labels`.
+        Prior; see `bayescm.models.noisy_labels`.
     random_seed : int, default 0
     **keywords
-        The model's further keywords: ``dependence``.
+        Further keywords of the model: ``dependence``.
 
     Returns
     -------
     DataArray, dims (example, actual)
-        Each row sums to 1.
+        Class probabilities. Each row sums to 1.
 
     Raises
     ------
     ValueError, TypeError
-        If these are not ratings, or a keyword is invalid.
+        If the evidence does not contain ratings, or a keyword is invalid.
 
     Examples
     --------
@@ -235,25 +241,26 @@ def assumed_dependence(
     random_seed: int = 0,
 ) -> pd.DataFrame:
     """
-    Return how answers about raters change with the assumed dependence of their errors.
+    Return how estimates change with the assumed dependence of rater errors.
 
-    Three raters without gold labels cannot show whether what is hard for one is hard for all. This
-    is what the answer would be if it were so.
+    With three raters and no gold labels, the data cannot show whether examples that are hard for
+    one rater are hard for all. This sensitivity analysis repeats the estimates for several assumed
+    degrees of dependence.
 
     Parameters
     ----------
     evidence : Dataset
-        From `bayescm.from_raters`, of two classes.
+        Result of `bayescm.from_raters`, with two classes.
     measures : name, function, or sequence of these
-    dependence : sequence of float, default (0, .1, .2, .4)
-        What is assumed: the correlation of two raters' errors on the normal scale.
+    dependence : sequence of float, default (0, 0.1, 0.2, 0.4)
+        Assumed correlations of the errors of two raters, on the normal scale.
     prob, kind, of, concentration, positive, draws, random_seed
-        As `bayescm.summary` takes them.
+        See `bayescm.summary`.
 
     Returns
     -------
     DataFrame
-        As `bayescm.summary` returns it, with the column ``dependence`` in front.
+        Table of `bayescm.summary`, with a first column ``dependence``.
 
     Raises
     ------

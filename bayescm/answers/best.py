@@ -1,4 +1,4 @@
-"""The best of many classifiers, without the optimism of having been chosen."""
+"""Performance of the best of many classifiers, corrected for selection bias."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, Literal
@@ -13,10 +13,10 @@ from bayescm.evidence.trees import with_positive_class
 from bayescm.measures.labelled import kernels
 from bayescm.validate import check_seed, check_whole, fail
 
-_AT_ONCE = 2**24  # numbers of the resamples in memory
-_NODES = np.linspace(-4.5, 4.5, 61)  # of a standard normal error
+_AT_ONCE = 2**24  # largest number of resampled counts in memory
+_NODES = np.linspace(-4.5, 4.5, 61)  # quadrature nodes for a standard normal error
 _WEIGHTS = np.exp(-(_NODES**2) / 2)
-# Widths of the truths' distribution, in errors of a typical classifier.
+# Scales of the distribution of true values, relative to the error of a typical classifier.
 _WIDTHS = np.concatenate([[0.05, 0.1], np.geomspace(0.2, 6, 14)])
 
 
@@ -37,50 +37,57 @@ def best(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Return the interval of the classifier that was selected as the best of many.
+    Return the interval of the best classifier, corrected for selection bias.
 
-    The best of many on the same examples looks better than it is. How much better is estimated in
-    two ways from the out-of-fold answers, and no classifier is trained again; the posterior of the
-    selected one is moved by the mean of both, and lengthened where they disagree.
+    The classifier that performs best on a test set looks better than it is. This optimism is
+    estimated in two ways from the out-of-fold predictions, without retraining. The posterior of the
+    selected classifier is shifted by the mean of both estimates, and widened if they disagree.
 
     Parameters
     ----------
     outcomes : Dataset
-        Of several classifiers on the same examples or folds: from `bayescm.cross_outcomes` or
-        `bayescm.from_classifiers`.
+        Outcomes of several classifiers on the same examples or folds, from `bayescm.cross_outcomes`
+        or `bayescm.from_classifiers`.
     measure : str or callable
-        By which the best is selected, and what the interval is of; one number.
+        Measure used for the selection and for the interval. It must have a single value.
     prob : float, default 0.95
     kind : {"hdi", "eti"}
     resamples : int, default 1000
+        Number of bootstrap resamples.
     of, n, model, concentration, positive, draws
         See `bayescm.interval`.
     random_seed : int, default 0
-        Seed of the resamples.
+        Seed of the bootstrap.
     **keywords
-        The model's further keywords.
+        Further keywords of the model.
 
     Returns
     -------
     DataFrame
-        One row: ``selected`` (the classifier), ``measure``, ``point`` (its estimate, as selected),
-        ``optimism`` (by how much that is too good), ``mean``, ``lower`` and ``upper`` of the
-        posterior moved by it, and ``naive_lower`` and ``naive_upper`` of the posterior as it is.
+        A single row with these columns:
+
+        - ``selected``: the selected classifier.
+        - ``measure``: name of the measure.
+        - ``point``: estimate of the selected classifier, without correction.
+        - ``optimism``: estimated selection bias of ``point``.
+        - ``mean``, ``lower``, ``upper``: mean and interval of the corrected posterior.
+        - ``naive_lower``, ``naive_upper``: interval of the posterior without correction.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classifiers, counts are not whole numbers, or the measure
-        does not give one number.
+        If there are fewer than two classifiers, if the counts are not integers, or if the measure
+        has several values.
 
     Notes
     -----
-    The bootstrap selects the best again in every resample and measures it on the examples that are
-    not in it. A resample is a poorer basis for the selection, so that where classifiers differ it
-    takes off too much. The other estimate takes the true measures for a sample of a Student t
-    distribution whose location and scale are learned, and is what the error of the selected one is
-    then expected to be: too little where the measures have a lighter tail. The errors' variances
-    beyond what all classifiers have in common are those over the resamples.
+    The bootstrap estimate repeats the selection in every resample and evaluates the selected
+    classifier on the examples outside the resample. Because selection from a resample is less
+    reliable, this estimate is too large if the classifiers differ. The shrinkage estimate treats
+    the true measures as a sample from a Student t distribution with unknown location and scale. It
+    is the posterior mean of the error of the selected classifier, and is too small if the true
+    measures have lighter tails. The errors' variances, excluding what all classifiers have in
+    common, are estimated from the resamples.
 
     References
     ----------
@@ -145,7 +152,7 @@ def best(
 
 
 def _bootstrap(counts, actual, predicted, classes, kernel, sign, resamples, rng):
-    """Return the measures in every resample, and that of its best on the examples outside of it."""
+    """Return the measures in each resample, and the out-of-bag measure of its best classifier."""
     examples, starts = counts.sum(), np.concatenate([[0], np.cumsum(counts)[:-1]])
     width = max(examples, len(predicted) * classes**2)
     in_bag: list[np.ndarray] = []
@@ -164,7 +171,7 @@ def _bootstrap(counts, actual, predicted, classes, kernel, sign, resamples, rng)
 
 
 def _optimism(points, in_bag, selected, by_bootstrap):
-    """Return the optimism, given that of the bootstrap, and how much longer the interval is."""
+    """Return the optimism, combined with the bootstrap estimate, and the factor of the length."""
     defined = ~np.isnan(points)
     selected, points, in_bag = defined[:selected].sum(), points[defined], in_bag[:, defined]
     total = np.nanvar(in_bag[:, selected])
@@ -179,7 +186,7 @@ def _optimism(points, in_bag, selected, by_bootstrap):
 
 
 def _expected_error(points, variances, selected):
-    """Return mean and variance of the error of one of many, where the truths are Student t."""
+    """Return the mean and variance of the selected error if the true values are Student t."""
     typical_sd = np.sqrt(np.median(variances))
     errors = np.sqrt(variances)[:, None] * _NODES
     scales = typical_sd * _WIDTHS

@@ -1,9 +1,9 @@
 """
-Cautions: what makes the answers of a posterior doubtful, in sentences.
+Cautions: sentences about reasons to doubt the results of a posterior.
 
-`of_measures` has the cautions of the model and of averages that leave out classes without examples.
-`of_point` has the cautions of a point estimate: one that is 0/0, and one outside its own interval.
-Both apply to every type of evidence.
+`of_measures` returns the cautions of the model, and those of averages that exclude classes without
+examples. `of_point` returns the cautions of a point estimate: it may be 0/0, or outside its own
+interval. Both functions apply to every type of evidence.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,35 +16,35 @@ from bayescm.distributions.base import Distribution
 from bayescm.measures.display_names import display_label, display_name, with_index
 from bayescm.posteriors.base import LabelTemplate, Posterior
 
-_MOST_NAMED = 6  # measures, classes or members in one sentence
-# Mass of the interval that a point estimate is compared with.
+_MOST_NAMED = 6  # measures, classes or members named in one sentence
+# Probability of the interval with which a point estimate is compared.
 _PROB = 0.99
-# Distance from the interval that is too small to matter, as a part of its length. Without it the
+# Distance from the interval that is too small to matter, relative to its length. Without it the
 # best value, such as a recall of 1, would be outside every equal-tailed interval.
 _NEAR = 0.01
 
 
 def of_measures(posterior: Posterior, kernels: Sequence[Callable], of: str) -> list[str]:
     """
-    Return the cautions of a posterior and of measures of it, in sentences.
+    Return the cautions of a posterior and its measures, as sentences.
 
     Parameters
     ----------
     posterior : Posterior
     kernels : sequence of Measure
-        As `bayescm.answers.interval.resolve_measures` returns them.
+        Measures returned by `bayescm.answers.interval.resolve_measures`.
     of : str
-        The estimand.
+        Estimand.
     """
     return [*posterior.caveats(of), *_classes_left_out(posterior, kernels)]
 
 
-# Classes without examples: which ones an average over the classes leaves out. The convention is in
-# docs/background/undefined.md.
+# Classes without examples that an average over the classes excludes. See
+# docs/background/undefined.md for the convention.
 
 
 def _classes_left_out(posterior, kernels):
-    """Return which classes averages leave out, in one sentence for all measures."""
+    """Return a sentence on the classes that averages exclude, for all measures."""
     by_classes: dict[str, list[str]] = {}
     differ = False
     for kernel in kernels:
@@ -76,7 +76,7 @@ def _classes_left_out(posterior, kernels):
 
 
 def _names_left_out(left_out):
-    """Return the classes that every member leaves out, in words; left_out has dims (..., class)."""
+    """Return the excluded classes of each member, in words; left_out has dims (..., class)."""
     labels = [display_label(label) for label in left_out["class"].values.tolist()]
     rows = left_out.values.reshape(-1, len(labels))
     return [
@@ -88,7 +88,7 @@ def _names_left_out(left_out):
 
 
 def undefined_points(names: Sequence[str]) -> list[str]:
-    """Say what is 0/0 in the evidence and has a distribution from the prior alone."""
+    """Return a caution about measures that are 0/0 in the sample."""
     if not names:
         return []
     return [f"Undefined (0/0) in the evidence, so that the prior decides: {_listed(names)}."]
@@ -105,22 +105,22 @@ def of_point(
     of: str,
 ) -> tuple[list[str], list[str]]:
     """
-    Return what is to be said about the point estimates of a measure.
+    Return the cautions about the point estimates of a measure.
 
     Parameters
     ----------
     posterior, kernel
     answer : tuple of a Distribution and a LabelTemplate
-        The distribution of the measure, and the labels of its batch.
+        Distribution of the measure, and the labels of its batch.
     rows : mapping of str to ndarray
-        The columns ``point``, ``mean``, ``lower``, ``upper`` and ``error`` of a summary.
+        Columns ``point``, ``mean``, ``lower``, ``upper`` and ``error`` of a summary.
     prob, kind, of
-        Of the interval.
+        Probability, kind and estimand of the interval.
 
     Returns
     -------
     undefined : list of str
-        Names of points that are 0/0 in the evidence but have a distribution.
+        Names of points that are 0/0 in the sample but have a posterior distribution.
     outside : list of str
         Sentences about points outside their own 99% interval, with the reason.
     """
@@ -153,7 +153,7 @@ def of_point(
 
 
 def _is_outside(point, lower, upper, error):
-    """Return which points are outside their interval, by more than its error and a hundredth."""
+    """Return which points are outside their interval by more than a small tolerance."""
     lower, upper = np.asarray(lower, float), np.asarray(upper, float)
     with np.errstate(invalid="ignore"):
         length = np.where(np.isfinite(upper - lower), upper - lower, 0.0)
@@ -162,7 +162,7 @@ def _is_outside(point, lower, upper, error):
 
 
 def _reason(posterior, kernel, point, of):
-    """Say why the posterior is elsewhere than a point estimate."""
+    """Return the reason why a point estimate is far from the posterior."""
     low, high = getattr(kernel, "range", (-np.inf, np.inf))
     if np.isinf(point):
         return "its denominator is 0 in the evidence"
@@ -183,7 +183,7 @@ def _indices(template):
 
 
 def _listed(names, separator=", "):
-    """Return a few names, and how many more there are."""
+    """Join a few names, with the number of further ones."""
     shown = separator.join(names[:_MOST_NAMED])
     more = len(names) - _MOST_NAMED
     return f"{shown} and {more} more" if more > 0 else shown

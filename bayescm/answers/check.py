@@ -1,11 +1,12 @@
 """
-Requirements on a classifier: met, failed, or not yet known.
+Check of requirements on a classifier: met, failed or not yet known.
 
-A requirement ``MEASURE > NUMBER @ LEVEL`` is met where the posterior probability that it holds is
-at least the level, failed where that of its contrary is, and not yet known in between. Where draws
-answer and the probability is within two standard errors of a level, many more are drawn; where it
-is so still, the requirement is neither met nor failed: no outcome is a matter of luck. What more
-evidence would bring is found by asking the same of the counts multiplied.
+A requirement ``MEASURE > NUMBER @ LEVEL`` is met if its posterior probability is at least the
+level. It is failed if the probability of the opposite is at least the level, and otherwise not yet
+known. If the probability comes from draws and is within two standard errors of a level, many more
+draws are taken. If it is still that close, the requirement is not yet known, so that no outcome
+depends on Monte Carlo error. The amount of data needed for a decision is found by repeating the
+check with multiplied counts.
 """
 
 import re
@@ -45,19 +46,19 @@ from bayescm.validate import check_prob, check_seed, fail, suggest
 
 MET, FAILED, UNKNOWN = "met", "failed", "not yet known"
 _DRAWS = 100_000
-# A probability from draws decides an outcome if it is this many standard errors from the level.
+# A probability from draws is conclusive if it is this many standard errors from the level.
 _ERRORS = 2.0
-# If it is nearer, there are this many times as many draws: the error is a quarter then.
+# Otherwise this many times as many draws are taken, which divides the error by 4.
 _TIMES_DRAWS = 16
-_MOST_DRAWS = 50_000  # their bound: more know a probability to better than 0.002
+_MOST_DRAWS = 50_000  # upper limit: the standard error is then below 0.0023
 _EFFECTS = ("fold", "repeat", "group")
-# Dims that a model uses up by itself; all others are added up where no part is named.
+# Dimensions that models handle. All others are summed over unless a part is named.
 _KEPT = (*CELLS, "outcome", "classifier", *_EFFECTS)
-# Dims of answers, which a posterior of all members has.
+# Dimensions of results, which the posterior of all members has.
 _OF_ANSWERS = ("classifier", "class")
-# The variables of items and of examples with several labels, which are drawn from those like them.
+# Variables for which the posterior is about a population of similar items or examples.
 _OF_ITEMS = ("item_scores", "attempts", "example_cells", "preferences")
-# Beyond this many times the evidence nobody will collect more.
+# Nobody will collect more than this multiple of the data.
 _MOST_TIMES = 1024
 
 
@@ -78,47 +79,55 @@ def check(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Say of each requirement whether it is met, failed or not yet known.
+    Check whether requirements are met, failed or not yet known.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
         Counts, outcomes of several classifiers, a fit, or any other evidence that
-        `bayescm.prob_above` takes.
+        `bayescm.prob_above` supports.
     requirements : str or sequence of str
-        ``"recall > 0.9 @ 0.95"``, ``"f1 - f1[classifier=old] > -0.01 @ 0.9"``,
-        ``"recall[site=B] > 0.8"``; see `bayescm.answers.check.parse`.
+        Requirements such as ``"recall > 0.9 @ 0.95"``, ``"f1 - f1[classifier=old] > -0.01 @ 0.9"``
+        or ``"recall[site=B] > 0.8"``. See `bayescm.answers.check.parse` for the syntax.
     classifier : optional
-        Of several classifiers or systems, the one that a measure without ``[classifier=...]`` is
-        of; needed where there is such a measure, unless ``by="classifier"`` asks of each.
+        The classifier or system to which measures without ``[classifier=...]`` refer. Required if
+        there are several and such a measure occurs, unless ``by="classifier"`` checks each of them.
     by : str, optional
-        A dim of the evidence: each requirement is asked of each of its members, but for those that
-        name one; a difference from a member is not asked of this itself.
+        Dimension of the evidence. Each requirement is checked for every member of this dimension,
+        except requirements that name a member. A difference from a member is not checked for that
+        member itself.
     level : float, default 0.95
-        The probability asked for where a requirement names none.
+        Required probability, for requirements that do not state one.
     of, n, model, concentration, positive, draws
         See `bayescm.interval`.
     random_seed : int, default 0
-        Seed of the draws, which differences are made of, and of a sampled model.
+        Seed of the draws that are used for differences and sampled models.
     **keywords
-        The model's further keywords; see `bayescm.interval`.
+        Further keywords of the model; see `bayescm.interval`.
 
     Returns
     -------
     DataFrame
-        ``requirement``, ``classifier`` where one is passed, the member of ``by``, ``mean``,
-        ``lower`` and ``upper`` (the posterior mean of the measure or the difference, and its 95%
-        highest-density interval), ``probability`` (posterior, that the requirement holds),
-        ``level``, ``outcome`` (``"met"`` from the level on, ``"failed"`` up to one minus the level,
-        else ``"not yet known"``, as where draws leave open which) and ``needed``: about how much
-        more evidence would decide it, if it went on as before (of counts, of outcomes, and of items
-        in no slices, in clusters where they come in such).
+        One row per requirement and member:
+
+        - ``requirement``: the text of the requirement.
+        - ``classifier``, if one is passed, and the member of ``by``.
+        - ``mean``, ``lower``, ``upper``: posterior mean and 95% highest-density interval of the
+          measure or difference.
+        - ``probability``: posterior probability that the requirement is true.
+        - ``level``: the required probability.
+        - ``outcome``: ``"met"`` if the probability is at least the level, ``"failed"`` if it is at
+          most one minus the level, and ``"not yet known"`` otherwise. It is also ``"not yet
+          known"`` if the Monte Carlo error leaves the outcome open.
+        - ``needed``: approximate amount of further data needed for a decision, if results stay in
+          the same proportions. It is available for counts, for outcomes, and for items without
+          slices (as a number of clusters if items come in clusters).
 
     Raises
     ------
     ValueError, TypeError
-        If a requirement cannot be read, names a part that the evidence does not have or leaves open
-        which of several classifiers it is of, or there is no evidence.
+        If a requirement cannot be parsed, names a part that the evidence does not have, or does not
+        say which of several classifiers it refers to, or if there are no requirements.
 
     Examples
     --------
@@ -134,7 +143,7 @@ def check(
         raise fail("nothing is required", texts, "one requirement or more", todo)
     check_prob(level), check_seed(random_seed)
     parsed = [parse(text, level) for text in texts]
-    type_of(evidence).canonical(evidence)  # says what is wrong with it
+    type_of(evidence).canonical(evidence)  # validates the evidence
     if of in ("group", "fold"):
         todo = (
             f'name the part, "recall[{of}=A] > 0.8", or pass `by="{of}"`: of its examples alone; '
@@ -159,7 +168,7 @@ def check(
     question = Question(
         of, n, model, concentration, positive, draws, random_seed, accuracy, keywords
     )
-    # Part by part, so that a model that is sampled is sampled once for each.
+    # Sorted by part, so that a sampled model is sampled only once per part.
     parts = [requirement.of(member).parts() for requirement, member in asked]
     order = sorted(range(len(asked)), key=lambda i: str(parts[i]))
     number = len({part for parts_of_question in parts for part in parts_of_question})
@@ -173,7 +182,7 @@ def check(
 
 
 def _check_scale(evidence, requirement):
-    """Raise where the threshold is no value that the measure, or the difference, can have."""
+    """Raise an error if the threshold is outside the range of the measure or difference."""
     low, high = _range_of(evidence, requirement.first.measure)
     if requirement.second is not None:
         other_low, other_high = _range_of(evidence, requirement.second.measure)
@@ -185,12 +194,12 @@ def _check_scale(evidence, requirement):
 
 
 def _range_of(evidence, measure):
-    """Return the lowest and the highest value of a measure: of scores, where these have ends."""
-    if isinstance(evidence, xr.DataTree):  # does not say of which variable its measures are
+    """Return the range of a measure, or of the scores if these have a known range."""
+    if isinstance(evidence, xr.DataTree):  # its measured variable is unknown here
         return -np.inf, np.inf
     try:
         entry = resolve(measure, type_of(evidence).measured_variable)
-    except ValueError:  # the posterior says which measures there are
+    except ValueError:  # the posterior validates measures
         return -np.inf, np.inf
     has_ends = entry.takes == "item_scores" and "lowest" in getattr(evidence, "coords", ())
     if has_ends and entry.range == (-np.inf, np.inf):
@@ -199,10 +208,10 @@ def _range_of(evidence, measure):
 
 
 def _decide(evidence, requirement, question):
-    """Return what is judged, the probability, the level, the outcome and what would decide it."""
+    """Return the judged quantity, probability, level, outcome and the data needed."""
     judged, above, error, draw_clusters = _judged(evidence, requirement, question)
     close = _is_close(above, requirement.level, error)
-    if close and question.draws is None and draw_clusters == 1:  # no fit, and no sampled model
+    if close and question.draws is None and draw_clusters == 1:  # neither a fit nor sampled
         effective = max(above * (1 - above), error) / error**2
         draws = min(_TIMES_DRAWS * round(effective), _MOST_DRAWS)
         judged, above, error, _ = _judged(evidence, requirement, replace(question, draws=draws))
@@ -220,7 +229,7 @@ def _decide(evidence, requirement, question):
 
 
 def _is_close(above, level, error):
-    """Say whether draws leave open on which side of the level the probability of either is."""
+    """Check whether the Monte Carlo error leaves it open on which side of the level it is."""
     return min(abs(above - level), abs(1 - above - level)) < _ERRORS * error
 
 
@@ -230,7 +239,7 @@ def _outcome(probability, level):
     return MET if probability >= level else FAILED if probability <= 1 - level else UNKNOWN
 
 
-# The language of requirements: ``f1 - f1[classifier=old] > -0.01 @ 0.9``.
+# Grammar of requirements such as ``f1 - f1[classifier=old] > -0.01 @ 0.9``.
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _TERM = r"\s*(LR[+-]|\w+[@^]\d+|\w+(?:\([^()]*\))?)\s*(?:\[([^\[\]]*)\])?\s*"
 _LEVEL = rf"(?:@\s*({_NUMBER})\s*(%?)\s*)?"
@@ -239,13 +248,13 @@ _EXAMPLE = 'write e.g. "recall > 0.9 @ 0.95" or "f1 - f1[classifier=old] > -0.01
 
 
 class Term(NamedTuple):
-    """A measure, and the part of the evidence that it is of."""
+    """A measure, and the part of the evidence to which it refers."""
 
     measure: str
     where: dict[str, str]
 
     def same(self, other: "Term") -> bool:
-        """Say whether another term is of the same measure and part."""
+        """Check whether another term has the same measure and part."""
         where, of_other = (
             {dim: str(label) for dim, label in term.where.items()} for term in (self, other)
         )
@@ -253,7 +262,7 @@ class Term(NamedTuple):
 
 
 class Requirement(NamedTuple):
-    """That a measure, or a difference of two, exceeds a threshold (or stays below it)."""
+    """Requirement that a measure or a difference is above (or below) a threshold."""
 
     text: str
     first: Term
@@ -263,14 +272,14 @@ class Requirement(NamedTuple):
     level: float
 
     def members(self, by: str | None) -> list[dict[str, str]]:
-        """Return the member of a dim that all its terms name: it is asked of no other."""
+        """Return the member of a dimension that all terms name, as a list of at most one."""
         terms = [self.first] if self.second is None else [self.first, self.second]
         if by is None or not all(by in term.where for term in terms):
             return []
         return [{by: ", ".join(dict.fromkeys(term.where[by] for term in terms))}]
 
     def differing(self, members: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the members of which it compares no measure with itself."""
+        """Return the members for which the requirement does not compare a measure with itself."""
         if self.second is None or self.first == self.second:
             return members
         requirements = [(member, self.of(member)) for member in members]
@@ -281,12 +290,12 @@ class Requirement(NamedTuple):
         ]
 
     def parts(self) -> list[tuple]:
-        """Return the parts of the evidence that its terms are of, each once."""
+        """Return the distinct parts of the evidence to which the terms refer."""
         terms = [self.first] if self.second is None else [self.first, self.second]
         return list(dict.fromkeys(tuple(sorted(_part_labels(term).items())) for term in terms))
 
     def of(self, member: dict[str, Any]) -> "Requirement":
-        """Return the requirement of one member; a part that a term names itself stays."""
+        """Return the requirement for one member; parts that a term names take precedence."""
         first = self.first._replace(where=member | self.first.where)
         second = self.second and self.second._replace(where=member | self.second.where)
         return self._replace(first=first, second=second)
@@ -294,23 +303,23 @@ class Requirement(NamedTuple):
 
 def parse(text: str, level: float = 0.95) -> Requirement:
     """
-    Return what a requirement says.
+    Parse a requirement.
 
     Parameters
     ----------
     text : str
-        ``MEASURE > NUMBER``, ``MEASURE - MEASURE > NUMBER`` (or ``<``, ``>=``, ``<=``), with
-        ``@ LEVEL`` for the probability that is asked for. A measure may name its part:
-        ``recall[site=B]``, ``f1[classifier=old]``, ``recall[class=cat]``, several parted by commas;
-        ``recall[cat]`` and ``f1_macro[cat,dog]`` are measures of chosen classes. Numbers may be
-        given in per cent.
+        ``MEASURE > NUMBER`` or ``MEASURE - MEASURE > NUMBER`` (or ``<``, ``>=``, ``<=``),
+        optionally followed by ``@ LEVEL``, the required probability. A measure may name a part of
+        the evidence in brackets: ``recall[site=B]``, ``f1[classifier=old]``, ``recall[class=cat]``.
+        Several parts are separated by commas. ``recall[cat]`` and ``f1_macro[cat,dog]`` are
+        measures of selected classes. Numbers may be percentages.
     level : float, default 0.95
-        The level where the text gives none.
+        Required probability if the text does not state one.
 
     Raises
     ------
     ValueError
-        If the text is no requirement, or its level does not lie between .5 and 1.
+        If the text is not a valid requirement, or its level is not between 0.5 and 1.
 
     Examples
     --------
@@ -334,14 +343,14 @@ def parse(text: str, level: float = 0.95) -> Requirement:
 
 
 def _term(measure, brackets, whole):
-    """Return a measure and its part; ``recall[cat]`` is a measure of chosen classes."""
+    """Return a measure and its part; ``recall[cat]`` is a measure of selected classes."""
     if brackets and brackets.strip() and "=" not in brackets:
         return Term(f"{measure}[{brackets}]", {})
     return Term(measure, _named_part(brackets, whole))
 
 
 def _named_part(text, whole):
-    """Return the dims and labels in brackets."""
+    """Parse the dimensions and labels in brackets."""
     pairs = [pair.partition("=") for pair in (text or "").split(",") if pair.strip()]
     unread = [pair for pair in pairs if not all(part.strip() for part in pair)]
     if unread or (text is not None and not pairs):
@@ -350,17 +359,18 @@ def _named_part(text, whole):
     return {name.strip(): label.strip() for name, _, label in pairs}
 
 
-# What a requirement judges, and the probability that it is above the threshold: the distribution
-# of one measure, that of the difference of two classifiers as `compare` has it, or else draws.
+# The judged quantity, and the probability that it is above the threshold. It is the distribution of
+# one measure, the difference of two classifiers as in `compare`, or else it comes from draws.
 
 
 def _judged(
     evidence, requirement: Requirement, question
 ) -> tuple[dict[str, float], float, float, int]:
     """
-    Return what the requirement is about: mean and interval, and P(above its threshold).
+    Return the mean and interval of the judged quantity, and P(above the threshold).
 
-    Then the standard error of this probability, and the number of clusters of the draws.
+    The last two values are the standard error of this probability, and the number of clusters of
+    the draws.
     """
     threshold = requirement.threshold
     if requirement.second is not None:
@@ -397,7 +407,7 @@ def _single(part, requirement, question):
 
 
 def _difference(evidence, requirement, question) -> Distribution:
-    """Return the distribution of the difference: joint where both are of the same examples."""
+    """Return the distribution of the difference, from joint draws for the same examples."""
     term, other = terms = requirement.first, requirement.second
     rng = np.random.default_rng(question.random_seed)
     if _adds_up(evidence) and _part_labels(term) != _part_labels(other):
@@ -412,7 +422,7 @@ def _difference(evidence, requirement, question) -> Distribution:
 
 
 def _difference_of_classifiers(part, terms, question):
-    """Return the difference that `compare` has of two classifiers."""
+    """Return the distribution of the difference of two classifiers, as in `compare`."""
     posterior, (kernel,), of = joint_posterior(part, [terms[0].measure], question)
     template = posterior.measure_template(kernel).to_dataarray()
     first, second = (_indices_of_term(template, term, part) for term in terms)
@@ -427,7 +437,7 @@ def _difference_of_classifiers(part, terms, question):
 
 
 def _draws_of_terms(part, terms, rng, question):
-    """Return joint draws of the measures of one part."""
+    """Return joint draws of the measures of one part of the evidence."""
     posterior, of = select_estimand(posterior_of(part, question), question.of)
     names = list(dict.fromkeys(term.measure for term in terms))
     kernels = resolve_measures(posterior, names)
@@ -437,12 +447,12 @@ def _draws_of_terms(part, terms, rng, question):
 
 
 def _value_of_term(values, term, part):
-    """Return the number that a term stands for, of the part that it names."""
+    """Return the value for the part that a term names."""
     return values.isel(_indices_of_term(values, term, part), drop=True)
 
 
 def _indices_of_term(values, term, part):
-    """Return the place of what a term names on each dim of an answer."""
+    """Return the index of the part that a term names, for each dimension of a result."""
     where = {k: v for k, v in term.where.items() if k in _OF_ANSWERS or not _adds_up(part)}
     dims = [dim for dim in values.dims if dim != "draw"]
     for dim in dims:
@@ -451,7 +461,7 @@ def _indices_of_term(values, term, part):
             todo = f'write e.g. "{term.measure}[{dim}={labels[0]}] > 0.8"'
             raise fail(f"{term.measure} has a value for each {dim}", labels, f"one {dim}", todo)
     for dim in {*where} - {*dims}:
-        _labels(values, dim)  # says that there is no such part
+        _labels(values, dim)  # raises an error for an unknown part
     return {dim: _index_of_label(values, dim, where) for dim in dims}
 
 
@@ -459,7 +469,7 @@ def _indices_of_term(values, term, part):
 
 
 def _adds_up(evidence):
-    """Say whether parts of the evidence can be left out, added up and multiplied: tables can."""
+    """Check whether parts of the evidence can be selected, summed and multiplied, as counts."""
     return type_of(evidence).sum_over is not None
 
 
@@ -468,7 +478,7 @@ def _part_labels(term):
 
 
 def _part(evidence, where):
-    """Return a part of the evidence; dims that are not named are added up."""
+    """Return a part of the evidence, summed over dimensions that are not named."""
     entry = type_of(evidence)
     if entry.sum_over is None:
         return evidence
@@ -481,7 +491,7 @@ def _part(evidence, where):
 
 
 def _index_of_label(evidence, dim, where):
-    """Return the place of the label that a term names, or of the only one."""
+    """Return the index of the label that a term names, or of the only label."""
     labels = [str(label) for label in _labels(evidence, dim)]
     label = where.get(dim, labels[0])
     if str(label) not in labels:
@@ -505,11 +515,11 @@ def _labels(evidence, dim):
     return evidence[dim].values.tolist()
 
 
-# How much more evidence would decide.
+# Amount of further data needed for a decision.
 
 
 def _needed(evidence, requirement, probability, question):
-    """Say how much more evidence would decide, if it went on in the same proportions."""
+    """Return the further data needed for a decision, if results stay in the same proportions."""
     if not _adds_up(evidence):
         return _needed_of_items(evidence, requirement, probability, question)
     if requirement.second is not None:
@@ -520,42 +530,42 @@ def _needed(evidence, requirement, probability, question):
     total, unit = _unit(counts, requirement.first.measure)
     if is_sampled(posterior_of(counts, question)):
         if any(dim in counts.dims for dim in _EFFECTS):
-            return ""  # what examples cannot take away is in it
-        # To sample once more for every factor would take minutes.
+            return ""  # more examples do not reduce the variance between parts
+        # Sampling again for every factor would take minutes.
         away = abs(float(ndtri(_single(counts, requirement, question))))
         return _more(total, unit, _factor_by_variance(away, requirement.level))
 
     def spare(times):
         more = (counts * times).round().astype(np.int64)
         above = _single(more, requirement, question)
-        # Beyond eight deviations probabilities are not told apart.
+        # Probabilities beyond eight standard deviations cannot be distinguished.
         return float(abs(np.clip(ndtri(above), -8, 8)) - ndtri(requirement.level))
 
     return _more(total, unit, _deciding_factor(spare, float(ndtri(requirement.level))))
 
 
 def _needed_of_items(evidence, requirement, probability, question):
-    """Say the same of items like these: the variance of what is known of all goes with one over."""
+    """Return the further items needed; the posterior variance decreases as 1 / size."""
     if not isinstance(evidence, xr.Dataset) or question.of not in ("parameter", "population"):
-        return ""  # of these items alone more of others tell nothing
+        return ""  # more items say nothing about the observed ones
     entry = type_of(evidence)
     if entry.measured_variable not in _OF_ITEMS or slice_dims(evidence):
         return ""
     away = abs(float(ndtri(probability)))
     times = _factor_by_variance(away, requirement.level)
     clusters = clusters_of(evidence, entry.unit.removesuffix("s"))
-    if clusters is not None:  # more items of the same clusters would tell little
+    if clusters is not None:  # more items of the same clusters would add little
         return _more(len({*clusters.tolist()}), "clusters", times)
     return _more(entry.size(evidence), entry.unit, times)
 
 
 def _needed_of_difference(evidence, requirement, question):
-    """Say the same of a difference, whose variance falls as examples come."""
+    """Return the further examples needed for a difference, from its variance."""
     parts = {}
     for term in (requirement.first, requirement.second):
         counts = _table(evidence, term)
         if any(dim in counts.dims for dim in _EFFECTS):
-            return ""  # what examples cannot take away is in it
+            return ""  # more examples do not reduce the variance between parts
         classifier = "" if type_of(evidence) is OUTCOMES else term.where.get("classifier")
         parts[classifier, *sorted(_part_labels(term).items())] = float(counts.sum())
     difference = _difference(evidence, requirement, question)
@@ -564,7 +574,7 @@ def _needed_of_difference(evidence, requirement, question):
 
 
 def _factor_by_variance(away, level) -> float | None:
-    """Return the factor that decides, given the deviations: the variance goes with one over it."""
+    """Return the factor of the sample size that decides; the variance decreases as 1 / size."""
     times = float((ndtri(level) / max(away, 1e-9)) ** 2)
     return times if times <= _MOST_TIMES else None
 
@@ -585,10 +595,11 @@ def _more(total, unit, times):
 
 def _deciding_factor(spare, level) -> float | None:
     """
-    Return the factor from which on deviations are to spare, or None if that is beyond the most.
+    Return the smallest factor with a nonnegative margin, or None if it exceeds the maximum.
 
-    The distance from a threshold in deviations grows about with the root of the examples, and
-    between two factors nearly with their logarithm: a few values settle it.
+    The distance from a threshold in standard deviations grows approximately with the square root of
+    the number of examples. Between two factors it is nearly linear in their logarithm, so a few
+    evaluations suffice.
     """
     low = high = (1.0, spare(1.0))
     while not high[1] >= 0:
@@ -602,7 +613,7 @@ def _deciding_factor(spare, level) -> float | None:
             break
         width = np.log(high[0] / low[0])
         share = low[1] / (low[1] - high[1]) if np.isfinite(low[1]) and high[1] > low[1] else 0.5
-        # A little to the far side of where it should be, so that both ends close in.
+        # Step slightly past the expected root, so that both ends of the bracket close in.
         nudge = 0.001 / width if share < 0.5 else -0.001 / width
         middle = low[0] * np.exp(width * np.clip(share + nudge, 0.001 / width, 1 - 0.001 / width))
         value = spare(middle)
@@ -611,7 +622,7 @@ def _deciding_factor(spare, level) -> float | None:
 
 
 def _unit(counts, measure):
-    """Return how many there are of what the measure counts, and its name."""
+    """Return the number of units that the measure counts, and the name of the unit."""
     unit = resolve(measure).unit or "examples"
     label = counts["positive"].item() if "positive" in counts.coords else None
     dim = "predicted" if unit.startswith("predicted") else "actual"

@@ -1,4 +1,4 @@
-"""Every class, the averages and the accuracy in one table, each with its interval."""
+"""Classification report: measures of every class, averages and accuracy, with intervals."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ _AVERAGES = {"macro": "macro avg", "weighted": "weighted avg"}
 @dataclass(frozen=True, repr=False)
 class ClassificationReport:
     """
-    A report that prints like scikit-learn's, with an interval beside each number.
+    Classification report in the style of scikit-learn, with an interval for each number.
 
     Attributes
     ----------
     frame : DataFrame
-        One row for each class, the accuracy and both averages, and measure: ``name``, ``measure``,
-        ``point``, ``lower``, ``upper``, ``support``. ``attrs["caution"]`` as in `bayescm.summary`,
-        for the averages.
+        One row per measure, for each class, the accuracy and both averages. Columns are ``name``,
+        ``measure``, ``point``, ``lower``, ``upper`` and ``support``. ``attrs["caution"]`` contains
+        the cautions about the averages, as in `bayescm.summary`.
     digits : int
-        Number of decimals when printed.
+        Number of decimals to print.
     """
 
     frame: pd.DataFrame
@@ -47,7 +47,7 @@ class ClassificationReport:
         return written.format(escaped(caution)) if caution else ""
 
     def table(self) -> pd.DataFrame:
-        """Return the report as it is printed: texts, a row for each name."""
+        """Return the report as a table of formatted text, with one row per name."""
         rows: dict[str, dict[str, str]] = {}
         for row in self.frame.itertuples():
             cells = rows.setdefault(row.name, dict.fromkeys([*_COLUMNS.values(), "support"], ""))
@@ -79,33 +79,35 @@ def classification_report(
     **keywords: Any,
 ) -> ClassificationReport:
     """
-    Return precision, recall and F1 of every class, their averages and the accuracy, with intervals.
+    Return precision, recall, F1, averages and accuracy with intervals, as a report.
 
-    The points are those of scikit-learn's function of this name with ``zero_division=np.nan``: an
-    average leaves out the classes for which its measure is 0/0, and so does its interval.
+    Point estimates are the same as in `sklearn.metrics.classification_report` with
+    ``zero_division=np.nan``. Averages and their intervals exclude the classes for which the measure
+    is 0/0.
 
     Parameters
     ----------
     actual, predicted : array_like, shape (n,)
-        The true labels and the classifier's answers.
+        True labels and predictions of the classifier.
     labels : sequence, optional
-        All classes in their order; by default those that occur, sorted.
+        All classes, in order. By default the sorted labels that occur.
     digits : int, default 2
-        Number of decimals when printed.
+        Number of decimals to print.
     prob, kind, of, n, model, concentration, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
 
     Returns
     -------
     ClassificationReport
-        ``print`` it, or take its ``frame``.
+        Report to ``print``; its attribute ``frame`` has the numbers.
 
     Raises
     ------
     ValueError
-        If lengths differ, a label is missing or not a class, or there are fewer than two classes.
+        If lengths differ, if a label is missing or not a class, or if there are fewer than two
+        classes.
     TypeError
-        If a positive class is named, or the model does not take a keyword.
+        If ``positive`` is passed, or the model does not have a keyword.
 
     Examples
     --------
@@ -146,7 +148,7 @@ def classification_report(
 
 
 def _classes(counts, options):
-    """Yield every class with its rows; of two classes each is the positive one in turn."""
+    """Yield the rows of every class; with two classes, each is the positive class in turn."""
     labels, names = counts["actual"].values.tolist(), list(_COLUMNS)
     if len(labels) == 2:
         for label in labels:

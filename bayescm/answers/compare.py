@@ -1,9 +1,10 @@
 """
-Which is better, by how much, and how certainly: comparisons of the members of some evidence.
+Pairwise comparisons of classifiers or other members of the evidence.
 
-`joint_posterior` is the posterior of all members: paired, partially pooled, or independent. The
-difference of two of them (`difference_of`) has an exact distribution where the posterior has one,
-or where both are independent and known exactly; else it is that of their joint draws.
+`joint_posterior` returns the posterior of all members, which are paired, partially pooled or
+independent. `difference_of` returns the distribution of the difference of two members. It is exact
+if the posterior provides it, or if both members are independent with exact distributions. Otherwise
+it is estimated from joint draws.
 """
 
 import math
@@ -52,9 +53,9 @@ _VERDICT = ["p_better", "p_rope", "p_worse", "expected_loss", "expected_loss_sec
 _NUMBERS = ["mean", "sd", "lower", "upper"]
 COLUMNS = ["measure", "first", "second", *_NUMBERS, *_VERDICT, "paired", "sentence"]
 _ASSUMED = " Higher is assumed to be better."
-_MANY_DISCORDANT = 50  # examples on which only one is right, of which no prior decides
-_FEW_CELLS = 64  # of a joint table of which it is drawn whether the prior decides
-_PAIRS_AT_ONCE = 2**10  # whose differences are decided together
+_MANY_DISCORDANT = 50  # with more examples on which exactly one is right, no usual prior decides
+_FEW_CELLS = 64  # larger joint tables would need draws to check whether the prior decides
+_PAIRS_AT_ONCE = 2**10  # pairs whose differences are evaluated together
 
 
 def compare(
@@ -78,63 +79,76 @@ def compare(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Compare classifiers, or any other members of the evidence, pairwise.
+    Compare classifiers, or other members of the evidence, pairwise.
 
     Parameters
     ----------
     evidence : Dataset, DataArray, DataTree or mapping
-        Outcomes of classifiers on the same examples (:func:`bayescm.from_classifiers`) are compared
-        as pairs. Counts along ``dim`` are independent; with a dim ``fold`` they are compared fold
-        by fold, by the correlated t. A mapping ``{"a": counts, "b": counts}`` holds independent
-        evidence, from different examples, whose members are compared; where each of them has
-        ``dim`` itself, such as the outcomes of classifiers on several data sets
-        ``{"wdbc": ..., "heart": ...}``, it is compared within each. Fits are accepted in place of
-        any of these.
+        Data to compare, or fits of it.
+
+        - Outcomes of classifiers on the same examples (:func:`bayescm.from_classifiers`) are
+          compared as pairs.
+        - Counts along ``dim`` are treated as independent. If they have a dimension ``fold``, they
+          are compared fold by fold with the correlated t.
+        - The members of a mapping ``{"a": counts, "b": counts}`` are independent and come from
+          different examples. If every member has the dimension ``dim`` itself, comparisons are made
+          within each member, as for classifiers on several data sets ``{"wdbc": ..., "heart":
+          ...}``.
     measures : name, function, or sequence of these, optional
-        By default the usual ones of the type of evidence; of results on several data sets
-        (:func:`bayescm.from_results`) those that they hold.
+        Measures to compare. By default the usual measures for this type of evidence, or all
+        measures of results on several data sets (:func:`bayescm.from_results`).
     dim : str, default "classifier"
-        What to compare: ``"group"`` gives the differences between groups, of which three or more
-        are partially pooled, by the models that `bayescm.gap` uses; the members of other dims are
-        not pooled. A name that the members of a mapping do not have, such as ``"data_set"``,
-        compares these with each other.
+        Dimension to compare along. Along ``"group"``, three or more groups are partially pooled,
+        with the same models as in `bayescm.gap`; along any other dimension, members are not pooled.
+        If the members of a mapping do not have this dimension, such as ``"data_set"``, they are
+        compared with each other.
     prob : float, default 0.95
-        Mass of the interval, and the probability a verdict requires.
+        Probability of the interval, and the probability that a verdict requires.
     kind : {"hdi", "eti"}
     rope : float or (float, float), default 0
-        Region of practical equivalence of the difference: half its width, or its ends. For a
-        ratio: of its distance from 1.
+        Region of practical equivalence of the difference: half its width, or both ends. For ratios,
+        it refers to the difference from 1.
     reference : label, optional
-        Compare all others with this one, instead of all pairs.
+        Member with which all others are compared. By default all pairs are compared.
     contrast : {"difference", "ratio"}
     of, n, model, concentration, positive
         See `bayescm.interval`.
     draws : int, optional
-        How many joint draws; by default 50,000 for up to 64 cells (16 classifiers of two classes),
-        10,000 for more. Nothing is drawn where the distribution of a difference is known.
+        Number of joint draws. By default 50,000 for up to 64 cells (16 classifiers with two
+        classes) and 10,000 for more. No draws are needed if the distribution of a difference is
+        known.
     random_seed : int, default 0
-        Seed of the draws.
+        Seed of the random draws.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written in the sentences, where not as
-        `bayescm.measures.display_name` writes them.
+        Display names of measures, dimensions and labels in the sentences. By default, see
+        `bayescm.measures.display_name`.
     **keywords
-        The model's further keywords; see `bayescm.interval`.
+        Further keywords of the model; see `bayescm.interval`.
 
     Returns
     -------
     DataFrame
-        One row per pair and measure: ``measure``, ``first``, ``second``, the ``mean``, ``sd`` and
-        interval (``lower``, ``upper``) of first - second, the probabilities that the first is
-        better, equivalent or worse (``p_better``, ``p_rope``, ``p_worse``), the expected loss of
-        choosing the first (``expected_loss``) and the second, ``paired``, and a ``sentence`` that
-        puts the three probabilities into words. For error rates, losses and costs, lower is
-        better; for slope, intercept and calibration in the large, nearer to 1 or 0; for your own
-        functions see `bayescm.measures.measure`. Other dims of the
-        evidence are columns in front, and ``data_set`` where members of a mapping are compared
-        within each; a measure of one of many classes is named ``recall[cat]``. ``attrs`` has
-        ``prob``, ``kind``, ``rope`` and ``contrast``; ``how`` where folds are paired by the
-        correlated t, which intervals are not by; ``draws`` where some numbers are of so many; and
-        ``caution``, which says what makes the model doubtful.
+        One row per pair and measure:
+
+        - Columns of other dimensions of the evidence, if there are any, and ``data_set`` if
+          comparisons are made within the members of a mapping.
+        - ``measure``: a measure of one of several classes is named ``recall[cat]``.
+        - ``first``, ``second``: the members.
+        - ``mean``, ``sd``, ``lower``, ``upper``: posterior of first - second.
+        - ``p_better``, ``p_rope``, ``p_worse``: probabilities that the first is better, equivalent
+          or worse.
+        - ``expected_loss``, ``expected_loss_second``: expected loss of choosing the first or the
+          second.
+        - ``paired``: whether the members are compared as pairs.
+        - ``sentence``: the three probabilities in words.
+
+        Lower values are better for error rates, losses and costs. Values nearer to the ideal are
+        better for the calibration slope (1), intercept and calibration in the large (0). For custom
+        functions, see `bayescm.measures.measure`.
+
+        ``attrs`` contains ``prob``, ``kind``, ``rope`` and ``contrast``. It has ``how`` if the
+        folds were compared with the correlated t, ``draws`` if some numbers come from draws, and
+        ``caution`` if there is reason to doubt the model.
 
     Raises
     ------
@@ -144,13 +158,13 @@ def compare(
     Warns
     -----
     UserWarning
-        If two matrices compared as independent have the same class totals, or probabilities by site
-        of several classifiers, which their model does not pair.
+        If two matrices are compared as independent but have the same class totals, or if the model
+        cannot pair the classifiers, as with probabilities by site.
 
     See Also
     --------
-    ranks : Which of several is best.
-    joint_interval : Intervals that hold simultaneously.
+    ranks : Ranking of several members.
+    joint_interval : Simultaneous intervals.
 
     Examples
     --------
@@ -182,7 +196,7 @@ def compare(
 def _comparison(
     evidence, measures, question, *, dim, prob, kind, region, reference, contrast, display_names
 ):
-    """Return the table of a comparison; a mapping of evidence with the dim has one of each."""
+    """Return the table of a comparison, within each member of a mapping if these have the dim."""
     again = partial(
         _comparison,
         measures=measures,
@@ -269,7 +283,7 @@ def _comparison(
     table = Intervals({column: [row.get(column, np.nan) for row in rows] for column in columns})
     table.attrs = {"prob": prob, "kind": kind, "rope": region, "contrast": contrast}
     table.attrs["ranges"] = ranges
-    if posterior.how == CorrelatedT.how:  # differences by another model than intervals
+    if posterior.how == CorrelatedT.how:  # differences use another model than intervals
         table.attrs["how"] = posterior.how
     if joint_draws.cache_info().currsize:
         table.attrs["draws"] = size
@@ -288,11 +302,11 @@ def _comparison(
     return table
 
 
-# A mapping whose members have what is compared themselves: the table of each, below each other.
+# Mappings whose members have the compared dimension: one table per member, concatenated.
 
 
 def hold_dim(evidence: Members, dim: str) -> bool:
-    """Say whether every member of a mapping has a dim itself, such as ``classifier``."""
+    """Check whether every member of a mapping has a dimension, such as ``classifier``."""
     return bool(evidence) and all(dim in _dims(member) for member in evidence.values())
 
 
@@ -302,7 +316,7 @@ def _dims(member):
 
 
 def within_each(ask: Callable[[Any], pd.DataFrame], evidence: Members) -> pd.DataFrame:
-    """Return what is asked of each member, measure by measure, with a column ``data_set``."""
+    """Return the results of all members, sorted by measure, with a column ``data_set``."""
     with several_fits(len(evidence)):
         tables = {name: ask(member) for name, member in evidence.items()}
     joined = below_each_other(tables, "data_set")
@@ -313,18 +327,19 @@ def within_each(ask: Callable[[Any], pd.DataFrame], evidence: Members) -> pd.Dat
 
 def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFrame:
     """
-    Return tables below each other, with a column in front that names each.
+    Concatenate tables, with a first column that identifies each.
 
     Parameters
     ----------
     tables : mapping of label to DataFrame
-        As `compare` or `bayescm.ranks` return them.
+        Tables returned by `compare` or `bayescm.ranks`.
     dim : str
+        Name of the new column.
 
     Raises
     ------
     ValueError
-        If they are of another ``prob``, ``rope``, ``kind`` or ``contrast``.
+        If the tables have different ``prob``, ``rope``, ``kind`` or ``contrast``.
     """
     if not tables:
         raise fail("no comparisons", {}, "one or more", 'pass {"wdbc": compare(...), ...}')
@@ -348,11 +363,11 @@ def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFra
 
 
 def _values_of(joint_draws, kernel):
-    """Return the draws of a measure, of all measures that are drawn together."""
+    """Return the draws of one measure; all measures share the same joint draws."""
     return joint_draws()[kernel.__name__].values
 
 
-# The posterior of all members, and the distribution of a difference of two of them.
+# The joint posterior of all members, and the distribution of the difference of two members.
 
 
 def joint_posterior(
@@ -364,26 +379,26 @@ def joint_posterior(
     compared: bool = True,
 ) -> tuple[Posterior, list, str]:
     """
-    Return the posterior of all members of the evidence, the measures resolved, and the estimand.
+    Return the joint posterior of all members, resolved measures and the estimand.
 
     Parameters
     ----------
     evidence : DataArray, Dataset, DataTree or mapping
         Counts, outcomes or a fit. The members of a mapping are independent, even if their fits
-        were given the same seed.
+        share a seed.
     measures : name, function, or sequence of these, optional
     question : Question
-        By default its model is the default for comparisons of this type of evidence.
+        The question. By default the model is the default for comparisons of this type of evidence.
     dim : str, default "classifier"
-        The dim that will be compared; the name of the dim that the members of a mapping get.
+        Dimension to compare along, and the name of the dimension of a mapping's members.
     compared : bool, default True
-        Whether members are compared, and a warning is due if they seem to be paired unsaid.
+        Whether members are compared. If so, members that seem to be paired lead to a warning.
     """
     if measures is None:
         measures = _default_measures(evidence)
     if not is_members(evidence):
         whole, of = posterior_of(evidence, question, compared=dim), question.of
-        of = "parameter" if of == dim and dim in whole.pooled_dims else of  # each member, as asked
+        of = "parameter" if of == dim and dim in whole.pooled_dims else of  # per member
         posterior, of = select_estimand(whole.by(dim), of)
         kernels = resolve_measures(posterior, measures)
         if compared and not is_paired(posterior, dim):
@@ -409,7 +424,7 @@ def joint_posterior(
 
 
 def _default_measures(evidence):
-    """Return the measures usually compared of the type of evidence, or None where it has none."""
+    """Return the measures compared by default for this type of evidence, or None."""
     member = next(iter(evidence.values()), None) if is_members(evidence) else evidence
     if member is None:
         return None
@@ -418,12 +433,12 @@ def _default_measures(evidence):
 
 
 def is_paired(posterior: Posterior, dim: str) -> bool:
-    """Say whether members belong together: of the same examples, or classes of one matrix."""
+    """Check whether members are paired, by shared examples or as classes of one matrix."""
     return dim in posterior.pairs or dim == "class"
 
 
 def check_levels(posterior: Posterior) -> None:
-    """Raise where only differences between members are known, and levels have no meaning."""
+    """Raise an error if the posterior has only differences between members, not levels."""
     if posterior.measured:
         what = "results are of differences between members"
         raise fail(what, ..., "", "use compare or ranks")
@@ -441,28 +456,28 @@ def difference_of(
     by_draws: bool = False,
 ) -> Distribution:
     """
-    Return the distribution of a measure of one member minus that of another.
+    Return the distribution of the difference of a measure between two members.
 
-    Members that belong together are asked of their posterior; others are independent, and their
-    difference follows from the exact distributions of both, where there are any.
+    For paired members, the posterior determines the difference. For independent members, it follows
+    from both exact distributions if these exist, and otherwise from draws.
 
     Parameters
     ----------
     posterior : Posterior
     measure : callable
     first, second : mapping of str to int
-        Their indices along the dims of the measure.
+        Indices of the members along the dimensions of the measure.
     of : str
     exact : ndarray of objects, optional
-        Of independent members, the exact distribution of each, or None where it has none; not
-        passed where members belong together.
+        Exact distributions of independent members, or None for members without one. Omitted for
+        paired members.
     draws : callable
-        Returns joint draws of the measure, where they are needed.
+        Function that returns joint draws of the measure. It is called only if draws are needed.
     by_draws : bool, default False
-        Whether draws were asked for, and stand in the place of pre-integration.
+        Whether draws were requested instead of pre-integration.
     """
     if exact is None:
-        if "class" in first and first["class"] != second["class"]:  # of one matrix: no pair
+        if "class" in first and first["class"] != second["class"]:  # of one matrix
             return _drawn_difference(posterior, measure, first, second, draws)
         distribution = posterior.difference(measure, first, second, of=of, draws=draws)
         if by_draws and distribution.how == FunctionOfDirichlet.how:
@@ -486,7 +501,7 @@ def _drawn_difference(posterior, measure, first, second, draws):
 
 
 def _index(dims, at):
-    """Return the index of a member into draws (size, ...)."""
+    """Return the index of a member in draws (size, ...)."""
     return (slice(None), *(at[dim] for dim in dims))
 
 
@@ -499,7 +514,7 @@ def draw_labelled(
     of: str = "parameter",
     n: int | None = None,
 ) -> xr.Dataset:
-    """Draw all measures jointly: a variable of each, dims (draw, ..., [class])."""
+    """Draw all measures jointly, as one variable per measure, dims (draw, ..., [class])."""
     arrays = posterior.draw_in_parts(measures, size, rng, of=of, n=n)
     labelled = {}
     for measure, array in zip(measures, arrays, strict=True):
@@ -518,17 +533,17 @@ def draw_measures(
     compared: bool = True,
 ) -> xr.Dataset:
     """
-    Draw measures from the joint posterior of whatever the evidence holds.
+    Draw measures from the joint posterior of the evidence.
 
     Parameters
     ----------
     evidence, measures, question, dim, compared
-        As of `joint_posterior`.
+        See `joint_posterior`.
 
     Returns
     -------
     Dataset, dims (draw, ..., [class])
-        A variable per measure; NaN where undefined.
+        One variable per measure; NaN if undefined.
     """
     posterior, kernels, of = joint_posterior(
         evidence, measures, question, dim=dim, compared=compared
@@ -539,7 +554,7 @@ def draw_measures(
 
 
 def draws_of(question: Question, posterior: Posterior, of: str) -> int:
-    """Return the number of joint draws: as asked, or as usual for the posterior."""
+    """Return the requested number of joint draws, or the default of the posterior."""
     return question.draws or posterior.draws_by_default(of, joint=True)
 
 
@@ -549,18 +564,18 @@ def rng_of(question: Question) -> np.random.Generator:
 
 
 def count_values(posterior: Posterior, kernels: Sequence[Callable], *apart: str) -> int:
-    """Return how many numbers one draw of all measures is, of one member of some dims."""
+    """Return the number of values in one draw of all measures, excluding the dims `apart`."""
     return sum(
         math.prod(size for dim, size in template.sizes.items() if dim not in apart)
         for template in map(posterior.measure_template, kernels)
     )
 
 
-# Members that do not fit together, or seem to be pairs.
+# Checks for incompatible members, and for members that seem to be paired.
 
 
 def _check_positive(members):
-    """Raise where the same labels have one positive class here and another one there."""
+    """Raise an error if members with the same labels have different positive classes."""
     positive_classes: dict[frozenset, Any] = {}
     for name, counts in members.items():
         label, labels = positive(counts), frozenset(as_counts(counts).indexes["actual"])
@@ -571,7 +586,7 @@ def _check_positive(members):
 
 
 def _check_votes(members, measures):
-    """Raise where a majority is a plurality here, and more than half of the answers there."""
+    """Raise an error if majority votes are defined differently for different members."""
     attempts = {k: member for k, member in members.items() if type_of(member) is ATTEMPTS}
     lacking = [name for name, member in attempts.items() if "answer" not in member]
     votes = any(getattr(getattr(measure, "form", None), "votes", False) for measure in measures)
@@ -581,7 +596,7 @@ def _check_votes(members, measures):
 
 
 def _warn_if_paired(members):
-    """Warn where matrices that are taken for independent have the same class totals."""
+    """Warn if matrices that are treated as independent have the same class totals."""
     totals = {name: counts.sum("predicted").values.tolist() for name, counts in members.items()}
     for first, second in combinations(totals, 2):
         if totals[first] == totals[second]:
@@ -596,7 +611,7 @@ def _warn_if_paired(members):
 
 
 def _warn_if_apart(observed, dim):
-    """Warn where members gave a number for each of the same examples, and are not paired."""
+    """Warn if members have values for the same examples but are not paired."""
     if {dim, "example"} <= {*observed.dims}:
         warnings.warn(
             f"each {dim} saw the same examples, but this model takes them for independent, which "
@@ -608,20 +623,20 @@ def _warn_if_apart(observed, dim):
 
 
 def _classifiers(counts, dim):
-    """Return the counts of each classifier by name, where classifiers are compared."""
+    """Return the counts of each classifier by name, if classifiers are compared."""
     if dim != "classifier" or dim not in counts.dims or "predicted" not in counts.dims:
         return {}
     names = counts.coords.get(dim, np.arange(counts.sizes[dim])).values.tolist()
     return {name: counts.isel({dim: index}) for index, name in enumerate(names)}
 
 
-# Each measure, at each position along the dims that are not compared, and the pairs of members.
+# Iteration over measures, positions along the other dimensions, and pairs of members.
 
 
 def positions(
     posterior: Posterior, kernels: Sequence[Any], dim: str
 ) -> Iterator[tuple[Any, dict[str, int], list]]:
-    """Give every measure at every position along the other dims, and the members compared."""
+    """Yield each measure, each position along the other dims, and the names of the members."""
     for kernel in kernels:
         template = posterior.measure_template(kernel)
         if dim not in template.dims:
@@ -644,7 +659,7 @@ def positions(
 
 
 def labels(posterior: Posterior, kernel: Any, position: dict[str, int]) -> dict[str, Any]:
-    """Return the labels at a position: of its dims, and of the measure with its class."""
+    """Return the labels of a position, and the name of the measure including its class."""
     name, coords = kernel.__name__, posterior.measure_template(kernel).coords
     if "class" in position:
         name = f"{name}[{coords['class'].values.tolist()[position['class']]}]"
@@ -666,18 +681,18 @@ def _pairs(names, reference, dim):
     return [(index, base) for index in range(len(names)) if index != base]
 
 
-# What the distribution of a difference or of a ratio says.
+# Numbers and sentences for differences and ratios.
 
 
 def _excess(values, first, second, less):
-    """Return the distribution of how much the first is better, as a share of the second."""
+    """Return the distribution of the relative advantage of the first over the second."""
     with np.errstate(divide="ignore", invalid="ignore"):
         excess = values[first] / values[second] - 1
     return Empirical(-excess if less else excess)
 
 
 def _check_ratios(measures):
-    """Raise where the best value is neither the highest nor the lowest."""
+    """Raise an error if the ideal value is neither the highest nor the lowest."""
     for measure in measures:
         if measure.ideal is not None:
             name, ideal = measure.__name__, measure.ideal
@@ -686,7 +701,7 @@ def _check_ratios(measures):
 
 
 def _decisions(distributions, **options):
-    """Give what distributions say: some at once where they are alike, else one after the other."""
+    """Yield the decision for each distribution, in batches if the distributions can be joined."""
     for part in batched(distributions, _PAIRS_AT_ONCE):
         batch = concatenate(part) if len(part) > 1 else None
         for distribution in part if batch is None else [batch]:
@@ -694,13 +709,13 @@ def _decisions(distributions, **options):
 
 
 def _verdict(draws, **options):
-    """Return the probabilities of how much nearer to the ideal the first is."""
+    """Return the decision for draws of how much nearer to the ideal the first member is."""
     (numbers,) = decide(Empirical(draws), **options)
     return {key: numbers[key] for key in _VERDICT}
 
 
 def _prior_decides(posterior, kernel, members, row, rope, prob):
-    """Say where a verdict on a pair would not stand with a uniform prior of who is right."""
+    """Return a caution if the verdict on a pair changes with a uniform prior on who is right."""
     stands = {"better": row["p_better"] >= prob, "worse": row["p_worse"] >= prob}
     if not isinstance(posterior, PairedOutcomes) or not any(stands.values()):
         return []
@@ -728,7 +743,7 @@ def _prior_decides(posterior, kernel, members, row, rope, prob):
 
 
 def _numbers_of_contrast(numbers, less, contrast):
-    """Return the numbers of the contrast from those of how much the first is better."""
+    """Convert numbers on the advantage of the first into numbers of the contrast."""
     if less:
         ends = -numbers["upper"], -numbers["lower"]
         numbers = numbers | {"mean": -numbers["mean"], "lower": ends[0], "upper": ends[1]}
@@ -738,21 +753,21 @@ def _numbers_of_contrast(numbers, less, contrast):
 
 
 def _displayed(row, kernel, display_names):
-    """Return a row of a comparison with the display names of its measure and of the pair."""
-    if kernel.ideal is not None:  # the interval is not of what the verdict is of: who is nearer
+    """Return a row of a comparison with display names for its measure and members."""
+    if kernel.ideal is not None:  # the verdict is about distance from the ideal, not the interval
         row = {name: value for name, value in row.items() if name not in ("lower", "upper")}
     names = {side: display_label(row[side], display_names) for side in ("first", "second")}
     return row | names | {"measure": display_name(row["measure"], display_names)}
 
 
 def _sentence_with_labels(row, words, display_names):
-    """Say where, if the row is about one position along the further dims."""
+    """Add the position along further dimensions to a sentence, if there is one."""
     where = {dim: label for dim, label in row.items() if dim not in COLUMNS}
     return _at(where, words, display_names) if where else words
 
 
 def _at(where, words, display_names):
-    """Put before a sentence where it holds."""
+    """Prefix a sentence with its position."""
     places = ", ".join(
         f"{display_dim(dim, display_names)} {display_label(label, display_names)}"
         for dim, label in where.items()

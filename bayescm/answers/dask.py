@@ -1,4 +1,4 @@
-"""Counts that are arrays of Dask: answered block by block, and not before it is asked for."""
+"""Block-by-block, lazy computation of results for counts in Dask arrays."""
 
 import math
 import warnings
@@ -13,12 +13,12 @@ from bayescm.evidence.counts import CELLS
 from bayescm.fitting.sampled import several_fits
 from bayescm.validate import fail
 
-# What the attributes of an answer say of its own numbers, which are not known yet.
+# Attributes that describe the values of a result, which are unknown before computation.
 _OF_NUMBERS = ("error", "undefined")
 
 
 def is_lazy(evidence: Any) -> TypeGuard[xr.DataArray]:
-    """Return whether evidence is counts that are arrays of Dask."""
+    """Check whether the evidence consists of counts in a Dask array."""
     if not isinstance(evidence, xr.DataArray) or isinstance(evidence.data, np.ndarray):
         return False
     return evidence.chunks is not None
@@ -26,21 +26,20 @@ def is_lazy(evidence: Any) -> TypeGuard[xr.DataArray]:
 
 def lazily(answer: Callable[[xr.DataArray], xr.DataArray], counts: xr.DataArray) -> xr.DataArray:
     """
-    Return the answer for counts, as an array of Dask.
+    Return the result for counts as a Dask array.
 
     Parameters
     ----------
     answer : callable
-        From counts to an answer that keeps some of their dims.
+        Function from counts to a result that keeps some of their dimensions.
     counts : DataArray
-        An array of Dask. The dims that the answer does not keep must lie in one block, and are
-        brought there.
+        Counts in a Dask array. Dimensions that the result does not keep are rechunked to one block.
 
     Returns
     -------
     DataArray
-        Of the dims and blocks of the counts that are kept. The attributes ``error`` and
-        ``undefined`` are left out.
+        Result with the kept dimensions and chunks of the counts. The attributes ``error`` and
+        ``undefined`` are omitted.
     """
     _check(counts)
     lead = [dim for dim in counts.dims if dim not in CELLS]
@@ -58,12 +57,12 @@ def _plain(block, answer):
 
 def _trial_answer(answer, counts, number):
     """
-    Return the answer for a few made-up counts of the same dims and labels.
+    Return the result for a few artificial counts with the same dimensions and labels.
 
-    Where a model is sampled this is a fit too, the first, before that of each block: `number`.
+    If the model is sampled, this is one more fit, before the `number` fits of the blocks.
     """
     lead = [dim for dim in counts.dims if dim not in CELLS]
-    # Two of each, as far as there are: some models refuse a single fold or group.
+    # Two of each if possible, because some models do not support a single fold or group.
     few = counts.isel({dim: slice(0, 2) for dim in lead})
     ones = np.arange(few.size).reshape(few.shape) % 7 + 3
     with warnings.catch_warnings():
@@ -97,24 +96,24 @@ def _template(trial, blocks, batch_dims):
 
 def in_blocks(answer: Callable[[xr.DataArray], pd.DataFrame], counts: xr.DataArray) -> pd.DataFrame:
     """
-    Return a table of counts that are arrays of Dask, made block by block by its workers.
+    Return a table for counts in a Dask array, computed block by block by its workers.
 
     Parameters
     ----------
     answer : callable
-        From counts to a table with a column ``measure``, and one for each dim that it keeps.
+        Function from counts to a table with a column ``measure`` and one for each kept dimension.
     counts : DataArray
-        An array of Dask; it is split along the first dim that the table keeps.
+        Counts in a Dask array. They are split along the first dimension that the table keeps.
 
     Returns
     -------
     DataFrame
-        The same as at once; a table is computed in any case.
+        The same table as without Dask. It is computed immediately.
     """
     import dask
 
     _check(counts)
-    # Only one dim is split, and which one is not known before: as many as the longest has.
+    # Only one dimension will be split, but which one is still unknown: assume the most blocks.
     lead = [dim for dim in counts.dims if dim not in CELLS]
     number = max((len(counts.chunksizes[dim]) for dim in lead), default=1)
     columns = set(_trial_answer(answer, counts, number).columns)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _KEY = "log_marginal_likelihood"
 # Draws to adapt the sampler, per chain.
 _TUNE = 1000
-# Numbers of all data at the points at which the log density is computed at once (32 MB).
+# Largest number of data values for which the log density is computed at once (32 MB).
 _AT_ONCE = 2**22
 # Largest standard error of a log marginal likelihood, in nats: a Bayes factor that may be wrong by
 # a factor of two says little.
@@ -38,50 +38,54 @@ def evidence_for(
     """
     Compare models of the same evidence by their marginal likelihoods.
 
-    A marginal likelihood is the probability of the evidence under the model before the evidence was
-    seen. It depends on the prior, and more so the vaguer the prior is. It also compares models of a
-    single matrix, for which leave-one-out cross-validation has nothing to leave out.
+    The marginal likelihood is the prior predictive probability of the evidence under the model. It
+    depends on the prior, and vaguer priors usually lower it. It can also compare models of a single
+    matrix, for which leave-one-out cross-validation is not available.
 
     Parameters
     ----------
     models : mapping of name to DataTree or pymc.Model
-        Two or more models of the same evidence. A tree from `fit` has its marginal likelihood from
-        its direct posterior. Any other model, or prior of another family, is given as the model
-        itself, such as
-        ``bcm.models.dirichlet_multinomial(counts, concentration=partial(pm.Gamma, ...))``. It is
-        sampled by NUTS, and its marginal likelihood is estimated by bridge sampling.
+        Two or more models of the same evidence. Trees from `fit` contain the marginal likelihood of
+        their direct posterior. Other models, and priors of other families, are passed as models,
+        such as ``bcm.models.dirichlet_multinomial(counts, concentration=partial(pm.Gamma, ...))``.
+        These are sampled by NUTS, and their marginal likelihood is estimated by bridge sampling.
     draws, chains : int, default 2000 and 4
-        Draws of each chain of NUTS, 100 or more, and number of chains, 2 or more.
+        Number of NUTS draws per chain (at least 100), and number of chains (at least 2).
     random_seed : int, default 0
-        The seed of NUTS and of bridge sampling.
+        Seed of NUTS and of bridge sampling.
     **keywords
         Further options of the sampler, such as ``tune`` and ``target_accept``; see `bayescm.fit`.
 
     Returns
     -------
     DataFrame
-        A row per model (and member of the batch): ``log_marginal_likelihood`` (natural logarithm),
-        its ``standard_error`` (0 for a direct posterior), ``difference`` from the best model,
-        ``bayes_factor`` against the best model, ``probability`` of the model if all were equally
-        probable before, and ``how`` the marginal likelihood was computed. If a model is sampled, a
-        batch counts as a whole.
+        One row per model and member of the batch:
+
+        - ``log_marginal_likelihood``: natural logarithm of the marginal likelihood.
+        - ``standard_error``: its standard error (0 for a direct posterior).
+        - ``difference``: difference from the best model.
+        - ``bayes_factor``: Bayes factor against the best model.
+        - ``probability``: posterior probability of the model, with equal prior probabilities.
+        - ``how``: the method of computation.
+
+        If a model is sampled, a batch is treated as a whole.
 
     Raises
     ------
     TypeError
-        If this is not a mapping of fits and models.
+        If ``models`` is not a mapping of fits and models.
     ValueError
-        If there is one model only, or a model has an improper prior, discrete free variables or a
-        discounted likelihood. If the models are of different evidence, or condition on different
-        parts of it: ``fixed_totals`` is about the predictions given the class totals,
-        ``dirichlet_multinomial`` about both. If the chains of a sampled model give different
-        marginal likelihoods, or their standard error is above 0.35.
+        If there is only one model, or a model has an improper prior, discrete free variables or a
+        discounted likelihood. If the models have different evidence, or condition on different
+        parts of it: ``fixed_totals`` conditions on the class totals, but ``dirichlet_multinomial``
+        does not. If the chains of a sampled model give different marginal likelihoods, or their
+        standard error is above 0.35.
 
     Warns
     -----
     UserWarning
-        If draws diverge, or the chains disagree. If the log likelihoods of some trees are
-        conditional on the effects of groups, and others have them integrated out.
+        If there are divergences, or the chains disagree. If some log likelihoods are conditional on
+        group effects, but others marginalise over them.
 
     See Also
     --------
@@ -89,8 +93,8 @@ def evidence_for(
 
     Notes
     -----
-    For a model of your own, only the observed numbers are compared with those of the other models.
-    Its likelihood must be their whole probability, with the multinomial coefficient.
+    For custom models, only the observed numbers are compared with those of other models. The
+    likelihood must be complete, including the multinomial coefficient.
 
     References
     ----------
@@ -154,7 +158,7 @@ def evidence_for(
 
 
 def _warn_of_effects(models):
-    """Warn if some log likelihoods are given the effects of groups, and others integrate them."""
+    """Warn if only some log likelihoods are conditional on group effects."""
     kinds = {name: tree.attrs.get(EFFECTS) for name, tree in models.items() if _is_fit(tree)}
     kinds = {name: kind for name, kind in kinds.items() if kind}
     if len({kind == "integrated out" for kind in kinds.values()}) > 1:
@@ -172,16 +176,16 @@ def _is_fit(model):
 
 
 def _is_model(model):
-    """Say whether this is a model of PyMC, which need not be loaded to know."""
+    """Check whether this is a PyMC model, without importing PyMC."""
     ours = ("pymc.model.core", "Model")
     return any((base.__module__, base.__name__) == ours for base in type(model).__mro__)
 
 
 def _by_fit(tree, *, as_whole):
-    """Return the log marginal likelihoods over the batch, or of all of it, and how they came."""
+    """Return the log marginal likelihoods of the batch, or of the whole, and the method."""
     dims = attribute_dims(tree, "batch")
     sizes = tree["posterior"].sizes
-    values = np.reshape(tree.attrs[_KEY], [sizes[dim] for dim in dims])  # the attribute is flat
+    values = np.reshape(tree.attrs[_KEY], [sizes[dim] for dim in dims])  # stored as a flat list
     coords = {dim: tree["posterior"][dim] for dim in dims if dim in tree["posterior"].coords}
     logs = xr.DataArray(values, dims=dims, coords={k: v.values for k, v in coords.items()})
     return logs.sum() if as_whole else logs, 0.0, "direct posterior"
@@ -191,7 +195,9 @@ def by_bridge_sampling(
     name: Any, model: "Model", *, draws: int, chains: int, random_seed: int, **options: Any
 ) -> tuple[xr.DataArray, float, str]:
     """
-    Return the log marginal likelihood of a model sampled by NUTS, its standard error and how.
+    Return a bridge sampling estimate of the log marginal likelihood.
+
+    The result also includes its standard error and a description of the method.
 
     Raises
     ------
@@ -203,7 +209,7 @@ def by_bridge_sampling(
 
     size: dict[str, Any] = {"draws": draws, "tune": options.pop("tune", _TUNE), "chains": chains}
     tree = nuts(model, **size, seed=random_seed, options=options, unconstrained=True)
-    # Only variables with a transformation are in the first group.
+    # The first group contains only transformed variables.
     groups = [name for name in ("unconstrained_posterior", "posterior") if name in tree.children]
     sampled = ChainMap(*(dict(tree[name].data_vars) for name in groups))
     names = [variable.name for variable in model.value_vars]
@@ -300,7 +306,7 @@ def _check_same(first, name, models):
 
 
 def _in_order_of(first_data, data):
-    """Return data with labels in the order of the first: a fit has its positive class last."""
+    """Reorder labels as in the first data: a fit has its positive class last."""
     pairs = {dim: (index, data.indexes.get(dim)) for dim, index in first_data.indexes.items()}
     reordered = {
         dim: index
@@ -311,7 +317,7 @@ def _in_order_of(first_data, data):
 
 
 def _same_numbers(first_data, second_data):
-    """Say whether the same numbers are observed, whatever names, shapes and labels they have."""
+    """Check whether the observed numbers agree, ignoring names, shapes and labels."""
     if set(first_data) == set(second_data):
         return all(
             np.array_equal(first_data[key].values.ravel(), second_data[key].values.ravel())
@@ -325,7 +331,7 @@ def _same_numbers(first_data, second_data):
 
 
 def _observed(name, model):
-    """Return the observed variables of a model, without the scalars that came with the evidence."""
+    """Return the observed variables of a model, without scalar coordinates of the evidence."""
     named = "observed_data" in model.children if _is_fit(model) else bool(model.observed_RVs)
     if not named:
         what = f"{name} observes no variable, so that its evidence is not known"
@@ -342,7 +348,7 @@ def _observed(name, model):
 
 
 def _difference(first, name, first_data, second_data):
-    """Return in words how the observations of two models differ."""
+    """Describe the difference between the observations of two models."""
     described = [_describe(data) for data in (first_data, second_data)]
     if described[0] != described[1]:
         return f"{first} observes {described[0]}; {name} observes {described[1]}"
@@ -360,7 +366,7 @@ def _difference(first, name, first_data, second_data):
 
 
 def _describe(data):
-    """Return the observed variables in words, with their dimensions and sizes."""
+    """Describe the observed variables with their dimensions and sizes."""
     words = []
     for name, array in data.data_vars.items():
         sizes = " x ".join(f"{size} {dim}" for dim, size in array.sizes.items())

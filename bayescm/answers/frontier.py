@@ -1,9 +1,9 @@
 r"""
-Quality and cost: which systems are on the Pareto frontier.
+Pareto frontier of quality and cost of several systems.
 
-In each joint draw of the measure of all systems, a system is on the frontier if no other system
-costs as little and is as good, one of the two strictly. If costs are known for each item, the mean
-costs have the posterior of the Bayesian bootstrap (Rubin 1981), with the same weights of the items
+In each joint draw of the measure, a system is on the frontier if no other system is at least as
+cheap and at least as good, and strictly better in one of the two. If costs are known for each item,
+the mean costs have the posterior of the Bayesian bootstrap (Rubin 1981), with the same item weights
 for all systems:
 
 .. math:: w \sim \mathrm{Dirichlet}(1, \ldots, 1), \qquad \bar c_k = \sum_i w_i c_{ki}.
@@ -51,42 +51,47 @@ def frontier(
     Parameters
     ----------
     evidence
-        Several systems, as `bayescm.compare` takes them.
+        Evidence on several systems; see `bayescm.compare`.
     measure : str or callable
-        A measure with one value for each system.
+        Measure with one value per system.
     cost : mapping of system to float or array_like (items,), DataFrame or Series
-        The cost of each system, such as dollars per 1,000 answers or seconds, or the costs of its
-        answers to single items. A DataFrame has a column for each system.
+        Cost of each system, such as dollars per 1,000 answers or seconds, or its costs on the
+        individual items. A DataFrame has one column per system.
     margin : float >= 0, default 0
-        A cheaper system is not worse if it is worse by no more than this.
+        A cheaper system counts as not worse if the measure is worse by at most this margin.
     dim : str, default "classifier"
-        The dim of the systems.
+        Dimension of the systems.
     prob, kind, of, n, model, concentration, positive, draws, random_seed, **keywords
-        As of `bayescm.compare`.
+        See `bayescm.compare`.
 
     Returns
     -------
     DataFrame
-        One row per system, the cheapest first: the system, ``measure``, ``mean``, ``lower`` and
-        ``upper`` of the measure, ``cost`` (the mean), ``cost_lower`` and ``cost_upper`` (equal to
-        the cost if it is one number), ``p_frontier``, and the system that is most probably cheaper
-        and not worse (``cheaper``, missing if no system is cheaper) with this probability
-        (``p_cheaper_not_worse``).
+        One row per system, in order of increasing cost:
+
+        - The system, and ``measure``.
+        - ``mean``, ``lower``, ``upper``: posterior of the measure.
+        - ``cost``, ``cost_lower``, ``cost_upper``: mean cost and its interval. All three are equal
+          if the cost is a single number.
+        - ``p_frontier``: probability of being on the frontier.
+        - ``cheaper``: the system most probably cheaper and not worse; missing if no system is
+          cheaper.
+        - ``p_cheaper_not_worse``: the corresponding probability.
 
     Raises
     ------
     ValueError
-        If a cost is negative or missing, a system has no cost, the measure has a value for each
-        class, or there are fewer than two systems.
+        If a cost is negative or missing, if the measure has one value per class, or if there are
+        fewer than two systems.
 
     Notes
     -----
-    Costs of items are drawn independently of the measure. Draws in which the measure is 0/0 for a
-    system are left out.
+    Item costs are drawn independently of the measure. Draws in which the measure is 0/0 for any
+    system are excluded.
 
     See Also
     --------
-    bayescm.plots.plot_frontier : The table as a plot.
+    bayescm.plots.plot_frontier : Plot of this table.
 
     Examples
     --------
@@ -120,7 +125,7 @@ def frontier(
         raise fail(f"{kernel.__name__} is 0/0 for a system in every draw", ..., "", todo)
     values, costs = values[defined], costs[defined]
     better = kernel.oriented(values)
-    # Entry i, j: system i costs less than, or as little as, system j, and is as good or better.
+    # Entry i, j: system i is at least as cheap as system j, and at least as good.
     as_cheap, as_good = costs[:, :, None] <= costs[:, None], better[:, :, None] >= better[:, None]
     strictly = (costs[:, :, None] < costs[:, None]) | (better[:, :, None] > better[:, None])
     dominated = (as_cheap & as_good & strictly).any(axis=1)

@@ -1,10 +1,10 @@
 """
-How far groups are apart: the gap, the ratio, the worst of them, each against the rest.
+Performance gaps between groups: range, ratio, worst group, and deviations.
 
-The largest of J noisy values minus the smallest is too large even where all groups are equal. Three
-or more groups are therefore partially pooled first, and the statistic is that of joint draws of
-them. Which model pools them, by their number and the type of the evidence, is decided in
-`bayescm.evidence.default_models`.
+The largest of J noisy values minus the smallest overestimates the gap, even if all groups are
+equal. Three or more groups are therefore partially pooled first, and the statistic is computed from
+joint draws. `bayescm.evidence.default_models` selects the model from the number of groups and the
+type of evidence.
 """
 
 import math
@@ -33,17 +33,17 @@ from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
 STATISTICS = ("range", "ratio", "worst", "deviation")
-_NUMBERS_AT_ONCE = 2e7  # numbers of the groups' matrices held at once
+_NUMBERS_AT_ONCE = 2e7  # size of the group matrices held in memory
 
 
 class Named(NamedTuple):
-    """A gap that has a name: of which measures, which statistic, and the worse of both."""
+    """Definition of a named gap: its measures, of which the worse counts, and its statistic."""
 
     measures: tuple[str, ...]
     statistic: str
 
 
-# By the names of fairlearn.metrics: of several measures the one that is worse.
+# Names of fairlearn.metrics. With several measures, the worse one counts.
 NAMED = {
     "demographic_parity_difference": Named(("predicted_prevalence",), "range"),
     "demographic_parity_ratio": Named(("predicted_prevalence",), "ratio"),
@@ -77,70 +77,78 @@ def gap(
     **keywords: Any,
 ) -> xr.DataArray:
     """
-    Return the posterior interval of how far groups are apart.
+    Return the posterior interval of the gap between groups.
 
-    The largest of several noisy values minus the smallest is too large even if all groups are
-    equal. Three or more groups are therefore partially pooled first. The model depends on their
+    The largest of several noisy values minus the smallest overestimates the gap, even if all groups
+    are equal. Three or more groups are therefore partially pooled first. The model depends on their
     number:
 
-    - Two groups are not pooled: the gap is the absolute difference of `bayescm.compare`.
-    - Three to five groups: `models.hierarchical_groups` with a wide prior of the spread
-      (``spread=3``).
-    - Six or more groups: `models.robust_groups`, in which a few groups may be unlike the others.
-      With more than two classes, or several classifiers: `models.hierarchical_groups`.
-    - Slices of item scores, attempts or several labels, three or more:
-      `models.item_score_slices`. Two slices are not pooled.
-    - Groups of examples with scores or probabilities, three or more: partially pooled in the same
-      way. A group that lacks a class is left out, with a caution.
+    - Two groups are not pooled. The gap is the absolute difference, as in `bayescm.compare`.
+    - Three to five groups: `models.hierarchical_groups` with a wide prior on the between-group
+      standard deviation (``spread=3``).
+    - Six or more groups: `models.robust_groups`, which allows for outlying groups. With more than
+      two classes or several classifiers: `models.hierarchical_groups`.
+    - Three or more slices of item scores, attempts or several labels: `models.item_score_slices`.
+      Two slices are not pooled.
+    - Three or more groups of examples with scores or probabilities: partially pooled in the same
+      way. A group without examples of a class is excluded, with a caution.
 
-    `interval` with ``of="group"`` always uses `models.hierarchical_groups` with ``spread=1``, so
-    its groups differ from these. Pass ``model="hierarchical_groups"`` to use it here.
+    In contrast, `interval` with ``of="group"`` always uses `models.hierarchical_groups` with
+    ``spread=1``, so its estimates for groups differ. Pass ``model="hierarchical_groups"`` to use
+    that model here.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts with a dim ``group``; a fit of them; outcomes of several classifiers on the same
-        examples (``from_classifiers(..., by={"group": ...})``), whose gaps are drawn jointly;
-        scores or probabilities with groups; or item scores, attempts or several labels in slices
-        (``by={"topic": ...}``, with ``dim="topic"``). A group may lack a class, or have no
+        Counts with a dimension ``group``, or a fit of them; outcomes of several classifiers on the
+        same examples (``from_classifiers(..., by={"group": ...})``), whose gaps are drawn jointly.
+        Also scores or probabilities with groups, and item scores, attempts or several labels in
+        slices (``by={"topic": ...}``, with ``dim="topic"``). A group may lack a class or have no
         examples.
     measure : str or callable
-        A measure, or a gap by the name that it has in fairlearn:
-        ``"demographic_parity_difference"``, ``"equalized_odds_difference"`` (the larger one of the
-        gaps in recall and in false positive rate), ``"equal_opportunity_difference"``, and the same
-        with ``_ratio``.
+        A measure, or the name of a fairness metric in fairlearn:
+        ``"demographic_parity_difference"``, ``"equalized_odds_difference"`` (the larger gap of
+        recall and false positive rate), ``"equal_opportunity_difference"``, or the same with
+        ``_ratio``.
     dim : str or sequence of str, default "group"
-        The dim whose members are compared; of several every combination is a group, by the model
-        ``crossed_groups``.
+        Dimension whose members are compared. With several, each combination is a group, and the
+        model is ``crossed_groups``.
     statistic : {"range", "ratio", "worst", "deviation"}
-        The largest value minus the smallest; the smallest divided by the largest; the worst value;
-        or of each group its value minus the mean of the others.
+        Statistic of the groups:
+
+        - ``"range"``: the largest value minus the smallest.
+        - ``"ratio"``: the smallest value divided by the largest.
+        - ``"worst"``: the worst value.
+        - ``"deviation"``: for each group, its value minus the mean of the other groups.
     prob : float in (0, 1), default 0.95
-        Mass of the interval.
+        Probability of the interval.
     kind : {"hdi", "eti"}
     delta : float, optional
-        A value that is asked about: the coord ``p_below`` is the probability that the statistic
-        (with ``reference``, its difference) is below it.
+        Threshold for the coordinate ``p_below``, the probability that the statistic (or its
+        difference, with ``reference``) is below ``delta``.
     reference : label, optional
-        One of the classifiers: of every other one, its statistic minus that of this one, paired.
-        Did the gap shrink? See ``p_below`` with ``delta=0``.
+        Reference classifier. The result is then the paired difference between the statistic of
+        every other classifier and that of the reference. Use ``p_below`` with ``delta=0`` for the
+        probability that the gap shrank.
     of : {"finite"}
-        The gap is that of the groups at hand.
+        The gap refers to the observed groups.
     model, concentration, positive, draws, random_seed
         See `bayescm.interval`.
     **keywords
-        The model's further keywords, such as ``spread=0.5``.
+        Further keywords of the model, such as ``spread=0.5``.
 
     Returns
     -------
     DataArray, dims (..., [group], [class], bound)
-        ``bound`` is lower, upper; only ``"deviation"`` has a dim ``group``. The coord ``point`` is
-        the posterior mean, ``observed`` the statistic of the sample, which overstates a gap.
-        The attributes say ``statistic``, ``of``, ``prob``, ``kind`` and ``how``; the largest
-        numerical ``error`` of a bound, as of `bayescm.interval`; and in ``caution`` what makes the
-        model doubtful, if anything does. With two to five groups, this includes a prior that
-        decides much of the gap: another usual prior moves an end of the interval by more than a
-        quarter of its length.
+        ``bound`` is lower and upper. Only ``"deviation"`` has a dimension ``group``. The coordinate
+        ``point`` is the posterior mean; ``observed`` is the statistic of the sample, which
+        overestimates a gap.
+
+        Attributes are ``statistic``, ``of``, ``prob``, ``kind`` and ``how``, the largest numerical
+        ``error`` of a bound (see `bayescm.interval`), and ``caution`` if there is reason to doubt
+        the model. With two to five groups, a caution is added if the gap depends strongly on the
+        prior: another common prior moves an end of the interval by more than a quarter of its
+        length.
 
     Raises
     ------
@@ -150,8 +158,8 @@ def gap(
     Notes
     -----
     A range is never below 0. A highest-density interval starts at 0 if the density is highest
-    there, which is so if the groups may well be equal. An equal-tailed interval never contains 0:
-    use its upper end, or ``p_below``.
+    there, which is the case if the groups may well be equal. An equal-tailed interval never
+    contains 0; use its upper end, or ``p_below``.
 
     See Also
     --------
@@ -201,7 +209,7 @@ def gap_of(
     draws: int | None = None,
     random_seed: int = 0,
 ) -> xr.DataArray:
-    """Return the gap given the posterior of every group; parameters as for `gap`."""
+    """Return the gap, given the posterior of all groups; see `gap` for the parameters."""
     check_prob(prob), check_kind(kind)
     measures, statistic = _measures_and_statistic(measure, statistic)
     asked: dict[str, Any] = {"statistic": statistic, "prob": prob, "kind": kind, "delta": delta}
@@ -211,7 +219,7 @@ def gap_of(
     doubts = cautions.of_measures(posterior, kernels, "parameter")
     doubts += [sentence for kernel in kernels for sentence in posterior.misfit(kernel)]
     doubts += _prior_decides(posterior, answer, measures, dim, **asked)
-    # Other types of evidence have a spread for each classifier.
+    # Other types of evidence have a separate spread for each classifier.
     of_cells = posterior.measured_variable == "cells" and posterior.partially_pooled
     if of_cells and "classifier" in answer.dims and "classifier" in posterior.pairs:
         doubts.append(_TOGETHER)
@@ -244,20 +252,20 @@ def _gap_of_measures(
 
 
 def number_of_draws(posterior: Posterior, draws: int | None) -> int:
-    """Return how many draws are made; ``draws`` of each chain were made of a sampled posterior."""
+    """Return the number of draws; sampled posteriors already used ``draws`` for each chain."""
     if draws is None or is_sampled(posterior):
         return posterior.draws_by_default("finite" if posterior.partially_pooled else "parameter")
     return draws
 
 
-# Groups that show so little of how they differ that the prior may decide.
+# With at most this number of groups, the prior of the spread may dominate.
 _FEW_GROUPS = MANY_GROUPS - 1
-# Part of the length of an interval: if another prior moves an end further, the prior decides much.
+# The prior has a strong influence if another prior moves an end by this part of the length.
 _MOVED = 0.25
 
 
 def _prior_decides(posterior, found, measures, dim, **asked):
-    """Return a caution if another usual prior moves the gap of few groups by much."""
+    """Return a caution if another common prior changes the gap between few groups strongly."""
     dims = [dim] if isinstance(dim, str) else dim
     groups = math.prod(posterior.template.sizes[name] for name in dims)
     if groups > _FEW_GROUPS or asked["reference"] is not None:
@@ -283,7 +291,7 @@ def _prior_decides(posterior, found, measures, dim, **asked):
 
 
 def _measures_and_statistic(measure, statistic):
-    """Return the measures and the statistic that a name stands for."""
+    """Return the measures and the statistic of a named gap."""
     check_choice("statistic", statistic, STATISTICS)
     if not isinstance(measure, str) and not callable(measure):
         todo = "ask for each by itself"
@@ -300,11 +308,11 @@ def _measures_and_statistic(measure, statistic):
     return [measure], statistic
 
 
-# The statistic of draws, and of the sample.
+# Statistics of draws and of the sample.
 
 
 def _draw_statistic(posterior, kernels, dim, statistic, size, rng):
-    """Draw a statistic, dims (draw, ...), some draws of all groups at a time."""
+    """Draw a statistic, dims (draw, ...), in batches of draws."""
     step = max(1, int(_NUMBERS_AT_ONCE / posterior.values_per_draw))
     parts = []
     for start in range(0, size, step):
@@ -320,20 +328,20 @@ def _draw_statistic(posterior, kernels, dim, statistic, size, rng):
 
 
 def observed_values(posterior: Posterior, kernel: Measure) -> xr.DataArray:
-    """Return a measure of the sample itself in every group."""
+    """Return a measure of the sample in every group."""
     if posterior.measured_variable != "cells":
         return posterior.measure_template(kernel).to_dataarray(posterior.point(kernel))
     return apply(kernel, posterior.observed.transpose(..., *CELLS))
 
 
 def number_of_examples(posterior: Posterior) -> xr.DataArray:
-    """Return the number of examples, or of items, in every group."""
+    """Return the number of examples or items in every group."""
     of_cells = posterior.measured_variable == "cells"
     return posterior.observed.sum(CELLS) if of_cells else posterior.batch
 
 
 def _worse_statistic(values, kernels, dim, statistic):
-    """Return the statistic of one measure, or the worse of those of several."""
+    """Return the statistic of one measure, or the worst of several."""
     parts = [
         statistic_of(array, dim, statistic, less=kernel.lower_is_better)
         for array, kernel in zip(values, kernels, strict=True)
@@ -348,7 +356,7 @@ def statistic_of(
     values: xr.DataArray, dim: str | Sequence[str], statistic: str, *, less: bool
 ) -> xr.DataArray:
     """
-    Return a statistic of the values of a measure over dims; NaN in a group is left out.
+    Return a statistic of the values of a measure over dimensions, ignoring NaN.
 
     Examples
     --------
@@ -382,8 +390,8 @@ def _minus_reference(values, reference, posterior):
     return values.drop_sel(classifier=reference) - base
 
 
-# The end of the scale that a statistic has if all groups are equal, as a bound of the interval and
-# the level of the quantile that is the other bound: 0 of a range, 1 of a ratio.
+# Where the scale of a statistic ends if all groups are equal: which bound this is, and its value.
+# It is 0 for a range and 1 for a ratio.
 SCALE_ENDS: dict[str, tuple[int, float]] = {"range": (0, 0.0), "ratio": (1, 1.0)}
 
 
@@ -391,11 +399,11 @@ def interval_up_to(
     distribution: Empirical, prob: float, kind: str, end: tuple[int, float] | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return an interval and its errors, where the density may be highest at an end of the scale.
+    Return an interval and its errors, which may start at the end of the scale.
 
     The shortest interval of draws starts at one of the draws, so it never contains the end of the
-    scale. The interval from this end is taken instead if it is as short, up to the Monte Carlo
-    error of the ends: the density is then highest at the end of the scale.
+    scale. The interval from the end of the scale is used instead if it is equally short, up to the
+    Monte Carlo error of the ends. In this case, the density is highest at the end of the scale.
 
     Parameters
     ----------
@@ -423,7 +431,7 @@ def _intervals(distribution, drawn, prob, kind, delta, end):
     """
     Return the interval and the largest error of a bound.
 
-    The coords are the posterior mean and the probability of being below a value.
+    The coordinates are the posterior mean and the probability of being below `delta`.
     """
     values = distribution.draws
     ends, errors = interval_up_to(distribution, prob, kind, end)
@@ -441,9 +449,9 @@ def _intervals(distribution, drawn, prob, kind, delta, end):
     return answer, float(np.max(errors, initial=0.0, where=~np.isnan(errors)))
 
 
-# The posterior of the groups, partially pooled whatever name their dim has.
+# Pooling of groups, for any name of their dimension.
 GROUP = "group"
-# Dims that models know by their names, whose members are no groups of examples.
+# Dimensions with a fixed meaning in models. Their members are not groups of examples.
 _NOT_GROUPS = ("fold", "classifier", "half", "repeat", "step", "batch", "item", "attempt")
 
 
@@ -451,10 +459,10 @@ def pooled(
     evidence: Any, dim: str | Sequence[str], question: Question = USUAL
 ) -> tuple[Posterior, list[str], dict[Hashable, Hashable]]:
     """
-    Return the posterior of groups, the dims it knows them by, and how to name these again.
+    Return the posterior of groups, its group dimensions, and names to restore.
 
-    A single dim of another name takes the place of ``group``, so that its members have the model
-    that groups have; the combinations of several go to `models.crossed_groups`. The posterior is
+    A single dimension with another name is renamed to ``group``, so that its members are modelled
+    as groups. Combinations of several dimensions use `models.crossed_groups`. The posterior is
     partially pooled if there are three or more groups.
 
     Parameters
@@ -462,12 +470,12 @@ def pooled(
     evidence : DataArray, Dataset or DataTree
     dim : str or sequence of str
     question : Question
-        By default its model is one that pools the groups.
+        The question. By default the model pools the groups.
 
     Raises
     ------
     ValueError
-        If there is no such dim, or its members are not pooled although there are three or more.
+        If the dimension does not exist, or if three or more members are not pooled.
     """
     dims = [dim] if isinstance(dim, str) else list(dim)
     if not dims:
@@ -496,13 +504,13 @@ def pooled(
 
 
 def _stands_for_groups(evidence, dim):
-    """Say whether a dim is one of groups by another name."""
+    """Check whether a dimension contains groups under another name."""
     dims = getattr(evidence, "dims", ())
     return dim in dims and dim not in (GROUP, *_NOT_GROUPS) and GROUP not in dims
 
 
 def _check_pooled(posterior, dim):
-    """Raise an error if three or more groups are not pooled: their worst is bad by chance."""
+    """Raise an error if three or more groups are not pooled, as the worst may be bad by chance."""
     sizes = posterior.template.sizes
     two_groups = dim not in _NOT_GROUPS and sizes.get(dim, 0) < ENOUGH_GROUPS
     if dim in sizes and not two_groups and not posterior.partially_pooled:

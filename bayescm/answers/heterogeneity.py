@@ -1,4 +1,4 @@
-"""Studies that differ: how much of it is more than chance, and what goes with it."""
+"""Heterogeneity between studies: its size, and its association with covariates."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,8 +28,8 @@ from bayescm.validate import (
     fail,
 )
 
-# From this probability of a positive correlation on the curve is cautioned of: where it is as
-# probable as not, the studies are few, or differ little.
+# Probability of a positive correlation above which a caution is added. At even odds there are few
+# studies, or they differ little.
 _RISING = 0.8
 
 
@@ -44,49 +44,55 @@ def heterogeneity(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Return how much studies differ beyond chance, and how that goes with their covariates.
+    Return the heterogeneity between studies, and its association with covariates.
 
     Parameters
     ----------
     counts : DataArray, dims (group, actual, predicted)
-        Counts of two classes, a group for each study.
+        Counts of two classes, with one group per study.
     prob : float in (0, 1), default 0.95
     kind : {"hdi", "eti"}
     concentration : float or array_like, optional
         Prior pseudo-counts per cell; see `bayescm.models.hierarchical_groups`.
     draws : int, default 20,000
-        Of the direct posterior; with a prior that is a function the model is sampled by NUTS.
+        Number of draws of the direct posterior. If the prior is a function, the model is sampled by
+        NUTS instead.
     random_seed : int, default 0
     **keywords
-        Further ones of `bayescm.models.hierarchical_groups`; with ``covariates=`` how much the
-        studies differ beside these, and what each covariate does.
+        Further keywords of `bayescm.models.hierarchical_groups`. With ``covariates=``, the result
+        is the residual heterogeneity and the effect of each covariate.
 
     Returns
     -------
     DataFrame
-        One row each, with columns ``median``, ``lower``, ``upper`` and ``error``, the numerical
-        error of the bounds: ``sd_sensitivity`` and ``sd_specificity``, the standard deviations of
-        the logits between studies; ``correlation``; ``i2_sensitivity``, ``i2_specificity`` and
-        ``i2``, the share of the variation between estimates that is not chance, of each and of both
-        together; and ``odds_ratio_sensitivity`` and ``odds_ratio_specificity`` of every covariate,
-        the exponentials of its slopes, for each unit of it (column ``covariate``), with the column
-        ``p_above_1``, the probability that the rate grows with the covariate. ``attrs`` has
-        ``prob``, ``kind`` and ``model``, in ``sentences`` what the covariates do in words, and in
-        ``caution`` where the studies are few, or where sensitivity and specificity rise together.
+        One row per quantity, with columns ``median``, ``lower``, ``upper`` and ``error`` (the
+        numerical error of the bounds). The quantities are:
+
+        - ``sd_sensitivity``, ``sd_specificity``: between-study standard deviations of the logits.
+        - ``correlation``: between-study correlation of the logits.
+        - ``i2_sensitivity``, ``i2_specificity``, ``i2``: share of the variation between estimates
+          that is not due to chance, for each rate and for both jointly.
+        - ``odds_ratio_sensitivity``, ``odds_ratio_specificity``: exponentiated slope of each
+          covariate, per unit. The column ``covariate`` names the covariate, and ``p_above_1`` is
+          the probability that the rate increases with it.
+
+        ``attrs`` contains ``prob``, ``kind`` and ``model``, the effects of covariates in
+        ``sentences``, and a ``caution`` if there are few studies, or if sensitivity and specificity
+        increase together.
 
     Raises
     ------
     ValueError
-        If the counts are not of studies and two classes.
+        If the counts do not have two classes and a group per study.
 
     Notes
     -----
-    The variance of an estimated logit within a study of n examples is taken at its mean over the
-    studies there may be, (exp(t**2 / 2 + m) + exp(t**2 / 2 - m) + 2) times the mean of 1 / n, with
-    m and t the mean and the standard deviation of the logits. Of importance weights n is how many
-    examples a class of a study is worth by Kish's formula, as in the posterior. The share of both
-    together is that of the square roots of the determinants. Large studies make it large however
-    little they differ: look at the standard deviations, and at the region of a new study, first.
+    The variance of an estimated logit in a study of n examples is averaged over the population of
+    studies: (exp(t**2 / 2 + m) + exp(t**2 / 2 - m) + 2) times the mean of 1 / n. Here m and t are
+    the mean and standard deviation of the logits. With importance weights, n is Kish's effective
+    number of examples per class and study, as in the posterior. The joint share uses the square
+    roots of the determinants. Large studies make I2 large even if they differ little, so consult
+    the standard deviations and the region of a new study first.
 
     References
     ----------
@@ -129,7 +135,7 @@ def heterogeneity(
         (studies,) = posterior.collections
         sample = studies.draw(draws, rng, groups=False)
         ((cells, _),) = posterior.cells_and_totals
-    else:  # sampled, with a prior of another family
+    else:  # sampled, because the prior has another family
         sample, cells = posterior.variables(draws, rng), counts.values
     values = _variation(cells, sample)
 
@@ -163,7 +169,7 @@ def heterogeneity(
 
 
 def _variation(cells, sample):
-    """Return draws of what says how much studies of these cells (G, 2, 2) differ."""
+    """Return draws of the heterogeneity of studies with these cells (G, 2, 2)."""
     sd, rho = sample["spread"][:, 1:], sample["correlation"]
     mean = logit(np.clip(sample["rates"][:, 1:], 1e-300, 1 - 1e-16))
     i2, joint_i2 = shares_beyond_chance(cells, mean, sd, rho)
@@ -179,16 +185,16 @@ def _variation(cells, sample):
 
 def rising_together(correlation: np.ndarray) -> str:
     """
-    Say that sensitivity and specificity rise together, or nothing.
+    Return a caution if sensitivity and specificity rise together, or an empty string.
 
-    Studies whose cut-offs differ trade one for the other, which is what a summary ROC curve is the
-    curve of. Where the two rise together studies differ in something else, such as patients or the
-    quality of the test, and there is no such curve.
+    If studies differ in their cut-offs, sensitivity and specificity trade off, and a summary ROC
+    curve describes this trade-off. If both increase together, the studies differ in other ways,
+    such as patients or the quality of the test, and a summary ROC curve does not exist.
 
     Parameters
     ----------
     correlation : ndarray, shape (S,)
-        Draws of the correlation of their logits between studies.
+        Draws of the between-study correlation of their logits.
     """
     probability = float((correlation > 0).mean())
     if probability <= _RISING:
@@ -201,12 +207,12 @@ def rising_together(correlation: np.ndarray) -> str:
 
 
 def check_both_outcomes(counts: xr.DataArray) -> None:
-    """Raise where no study has participants with the condition, or none without it."""
+    """Raise an error if participants with or without the condition are missing in all studies."""
     present = counts.sum(("group", "predicted")).values > 0
     if present.all():
         return
     label, labels = positive(counts), counts["actual"].values.tolist()
-    of_positives = present[-1 if label is None else labels.index(label)]  # or the last, in models
+    of_positives = present[-1 if label is None else labels.index(label)]  # default: the last
     missing, rate = ("without", "sensitivity") if of_positives else ("with", "specificity")
     todo = f"ask for {rate} alone, by summary, interval or plot_forest"
     what = f"no study has participants {missing} the condition"
@@ -217,27 +223,26 @@ def shares_beyond_chance(
     cells: np.ndarray, mean: np.ndarray, sd: np.ndarray, rho: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return I2 of Zhou and Dendukuri: of both rates, and of both together.
+    Return the I2 of Zhou and Dendukuri, of both rates and jointly.
 
     Parameters
     ----------
     cells : ndarray, shape (G, 2, 2)
-        The positive class is the last one.
+        Counts of each study. The positive class is the last one.
     mean, sd : ndarray, shape (..., 2)
-        Means of the logits of sensitivity and specificity, and their standard deviations between
-        studies.
+        Means and between-study standard deviations of the logits of sensitivity and specificity.
     rho : array_like, shape (...)
-        Their correlation.
+        Correlation of the logits.
     """
     totals = cells.sum(-1).T[::-1]
     mean_inverse = np.array([np.mean(1 / total[total > 0]) for total in totals])
     within = (np.exp(sd**2 / 2 + mean) + np.exp(sd**2 / 2 - mean) + 2) * mean_inverse
-    between = np.sqrt(1 - rho**2) * sd.prod(-1)  # the root of the determinant
+    between = np.sqrt(1 - rho**2) * sd.prod(-1)  # square root of the determinant
     return sd**2 / (sd**2 + within), between / (between + np.sqrt(within.prod(-1)))
 
 
 def _odds_ratios(slopes, covariates, row):
-    """Return rows of the odds ratios of every covariate, by a function that makes a row."""
+    """Return rows for the odds ratios of every covariate, built by the function `row`."""
     names = getattr(covariates, "coords", {}).get("covariate", np.arange(slopes.shape[1]))
     rows = []
     for index, name in enumerate(np.asarray(names).tolist()):
@@ -250,7 +255,7 @@ def _odds_ratios(slopes, covariates, row):
 
 
 def _sentence(quantity, row):
-    """Say what a covariate does to sensitivity or specificity."""
+    """Describe the effect of a covariate on sensitivity or specificity."""
     rate = quantity.removeprefix("odds_ratio_")
     name, is_label, label = row["covariate"].partition("=")
     where = f"With {name} {label}" if is_label else f"For each unit more of {name}"

@@ -1,10 +1,10 @@
 """
-From evidence and a measure to its posterior distribution, and to its interval, with labels.
+Posterior distributions, intervals and probabilities of measures, as labelled arrays.
 
-The evidence and the model give a posterior, and that has the distribution of every measure.
-`distribution` returns these with the labels of the evidence, and its methods are moments,
-quantiles, probabilities and intervals; `interval` and `prob_above` are the usual of them. Neither
-PyMC nor a plotting library is loaded.
+The evidence and the model determine a posterior, from which the distribution of every measure
+follows. `distribution` adds the labels of the evidence and provides moments, quantiles,
+probabilities and intervals. `interval` and `prob_above` are shortcuts for the most common of these.
+Neither PyMC nor a plotting library is imported.
 """
 
 import warnings
@@ -29,12 +29,12 @@ from bayescm.measures.labelled import kernels, of_variable, several
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import check_choice, check_kind, check_prob, fail
 
-# What is asked of a posterior; other keywords are the model's own.
+# Keywords of the question; all others are passed to the model.
 ASKED = ("of", "n", "draws", "random_seed", "accuracy")
 Wanted = str | Callable | Sequence[str | Callable]
-# A numerical error of a bound that exceeds both of these leads to a warning. The error of draws
-# bounds both ends in 95 of 100 intervals, and is some 2.4 to 4.5 standard errors.
-_LARGE_ERROR = 0.8  # in parts of the length of the interval
+# A warning is issued if the numerical error of a bound exceeds both limits. For draws, the error
+# bounds both ends in 95% of samples and is about 2.4 to 4.5 standard errors.
+_LARGE_ERROR = 0.8  # relative to the length of the interval
 _SMALL_ERROR = 0.02  # in the unit of the measure
 
 
@@ -60,70 +60,86 @@ def interval(
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit. Of counts
-        that are an array of Dask the answer is one too, computed block by block when asked for.
+        Counts with dims (..., actual, predicted), outcomes of several classifiers, or a fit.
+        For counts in a Dask array the result is a Dask array too, which is computed block by
+        block on demand.
     measure : str, callable or sequence of these, optional
-        A name, or a function of cells (..., C, C). By default the measures of `bayescm.summary`
-        that have one value for all classes. If some of several measures have no direct
-        distribution, all of these come from the same draws.
+        Name of a measure, or a function of cells (..., C, C). By default all default measures
+        of `bayescm.summary` that have a single value for all classes. If one of several
+        measures has no direct distribution, all measures are estimated from the same draws.
     prob : float in (0, 1), default 0.95
         Mass of the interval.
     kind : {"hdi", "eti"}
-        Highest-density or equal-tailed. If a density has more than one mode, such as a beta
-        density that rises at both ends, the result is the shortest interval with this probability.
-        If the density is flat, it is the equal-tailed interval. ``attrs["how"]`` says so in both
-        cases. With 20 examples or fewer, equal-tailed intervals cover the true value more often.
+        Highest-density or equal-tailed interval. With 20 examples or fewer, equal-tailed
+        intervals have better coverage. See Notes for densities without a unique mode.
     of : str, default "parameter"
-        The estimand: the measure itself; ``"predictive"``, that of the next test set;
-        ``"finite"``, the mean over the members at hand, each with the same weight: these groups,
-        these items, or the classifiers of these folds, without the luck of their test examples;
-        ``"population"``, the mean over all groups or items there may be; ``"typical"``, the group
-        in the middle; ``"new"``, one new group or item. Each model says which of these it has. The
-        name of a dim that the model pools over, such as ``"group"``, stands for each of its
-        members, partially pooled.
+        Estimand. Which ones are available depends on the model.
+
+        - ``"parameter"``: the measure itself.
+        - ``"predictive"``: the measure on the next test set of ``n`` examples.
+        - ``"finite"``: the unweighted mean over the observed groups, items or fold classifiers,
+          without the sampling error of their test examples.
+        - ``"population"``: the mean over all groups or items that could be sampled.
+        - ``"typical"``: the median group.
+        - ``"new"``: a single new group or item.
+        - The name of a dimension over which the model pools, such as ``"group"``: each member
+          of this dimension, partially pooled.
     n : int, optional
-        Size of the next test set; by default the observed total. For attempts it is the number of
-        attempts at each item of the next run; by default that of most items.
+        Size of the next test set. By default the observed number of examples. For attempts, the
+        number of attempts per item in the next run, by default the most common number.
     model : str or callable, optional
-        Name of a model; or a function from the evidence and keywords to a
-        `bayescm.posteriors.base.Posterior`, or to a ``pymc.Model`` with a variable ``theta``, which
-        is sampled by NUTS; by default the model that fits the evidence.
+        Name of a model. Alternatively, a function of the evidence and keywords that returns a
+        `bayescm.posteriors.base.Posterior`, or a ``pymc.Model`` with a variable ``theta``,
+        which is sampled by NUTS. By default the model that fits the evidence.
     concentration : float, array_like, DataArray or callable, optional
-        The prior, of a model that has this keyword: of counts pseudo-counts per cell, by default
-        2 / C**2 of C classes. A function from a name to a PyMC variable is a prior of another
-        family, such as ``partial(pm.Gamma, alpha=2, beta=1)``, and the model is sampled.
+        Prior, for models with this keyword. For counts, pseudo-counts per cell, by default
+        2 / C**2 with C classes. A function from a name to a PyMC variable specifies a prior of
+        another family, such as ``partial(pm.Gamma, alpha=2, beta=1)``; the model is then
+        sampled.
     positive : label, optional
-        The positive class, where the evidence does not know it or another one is meant.
+        Positive class. Required if the evidence does not define one; overrides it otherwise.
     draws : int, optional
-        How many draws of each matrix, for every measure. By default the distribution itself where
-        it is known, and 20,000 draws otherwise; more draws of groups are of as many more points of
-        their parameters. Of a model that is sampled, draws of each chain, by default 1,000.
+        Number of draws per matrix, for every measure. By default no draws are needed if the
+        distribution is known, and 20,000 are taken otherwise. For groups, more draws also use
+        more points of the group parameters. For a model sampled by NUTS, the number of draws
+        per chain, by default 1,000.
     random_seed : int, default 0
-        Seed of the draws.
+        Seed of the random draws.
     accuracy : float, optional
-        Largest numerical error of the ends of intervals by quadrature, relative to the length of
-        the interval; by default 1e-4, and 1e-3 for more than 1,000 matrices. Probabilities are
-        always more accurate.
+        Largest numerical error of interval ends computed by quadrature, relative to the length
+        of the interval. The default is 1e-4, or 1e-3 for more than 1,000 matrices.
+        Probabilities are always more accurate.
     **keywords
-        Further keywords of the model, such as ``omega`` of `bayescm.models.pooled_folds`. If the
-        model is sampled, also options of the sampler such as ``tune``, ``chains`` and
+        Further keywords of the model, such as ``omega`` of `bayescm.models.pooled_folds`. For
+        sampled models, also options of the sampler such as ``tune``, ``chains`` and
         ``target_accept``; see `bayescm.fit`.
 
     Returns
     -------
     DataArray, dims ([measure], ..., [class], bound)
-        ``bound`` is lower, upper; a sequence of measures adds a dim ``measure``. The leading dims
-        of the evidence remain, except those that the model uses up (``fold``, ``repeat``). NaN
-        where the measure is undefined throughout. The attributes ``of``, ``prob``, ``kind`` and
-        ``how`` say what it is and how it was computed; ``error`` is the largest numerical error of
-        a bound: of draws both bounds are within it in 95 % of samples, with ever more draws in
-        place of these. ``undefined`` is the largest fraction of 0/0, ``covariates`` the values of
-        covariates that the answer is for.
+        ``bound`` is lower and upper. A sequence of measures adds a dimension ``measure``. The
+        leading dimensions of the evidence are kept, except those that the model uses up
+        (``fold``, ``repeat``). Values are NaN if the measure is undefined in all of the
+        posterior. Attributes:
+
+        - ``of``, ``prob`` and ``kind``: the estimand and the type of interval.
+        - ``how``: the method of computation.
+        - ``error``: the largest numerical error of a bound. For draws, it is a 95% bound on the
+          Monte Carlo error of both ends.
+        - ``undefined``: the largest fraction of the posterior in which the measure is 0/0.
+        - ``covariates``: the covariate values for which the interval is computed.
 
     Raises
     ------
     ValueError, TypeError
         If prob, kind, the model, the measure or a keyword of the model is invalid.
+
+    Notes
+    -----
+    If a density has more than one mode, such as a beta density that rises at both ends, the
+    highest-density interval is the shortest interval with probability ``prob``. If the density
+    is flat, the equal-tailed interval is returned. In both cases, ``attrs["how"]`` contains a
+    remark.
 
     Examples
     --------
@@ -165,10 +181,11 @@ def distribution(
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
+        Counts with dims (..., actual, predicted), outcomes of several classifiers, or a fit.
     measure : str, callable or sequence of these, optional
-        A name, or a function of cells (..., C, C). By default the measures of `bayescm.summary`
-        that have one value for all classes. A sequence has a dim ``measure`` in every answer.
+        Name of a measure, or a function of cells (..., C, C). By default all default measures
+        of `bayescm.summary` that have a single value for all classes. With a sequence, all
+        results have a dimension ``measure``.
     of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `interval`.
 
@@ -202,7 +219,7 @@ def distribution(
 def distribution_for(
     evidence: Any, measure: str | Callable | Sequence[str | Callable] | None, question: Question
 ) -> "MeasureDistribution":
-    """Return the distribution of a measure, or of several, by a question; see `distribution`."""
+    """Return the distribution of one or more measures for a question; see `distribution`."""
     wanted = usual_measures(evidence) if measure is None else measure
     pairs = distributions_of(evidence, wanted, question)
     if measure is None:
@@ -232,10 +249,10 @@ def prob_above(
     Parameters
     ----------
     evidence, measure
-        See `interval`; several measures have a dim ``measure``.
+        See `interval`. A sequence of measures adds a dimension ``measure``.
     threshold : float, sequence of floats or DataArray
-        Values of the measure; several have a dim ``threshold``, the last. A DataArray of the shape
-        of the answer has a value for each of its members.
+        Threshold, or several, which add a last dimension ``threshold``. A DataArray of the
+        shape of the result gives each member its own threshold.
     of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `interval`.
 
@@ -266,15 +283,17 @@ def prob_above(
 @dataclass(frozen=True, eq=False)
 class MeasureDistribution:
     """
-    The posterior distribution of a measure for each member of the evidence, see `distribution`.
+    Posterior distribution of measures, for each member of the evidence.
+
+    Created by `bayescm.distribution`.
 
     Attributes
     ----------
     distributions : tuple of Distribution
-        Of each measure, vectorised over the members of the evidence.
+        Distribution of each measure, vectorised over the members of the evidence.
     template : LabelTemplate
-        Dims, coords and attributes of the answers; the first dim is ``measure`` where several were
-        asked for.
+        Dimensions, coordinates and attributes of the results. For several measures, the first
+        dimension is ``measure``.
 
     Examples
     --------
@@ -315,7 +334,7 @@ class MeasureDistribution:
 
     def mode(self) -> xr.DataArray:
         """
-        Return the mode of the posterior density, NaN where there is none.
+        Return the mode of the posterior density, or NaN if it has no mode.
 
         Examples
         --------
@@ -333,12 +352,12 @@ class MeasureDistribution:
         Parameters
         ----------
         method : {"moment", "pearson"}
-            The third standardised moment (SK1), or Pearson's (mean - mode) / sd (SK2).
+            Third standardised moment (SK1), or Pearson's (mean - mode) / sd (SK2).
 
         Raises
         ------
         ValueError
-            If there is no such method.
+            If the method is unknown.
 
         Examples
         --------
@@ -359,8 +378,8 @@ class MeasureDistribution:
         Parameters
         ----------
         x : float, sequence of floats or DataArray
-            Values of the measure; several have a dim ``x``, the last. A DataArray of the shape of
-            the answer has a value for each of its members.
+            Value of the measure, or several, which add a last dimension ``x``. A DataArray of
+            the shape of the result gives each member its own value.
 
         Raises
         ------
@@ -378,7 +397,9 @@ class MeasureDistribution:
 
     def pdf(self, x: Any) -> xr.DataArray:
         """
-        Return the posterior density at x; parameters and errors as for `cdf`.
+        Return the posterior density at x.
+
+        Parameters and errors are the same as for `cdf`.
 
         Examples
         --------
@@ -396,8 +417,8 @@ class MeasureDistribution:
         Parameters
         ----------
         threshold : float, sequence of floats or DataArray
-            Several have a dim ``threshold``, the last. A DataArray of the shape of the answer has a
-            value for each of its members.
+            Threshold, or several, which add a last dimension ``threshold``. A DataArray of the
+            shape of the result gives each member its own threshold.
 
         Raises
         ------
@@ -415,12 +436,12 @@ class MeasureDistribution:
 
     def quantile(self, q: Any) -> xr.DataArray:
         """
-        Return the point below which the measure lies with probability q.
+        Return the posterior quantile of the measure.
 
         Parameters
         ----------
         q : float in [0, 1], or sequence of these
-            Mass below the point; several have a dim ``quantile``, the last.
+            Probability below the quantile. Several add a last dimension ``quantile``.
 
         Raises
         ------
@@ -440,14 +461,14 @@ class MeasureDistribution:
 
     def interval(self, prob: float = 0.95, kind: str = "hdi") -> xr.DataArray:
         """
-        Return the posterior interval, as `bayescm.interval` does.
+        Return the posterior interval; see `bayescm.interval`.
 
         Parameters
         ----------
         prob : float in (0, 1), default 0.95
-            Mass of the interval.
+            Probability of the interval.
         kind : {"hdi", "eti"}
-            Highest-density or equal-tailed.
+            Highest-density or equal-tailed interval.
 
         Returns
         -------
@@ -489,11 +510,11 @@ class MeasureDistribution:
 
     @property
     def _shape(self):
-        """Return the shape of the answer for one measure."""
+        """Return the shape of the result for one measure."""
         return self.template.shape[self._several :]
 
     def _label(self, statistic, dim=None, points=()):
-        """Return a statistic of each distribution, labelled; perhaps with a last dim more."""
+        """Return a labelled statistic of each distribution, optionally with a new last dim."""
         template = replace(self.template, name=None) if self._several else self.template
         template = template if dim is None else template.append_dim(dim, points)
         shape = template.shape[self._several :]
@@ -502,11 +523,11 @@ class MeasureDistribution:
         return template.to_dataarray(np.stack(values) if self._several else values[0])
 
     def _at(self, function, dim, values):
-        """Return a function of the distribution at one value, or at several along a new dim."""
+        """Return a function of the distribution at one or more values; several add a dim."""
         points = _floats(dim, values)
         if points.ndim == 0:
             return self._label(lambda distribution: function(distribution, points))
-        if isinstance(values, xr.DataArray):  # one for each member of the answer
+        if isinstance(values, xr.DataArray):  # one value per member
             if (values.dims, values.shape) != (self.template.dims, self.template.shape):
                 todo = "pass numbers, or one for each member of the answer"
                 dims = str(self.template.dims)
@@ -523,11 +544,11 @@ def _pearson_skewness(distribution):
     return (distribution.mean() - distribution.mode()) / distribution.sd()
 
 
-# The interval of each distribution, with its error.
+# Intervals of the distributions, with their errors.
 
 
 def _computed_intervals(distributions, prob, kind):
-    """Return of each distribution the ends, how they were computed, their error, and undefined."""
+    """Return the ends, method, error and undefined fraction of each distribution's interval."""
     scalars = [distribution for distribution in distributions if distribution.shape == ()]
     precompute_intervals(scalars, prob, kind)
     drawn = [distribution for distribution in distributions if isinstance(distribution, LazyDraws)]
@@ -553,7 +574,7 @@ def _interval_array(distribution, prob, kind):
 
 
 def interval_how(distribution: Any, prob: float, kind: str) -> str:
-    """Say how the intervals of a distribution were computed, and what is to be said of them."""
+    """Return how the intervals of a distribution were computed, with remarks on their kind."""
     if kind == "eti":
         return distribution.how
     kinds = np.unique(distribution.hdi_kind(prob)).tolist()
@@ -561,7 +582,7 @@ def interval_how(distribution: Any, prob: float, kind: str) -> str:
 
 
 def _warn_of_error(error, ends, how):
-    """Warn where the numerical error is not small beside the interval."""
+    """Warn if the numerical error is large relative to the interval."""
     if error <= _SMALL_ERROR:
         return
     length = ends[..., 1] - ends[..., 0]
@@ -582,7 +603,7 @@ def _warn_of_error(error, ends, how):
 
 
 def _floats(name, values):
-    """Return numbers as an array, (...) or (n,), or raise where they are none."""
+    """Convert to a float array of shape (...) or (n,), or raise an error if this is impossible."""
     try:
         array = np.asarray(values, float)
     except (TypeError, ValueError):
@@ -603,19 +624,19 @@ def distributions_of(
     question: Question = USUAL,
 ) -> list[tuple[Distribution, LabelTemplate]]:
     """
-    Return the distributions of measures, and the dims and coords of their batch.
+    Return the distributions of measures, with their labels.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
+        Counts with dims (..., actual, predicted), outcomes of several classifiers, or a fit.
     measures : name, function, or sequence of these
     question : Question
 
     Returns
     -------
     list of tuples
-        The distribution, and the dims, the coords and the name of the answer.
+        Each distribution, with the dimensions, coordinates and name of its result.
 
     Raises
     ------
@@ -649,7 +670,7 @@ def labelled_distributions(
     if accuracy is not None:
         distributions = [distribution.with_tolerance(accuracy) for distribution in distributions]
     attrs = {"of": posterior.estimand_name(of)}
-    if posterior.reference and of != "finite":  # which is of the groups as they are
+    if posterior.reference and of != "finite":  # only observed groups count
         attrs |= {"covariates": posterior.reference}
     if caveats := cautions.of_measures(posterior, measures, of):
         attrs |= {"caution": " ".join(caveats)}
@@ -657,11 +678,11 @@ def labelled_distributions(
     return list(zip(distributions, templates, strict=True))
 
 
-# What is asked: the estimand, measures, labels.
+# Resolution of the question: estimand, measures and labels.
 
 
 def usual_measures(evidence: Any) -> list[str]:
-    """Return the usual measures of evidence of its type, or raise where there are none."""
+    """Return the default measures for this type of evidence; raise an error if it has none."""
     measures = type_of(evidence).default_measures(evidence)
     if not measures:
         raise fail(NO_LEVEL, ..., "", "use compare(results) or ranks(results)")
@@ -669,7 +690,7 @@ def usual_measures(evidence: Any) -> list[str]:
 
 
 def resolve_measures(posterior: Posterior, measures: Wanted | None) -> list:
-    """Return the measures as the posterior has them, or raise where it lacks one."""
+    """Resolve measures for a posterior; raise an error if it does not have one of them."""
     if posterior.measured:
         return _measured(posterior.measured, measures)
     if measures is None:
@@ -681,7 +702,7 @@ def resolve_measures(posterior: Posterior, measures: Wanted | None) -> list:
 
 
 def _measured(available, measures):
-    """Return those measures that the evidence was measured by: all unless some are named."""
+    """Return the requested measures of results that were measured in advance; default: all."""
     by_name = {measure.__name__: measure for measure in available}
     names = list(by_name) if measures is None else several(measures)
     for name in names:
@@ -691,13 +712,13 @@ def _measured(available, measures):
 
 
 def _of_the_same_dims(pairs):
-    """Leave out measures with a value for each class if others have one for all classes."""
+    """Drop measures with one value per class if others have a single value for all classes."""
     whole = [pair for pair in pairs if "class" not in pair[1].dims]
     return whole or pairs
 
 
 def common_template(templates: Sequence[LabelTemplate], measure: Any) -> LabelTemplate:
-    """Return the dims and coords of the answer; a sequence of measures has a dim of its own."""
+    """Return the labels of the result; a sequence of measures adds a dimension ``measure``."""
     if isinstance(measure, str) or callable(measure):
         return templates[0]
     if len({template.dims for template in templates}) > 1:

@@ -1,8 +1,9 @@
 r"""
-A table of items: how difficult each is, and whether it separates systems as the others do.
+Item analysis: the difficulty of each item, and its correlation with the other items.
 
-The item-rest correlation of item i over K systems is that of the scores :math:`s_{ki}` and the mean
-scores of the other items, :math:`\bar s_{k,-i}`. Its interval is Fisher's (1921):
+The item-rest correlation of item i over K systems is the correlation between the scores
+:math:`s_{ki}` and the mean scores on the other items, :math:`\bar s_{k,-i}`. Its interval is
+Fisher's (1921):
 
 .. math:: \tanh\left(\operatorname{artanh} r \pm \frac{z}{\sqrt{K - 3}}\right).
 
@@ -23,8 +24,8 @@ from scipy.special import ndtri
 from bayescm.evidence.registry import is_members, type_of
 from bayescm.validate import check_prob, fail
 
-_FEWEST = 3  # systems, since the correlation of two is 1 or -1
-_FEWEST_OF_INTERVAL = 4  # systems, since Fisher's interval of three has no ends
+_FEWEST = 3  # systems: with two, the correlation is 1 or -1
+_FEWEST_OF_INTERVAL = 4  # systems: with three, Fisher's interval is unbounded
 
 
 def item_table(
@@ -36,31 +37,31 @@ def item_table(
     Parameters
     ----------
     evidence : Dataset or mapping of system to Dataset
-        Attempts or item scores of several systems on the same items. A mapping has the evidence of
-        each system, which is joined by the labels of the items.
+        Attempts or item scores of several systems on the same items. A mapping contains the
+        evidence of each system, which is joined by item labels.
     prob : float in (0, 1), default 0.95
         Probability of the intervals of the correlations.
 
     Returns
     -------
     DataFrame
-        One row per item, in the order of the evidence: ``item``, ``systems`` (that answered it),
-        ``mean`` (over the systems), ``correlation``, ``lower`` and ``upper``. Correlations are
-        missing with fewer than three systems, or if all have the same score, and intervals with
-        fewer than four systems.
-        ``attrs["caution"]`` says if systems answered different items.
+        One row per item, in the order of the evidence. The columns are ``item``, ``systems``
+        (number of systems that answered the item), ``mean`` (over these systems), ``correlation``,
+        ``lower`` and ``upper``. Correlations are missing with fewer than three systems or if all
+        have the same score. Intervals are missing with fewer than four systems.
+        ``attrs["caution"]`` is set if systems answered different items.
 
     Raises
     ------
     TypeError
-        If the evidence is of another type.
+        If the evidence has another type.
     ValueError
         If there are fewer than two systems or three items.
 
     Notes
     -----
-    An item with a correlation below 0 separates systems the other way round. Its key may be wrong.
-    The intervals assume that the systems are a sample of systems.
+    An item with a negative correlation ranks systems in reverse order, and its answer key may be
+    wrong. The intervals assume that the systems are a random sample of systems.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def item_table(
 
 
 def _scores(evidence: Any) -> xr.DataArray:
-    """Return the mean score of every system at every item, dims (classifier, item)."""
+    """Return the mean score of each system on each item, dims (classifier, item)."""
     if is_members(evidence):
         members = [_scores(member) for member in evidence.values()]
         if any(member.sizes["classifier"] > 1 for member in members):
@@ -124,7 +125,7 @@ def _scores(evidence: Any) -> xr.DataArray:
 
 
 def _item_rest_correlations(values):
-    """Return the correlation of each item with the mean of the others, over the systems (I,)."""
+    """Return the correlation (I,) of each item with the mean of the others, over systems."""
     answered = ~np.isnan(values)
     total, number = np.nansum(values, axis=1, keepdims=True), answered.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -133,14 +134,14 @@ def _item_rest_correlations(values):
         one, other = (part - np.nanmean(part, axis=0) for part in (values, rest))
         scale = np.sqrt(np.nansum(one**2, axis=0) * np.nansum(other**2, axis=0))
         correlation = np.nansum(one * other, axis=0) / scale
-    # Of equal scores rounding may leave a variance.
+    # Rounding errors may give equal scores a positive variance.
     enough = answered.sum(axis=0) >= _FEWEST
     varies = enough & (np.nanstd(values, axis=0) > 1e-12) & (np.nanstd(rest, axis=0) > 1e-12)
     return np.where(varies, np.clip(correlation, -1, 1), np.nan)
 
 
 def _caution(scores):
-    """Return the difficulty of the items of each system, if systems answered different items."""
+    """Return the mean difficulty of each system's items, if systems answered different items."""
     answered = scores.notnull()
     if answered.all():
         return ""

@@ -1,4 +1,4 @@
-"""What holds for several measures at once: simultaneous intervals and what follows from them."""
+"""Simultaneous intervals of several measures, and conclusions from them."""
 
 from collections.abc import Callable, Hashable, Sequence
 from itertools import combinations, product
@@ -21,7 +21,7 @@ from bayescm.measures.display_names import display_name
 from bayescm.measures.labelled import check_pairs
 from bayescm.validate import check_is, check_memory, check_prob, fail
 
-_COPIES = 5  # of the draws, while they are ranked
+_COPIES = 5  # number of copies of the draws while they are ranked
 
 
 def joint_interval(
@@ -40,32 +40,33 @@ def joint_interval(
     **keywords: Any,
 ) -> xr.Dataset:
     """
-    Return intervals that hold simultaneously with posterior probability ``prob``.
+    Return simultaneous intervals with joint posterior probability ``prob``.
 
-    All of them leave out the same mass on either side: as much as lets them hold jointly. Whatever
-    is read off them, even as an afterthought, then holds jointly too.
+    Every interval excludes the same probability on either side, chosen so that all intervals
+    jointly have probability ``prob``. Any conclusion from them, even post hoc, therefore has at
+    least this joint probability.
 
-    Classifiers over the same folds are paired by the correlated t, as in :func:`bayescm.compare`.
-    It knows no bounds, so its intervals are cut to the range of the measure.
+    Classifiers on the same folds are compared with the correlated t, as in :func:`bayescm.compare`.
+    It is unbounded, so its intervals are clipped to the range of the measure.
 
     Parameters
     ----------
     evidence : Dataset, DataArray, DataTree or mapping
-        As :func:`bayescm.compare` takes it.
+        See :func:`bayescm.compare`.
     measures : name, function, or sequence of these, optional
-        By default those that `bayescm.compare` takes.
+        Measures, by default the same as for `bayescm.compare`.
     pairs : sequence of (classifier, measure), optional
-        The parameters of interest, if not all; the others are NaN.
+        Parameters of interest, if not all. The others are NaN.
     prob : float, default 0.95
     of, n, model, concentration, positive, draws, random_seed, **keywords
-        As :func:`bayescm.compare` takes them.
+        See :func:`bayescm.compare`.
 
     Returns
     -------
     Dataset
-        A variable per measure, dims ``(..., classifier, [class,] bound)``, and the coord
-        ``prob_all``, the posterior probability that all hold. The members of a dim ``batch``, which
-        are unrelated, are each treated separately.
+        One variable per measure, dims ``(..., classifier, [class,] bound)``. The coordinate
+        ``prob_all`` is the joint posterior probability of all intervals. Members of a dimension
+        ``batch`` are unrelated and are treated separately.
 
     References
     ----------
@@ -74,8 +75,8 @@ def joint_interval(
 
     See Also
     --------
-    conclusions : What follows from them, in words.
-    bayescm.classical.delta : The frequentist intervals of the same shape.
+    conclusions : Conclusions from these intervals, in words.
+    bayescm.classical.delta : Frequentist intervals in the same format.
 
     Examples
     --------
@@ -103,12 +104,12 @@ def joint_interval(
         intervals[kernel.__name__] = intervals[kernel.__name__].clip(*kernel.range)
     if batches is None:
         return envelopes[0]
-    # By name: xarray would join the probabilities of all into one where they are equal.
+    # Without a name, xarray merges equal probabilities into a scalar.
     return xr.concat(envelopes, "batch", coords=["prob_all"]).transpose("batch", ...)
 
 
 def _select_pairs(values, kernels, pairs):
-    """Return the draws of some classifiers and measures; the others are NaN."""
+    """Return the draws with NaN for all but the selected classifiers and measures."""
     if "classifier" not in values.dims:
         todo = "name the measures alone, or pass evidence with classifiers"
         raise fail("pairs need evidence with classifiers", pairs, "None", todo)
@@ -141,19 +142,19 @@ def _envelope(values, prob):
 
 def envelope(draws: np.ndarray, prob: float) -> tuple[np.ndarray, float]:
     """
-    Return the central intervals of equal rank that jointly contain a fraction of the draws.
+    Return equal-rank central intervals that jointly contain a fraction of the draws.
 
     Parameters
     ----------
     draws : ndarray, shape (size, P)
-        A column that is NaN throughout gets NaN ends; other draws with a NaN are left out.
+        Joint draws. Columns that are all NaN get NaN ends; other draws with NaN are excluded.
     prob : float
 
     Returns
     -------
     ends : ndarray, shape (P, 2)
     reached : float
-        The share of the draws inside all intervals, at least ``prob``.
+        Share of the draws inside all intervals, at least ``prob``.
     """
     ends = np.full((draws.shape[1], 2), np.nan)
     defined = ~np.isnan(draws).all(axis=0)
@@ -166,7 +167,7 @@ def envelope(draws: np.ndarray, prob: float) -> tuple[np.ndarray, float]:
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(size)[:, None], axis=0)
     depth = np.minimum(ranks, size - 1 - ranks).min(axis=1)
-    # The deepest share `prob` of the draws decides how far out the intervals must reach.
+    # The deepest `prob` of the draws determine how wide the intervals must be.
     cut = np.sort(depth)[size - int(np.ceil(prob * size))]
     rows = np.take_along_axis(inside, order[[cut, size - 1 - cut]], axis=0)
     ends[defined] = rows.T
@@ -175,22 +176,23 @@ def envelope(draws: np.ndarray, prob: float) -> tuple[np.ndarray, float]:
 
 def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> list[str]:
     """
-    Say in words what follows from intervals that hold jointly.
+    Return the conclusions from simultaneous intervals, in words.
 
     Parameters
     ----------
     joint : Dataset
-        From :func:`joint_interval`, or from :func:`bayescm.classical.delta` with ``joint=True``.
+        Result of :func:`joint_interval`, or of :func:`bayescm.classical.delta` with ``joint=True``.
     above : mapping of measure to number, optional
-        Requirements to check the intervals against.
+        Thresholds with which the intervals are compared.
 
     Returns
     -------
     list of str
-        For each measure: who beats whom by at least how much (the gap between intervals that do
-        not overlap), who is best or worst of all, whose interval lies inside another's, and who
-        meets or misses a requirement. All of them hold jointly with the probability of the
-        intervals; a classifier that no sentence mentions may still be better or worse.
+        Sentences for each measure. They state which classifier beats which by at least how much
+        (the gap between disjoint intervals), which one is best or worst, whose interval lies inside
+        another, and which ones are above or below a threshold. All sentences are jointly true with
+        the probability of the intervals. A classifier that is not mentioned may still be better or
+        worse.
 
     Examples
     --------
@@ -219,7 +221,7 @@ def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> 
 
 
 def _by_position(ends):
-    """Give the intervals of the classifiers, at every place of the other dims."""
+    """Yield the intervals of the classifiers at each position along the other dimensions."""
     others = [dim for dim in ends.dims if dim not in ("classifier", "bound")]
     members = ends.expand_dims("classifier") if "classifier" not in ends.dims else ends
     names = members.coords["classifier"].values if "classifier" in members.coords else ["it"]
@@ -265,6 +267,6 @@ def _against_limit(name, ends, limit):
 
 
 def _down(gap):
-    """Return a gap as text, rounded down to two digits so that it still holds."""
+    """Format a gap, rounded down to two digits so that the statement remains true."""
     unit = 10.0 ** (np.floor(np.log10(gap)) - 1)
     return f"{np.floor(gap / unit + 1e-9) * unit:.6g}"

@@ -1,9 +1,9 @@
 """
-Tables of LaTeX for papers: intervals, "0.64 [0.58, 0.70]" in a cell; differences; and ranks.
+LaTeX tables for papers: intervals such as "0.64 [0.58, 0.70]", differences and ranks.
 
-The best of a column is the member with the lowest expected rank by the pairwise probabilities of
-the comparison: the one with the largest sum of P(better than another). Another is told apart from
-it where the probability of being worse reaches the mass that a verdict requires.
+The best member of a column is the one with the lowest expected rank, computed from the pairwise
+probabilities of the comparison as the largest sum of P(better than another). Another member is
+distinguished from it if its probability of being worse is at least the level of a verdict.
 """
 
 import math
@@ -51,16 +51,16 @@ _ESCAPED = {
 }
 _KINDS = {"hdi": "highest-density", "eti": "equal-tailed"}
 _NUMBERS = ("lower", "upper")
-# Probability of being exactly equal to the best, above which a member ties with it: two medians of
-# marks, for example, are often the same mark.
+# A member ties with the best if the probability of being exactly equal exceeds this. For example,
+# two median grades are often equal.
 _EQUAL = 0.5
-_TIE = 1e-9  # sums of probabilities that differ by rounding alone are equal
+_TIE = 1e-9  # tolerance for rounding errors in sums of probabilities
 _OF_PAIRS = ("first", "second", "p_better", "p_worse")
-# Widths in points, within 5% of what pdflatex sets (tests/answers/test_latex.py). A symbol is as
-# wide as a digit.
-_TEXT_WIDTH = 345  # of the text of ``article``
-_FOOTNOTE = 0.85  # the size of footnotes, in parts of the size of the text
-_WIDE = 6.9  # a capital letter of 10 points
+# Widths in points, within 5% of those of pdflatex (see tests/answers/test_latex.py). Symbols are
+# assumed to be as wide as a digit.
+_TEXT_WIDTH = 345  # text width of ``article``
+_FOOTNOTE = 0.85  # size of footnotes, relative to the text
+_WIDE = 6.9  # a capital letter at 10 points
 _USUAL = 4.9  # any other letter
 _NARROW = 3.0  # a narrow letter
 _NARROW_LETTERS = " .,:;'[]()-ijl"
@@ -74,7 +74,7 @@ _WRITTEN = re.compile("|".join(map(re.escape, sorted(_PLAIN, key=len, reverse=Tr
 
 def unescape_latex(text: str) -> str:
     r"""
-    Return the text that `escape_latex` has escaped.
+    Undo the escaping of `escape_latex`.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def unescape_latex(text: str) -> str:
 
 
 class Markup(NamedTuple):
-    """How the cells and notes of a table are written in one kind of document."""
+    """Formats of cells and notes in one type of document."""
 
     escape: Callable[[object], str]
     bold: str
@@ -101,7 +101,7 @@ class Markup(NamedTuple):
 
 def escape_latex(text: object) -> str:
     r"""
-    Return text as LaTeX sets it, in text mode.
+    Escape text for LaTeX text mode.
 
     Examples
     --------
@@ -127,26 +127,26 @@ LATEX = Markup(
 
 class Parts(NamedTuple):
     """
-    The parts of a table of a paper, whatever document it is for.
+    Parts of a table for a paper, for any type of document.
 
     Attributes
     ----------
     corner : str
-        The head of the column of rows.
+        Heading of the row labels.
     levels : list of str
-        The columns of a summary that have columns of the table for their values.
+        Columns of the summary whose values become columns of the table.
     columns : list of tuple
-        The values of these, one for each level.
+        Values of these levels, one tuple per column of the table.
     members : list
-        The values of the rows.
+        Values of the rows.
     notes : list of str
-        The meaning of cells, bold and marks.
+        Explanations of cells, bold type and marks.
     text : callable
-        From the name of a column and one of its values to text.
+        Function from the name of a column and one of its values to text.
     cell : callable
-        From a member and a column to the text of the cell.
+        Function from a member and a column to the text of a cell.
     row : callable
-        From a member to the name of its row.
+        Function from a member to the label of its row.
     """
 
     corner: str
@@ -171,61 +171,63 @@ def latex_table(
     display_names: DisplayNames = None,
 ) -> str:
     r"""
-    Return a summary as a LaTeX table: classifiers by data sets, an interval in each cell.
+    Return a LaTeX table of a summary, comparison or ranking.
 
-    A comparison and ranks have a row for each of theirs.
+    A summary has classifiers as rows, data sets or measures as columns, and an interval in each
+    cell. A comparison or ranking has one row per result.
 
     Parameters
     ----------
     frame : DataFrame
-        As `bayescm.summary`, `bayescm.compare` or `bayescm.ranks` return it.
+        Table returned by `bayescm.summary`, `bayescm.compare` or `bayescm.ranks`.
     comparison : DataFrame or mapping of label to DataFrame, optional
-        What `bayescm.compare` says of the same evidence and measures, of all pairs: the best of
-        each column is set in bold, all of them where several tie, and those that are not told apart
-        from it are marked. Where
-        ``frame`` is of a mapping of evidence, one for each of its members.
+        Comparison of all pairs by `bayescm.compare`, for the same evidence and measures. The best
+        member of each column is set in bold (several if they tie), and members that are not
+        distinguished from it are marked. If ``frame`` comes from a mapping of evidence, a mapping
+        of comparisons.
     rows : str, optional
-        The column of ``frame`` that has a row for each of its values; by default ``"classifier"``,
-        or else ``"measure"``. The others have columns for their values, the measure above the
-        others.
+        Column of ``frame`` whose values become rows. By default ``"classifier"`` or, if there is
+        none, ``"measure"``. The values of all other label columns become columns of the table, with
+        the measure as the top level.
     center : {"mean", "point"}
-        The number before the interval: the posterior mean, or the plug-in estimate.
+        Number before the interval: the posterior mean or the point estimate.
     digits : int, optional
-        Decimals of the numbers, by default two and of differences and ranks three; at most as many
-        as their ``error`` leaves certain, and two, of which a warning says how many cells it is.
-        Probabilities have three.
+        Number of decimals. By default two, or three for differences and ranks. The numerical
+        ``error`` limits it, but not below two, and a warning then gives the number of affected
+        cells. Probabilities always have three decimals.
     caption, label : str, optional
-        Text of the caption, to which the meaning of cells, bold and marks is added; and what the
-        table is referred to by. ``label`` is LaTeX as it stands.
+        Caption, to which explanations of cells, bold type and marks are added, and reference label.
+        ``label`` is inserted without escaping.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them.
+        Display names of measures, dimensions and labels. By default, see
+        `bayescm.measures.display_name`.
 
     Returns
     -------
     str
-        A ``table`` environment in the style of booktabs, ``\usepackage{booktabs}``. Text is
-        escaped; names beyond Latin letters need lualatex or xelatex. What is wider than the text of
-        ``article`` has smaller letters, or else the measures below each other.
+        A ``table`` environment in the style of booktabs; it needs ``\usepackage{booktabs}``. Text
+        is escaped. Names with non-Latin letters need lualatex or xelatex. Tables wider than the
+        text of ``article`` are set in smaller type or, if still too wide, with the measures below
+        each other.
 
     Warns
     -----
     UserWarning
-        If the error of some numbers leaves fewer than ``digits`` decimals certain, or the table is
-        too wide all the same.
+        If the numerical error allows fewer than ``digits`` decimals, or if the table is still too
+        wide.
 
     Raises
     ------
     TypeError
-        If ``frame`` or ``comparison`` is no DataFrame.
+        If ``frame`` or ``comparison`` is not a DataFrame.
     ValueError
-        If a frame is none of these or a comparison lacks a pair, two rows would share a cell, or
-        an argument is of summaries alone and the table is none.
+        If a frame is not one of these tables, if a comparison lacks a pair, if two rows would share
+        a cell, or if an argument for summaries is passed with another table.
 
     See Also
     --------
-    bayescm.to_markdown, bayescm.to_word : The same for other documents.
-    bayescm.table : The same for notebooks and pages.
+    bayescm.to_markdown, bayescm.to_word : The same table for other documents.
+    bayescm.table : Table for notebooks and web pages.
 
     Examples
     --------
@@ -258,7 +260,7 @@ def latex_table(
         *map(_line, body := lines_of(columns)),
     ]
     layouts = [(flat, body)]
-    if len(levels) > 1:  # the values of the upper level below each other
+    if len(levels) > 1:  # values of the upper level become separate blocks of rows
         blocks, widest = [], []
         inner = list(dict.fromkeys(column[1:] for column in columns))
         for upper in dict.fromkeys(column[0] for column in columns):
@@ -273,12 +275,12 @@ def latex_table(
 
 
 def is_rows(frame: Any) -> bool:
-    """Return whether a table is a comparison or ranks, with one row for each result."""
+    """Check whether a table is a comparison or ranking, with one row per result."""
     return isinstance(frame, pd.DataFrame) and bool({"p_better", "p_best"} & {*frame})
 
 
 def check_of_rows(frame: pd.DataFrame, comparison: Any, rows: Any, center: str) -> None:
-    """Raise an error if an argument of summaries is passed with a comparison or ranks."""
+    """Raise an error if an argument for summaries is passed with a comparison or ranking."""
     check_choice("center", center, ["mean", "point"])
     asked = {"comparison": comparison is not None, "rows": rows is not None}
     asked |= {"center": center != "mean"}
@@ -297,7 +299,7 @@ def parts_of(
     markup: Markup,
     caption: str | None = None,
 ) -> Parts:
-    """Return the parts of the table of a summary, see `latex_table`."""
+    """Return the parts of the table of a summary; see `latex_table`."""
     check_choice("center", center, ["mean", "point"])
     digits = 2 if digits is None else digits
     check_digits(digits)
@@ -369,7 +371,7 @@ def parts_of(
 
 
 def _environment(layouts, caption, notes, label, stacklevel=3):
-    """Return the table by the first of its layouts that fits the text, each a list of lines."""
+    """Return the table in the first layout that fits; each layout is a list of lines."""
     stop = "" if caption is None or caption.rstrip().endswith((".", "!", "?")) else "."
     notes = [escape_latex(caption) + stop if caption else "", *notes]
     widths = [
@@ -406,14 +408,14 @@ def _environment(layouts, caption, notes, label, stacklevel=3):
 
 
 def _width(body, small):
-    """Return about how many points a table is wide, by the widest cell of each column."""
+    """Return the approximate width of a table in points, from the widest cell per column."""
     columns = [max(map(_points, column)) for column in zip(*body, strict=True)]
     scale, gap = (_FOOTNOTE, 6) if small else (1, 12)
     return sum(columns) * scale + len(columns) * gap
 
 
 def _points(cell):
-    """Return about how wide a cell is in letters of 10 points."""
+    """Return the approximate width of a cell at 10 points."""
     letters = cell.replace("$-$", "00").replace(r"\textbf", "").replace(r"\dagger", "i")
     letters = _SYNTAX.sub("", _SYMBOL.sub("0", letters))
     return sum(
@@ -427,7 +429,7 @@ def _line(cells):
 
 
 def _head(name, stated, markup):
-    """Return the head of a column of labels: with a capital, unless it is as was asked for."""
+    """Return the heading of a label column, capitalised unless the user specified it."""
     text = display_dim(name, stated)
     return markup.escape(text if name in stated else _with_capital(text))
 
@@ -436,14 +438,14 @@ def _with_capital(text):
     return text[:1].upper() + text[1:]
 
 
-# A comparison and ranks: a row for each of theirs.
+# Comparisons and rankings: one row per result.
 
 
 def _table_of_rows(frame, digits, caption, label, stated):
-    """Return the table of a comparison or of ranks."""
+    """Return the table of a comparison or ranking."""
     rows, heads, leading, notes = rows_of(frame, digits, stated, LATEX)
     layouts = [_layout({"": written_once(rows, leading)}, heads)]
-    if leading:  # the labels above the rows of each
+    if leading:  # labels above the rows of each block
         inner = rows.drop(columns=leading)
         blocks = {
             ", ".join(labels): inner.loc[block.index]
@@ -456,7 +458,7 @@ def _table_of_rows(frame, digits, caption, label, stated):
 def rows_of(
     frame: pd.DataFrame, digits: int | None, stated: Mapping[str, str], markup: Markup
 ) -> tuple[pd.DataFrame, dict[str, str], list[str], list[str]]:
-    """Return rows of text, the heads of columns, the leading columns, and the notes."""
+    """Return rows of text, the column headings, the leading columns and the notes."""
     digits = 3 if digits is None else digits
     check_digits(digits)
     if frame.empty:
@@ -484,7 +486,7 @@ def rows_of(
 
 
 def written_once(rows: pd.DataFrame, leading: list[str]) -> pd.DataFrame:
-    """Return rows in which a leading label is written only if it changes."""
+    """Blank out repeated leading labels in consecutive rows."""
     flat = rows.copy()
     for depth, name in enumerate(leading, start=1):
         repeated = rows[leading[:depth]].eq(rows[leading[:depth]].shift()).all(axis=1)
@@ -493,7 +495,7 @@ def written_once(rows: pd.DataFrame, leading: list[str]) -> pd.DataFrame:
 
 
 def _layout(blocks, heads):
-    """Return the lines of blocks of rows below their titles, and the cells of all rows."""
+    """Return the lines of titled blocks of rows, and the cells of all rows."""
     names = list(next(iter(blocks.values())))
     cells = [[heads[name] for name in names]]
     lines = [_line(cells[0])]
@@ -517,7 +519,7 @@ def _texts(frame, name, written, stated, markup):
 
 
 def _columns_of_differences(frame, digits, markup):
-    """Return the columns of numbers of a comparison by their heads, and what they mean."""
+    """Return the number columns of a comparison by heading, and their explanations."""
     facts = frame.attrs
     contrast, kind = facts.get("contrast", "difference"), facts.get("kind")
     low, high = _rope(frame)
@@ -547,7 +549,7 @@ def _columns_of_differences(frame, digits, markup):
 
 
 def _columns_of_ranks(frame, digits, markup):
-    """Return the columns of numbers of ranks by their heads, and what they mean."""
+    """Return the number columns of a ranking by heading, and their explanations."""
     columns = {
         "Mean": [_number(value, math.nan, digits, markup) for value in frame["mean"]],
         "P(best)": [_probability(value, markup) for value in frame["p_best"]],
@@ -568,18 +570,18 @@ def _columns_of_ranks(frame, digits, markup):
 
 
 def _probability(value, markup):
-    """Return a probability as in text, which is never rounded to certainty."""
+    """Format a probability, without rounding it to 0 or 1."""
     text = chance(value).removeprefix("= ")
     if math.isnan(value):
         return markup.dash
     return text.replace("> ", markup.greater).replace("< ", markup.less)
 
 
-# The summary, and where each of its rows stands.
+# Summaries, and the positions of their rows.
 
 
 def _summary(frame, center):
-    """Return the index, the number in the middle and the ends of a summary, NaN labels as None."""
+    """Return the index, centre and ends of a summary, with NaN labels replaced by None."""
     allowed, todo = "a summary", "pass bcm.summary(...)"
     check_is(frame, pd.DataFrame, "a table", allowed, todo)
     missing = [name for name in ("measure", center, *_NUMBERS) if name not in frame]
@@ -612,7 +614,7 @@ def _rows_of(rows, index):
 
 
 def _ordered(frame, levels):
-    """Return the columns of the table, those that share an upper level beside each other."""
+    """Return the columns of the table, with those of the same upper level next to each other."""
     ranks = [{value: i for i, value in enumerate(dict.fromkeys(frame[name]))} for name in levels]
     columns = set(frame[levels].itertuples(index=False, name=None)) if levels else {()}
     return sorted(
@@ -621,7 +623,7 @@ def _ordered(frame, levels):
 
 
 def _heads(corner, levels, columns, text):
-    """Return a line for each level of the columns, the upper ones above rules of their width."""
+    """Return a line per level of the columns; upper levels have a rule of their width."""
     if not levels:
         return [f"{corner} & \\\\"]
     lines = []
@@ -643,7 +645,7 @@ def _heads(corner, levels, columns, text):
 
 
 def _cell(record, digits, mark, markup):
-    """Return "0.64 [0.58, 0.70]", the best in bold and those not told apart from it marked."""
+    """Return a cell "0.64 [0.58, 0.70]", with the format of the best or undistinguished members."""
     middle, low, high = (record[name] for name in ("center of the cell", *_NUMBERS))
     if any(map(math.isnan, (middle, low, high))):
         return markup.dash
@@ -655,7 +657,7 @@ def _cell(record, digits, mark, markup):
 
 
 def _warn_of_fewer_digits(records, digits):
-    """Warn where decimals that were asked for are beyond the error of a number."""
+    """Warn if requested decimals are beyond the numerical error."""
     errors = [float(record.get("error", math.nan)) for record in records]
     fewer = [error for error in errors if decimals(error, digits) < digits]
     if fewer:
@@ -672,17 +674,17 @@ def _number(value, error, digits, markup):
     if math.isinf(value):
         text = (markup.minus if value < 0 else "") + markup.infinity
         return text.replace("$$", "")
-    if 0 < abs(value) < 0.5 * 10.0**-digits:  # in tables of papers no 4e-03
+    if 0 < abs(value) < 0.5 * 10.0**-digits:  # no 4e-03 in published tables
         return f"{0:.{decimals(error, digits)}f}"
     text = text_of(value, error, digits)
     return f"{markup.minus}{text[1:]}" if text.startswith("-") else text
 
 
-# The comparison: which member of a column is the best, and who is not told apart from it.
+# Comparisons: the best member of a column, and the members not distinguished from it.
 
 
 def _one_comparison(comparison, frame, index):
-    """Return a comparison, or those of the members of a mapping below each other."""
+    """Return a single comparison, concatenating those of a mapping."""
     if index == ["measure"]:
         what = "measures are not compared with each other"
         raise fail(what, ..., "a summary of several members", "leave `comparison` out")
@@ -710,7 +712,7 @@ def _compared(pairs, frame, rows, index):
 
 
 def _checked(comparison):
-    """Return a comparison, or raise where it is none."""
+    """Return a comparison, or raise an error if it is invalid."""
     todo = "pass bcm.compare(evidence, measures) of the same evidence"
     check_is(comparison, pd.DataFrame, "a comparison", "a table of bcm.compare", todo)
     missing = [name for name in ("measure", *_OF_PAIRS) if name not in comparison]
@@ -721,7 +723,7 @@ def _checked(comparison):
 
 
 def _verdict(pairs, where, members, prob):
-    """Return the best members of a column, and those that are not told apart from them."""
+    """Return the best members of a column, and those not distinguished from them."""
     names = [where["measure"]]
     if where.get("class") is not None:
         names.append(f"{where['measure']}[{where['class']}]")
@@ -746,7 +748,7 @@ def _verdict(pairs, where, members, prob):
     }
     most = max(wins.values())
     best = [one for one in members if wins[one] >= most - _TIE]
-    if _rope(pairs) == (0, 0):  # the rest of the probability is that both are equal
+    if _rope(pairs) == (0, 0):  # the remaining probability is that of equality
         first = best[0]
         best += [
             one
@@ -766,7 +768,7 @@ def _rope(comparison):
     return tuple(comparison.attrs.get("rope", (0.0, 0.0)))
 
 
-# What the caption says of cells and marks.
+# Explanations of cells and marks, for the caption.
 
 
 def _meaning(frame, center, markup):

@@ -1,4 +1,4 @@
-"""Learning curves: what more examples to train on would bring."""
+"""Learning curves: performance as a function of the size of the training set."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
@@ -30,48 +30,47 @@ def learning_curve(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Cross-validate with ever more examples to train on, and say how well each size does.
+    Cross-validate with training sets of several sizes, and summarise each size.
 
-    Every size is tested on the same folds; the examples of a smaller training set are among those
-    of a larger one, drawn class by class. Each size has its own posterior, whose effects of
-    training are those of training sets so small.
+    All sizes are tested on the same folds. Training sets are nested and stratified by class. Each
+    size has its own posterior, with the training effects of training sets of that size.
 
     Parameters
     ----------
     estimator : estimator or mapping of str to estimator
-        Scikit-learn classifiers.
+        Scikit-learn classifier, or several by name.
     X : array_like, shape (n, ...)
         Features.
     y : array_like, shape (n,)
         True labels.
     sizes : sequence of int or float
-        Numbers of examples to train on, or shares (up to 1) of the training set of a fold.
+        Numbers of training examples, or fractions (up to 1) of the training set of a fold.
     measures : name, function, or sequence of these
     cv : int, default 10
         Number of stratified folds.
     groups : array_like, shape (n,), optional
-        The group of each example: none is trained on and tested on in the same fold. Training
-        examples are drawn one by one from the other groups.
+        Group of each example. A group is never in the training and test set of the same fold.
+        Training examples are drawn individually from the other groups.
     prob : float, default 0.95
     kind : {"hdi", "eti"}
     positive : label, optional
-        The positive class.
+        Positive class.
     random_state : int, default 0
-        Seed of the folds and of the training sets.
+        Seed of the folds and training sets.
     **keywords
-        ``n_jobs`` and ``progress`` of `bayescm.cross_confusion`.
+        Keywords ``n_jobs`` and ``progress`` of `bayescm.cross_confusion`.
 
     Returns
     -------
     DataFrame
-        One row per size (``size``, the examples trained on), classifier and measure: ``point``,
-        ``mean``, ``sd``, ``lower``, ``upper``; ``attrs`` has ``prob`` and ``kind``.
-        `bayescm.plots.plot_learning_curve` draws it.
+        One row per size, classifier and measure. The columns are ``size`` (number of training
+        examples), ``point``, ``mean``, ``sd``, ``lower`` and ``upper``; ``attrs`` contains ``prob``
+        and ``kind``. Use `bayescm.plots.plot_learning_curve` for a plot.
 
     Raises
     ------
     ValueError
-        If a size leaves a class without examples, or is more than a fold has to train on.
+        If a size leaves a class without examples, or is larger than the training set of a fold.
 
     References
     ----------
@@ -108,7 +107,7 @@ def learning_curve(
 
 
 def _stratified_order(train, labels, rng):
-    """Return a training set in an order of which every beginning has the classes' shares."""
+    """Order a training set so that every initial part has approximately its class proportions."""
     train = rng.permutation(train)
     codes = np.unique(labels[train], return_inverse=True)[1]
     rank, totals = np.empty(len(train)), np.bincount(codes)
@@ -118,7 +117,7 @@ def _stratified_order(train, labels, rng):
 
 
 def _numbers(sizes, most):
-    """Return the sizes as numbers of examples, or raise."""
+    """Convert sizes to numbers of examples; raise an error if they are invalid."""
     if np.ndim(sizes) != 1 or not len(sizes):
         raise fail("no sizes", sizes, "one or more", "pass `sizes=[50, 100]`")
     return [_number(size, most) for size in sizes]

@@ -37,41 +37,41 @@ def measure(
     Parameters
     ----------
     evidence : DataArray, Dataset, DataTree or mapping
-        Evidence of any type, or a tree as `fit` returns it. Counts with a known prevalence
-        (`bayescm.at_prevalence`) give the measures at that prevalence. A mapping
-        ``{"wdbc": folds, "heart": folds}`` has several members, each with its own classes and
-        positive class. If their classes differ, only measures with one number for all classes can
-        be compared, such as ``"f1_macro"`` or ``"accuracy"``.
+        Evidence of any type, or a tree returned by `fit`. For counts with a known prevalence
+        (`bayescm.at_prevalence`), the measures refer to that prevalence. A mapping ``{"wdbc":
+        folds, "heart": folds}`` contains several members, which may have different classes and
+        positive classes. If their classes differ, only measures with a single value can be
+        compared, such as ``"f1_macro"`` or ``"accuracy"``.
     measures : name, function, or sequence of these, optional
-        As ``measures.resolve`` takes them. The default is that of `bayescm.summary`.
+        Measures; see ``measures.resolve``. The default is the same as for `bayescm.summary`.
     dim : str, default "classifier"
         Dimension of the members of a mapping, such as ``"data_set"``.
     of : str, default "parameter"
-        The estimand, see `bayescm.interval`. Counts and outcomes have only ``"parameter"``.
-        For a fit, it is any estimand that its model has.
+        Estimand; see `bayescm.interval`. Counts and outcomes support only ``"parameter"``. A fit
+        supports all estimands of its model.
     group : {"posterior", "prior"}
-        Group of a fit.
+        Group of a fit from which the draws are taken.
     variable : str, optional
-        Variable of a fit with cell probabilities, dims (..., actual, predicted), used as it is. The
-        default is the variable of the estimand, and the measure is averaged over the dimensions
-        that the model pools over (folds, training sets).
+        Variable of a fit with cell probabilities, dims (..., actual, predicted), which is used as
+        is. By default the variable of the estimand, with measures averaged over the dimensions that
+        the model pools over (folds, training sets).
     positive : label, optional
-        The positive class, if the evidence has none or if you need another one.
+        Positive class. Required if the evidence does not define one; overrides it otherwise.
 
     Returns
     -------
     Dataset
-        One variable per measure, under the name of the measure. A measure of one class has a
-        dimension ``class`` if there are more than two classes. A fit has the dimensions ``chain``
-        and ``draw``. NaN if the measure is undefined (0/0), and for folds or classifiers that a
-        member of a mapping does not have.
+        One variable per measure, under the name of the measure. If there are more than two classes,
+        measures of one class have a dimension ``class``. For a fit, variables have dimensions
+        ``chain`` and ``draw``. Values are NaN if the measure is undefined (0/0), and for folds or
+        classifiers that a member of a mapping does not have.
 
     Raises
     ------
     ValueError
-        If a measure is unknown, or needs a positive class and there is none. If a member of a
-        mapping has the dimension ``dim``, or if only some members have one value per class. If
-        the evidence contains only differences between classifiers (`bayescm.from_results`).
+        If a measure is unknown, or the required positive class is missing. If a member of a mapping
+        has the dimension ``dim``, or if only some members have one value per class. If the evidence
+        contains only differences between classifiers (`bayescm.from_results`).
 
     See Also
     --------
@@ -98,7 +98,7 @@ def measure(
         and {"posterior", group} <= {*evidence.children}
         and variable is None
     ):
-        # Averages over classes leave out the same classes as in `bayescm.summary`.
+        # Averages over classes exclude the same classes as in `bayescm.summary`.
         evidence = with_positive_class(evidence, positive)
         names = usual_measures(evidence) if measures is None else measures
         measures = resolve_measures(FittedPosterior(evidence), names)  # type: ignore[arg-type]
@@ -142,7 +142,7 @@ def _draws_of_fit(tree, measures, of, group, variable):
 
 
 def _side_by_side(values, dim):
-    """Return the measures of several members along a dim; coords that differ are along it too."""
+    """Concatenate the measures of several members along a dim, including differing coordinates."""
     if not values:
         raise fail("no evidence", {}, "one or more", 'pass {"a": counts_a, "b": counts_b}')
     for name, of_member in values.items():

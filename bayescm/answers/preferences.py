@@ -1,9 +1,10 @@
 """
-Pairwise preferences: the win rate of every pair, and whether one order of strength fits the votes.
+Pairwise preferences: win rates of all pairs, and goodness of fit of a single ranking.
 
-The check of fit compares every pair with the posterior predictive distribution of its votes
-(Gelman, Meng & Stern 1996). Circles of preferences (a over b over c over a) show as pairs with
-large residuals. Their number alone hardly shows anything: few votes make circles by chance.
+The goodness-of-fit test compares every pair with the posterior predictive distribution of its votes
+(Gelman, Meng & Stern 1996). Cyclic preferences (a over b over c over a) appear as pairs with large
+residuals. The number of cycles alone is hardly informative, because few votes produce cycles by
+chance.
 
 References
 ----------
@@ -25,11 +26,11 @@ from bayescm.measures.display_names import DisplayNames, display_label
 from bayescm.posteriors.preferences import FIRST, SPREAD, TIES, Preferences, preferences
 from bayescm.validate import check_kind, check_prob, check_seed, check_whole, fail, suggest
 
-# Simulated boards, by which a p-value of 0.05 is known to 0.005.
+# Number of simulated sets of votes. It estimates a p-value of 0.05 with standard error 0.005.
 _REPLICATES = 2000
-# Numbers of one array of simulated votes.
+# Largest number of simulated votes in one array.
 _BLOCK = 2**20
-# Variance of votes on a pair that are certain, so that nothing is divided by 0.
+# Smallest variance of the votes on a pair, which avoids division by 0.
 _LEAST_VARIANCE = 1e-9
 
 
@@ -48,34 +49,41 @@ def win_rates(
     ties: float = TIES,
 ) -> pd.DataFrame:
     """
-    Return how often each system is preferred to each other one.
+    Return the rate at which each system is preferred to each other system.
 
     Parameters
     ----------
     votes : Dataset
-        From `bayescm.from_preferences` or `bayescm.from_rankings`.
+        Result of `bayescm.from_preferences` or `bayescm.from_rankings`.
     systems : sequence of str, optional
-        Systems in the table; by default all. The strengths are learned from all votes.
+        Systems in the table. By default all systems. The strengths are estimated from all votes.
     reference : str, optional
-        One system, with which all others are compared; by default all pairs.
+        System with which all others are compared. By default all pairs are compared.
     prob : float in (0, 1), default 0.95
-        Mass of the intervals.
+        Probability of the intervals.
     kind : {"hdi", "eti"}
     draws : int, optional
-        Posterior draws.
+        Number of posterior draws.
     random_seed : int, default 0
     display_names : mapping of str to str, optional
-        Names of systems in the sentences.
+        Display names of systems in the sentences.
     spread, first, ties : float
         Priors; see `bayescm.models.preferences`.
 
     Returns
     -------
     DataFrame
-        One row per pair: ``first``, ``second``, ``win_rate`` (posterior mean of the share of votes
-        that the first wins, ties counting half, the mean over both orders), ``lower``, ``upper``,
-        ``p_better`` (probability that the win rate is above 0.5), ``votes`` on this pair, and
-        ``sentence``. ``attrs["caution"]`` as in `bayescm.summary`.
+        One row per pair:
+
+        - ``first``, ``second``: the systems.
+        - ``win_rate``: posterior mean of the share of votes that the first system wins, averaged
+          over both orders. Ties count half.
+        - ``lower``, ``upper``: interval of the win rate.
+        - ``p_better``: probability that the win rate is above 0.5.
+        - ``votes``: number of votes on this pair.
+        - ``sentence``: the result in words.
+
+        ``attrs["caution"]`` is set as in `bayescm.summary`.
 
     Raises
     ------
@@ -128,12 +136,12 @@ def win_rates(
 
 
 def check_draws(draws: Any) -> int:
-    """Return a number of draws, or raise an error."""
+    """Check a number of draws; raise an error if it is invalid."""
     return check_whole("draws", draws, 2, "draws", 20000)
 
 
 def _sentence(row, display_names):
-    """Say how often the first is preferred, such as "a is preferred to b in 58 of 100 votes"."""
+    """Return a sentence such as "a is preferred to b in 58 of 100 votes"."""
     first, second = (display_label(row[side], display_names) for side in ("first", "second"))
     number, low, high = (f"{100 * row[name]:.0f}" for name in ("win_rate", "lower", "upper"))
     return (
@@ -143,7 +151,7 @@ def _sentence(row, display_names):
 
 
 def _votes_between(posterior: Preferences) -> np.ndarray:
-    """Return the number of votes between each two systems, (K, K)."""
+    """Return the number of votes on each pair of systems, (K, K)."""
     number = len(posterior.names)
     flat = posterior.left * number + posterior.right
     total = np.bincount(flat, posterior.votes.sum(axis=1), number**2).reshape(number, number)
@@ -160,14 +168,14 @@ def check_fit(
     ties: float = TIES,
 ) -> pd.DataFrame:
     """
-    Compare every pair of systems with what one order of strength predicts.
+    Compare the votes on every pair with the predictions of a single ranking.
 
     Parameters
     ----------
     votes : Dataset
-        From `bayescm.from_preferences` or `bayescm.from_rankings`.
+        Result of `bayescm.from_preferences` or `bayescm.from_rankings`.
     draws : int, default 2000
-        Simulated boards.
+        Number of simulated sets of votes.
     random_seed : int, default 0
     spread, first, ties : float
         Priors; see `bayescm.models.preferences`.
@@ -175,17 +183,21 @@ def check_fit(
     Returns
     -------
     DataFrame
-        One row per pair with votes, the largest residual first: ``first``, ``second``, ``votes``,
-        ``observed`` and ``expected`` (the share of votes that the first won, ties counting half),
-        and ``residual``, their difference in standard deviations of the votes. ``attrs`` has the
-        posterior predictive p-values ``p_pairs``, of the sum of squared residuals, and
-        ``p_largest``, of the largest residual. A small value says that one order of strength does
-        not describe the votes; the first rows show which pairs.
+        One row per pair with votes, in order of decreasing absolute residual:
+
+        - ``first``, ``second``, ``votes``: the systems, and their number of votes.
+        - ``observed``, ``expected``: share of votes that the first system won, with ties counting
+          half.
+        - ``residual``: difference of observed and expected, in standard deviations of the votes.
+
+        ``attrs`` contains two posterior predictive p-values: ``p_pairs`` for the sum of squared
+        residuals, and ``p_largest`` for the largest residual. A small value indicates that a single
+        ranking does not describe the votes; the first rows show the pairs responsible.
 
     Notes
     -----
-    Votes are simulated as independent. Votes in clusters vary more, so that the p-values are too
-    small; ``attrs["caution"]`` says so.
+    Votes are simulated as independent. Clustered votes have a larger variance, so that the p-values
+    are too small. In this case, ``attrs["caution"]`` is set.
 
     Examples
     --------
@@ -256,7 +268,7 @@ def check_fit(
 
 
 def _sums_of_pairs(pair, number):
-    """Return the function that adds up columns (S, P) of both orders of a pair, (S, pairs)."""
+    """Return a function that adds up the two orders of each pair, from (S, P) to (S, pairs)."""
     from scipy.sparse import csr_array
 
     places = np.arange(len(pair))
@@ -265,7 +277,7 @@ def _sums_of_pairs(pair, number):
 
 
 def _chances(drawn, left, right, rows):
-    """Return the chances (S, P, 3) that the left system wins, the right one wins, and of a tie."""
+    """Return the probabilities (S, P, 3) that the left or right system wins, or of a tie."""
     eta = drawn.strength[rows][:, left] - drawn.strength[rows][:, right]
     eta = eta + drawn.first[rows, None]
     weight = np.exp(np.stack([eta, -eta], axis=-1) / 2)

@@ -1,4 +1,4 @@
-"""A single proportion, with its own beta prior."""
+"""Posterior of a single proportion with a separate beta prior."""
 
 from typing import Any
 
@@ -18,24 +18,26 @@ def proportion(
     concentration: float = 0.5,
 ) -> xr.DataArray:
     """
-    Return the posterior interval of a single proportion, with its own beta prior.
+    Return the posterior interval of a single proportion.
 
-    Measures of one confusion matrix share its prior, which gives accuracy twice the
-    pseudo-counts of recall; a single proportion has `concentration` on either side,
-    whatever it measures.
+    The measures of a confusion matrix share the prior of its cells, so accuracy has twice the
+    pseudo-counts of recall. In contrast, a single proportion has a separate beta prior with
+    `concentration` pseudo-counts for successes and for failures.
 
     Parameters
     ----------
     successes, failures : int, array_like (n,) or DataArray
-        Counts >= 0. Arrays get a dim ``batch``; DataArrays keep their dims.
+        Counts >= 0. Arrays add a dimension ``batch``; DataArrays keep their dimensions.
     prob, kind
         See `interval`.
     concentration : float >= 0, default 0.5
-        Prior pseudo-count on either side; 0, Haldane's prior, where both sides were seen.
+        Prior pseudo-count of both successes and failures. 0 (Haldane's prior) requires at least one
+        of each.
 
     Returns
     -------
     DataArray, dims (..., bound)
+        The posterior interval.
 
     References
     ----------

@@ -1,14 +1,15 @@
 """
-Which of several members is best, how the others rank, and who shares a tier.
+Ranks of classifiers or other members: which is best, sets of ranks, and tiers.
 
 The differences d of all pairs of members, with posterior means m and standard deviations s, lie
 jointly, with probability ``prob``, within
 
     |d - m| <= b s,
 
-where b is that quantile of the largest |d - m| / s over all pairs. A pair is told apart where this
-leaves out 0. The sets of ranks count who is told apart from whom (Mogstad, Romano, Shaikh &
-Wilhelm, 2024, doi:10.1093/restud/rdad006), and members that are not told apart share a tier.
+where b is the ``prob`` quantile of the largest |d - m| / s over all pairs. Two members are
+distinguished if the interval of their difference excludes 0. The sets of ranks follow from the
+distinguished pairs (Mogstad, Romano, Shaikh & Wilhelm, 2024, doi:10.1093/restud/rdad006). Members
+that are not distinguished share a tier.
 """
 
 import warnings
@@ -37,11 +38,11 @@ from bayescm.evidence.registry import is_members
 from bayescm.fitting.question import Question
 from bayescm.validate import check_prob
 
-_PAIRS_AT_ONCE = 2e7  # numbers of the differences of all pairs in memory
-_MOST_DRAWS = 10_000  # that the bound of the pairs is made of
-_FEWEST_DRAWS = 400  # the same, if memory limits the draws because there are many pairs
-_RANKS_AT_ONCE = 2**17  # of all ranks at once
-_DISAGREEMENT = 0.02  # of the probabilities of a pair, from which a caution is due
+_PAIRS_AT_ONCE = 2e7  # largest number of pairwise differences held in memory
+_MOST_DRAWS = 10_000  # largest number of draws used for the bound of the pairs
+_FEWEST_DRAWS = 400  # smallest number of draws for it, with many pairs
+_RANKS_AT_ONCE = 2**17  # number of ranks computed per batch
+_DISAGREEMENT = 0.02  # difference in a pair's probability above which a caution is added
 _LARGEST = np.finfo(float).max
 
 
@@ -61,52 +62,58 @@ def ranks(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Say which of several members is best, how the others rank, and who shares a tier.
+    Rank classifiers or other members, with the uncertainty of their ranks.
 
     Parameters
     ----------
     evidence, measures, dim
-        As :func:`compare` takes them.
+        See :func:`compare`.
     prob : float, default 0.95
-        Probability that the sets of ranks of all members hold, jointly.
+        Joint probability of the sets of ranks of all members.
     of, n, model, concentration, positive, draws, random_seed, **keywords
-        As :func:`compare` takes them.
+        See :func:`compare`.
 
     Returns
     -------
     DataFrame
-        One row per member and measure: the member (a column named as ``dim``), ``measure``, the
-        posterior ``mean`` of the measure (of results on several data sets how far the member lies
-        above the mean of all members, so that it may be negative), ``p_best``, ``expected_rank``
-        (1 is best), ``expected_loss`` of choosing it instead of the best one, the ends of its set
-        of ranks (``best_rank``, ``worst_rank``), the ends of its central interval of ranks
-        (``lower_rank``, ``upper_rank``), its ``tiers``, and the probability of every rank,
-        ``rank_1``, ... Tied members share their ranks. Of a mapping whose members have ``dim``
-        themselves a column ``data_set`` says which of them a row is of. ``attrs`` has
-        ``prob``, in ``mean`` what the mean is where it is no value of the measure, and in
-        ``caution`` what makes the model doubtful, if anything does.
+        One row per member and measure:
+
+        - The member, in a column named as ``dim``, and ``measure``. If every member of a mapping
+          has the dimension ``dim`` itself, ``data_set`` identifies the member of the mapping.
+        - ``mean``: posterior mean of the measure. For results on several data sets, the difference
+          from the mean of all classifiers, which can be negative.
+        - ``p_best``: probability of being best.
+        - ``expected_rank``: posterior mean of the rank (1 is best).
+        - ``expected_loss``: expected loss of choosing this member instead of the best.
+        - ``best_rank``, ``worst_rank``: ends of the set of ranks.
+        - ``lower_rank``, ``upper_rank``: ends of the central interval of ranks.
+        - ``tiers``: the tiers of the member.
+        - ``rank_1``, ``rank_2``, ...: probability of each rank. Tied members share their ranks.
+
+        ``attrs`` contains ``prob``, a description of ``mean`` if it is not a value of the measure,
+        and ``caution`` if there is reason to doubt the model.
 
     Warns
     -----
     UserWarning
-        If no ranking of all members agrees with what every pair says by itself.
+        If no ranking of all members agrees with the pairwise comparisons.
 
     Notes
     -----
-    The central interval of ranks contains the rank of one member with posterior probability
-    ``prob``. It is shorter than the set of ranks, and says nothing about all members at once.
+    The central interval of ranks contains the rank of a single member with posterior probability
+    ``prob``. It is shorter than the set of ranks, but is not simultaneous for all members.
 
-    The sets of ranks of all members hold at once with posterior probability ``prob``. They count
-    who is told apart: the differences of all pairs lie within so many standard deviations of
-    their means jointly, and a pair is told apart where that leaves out 0. Two members share a tier
-    exactly where they are not told apart; a member may be in several, ``"1, 2"``. So tiers say
-    neither more nor less than the pairs do, where the bars of a critical-difference diagram may
-    connect members that a test of these two tells apart.
+    The sets of ranks of all members are correct simultaneously with posterior probability ``prob``.
+    They are derived from simultaneous intervals for all pairwise differences: two members are
+    distinguished if the interval of their difference excludes 0. Two members share a tier if and
+    only if they are not distinguished, and a member may be in several tiers, such as ``"1, 2"``.
+    Tiers therefore contain exactly the information of the pairs. In contrast, the bars of a
+    critical-difference diagram may connect members that a pairwise test distinguishes.
 
-    Results on several data sets (:func:`bayescm.from_results`) are compared pair by pair, and ranks
-    are made of levels of all classifiers together whose pairs are the better with the same
-    probabilities as by :func:`compare`. Where no levels are, such as of pairs that go round in a
-    circle, a warning and ``attrs["caution"]`` say which pair is the furthest off.
+    Results on several data sets (:func:`bayescm.from_results`) are compared pair by pair. The ranks
+    use joint levels of all classifiers that reproduce the pairwise probabilities of
+    :func:`compare`. If no such levels exist, for example because the pairwise preferences are
+    cyclic, a warning and ``attrs["caution"]`` name the pair with the largest discrepancy.
 
     References
     ----------
@@ -116,7 +123,7 @@ def ranks(
 
     See Also
     --------
-    bayescm.plots.plot_tiers : The sets and the tiers as a picture.
+    bayescm.plots.plot_tiers : Plot of the sets of ranks and the tiers.
 
     Examples
     --------
@@ -133,7 +140,7 @@ def ranks(
 
 
 def _ranking(evidence, measures, question, *, dim, prob):
-    """Return the table of ranks; a mapping of evidence with the dim has one of each."""
+    """Return the table of ranks, within each member of a mapping if these have the dim."""
     if is_members(evidence) and hold_dim(evidence, dim):
         again = partial(_ranking, measures=measures, question=question, dim=dim, prob=prob)
         return within_each(again, evidence)
@@ -156,7 +163,7 @@ def _ranking(evidence, measures, question, *, dim, prob):
         shares = {name: numbers.pop(name) for name in list(numbers) if name.startswith("rank_")}
         numbers |= _rank_sets_and_tiers(better, prob, scores)
         numbers |= _central_ranks(np.stack([*shares.values()], axis=1), prob)
-        numbers["tiers"] = numbers.pop("tiers")  # behind the ranks
+        numbers["tiers"] = numbers.pop("tiers")  # moved after the ranks
         columns = {dim: names, "mean": np.nanmean(values, axis=0), **numbers, **shares}
         tables.append(pd.DataFrame(labels(posterior, kernel, position) | columns))
     table = pd.concat(tables, ignore_index=True)
@@ -165,13 +172,13 @@ def _ranking(evidence, measures, question, *, dim, prob):
     return table
 
 
-# The probability of every rank, by sorting the draws.
+# Probabilities of all ranks, by sorting the draws.
 
 
 def _rank_probabilities(values):
-    """Return what the draws (size, J), higher is better and all defined, say about the ranks."""
+    """Return the rank probabilities of draws (size, J), with higher better and no NaN."""
     size, number = values.shape
-    steps = np.zeros(number * (number + 1))  # of the share of each place, row by row
+    steps = np.zeros(number * (number + 1))  # changes in the probability of each rank, row by row
     for start in range(0, size, max(1, _RANKS_AT_ONCE // number)):
         steps += _steps(values[start : start + max(1, _RANKS_AT_ONCE // number)])
     shares = np.cumsum(steps.reshape(number, -1), axis=1)[:, :-1].clip(0)
@@ -183,9 +190,10 @@ def _rank_probabilities(values):
 
 
 def _steps(values):
-    """Return where the share of a place rises and falls: those who tie share theirs evenly."""
+    """Return the changes in the share of each rank; tied members share their ranks evenly."""
     number = values.shape[1]
-    # Numbers are sorted faster than places: the last bits of each give way to its place.
+    # Sorting values is faster than sorting indices, so the index replaces the last bits of each
+    # value.
     last_bits = (1 << number.bit_length()) - 1
     codes = np.clip(0 - values, -_LARGEST, _LARGEST).view(np.int64)
     codes = codes & ~last_bits | np.arange(number)
@@ -206,20 +214,20 @@ def _steps(values):
 
 
 def _central_ranks(shares, prob):
-    """Return the ends of the central intervals of ranks, from the probabilities (J, J) of each."""
+    """Return the ends of central intervals of ranks from rank probabilities (J, J)."""
     below = np.cumsum(shares, axis=1)
-    tail = (1 - prob) / 2 + 1e-9  # a probability that is only rounding errors away counts as one
+    tail = (1 - prob) / 2 + 1e-9  # tolerance for rounding errors
     return {
         "lower_rank": 1 + (below < tail).sum(axis=1),
         "upper_rank": 1 + (below < 1 - tail).sum(axis=1),
     }
 
 
-# The sets of ranks and the tiers, by who is told apart from whom.
+# Sets of ranks and tiers, from the distinguished pairs.
 
 
 def _rank_sets_and_tiers(values, prob, scores):
-    """Return the ends of the sets of ranks, and the numbers of the tiers."""
+    """Return the ends of the sets of ranks, and the tier numbers of each member."""
     above = told_apart(values, prob, scores)
     best, worst = rank_sets(above)
     order = np.argsort(-values.mean(axis=0), kind="stable") if len(values) else np.arange(len(best))
@@ -232,7 +240,7 @@ def _rank_sets_and_tiers(values, prob, scores):
 
 
 def _scores_of_differences(posterior, kernel, of, number):
-    """Return the normal quantiles of the probabilities that the row is better, (J, J)."""
+    """Return the normal quantiles of P(row is better than column), (J, J)."""
     scores = np.zeros((number, number))
     for first, second in combinations(range(number), 2):
         pair = (second, first) if kernel.lower_is_better else (first, second)
@@ -243,7 +251,7 @@ def _scores_of_differences(posterior, kernel, of, number):
 
 
 def _disagreement(values, scores, names):
-    """Say which pair is furthest from what its own posterior says, where levels cannot meet all."""
+    """Return a sentence on the pair for which joint levels and pairwise posterior differ most."""
     pairs = list(combinations(range(len(names)), 2))
     gaps = [(values[:, i] > values[:, j]).mean() - ndtr(scores[i, j]) for i, j in pairs]
     furthest = int(np.argmax(np.abs(gaps)))
@@ -262,26 +270,26 @@ def told_apart(
     values: np.ndarray, prob: float = 0.95, scores: np.ndarray | None = None
 ) -> np.ndarray:
     """
-    Return which members are better than which others, all at once with probability ``prob``.
+    Return which members are better than others, simultaneously for all pairs.
 
-    The differences of all pairs lie within so many of their standard deviations of their means
-    jointly; a pair is told apart where that leaves out 0. What follows from two such pairs holds
-    with them. Where pairs are known by themselves (``scores``), they lie within at least as many as
-    those of independent members do, which is Tukey's range.
+    The differences of all pairs lie within b standard deviations of their means with joint
+    probability ``prob``. Two members are distinguished if this interval excludes 0, and the
+    relation is closed transitively. If pairs have separate posteriors (``scores``), b is at least
+    the quantile for independent members, as in Tukey's range test.
 
     Parameters
     ----------
     values : ndarray, shape (size, J)
-        Joint draws, higher is better, without NaN.
+        Joint draws without NaN; higher is better.
     prob : float
     scores : ndarray, shape (J, J), optional
-        Mean over standard deviation of each difference of row and column, or the normal quantile of
-        the probability that the row is better, where that is known more closely.
+        Mean divided by standard deviation of each difference between row and column. If the
+        probability that the row is better is known more precisely, its normal quantile.
 
     Returns
     -------
     ndarray of bool, shape (J, J)
-        Whether the row is told to be better than the column: a strict order of some pairs.
+        Whether the row is better than the column. This is a strict partial order.
     """
     size, number = values.shape
     if size < 2:
@@ -302,7 +310,7 @@ def told_apart(
 
 
 def _furthest(moved, spread):
-    """Return how many standard deviations the furthest difference of each draw is off its mean."""
+    """Return the largest standardised deviation of any pairwise difference, for each draw."""
     with np.errstate(divide="ignore"):
         scale = np.where(spread > 0, 1 / spread, 0).astype(np.float32)
     moved, furthest = moved.astype(np.float32), np.zeros(len(moved), np.float32)
@@ -314,13 +322,13 @@ def _furthest(moved, spread):
 
 
 def _range_of_independent(number, size, prob):
-    """Return how far apart independent members lie at most, in standard deviations of a pair."""
+    """Return the quantile of the range of independent members, in sd of a difference."""
     normals = np.random.default_rng(0).standard_normal((size, number))
     return np.quantile(np.ptp(normals, axis=1), prob) / np.sqrt(2)
 
 
 def _transitive_closure(above):
-    """Add what follows: better than those who are better than others; a circle tells none apart."""
+    """Close a relation transitively; members of a cycle are not distinguished."""
     while True:
         more = above | (above.astype(np.float32) @ above.astype(np.float32) > 0)
         if (more == above).all():
@@ -329,21 +337,22 @@ def _transitive_closure(above):
 
 
 def rank_sets(above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the best and the worst rank of each member that an order of some pairs leaves."""
+    """Return the best and worst rank of each member that a partial order allows."""
     return 1 + above.sum(axis=0), len(above) - above.sum(axis=1)
 
 
 def tiers(above: np.ndarray, order: np.ndarray) -> list[np.ndarray]:
     """
-    Return the tiers, each the places of its members, best first.
+    Return the tiers, as indices of their members, best first.
 
-    Two members share a tier exactly where they are not told apart; a member may be in several.
+    Two members share a tier if and only if they are not distinguished. A member may be in several
+    tiers.
 
     Parameters
     ----------
     above : ndarray of bool, shape (J, J)
     order : ndarray of int, shape (J,)
-        The members, best first.
+        Indices of the members, best first.
     """
     above = above[np.ix_(order, order)]
     together = ~(above | above.T)
@@ -356,7 +365,7 @@ def tiers(above: np.ndarray, order: np.ndarray) -> list[np.ndarray]:
 
 
 def _maximal_clique(pair, together):
-    """Return a pair with as many more, in order, as are not told apart from any of them."""
+    """Extend a pair, in order, to a maximal set of members that are not distinguished."""
     open_ = together[pair[0]] & together[pair[1]]
     for member in np.flatnonzero(open_).tolist():
         if open_[member]:
@@ -365,12 +374,12 @@ def _maximal_clique(pair, together):
 
 
 def _without_redundant(cliques, number):
-    """Leave out the tiers whose every pair shares another one."""
+    """Remove tiers in which every pair also shares another tier."""
     within = np.zeros((len(cliques), number), np.float32)
     for row, clique in zip(within, cliques, strict=True):
         row[clique] = 1
     times = within.T @ within
-    required = ((within @ (times == 1)) * within).any(axis=1)  # for good: times only fall
+    required = ((within @ (times == 1)) * within).any(axis=1)  # stays true: counts only decrease
     for index in np.flatnonzero(~required):
         pairs = np.ix_(cliques[index], cliques[index])
         required[index] = (times[pairs] == 1).any()

@@ -1,4 +1,4 @@
-"""Two measures together: the region where they lie, and their correlation."""
+"""Joint credible regions of two measures, and correlations between measures."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,11 +22,11 @@ from bayescm.fitting.sampled import is_sampled
 from bayescm.measures.labelled import several
 from bayescm.validate import check_memory, check_prob, fail
 
-_GRID = 160  # points of the grid along each axis
-_COPIES = 4  # of the draws in memory, while the regions are found
-_GRIDS = 2  # grids in memory at the same time
-_SMALL = 16  # cells, up to which draws cost next to nothing
-_MANY_DRAWS = 400_000  # of such a table, so that the rim of the region is smooth
+_GRID = 160  # grid points along each axis
+_COPIES = 4  # copies of the draws in memory while the regions are computed
+_GRIDS = 2  # number of grids in memory at the same time
+_SMALL = 16  # draws of tables with at most this many cells are almost free
+_MANY_DRAWS = 400_000  # draws of such tables, so that the boundary is smooth
 
 
 def region(
@@ -44,26 +44,31 @@ def region(
     **keywords: Any,
 ) -> xr.Dataset:
     """
-    Return the highest-density region of two measures.
+    Return the joint highest-density region of two measures.
 
     Parameters
     ----------
     evidence : Dataset, DataArray, DataTree or mapping
-        As :func:`bayescm.compare` takes it.
+        See :func:`bayescm.compare`.
     measures : pair of name or function, default ("recall", "precision")
-        Of many classes a region for each.
+        The two measures. If there are several classes, each class has a region.
     prob : float, default 0.95
         Posterior probability of the region.
     of, n, model, concentration, positive, draws, random_seed, **keywords
-        As :func:`bayescm.compare` takes them.
+        See :func:`bayescm.compare`.
 
     Returns
     -------
     Dataset
-        Over a grid whose coords are named after the measures, for each member of the leading dims:
-        ``density``, a smooth of the draws, and ``inside``, whether the point lies in the region.
-        ``level`` is the density at its rim, and ``area`` its size. The region may have a hole or
-        several pieces.
+        Result on a grid with coordinates named after the measures, for each member of the leading
+        dimensions:
+
+        - ``density``: density estimate from the draws.
+        - ``inside``: whether the grid point is inside the region.
+        - ``level``: density at the boundary of the region.
+        - ``area``: area of the region.
+
+        The region may have holes or consist of several pieces.
 
     References
     ----------
@@ -113,7 +118,7 @@ def region(
 
 
 def _posterior_of_two(evidence, measures, question):
-    """Return the posterior, two measures with the same dims, and the estimand."""
+    """Return the posterior, two measures with the same dimensions, and the estimand."""
     allowed = "two measures, both of one class or of the whole matrix"
     if len(several(measures)) != 2:
         raise fail("a region needs two measures", measures, allowed, 'pass ("recall", "precision")')
@@ -127,7 +132,7 @@ def _posterior_of_two(evidence, measures, question):
 
 
 def _grid(draws, ends):
-    """Return points that cover the draws, with some room, but not beyond the measure's range."""
+    """Return grid points that cover the draws with a margin, within the measure's range."""
     low, high = np.nanmin(draws), np.nanmax(draws)
     room = 0.08 * (high - low) + 1e-9
     least, most = ends
@@ -135,16 +140,16 @@ def _grid(draws, ends):
 
 
 def _highest(draws, grids, prob):
-    """Return the smoothed density on the grid, and its level at the rim of the region."""
+    """Return the smoothed density on the grid, and its level at the boundary of the region."""
     draws = draws[:, ~np.isnan(draws).any(axis=0)]
     steps = [grid[1] - grid[0] for grid in grids]
     spans = [
         (grid[0] - step / 2, grid[-1] + step / 2) for grid, step in zip(grids, steps, strict=True)
     ]
     counts, _, _ = np.histogram2d(draws[0], draws[1], bins=_GRID, range=spans)
-    # Scott's rule, with the draws' own correlation, so that thin regions stay thin; by Kish's
-    # number where draws are repeated, as those of importance sampling are: else the region is wavy.
-    pairs = np.ascontiguousarray(draws.T).view(complex)  # which sort in a sixth of the time
+    # Scott's rule with the correlation of the draws, so that thin regions stay thin. For repeated
+    # draws, as in importance sampling, Kish's effective size avoids a ragged boundary.
+    pairs = np.ascontiguousarray(draws.T).view(complex)  # complex pairs sort six times faster
     _, repeats = np.unique(pairs, return_counts=True)
     effective = draws.shape[1] ** 2 / (repeats.astype(float) ** 2).sum()
     bandwidth = np.cov(draws) * effective ** (-1 / 3)
@@ -159,7 +164,7 @@ def _highest(draws, grids, prob):
 
 
 def _smooth(counts, precision, steps):
-    """Convolve counts on a grid with a normal density, reflected at the ends of the grid."""
+    """Convolve counts on a grid with a normal density, reflected at the edges of the grid."""
     size = counts.shape[0]
     wide = np.pad(counts, size // 2, mode="symmetric")
     offsets = [np.fft.fftfreq(wide.shape[0], 1 / wide.shape[0]) * step for step in steps]
@@ -186,24 +191,24 @@ def correlation(
     **keywords: Any,
 ) -> xr.Dataset:
     """
-    Return the posterior correlation between measures.
+    Return posterior correlations between measures.
 
     Parameters
     ----------
     evidence : Dataset, DataArray, DataTree or mapping
-        As :func:`bayescm.compare` takes it.
+        See :func:`bayescm.compare`.
     measures : sequence of two or more names or functions, optional
-        By default those that `bayescm.compare` takes.
+        Measures, by default the same as for `bayescm.compare`.
     prob : float, default 0.95
     of, n, model, concentration, positive, draws, random_seed, **keywords
-        As :func:`bayescm.compare` takes them.
+        See :func:`bayescm.compare`.
 
     Returns
     -------
     Dataset, dims (..., measure, other)
-        ``correlation``, and ``lower`` and ``upper``, between which the correlation of infinitely
-        many draws lies with probability ``prob``: the uncertainty of the draws, which more of them
-        remove. Between different members use :func:`bayescm.compare`.
+        ``correlation`` and the bounds ``lower`` and ``upper``, which describe only the Monte Carlo
+        error: they contain the exact correlation with probability ``prob``, and more draws make
+        them narrower. For correlations between members, use :func:`bayescm.compare`.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Many slices: which of them are truly bad, and how many of those found are not."""
+"""Search for the worst slices, with control of the false discovery rate."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from bayescm.answers.interval import resolve_measures
 from bayescm.fitting.question import Question
 from bayescm.validate import check_kind, check_prob, check_seed, fail
 
-_LARGEST = 4e7  # numbers of all draws of a measure that are in memory at once
+_LARGEST = 4e7  # largest number of draws of a measure held in memory
 _FEWEST = 500
 
 
@@ -37,52 +37,60 @@ def worst_slices(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Return a table of slices, the one most probably bad first.
+    Return a table of slices, sorted by the probability of being bad.
 
-    The worst of many noisy values is bad by chance. Three or more slices are therefore partially
-    pooled first, by the models that `bayescm.gap` uses. As many slices are flagged as the expected
-    share of false discoveries allows (Newton et al., 2004). `interval` with ``of="group"`` pools by
-    `models.hierarchical_groups`, which shrinks an outlying slice further towards the others; pass
-    ``model="hierarchical_groups"`` to use it here.
+    The worst of many noisy values is partly bad by chance. Three or more slices are therefore
+    partially pooled first, with the same models as in `bayescm.gap`. The number of flagged slices
+    is limited by the expected false discovery rate (Newton et al., 2004). In contrast, `interval`
+    with ``of="group"`` uses `models.hierarchical_groups`, which shrinks an outlying slice more
+    strongly. Pass ``model="hierarchical_groups"`` to use that model here.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts with a dim ``group``, or with dims of several attributes; a fit of them; scores or
-        probabilities with groups; or item scores, attempts or several labels in slices, with
-        ``dim="topic"``.
+        Counts with a dimension ``group`` or with dimensions of several attributes, or a fit of
+        them. Also scores or probabilities with groups, and item scores, attempts or several labels
+        in slices, with ``dim="topic"``.
     measure : str or callable
-        One measure.
+        A single measure.
     threshold : float, optional
-        A slice is bad if its value is worse than this: below it, or above it where lower is better.
-        By default, if it is worse than the mean of the other slices by more than ``delta``.
+        A slice is bad if its value is worse than the threshold (below it, or above it if lower
+        values are better). By default, a slice is bad if it is worse than the mean of the other
+        slices by more than ``delta``.
     delta : float, default 0
+        Margin for the default definition of a bad slice. Ignored if ``threshold`` is passed.
     fdr : float in (0, 1), default 0.1
-        The share of those flagged that may be expected to be falsely so.
+        Expected false discovery rate among the flagged slices.
     k : int, default 10
-        ``p_worst`` is the probability of being among the k worst.
+        Number of slices for ``p_worst``, the probability of being among the k worst.
     dim : str or sequence of str, default "group"
-        What the slices are of; of several dims every combination is a slice, by the model
+        Dimension of the slices. With several, each combination is a slice, and the model is
         ``crossed_groups``.
     prob : float in (0, 1), default 0.95
-        Mass of the intervals.
+        Probability of the intervals.
     kind : {"hdi", "eti"}
     model, concentration, positive, draws, random_seed
         See `bayescm.interval`.
     **keywords
-        The model's further keywords, such as ``spread=0.5``.
+        Further keywords of the model, such as ``spread=0.5``.
 
     Returns
     -------
     DataFrame
-        A row for every slice (and class, and classifier): its labels; ``examples`` in it;
-        ``observed``, the value of the sample; ``mean``, ``lower`` and ``upper`` of the posterior;
-        ``p_bad`` and ``p_worst``; ``expected_fdr``, the share of false discoveries to expect
-        if this row and those above are flagged; and whether it is ``flagged``. The attributes say
-        how many false discoveries are ``expected_false`` among the flagged, ``expected_bad`` among
-        all, and ``measure``, ``threshold``, ``fdr``, ``k``, ``prob``, ``kind`` and ``how``, the
-        largest numerical ``error`` of a bound, and in ``caution`` what makes the model doubtful, if
-        anything does.
+        One row per slice (and class, and classifier):
+
+        - The labels of the slice, and the number of ``examples`` in it.
+        - ``observed``: value in the sample.
+        - ``mean``, ``lower``, ``upper``: posterior mean and interval.
+        - ``p_bad``, ``p_worst``: probability of being bad, and of being among the ``k`` worst.
+        - ``expected_fdr``: expected false discovery rate if this row and all rows above are
+          flagged.
+        - ``flagged``: whether the slice is flagged.
+
+        ``attrs`` contains the expected number of false discoveries among the flagged slices
+        (``expected_false``) and of bad slices in total (``expected_bad``). It also has ``measure``,
+        ``threshold``, ``fdr``, ``k``, ``prob``, ``kind``, ``how``, the largest numerical ``error``
+        of a bound, and ``caution`` if there is reason to doubt the model.
 
     Raises
     ------
@@ -97,8 +105,8 @@ def worst_slices(
 
     See Also
     --------
-    gap : How far the slices are apart.
-    plot_slices : The same as a picture.
+    gap : Performance gap between the slices.
+    plot_slices : Plot of this table.
 
     Examples
     --------
@@ -158,7 +166,7 @@ def _check_fdr(fdr):
 
 
 def _single_measure(posterior, measure):
-    """Return the one measure that is asked for."""
+    """Return the requested measure; raise an error if there are several."""
     if not isinstance(measure, str) and not callable(measure):
         todo = "ask for each by itself"
         raise fail("one measure at a time", measure, "a name or a function", todo, TypeError)
@@ -176,7 +184,7 @@ def _number(name, value):
 
 
 def _draw_slices(posterior, kernel, dims, draws, seed):
-    """Draw the measure of every slice, dims (draw, ..., [class]), the slices' own first."""
+    """Draw the measure of every slice, dims (draw, ..., [class]), with slice dimensions first."""
     size = number_of_draws(posterior, draws)
     if draws is None:
         size = max(_FEWEST, min(size, int(_LARGEST / max(1, posterior.batch.size))))
@@ -188,7 +196,7 @@ def _draw_slices(posterior, kernel, dims, draws, seed):
 
 
 def _prob_bad(values, sign, level, dims, delta):
-    """Return the probability that each slice is bad; where it is undefined it is not."""
+    """Return the probability that each slice is bad; undefined values are not bad."""
     if level is not None:
         return (sign * (values.values - level) < 0).mean(0)
     number = values.notnull().sum(dims)
@@ -198,7 +206,7 @@ def _prob_bad(values, sign, level, dims, delta):
 
 
 def _prob_among_worst(values, k):
-    """Return the probability of being among the k lowest of values (draw, slice)."""
+    """Return the probability of being among the k lowest values (draw, slice)."""
     defined = np.where(np.isnan(values), np.inf, values)
     edge = np.partition(defined, k - 1, axis=1)[:, k - 1 : k]
     return ((defined <= edge) & np.isfinite(defined)).mean(0)
@@ -211,7 +219,7 @@ def _check_k(k, slices):
 
 
 def _row_labels(values, name, names) -> dict[str, Any]:
-    """Return the labels of every row, by dim."""
+    """Return the labels of every row, by dimension."""
     dims = [names.get(dim, dim) for dim in values.dims[1:]]
     taken = {"examples", "observed", "mean", "lower", "upper", "p_bad", "p_worst"} & set(dims)
     if taken:
@@ -224,14 +232,14 @@ def _row_labels(values, name, names) -> dict[str, Any]:
 
 
 def _by_row(numbers, values):
-    """Return a number of every slice in the order of the rows."""
+    """Return a number per slice, in the order of the rows."""
     blank = values.isel(draw=0, drop=True)
     shared = [dim for dim in blank.dims if dim in numbers.dims]
     return (numbers.transpose(*shared).variable + 0 * blank.fillna(0).variable).values.ravel()
 
 
 def _flag(table, sign, fdr):
-    """Sort by the probability of being bad, and flag as many as the expected share allows."""
+    """Sort by the probability of being bad, and flag rows up to the false discovery rate."""
     order = np.lexsort((sign * table["mean"].to_numpy(), -table["p_bad"].to_numpy()))
     table = table.iloc[order].reset_index(drop=True)
     share = np.cumsum(1 - table["p_bad"].to_numpy()) / np.arange(1, len(table) + 1)

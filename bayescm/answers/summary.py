@@ -1,8 +1,8 @@
 """
-Summaries as tables: what is known about each measure, and how it was computed.
+Tables of posterior summaries, one row per measure.
 
-Beside `summary` itself: the same in sentences, as flat numbers for trackers of experiments
-(`as_metrics`), and of groups by site, with all there may be and a new one (`by_site`).
+In addition to `summary`, the module puts summaries into sentences (`sentences`), returns them as
+flat numbers for experiment trackers (`as_metrics`) and summarises groups by site (`by_site`).
 """
 
 import warnings
@@ -69,41 +69,52 @@ def summary(
     Parameters
     ----------
     evidence : DataArray, Dataset, DataTree or mapping
-        See `bayescm.interval`. Counts that are an array of Dask are answered by its workers, block
-        by block. A mapping ``{"a": counts, "b": counts}`` holds several, each by itself.
+        See `bayescm.interval`. Counts in a Dask array are summarised block by block by its workers.
+        A mapping ``{"a": counts, "b": counts}`` contains several pieces of evidence, which are
+        summarised separately.
     measures : str, callable or a sequence of these, optional
-        The measures, one row each; by default the usual ones of the type of evidence. Results
-        have none.
+        Measures to summarise. By default the usual measures for this type of evidence. Results on
+        several data sets have no default.
     dim : str, default "classifier"
-        The column that says which member of a mapping a row is of, such as ``"data_set"``.
+        Name of the column that identifies the members of a mapping, such as ``"data_set"``.
     of : str or sequence of str, default "parameter"
-        The estimand, see `bayescm.interval`, or several below each other, as of groups
-        ``["population", "typical", "finite", "new"]``.
+        Estimand; see `bayescm.interval`. Several estimands, such as ``["population", "typical",
+        "finite", "new"]`` for groups, each get their own rows.
     prob, kind, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
 
     Returns
     -------
     DataFrame
-        One row per measure and index of the leading dims and classes, which have their own
-        columns. Where the estimand has a name of its own a column ``of`` says it: of groups it is
-        ``"population"`` by default. ``point`` is the plug-in estimate of the same estimand from
-        what was observed, and of a model of your own the measure of the counts (of a fit that does
-        not hold its counts, of models of other evidence that are sampled, and of a model of your
-        own that takes a prevalence: the median; of repeated answers the mean over all ways to
-        choose as many of them), ``lower`` and ``upper`` bound the interval, ``how`` says how
-        the numbers were computed and, if the interval is not of the kind asked for, why; ``error``
-        is the numerical error of its bounds, as of `bayescm.interval`, and ``undefined`` the
-        fraction of the posterior in which the measure is 0/0. A ``point`` that is NaN is 0/0 in the
-        evidence: the prior decides the rest of the row, and ``caution`` names it. If a mean is
-        infinite or outside its interval, there is a column ``median``. ``attrs`` has
-        ``prob`` and ``kind``, in ``covariates`` the values of these that the rows are for, and in
-        ``caution`` what makes the model doubtful, if anything does.
+        One row per measure and combination of leading dimensions and classes, each of which has a
+        column. If the evidence has groups or folds, the column ``of`` names the estimand (by
+        default ``"population"`` for groups). Further columns:
+
+        - ``point``: the plug-in estimate of the same estimand from the observed data. It is NaN if
+          the measure is 0/0 in the sample. The rest of the row then comes from the prior, and
+          ``caution`` names the measure. See Notes for sampled and custom models.
+        - ``mean``, ``sd``: posterior mean and standard deviation.
+        - ``median``: only if a mean is infinite or outside its interval.
+        - ``lower``, ``upper``: bounds of the interval.
+        - ``how``: the method of computation, and the reason if the interval is not of the requested
+          kind.
+        - ``error``: the numerical error of the bounds; see `bayescm.interval`.
+        - ``undefined``: the fraction of the posterior in which the measure is 0/0.
+
+        ``attrs`` contains ``prob`` and ``kind``, the values of ``covariates`` if there are any, and
+        a ``caution`` if there is reason to doubt the model.
 
     Warns
     -----
     UserWarning
-        If ``accuracy`` was asked for and the error of a number is larger, as of folds or draws.
+        If the requested ``accuracy`` is not reached, for example with folds or draws.
+
+    Notes
+    -----
+    For a custom model, ``point`` is the measure of the counts. It is the posterior median for
+    fits without their counts, for sampled models of other types of evidence, and for custom
+    models with a prevalence. For repeated attempts, it is the mean over all subsets of the
+    required number of attempts.
 
     Examples
     --------
@@ -132,16 +143,17 @@ def nested_summary(
     inner: float | None = None,
 ) -> pd.DataFrame:
     """
-    Return a summary, and beside it the ends of an inner interval of the same distributions.
+    Return a summary that can include the ends of an inner interval.
 
     Parameters
     ----------
     evidence, measures, dim, prob, kind
         See `summary`.
     question : Question
-        Its estimand may be a tuple of several.
+        The question. Its estimand may be a tuple of several.
     inner : float, optional
-        The mass of the inner interval, in the columns ``inner_lower`` and ``inner_upper``.
+        Probability of the inner interval, which adds the columns ``inner_lower`` and
+        ``inner_upper``.
     """
     check_prob(prob), check_kind(kind)
     again = partial(nested_summary, dim=dim, prob=prob, kind=kind, inner=inner)
@@ -160,7 +172,7 @@ def nested_summary(
 
 
 def _of_estimands(estimands, ask):
-    """Return the summaries of several estimands below each other, measure by measure."""
+    """Return the summaries of several estimands in one table, sorted by measure."""
     if not len(estimands):
         raise fail("no estimand", estimands, "one or more", 'pass `of=["population", "new"]`')
     with several_fits(len(estimands)):
@@ -173,7 +185,7 @@ def _of_estimands(estimands, ask):
 
 
 def _below_each_other(tables, cautions):
-    """Return the rows of tables measure by measure, with the columns of all of them."""
+    """Concatenate tables with the union of their columns, sorted by measure."""
     order = max((list(part) for part in tables), key=len)
     parts = [pd.DataFrame(part.reindex(columns=order)) for part in tables]
     table = pd.concat(parts, ignore_index=True)
@@ -190,7 +202,7 @@ def _below_each_other(tables, cautions):
 
 
 def _of_members(evidence, dim, ask):
-    """Return the summaries of several pieces of evidence below each other, measure by measure."""
+    """Return the summaries of several pieces of evidence in one table, sorted by measure."""
     if not evidence:
         raise fail("no evidence", {}, "one or more", 'pass {"a": counts_a, "b": counts_b}')
     with several_fits(len(evidence)):
@@ -221,7 +233,7 @@ def table_of(
     *,
     inner: float | None = None,
 ) -> pd.DataFrame:
-    """Return the summary of a posterior; for the other options see `summary`."""
+    """Return the summary of a posterior; see `summary` for the other options."""
     of, kernels = question.of, resolve_measures(posterior, measures)
     answers = labelled_distributions(posterior, kernels, question)
     scalars = [distribution for distribution, template in answers if not template.dims]
@@ -238,7 +250,7 @@ def table_of(
         for part, (distribution, template) in zip(parts, answers, strict=True):
             median = np.broadcast_to(distribution.quantile(0.5), template.shape)
             part["median"] = median.ravel()
-    # All labels come first, also the classes, which only some measures have.
+    # Label columns come first, including the classes, which only some measures have.
     names = dict.fromkeys(name for part in sorted(parts, key=len)[::-1] for name in part)
     table = Intervals({name: _column(parts, name) for name in names})
     if (estimand := posterior.estimand_name(of)) != "parameter":
@@ -273,7 +285,7 @@ def table_of(
 
 
 def _of_the_judge(posterior, table):
-    """Say that measures of right and wrong are those of a judge, where nothing else answered."""
+    """Return a caution if the measures describe the judge because there are no predictions."""
     observed = getattr(posterior, "counts", None)
     if observed is None or observed.coords.get("classified", "") != "judge":
         return []
@@ -288,7 +300,7 @@ def _of_the_judge(posterior, table):
 
 
 def _warn_of_accuracy(table, accuracy):
-    """Warn where an accuracy was asked for that the way the numbers are computed does not have."""
+    """Warn if the requested accuracy is not reached by the method of computation."""
     if accuracy is None or not (worst := table["error"].max()) > accuracy:
         return
     name = table.loc[table["error"].idxmax(), "measure"]
@@ -301,7 +313,7 @@ def _warn_of_accuracy(table, accuracy):
 
 
 def _orders_of_magnitude(parts, kernels):
-    """Say that ratios of a new group lie orders of magnitude apart."""
+    """Return a caution if a ratio in a new group ranges over orders of magnitude."""
     names = [
         display_name(part["measure"][0])
         for part, kernel in zip(parts, kernels, strict=True)
@@ -317,7 +329,7 @@ def _orders_of_magnitude(parts, kernels):
 
 
 def _without_end(part, distribution):
-    """Say that intervals of a measure reach to infinity, and how probable that is."""
+    """Return a caution if the intervals of a measure extend to infinity."""
     endless = np.isinf(part["upper"])
     if not endless.any():
         return ""
@@ -332,7 +344,7 @@ def _without_end(part, distribution):
     )
 
 
-# The rows of one measure, and the columns of all.
+# Rows of one measure, and columns of all measures.
 
 
 def _rows(distribution, template, point, prob, kind, inner):
@@ -359,7 +371,7 @@ def _rows(distribution, template, point, prob, kind, inner):
 
 
 def _with_kind(how, kinds):
-    """Say what is to be said of intervals of highest density that are not the only candidate."""
+    """Add remarks on highest-density intervals that are not unique."""
     for kind in np.unique(kinds).tolist():
         how[kinds == kind] += remark(kind)
     return how
@@ -380,30 +392,30 @@ def _columns(template, columns):
 
 
 def _column(parts, name):
-    """Return a column of all measures; those that have no classes have none there."""
+    """Return a column of all measures, with NaN for measures that do not have it."""
     if all(name in part for part in parts):
         return np.concatenate([part[name] for part in parts])
     blank = [np.full(len(part["measure"]), np.nan, object) for part in parts]
     return np.concatenate([part.get(name, empty) for part, empty in zip(parts, blank, strict=True)])
 
 
-# In sentences.
+# Sentences.
 
 
 def sentences(
     table: pd.DataFrame, *, prob: float = 0.95, display_names: DisplayNames = None
 ) -> list[str]:
     """
-    Put each row of a summary into a plain sentence.
+    Describe each row of a summary in a plain sentence.
 
     Parameters
     ----------
     table : DataFrame
-        As `summary` returns it.
+        Table returned by `summary`.
     prob : float
-        The mass of its intervals.
+        Probability of its intervals.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written; see `bayescm.measures.display_name`.
+        Display names of measures, dimensions and labels; see `bayescm.measures.display_name`.
 
     Examples
     --------
@@ -430,7 +442,7 @@ def _sentence(row, dims, prob, display_names):
     center = row["mean"] if has_mean else row.get("median", np.nan)
     lower, upper, middle = (f"{value:.{digits}f}" for value in (row["lower"], row["upper"], center))
     text = f"{name} lies between {lower} and {upper} with probability {100 * prob:.4g}%; "
-    # The mean of a population may lie outside all of its groups at hand, which are few.
+    # The mean of a population may lie outside all observed groups if these are few.
     guess = "its mean is " if row.get("of") in _POPULATIONS else "the best single guess is "
     no_mean = "its median is " if is_finite else "its mean is infinite, its median "
     text += guess if has_mean else no_mean
@@ -440,7 +452,7 @@ def _sentence(row, dims, prob, display_names):
     return text + "."
 
 
-# By site, and as flat numbers.
+# Summaries by site, and as flat numbers.
 
 
 def by_site(
@@ -451,12 +463,12 @@ def by_site(
     random_seed: Any = 0,
 ) -> pd.DataFrame:
     """
-    Return equal-tailed intervals of measures of evidence with groups.
+    Return equal-tailed intervals of measures for the population and for each group.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities with a ``group``, see :func:`bayescm.from_probabilities`.
+        Probabilities with a ``group``; see :func:`bayescm.from_probabilities`.
     measures : sequence of str or callable
     prob : float, default 0.95
     random_seed : int, default 0
@@ -464,9 +476,9 @@ def by_site(
     Returns
     -------
     DataFrame
-        For each measure (and classifier) the mean of all the groups there may be, a new group, and
-        each of those at hand: ``point``, ``mean``, ``lower``, ``upper`` and ``error``. In
-        ``attrs["caution"]`` is what makes the model doubtful, if anything does.
+        For each measure (and classifier), rows for the mean of the population of groups, for a new
+        group and for each observed group. The columns are ``point``, ``mean``, ``lower``, ``upper``
+        and ``error``. ``attrs["caution"]`` is set if there is reason to doubt the model.
     """
     options = {"prob": prob, "kind": "eti", "random_seed": random_seed}
     tables = [
@@ -500,27 +512,28 @@ def as_metrics(
     **keywords: Any,
 ) -> dict[str, float]:
     """
-    Return point estimates and intervals as a flat dict of floats, for trackers of experiments.
+    Return point estimates and intervals as a flat dict, for experiment trackers.
 
     Parameters
     ----------
     evidence : DataArray, Dataset, DataTree or DataFrame
-        Anything that `bayescm.summary` takes, or the table that it returned; with a table there is
-        nothing else to choose.
+        Any evidence that `bayescm.summary` accepts, or a table returned by it. No other arguments
+        may be given with a table.
     measures : str, callable or a sequence of these, optional
-        By default those of `bayescm.summary`.
+        By default the measures of `bayescm.summary`.
     prob : float, default 0.95
-        Mass of the intervals.
+        Probability of the intervals.
     kind : {"hdi", "eti"}
-        Highest density or equal tails.
+        Highest-density or equal-tailed intervals.
     of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
 
     Returns
     -------
     dict of str to float
-        ``"f1/point"``, ``"f1/mean"``, ``"f1/lower"`` and ``"f1/upper"``; of several parts
-        ``"site=A/f1/lower"``. NaN where a measure is not defined.
+        Keys are ``"f1/point"``, ``"f1/mean"``, ``"f1/lower"`` and ``"f1/upper"``, with a prefix
+        such as ``"site=A/"`` if there are several rows per measure. Values are NaN if a measure is
+        undefined.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """
-Tables of intervals for notebooks, pages and publications: every interval is a bar by its numbers.
+Tables of intervals for notebooks, web pages and publications, with a bar for every interval.
 
-`table` returns a Styler of pandas and `great_table` one of Great Tables; `Intervals` is the
-DataFrame that notebooks show like the first of these. Wherever people read an interval, its digits
-stop where its numerical error begins: `decimals` says after how many.
+`table` returns a pandas Styler and `great_table` a table of Great Tables; `Intervals` is a
+DataFrame that notebooks display in the same way as `table`. Printed intervals never have more
+decimals than their numerical error allows, as computed by `decimals`.
 """
 
 from collections.abc import Callable
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from great_tables import GT
 
-# A bar, in pixels. With names of 20 letters a row of labels, mean, interval and bar has 500 pixels.
+# Sizes of a bar in pixels. With names of 20 letters, a row of labels, mean, interval and bar is 500
+# pixels wide.
 _WIDTH = 100
 _HEIGHT = 14
 _LINE, _RANGE, _TICK = "#aab2ba", "#0b62a4", "#1b1f24"
-# Columns that are no more exact than the bounds of their row: of these the error is stated. The
-# point is the value in the sample, which has none.
+# Columns that have the numerical error of the bounds. The point estimate is exact.
 _WITHIN_ERROR = ("mean", "lower", "upper", "inner_lower", "inner_upper")
-# The columns that come first, after the labels; and the first of the numbers of any table.
+# Columns that follow the labels, and number columns that mark the start of the numbers.
 _FIRST = ("mean", "median", "lower", "upper", "interval")
 _NUMBERS = ("point", *_FIRST)
-# Letters of a cell that is broken into lines; and the look of cells.
+# Number of letters above which a cell is broken into lines, and the style of cells.
 _WORDY = 30
 _CELL = [("padding", "0.2em 0.4em"), ("font-size", "13px")]
 _TECHNICAL = [
@@ -62,39 +62,39 @@ def table(
     display_names: DisplayNames = None,
 ) -> "Styler":
     """
-    Return a table of intervals for notebooks and pages, each with a small bar.
+    Return a table of intervals with small bars, for notebooks and web pages.
 
     Parameters
     ----------
     frame : DataFrame
-        With columns ``lower`` and ``upper``, as `summary`, `compare` and `Monitor.summary`
-        return them.
+        Table with columns ``lower`` and ``upper``, as returned by `summary`, `compare` and
+        `Monitor.summary`.
     digits : int, default 3
-        Decimals of the numbers; of an interval fewer where its numerical error is larger than the
-        last of them, but two at least.
+        Number of decimals. Intervals with a larger numerical error have fewer, but at least two.
     caption : str, optional
-        The heading.
+        Heading of the table.
     technical : bool, default False
-        Whether to show how numbers were made, their numerical error and sentences, too.
+        Whether to include the method of computation, the numerical error and the sentences.
     display_names : mapping of str to str, optional
-        How measures, columns and labels are written, where not as
-        `bayescm.measures.display_name` writes them.
+        Display names of measures, columns and labels. By default, see
+        `bayescm.measures.display_name`.
 
     Returns
     -------
     pandas.io.formats.style.Styler
-        Notebooks show it; ``to_html()`` is HTML that loads nothing from elsewhere. All bars have
-        one scale: from 0 to 1 where all intervals lie there, else as wide as they need, 0 being
-        marked. Text is escaped. Measure, system, mean and interval come first, with one number of
-        decimals for the mean and both ends. The bars are for pages: `bayescm.latex_table`,
-        `bayescm.to_markdown` and `bayescm.to_word` make the tables of other documents.
+        Styled table, displayed by notebooks. ``to_html()`` returns HTML without external resources,
+        with escaped text. Measure, system, mean and interval come first, with the same number of
+        decimals for the mean and both ends. All bars share a scale: from 0 to 1 if all intervals
+        are within this range, and otherwise as wide as needed, with a mark at 0. The bars are only
+        for web pages; for other documents use `bayescm.latex_table`, `bayescm.to_markdown` or
+        `bayescm.to_word`.
 
     Raises
     ------
     TypeError
-        If it is not a DataFrame.
+        If ``frame`` is not a DataFrame.
     ValueError
-        If it has no intervals.
+        If ``frame`` has no intervals.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def table(
 
 
 def _cells(shown, frame, digits):
-    """Return the cells as text: one number of decimals in a column, but for numerical errors."""
+    """Return the cells as text, with the same decimals per column except for numerical errors."""
     texts = in_text(shown, partial(_with_decimals, digits=digits), frame, by_column=True)
     if "error" in shown:
         texts["error"] = [text_of(value, np.nan, digits) for value in shown["error"]]
@@ -127,7 +127,7 @@ def _cells(shown, frame, digits):
 
 
 def _with_decimals(value, error, digits):
-    """Write a number like all others of its column; a share that is nearly 0 or 1 is not 0 or 1."""
+    """Format a number like its column; a share close to 0 or 1 is never rounded to 0 or 1."""
     text = text_of(value, error, digits)
     if not isinstance(value, float | np.floating) or np.isnan(value):
         return text
@@ -141,7 +141,7 @@ def _with_decimals(value, error, digits):
 
 
 def _styler(frame):
-    """Return a Styler that makes pages and notebooks only: elsewhere the bars are text of SVG."""
+    """Return a Styler for web pages and notebooks only, as other formats would show raw SVG."""
     from pandas.io.formats.style import Styler
 
     class IntervalTable(Styler):
@@ -173,44 +173,43 @@ def great_table(
     display_names: DisplayNames = None,
 ) -> "GT":
     """
-    Return a table of intervals as one of Great Tables, to be styled further.
+    Return a table of intervals as a Great Tables object, for further styling.
 
     Parameters
     ----------
     frame : DataFrame
-        With columns ``lower`` and ``upper``, as `summary`, `compare` and `Monitor.summary`
-        return them.
+        Table with columns ``lower`` and ``upper``, as returned by `summary`, `compare` and
+        `Monitor.summary`.
     digits : int, default 3
-        Decimals of the numbers; of an interval fewer where its numerical error is larger than the
-        last of them, but two at least.
+        Number of decimals. Intervals with a larger numerical error have fewer, but at least two.
     caption : str, optional
-        The heading.
+        Heading of the table.
     technical : bool, default False
-        Whether to show how numbers were made and their numerical error too.
+        Whether to include the method of computation and the numerical error.
     display_names : mapping of str to str, optional
-        How measures, columns and labels are written, where not as
-        `bayescm.measures.display_name` writes them.
+        Display names of measures, columns and labels. By default, see
+        `bayescm.measures.display_name`.
 
     Returns
     -------
     great_tables.GT
-        With a small bar in the column ``interval`` as `table` draws it; ``as_raw_html()`` loads
-        nothing from elsewhere. Bars are no LaTeX: ``.cols_hide("interval").as_latex()``. Text is
-        escaped.
+        Table with escaped text and a small bar in the column ``interval``, as in `table`.
+        ``as_raw_html()`` returns HTML without external resources. LaTeX does not support the bars:
+        use ``.cols_hide("interval").as_latex()``.
 
     Raises
     ------
     ImportError
         If Great Tables is not installed (the extra ``tables``).
     TypeError
-        If it is not a DataFrame.
+        If ``frame`` is not a DataFrame.
     ValueError
-        If it has no intervals.
+        If ``frame`` has no intervals.
 
     See Also
     --------
-    bayescm.table : A Styler of pandas, which needs nothing more.
-    bayescm.latex_table : The table of a paper.
+    bayescm.table : pandas Styler, without further dependencies.
+    bayescm.latex_table : Table for papers.
 
     Examples
     --------
@@ -236,10 +235,11 @@ def great_table(
 
 class Intervals(pd.DataFrame):
     """
-    A DataFrame that notebooks show with a bar for every interval, as `table` does.
+    DataFrame that notebooks display with a bar for every interval, as in `table`.
 
-    It is one in everything else. Where the columns ``lower`` and ``upper`` are gone, the rows have
-    names or are more than pandas shows, or jinja2 is missing, it is shown as pandas does.
+    In all other respects it is an ordinary DataFrame. It is displayed like one if the columns
+    ``lower`` and ``upper`` are missing, if the rows have names, if there are more rows than pandas
+    shows, or if jinja2 is not installed.
     """
 
     @property
@@ -247,7 +247,7 @@ class Intervals(pd.DataFrame):
         return Intervals
 
     def __repr__(self):
-        # A terminal's pandas leaves columns out in the middle, which is where the interval stands.
+        # In a terminal, pandas omits columns in the middle, where the interval is.
         with pd.option_context("display.max_columns", pd.get_option("display.max_columns") or None):
             if "error" not in self.columns:
                 return super().__repr__()
@@ -264,14 +264,14 @@ class Intervals(pd.DataFrame):
             shown = table(pd.DataFrame(self)).to_html()
         except ImportError:
             return super()._repr_html_()
-        # Beside the numbers the sentences would be wider than a notebook.
+        # With the sentences, the table would be wider than a notebook.
         shown += "".join(f"<p>{escape(str(each))}</p>" for each in self.get("sentence", ()))
         caution = self.attrs.get("caution")
         return shown + f"<p>Caution: {escape(caution)}</p>" if caution else shown
 
 
 def _plain(frame: pd.DataFrame, most: int | None) -> bool:
-    """Say whether a frame is small, has intervals, and rows without names."""
+    """Check whether a frame is short, has intervals, and has no row names."""
     columns = frame.columns
     is_plain = columns.nlevels == 1 and columns.is_unique and {"lower", "upper"} <= set(columns)
     numbered = frame.index.name is None and pd.api.types.is_integer_dtype(frame.index)
@@ -279,13 +279,13 @@ def _plain(frame: pd.DataFrame, most: int | None) -> bool:
     return is_plain and "interval" not in columns and numbered and few
 
 
-# What stands in the cells: numbers, escaped text, and the bars.
+# Contents of the cells: numbers, escaped text and bars.
 
 
 def with_bars(
     frame: pd.DataFrame, digits: int, technical: bool, display_names: DisplayNames = None
 ) -> pd.DataFrame:
-    """Return what is shown of a table, with a column ``interval`` of bars; refuse what has none."""
+    """Return the table to display, with a column ``interval`` of bars, if it has intervals."""
     allowed, todo = "a table of intervals", "pass bcm.summary(...) or bcm.compare(...)"
     check_is(frame, pd.DataFrame, "a table", allowed, todo)
     if not {"lower", "upper"} <= set(frame.columns) or "interval" in frame.columns:
@@ -303,7 +303,7 @@ def with_bars(
 
 
 def _reading_order(frame):
-    """Return the places of the columns: labels, mean and interval first, then the rest."""
+    """Return the column positions in reading order: labels, mean, interval, then the rest."""
     names = list(frame.columns)
     labels = min((names.index(name) for name in _NUMBERS if name in names), default=0)
     first = [*range(labels), *(names.index(name) for name in _FIRST if name in names)]
@@ -312,7 +312,7 @@ def _reading_order(frame):
 
 def for_readers(frame: pd.DataFrame, display_names: DisplayNames = None) -> pd.DataFrame:
     """
-    Return a table with the display names of its measures, columns and labels.
+    Return a table with display names for its measures, columns and labels.
 
     Examples
     --------
@@ -336,17 +336,17 @@ def for_readers(frame: pd.DataFrame, display_names: DisplayNames = None) -> pd.D
 
 
 def check_digits(digits: Any) -> None:
-    """Raise where a number of decimals is none."""
+    """Raise an error if the number of decimals is invalid."""
     if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 15:
         raise fail("digits must be a whole number", digits, "0 to 15", "pass `digits=3`")
 
 
 def is_mean_unusable(table: Any) -> Any:
     """
-    Return where a mean does not represent its distribution: infinite, or outside its interval.
+    Check whether a mean is infinite or outside its interval.
 
-    The interval of a distribution on few values, such as a median of marks, may not contain its
-    mean.
+    Such a mean does not represent its distribution. For example, the interval of a discrete
+    distribution, such as that of a median grade, may exclude its mean.
 
     Parameters
     ----------
@@ -359,14 +359,14 @@ def is_mean_unusable(table: Any) -> Any:
 
 def decimals(error: float, most: int) -> int:
     """
-    Return how many decimals of a number to print: none beyond its numerical error, but two.
+    Return the number of decimals that the numerical error allows, at least two.
 
     Parameters
     ----------
     error : float
-        That of the number; NaN or 0 where it has none.
+        Numerical error; NaN or 0 if there is none.
     most : int
-        How many to print of a number without an error.
+        Number of decimals without a numerical error.
 
     Examples
     --------
@@ -380,7 +380,7 @@ def decimals(error: float, most: int) -> int:
 
 def value_and_interval(value: float, ends: Any, error: float) -> str:
     """
-    Write a number and its interval, by three decimals at most.
+    Format a value and its interval, with at most three decimals.
 
     Examples
     --------
@@ -400,17 +400,17 @@ def in_text(
     by_column: bool = False,
 ) -> pd.DataFrame:
     """
-    Return a table of text.
+    Return a table as formatted text.
 
     Parameters
     ----------
     frame : DataFrame
     write : callable
-        Function from a value and its numerical error, NaN where it has none, to text.
+        Function from a value and its numerical error (NaN if there is none) to text.
     errors : DataFrame, optional
-        The table with the column ``error``, where that is not shown; by default the first.
+        Table with the column ``error``, if ``frame`` does not have it. By default ``frame``.
     by_column : bool
-        Whether all rows are written with the largest of the errors.
+        Whether all rows of a column are formatted with the largest error.
     """
     table = frame if errors is None else errors
     of_row = table["error"].to_numpy(float) if "error" in table else np.full(len(frame), np.nan)
@@ -425,12 +425,12 @@ def in_text(
 
 
 def _limited(value, error, most):
-    """Write a number that has an error, and leave the rest to pandas."""
+    """Format a number that has an error; return other values unchanged."""
     return f"{value:.{decimals(error, most)}f}" if error > 0 else value
 
 
 def text_of(value: Any, error: float, digits: int) -> Any:
-    """Write a number with so many decimals, none beyond its error; leave the rest as it is."""
+    """Format a number with decimals limited by its error; return other values unchanged."""
     if not isinstance(value, float | np.floating):
         return value
     if np.isnan(value):
@@ -441,7 +441,7 @@ def text_of(value: Any, error: float, digits: int) -> Any:
 
 
 def escaped(text: Any) -> str:
-    """Return text as HTML shows it."""
+    """Escape text for HTML."""
     from markupsafe import escape
 
     return str(escape(text))
@@ -461,7 +461,7 @@ def _bars(frame):
 
 
 def _scale(ends):
-    """Return both ends of the scale that all bars have."""
+    """Return both ends of the common scale of all bars."""
     finite = ends[np.isfinite(ends)]
     if not finite.size or (finite.min() >= 0 and finite.max() <= 1):
         return 0.0, 1.0
