@@ -1,4 +1,4 @@
-"""The direct posteriors of the models: the same names, without MCMC, in numpy and scipy only."""
+"""Posteriors of all models without MCMC, using only numpy and scipy."""
 
 from bayescm.posteriors.averaged_folds import averaged_folds
 from bayescm.posteriors.binormal import binormal

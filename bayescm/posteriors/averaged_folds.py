@@ -1,21 +1,26 @@
 r"""
-The direct posterior of `bayescm.models.averaged_folds`: independent Dirichlets, then averaged.
+Direct posterior of `bayescm.models.averaged_folds`: the mean over Dirichlets.
 
-Every fold has its own posterior, and the estimand is the mean of the measure over the folds. Three
-readings of its distribution are offered: that of Wang and Li, whose variance is inflated for a
-correlation between the folds, and the two that the words of an earlier thesis allow, the mean of
-independent variables and the mixture of the folds' posteriors. With :math:`\mu_i` and
-:math:`\sigma_i^2` the mean and the variance of the measure in fold i of M and the correlation
-:math:`\rho` of any two folds, the mean over the folds has
+Each fold has a separate posterior, and the estimand is the mean of the measure over the folds. Its
+distribution is defined in one of three ways (``average``):
+
+- ``"correlated"``: the variance of the mean is inflated for the correlation between folds (Wang and
+  Li 2016).
+- ``"independent"``: the mean of independent variables.
+- ``"mixture"``: the mixture of the posteriors of the folds.
+
+Let :math:`\mu_i` and :math:`\sigma_i^2` be the mean and the variance of the measure in fold i of M,
+and :math:`\rho` the correlation of any two folds. The mean over the folds has the moments
 
 .. math::
 
     \mu = \frac{1}{M} \sum_i \mu_i, \qquad
-    \sigma^2 = \bigl(1 + (M - 1) \rho\bigr) \, \frac{1}{M^2} \sum_i \sigma_i^2,
+    \sigma^2 = \bigl(1 + (M - 1) \rho\bigr) \, \frac{1}{M^2} \sum_i \sigma_i^2.
 
-and is Beta(mu t, (1 - mu) t) with :math:`t = \mu (1 - \mu) / \sigma^2 - 1` where the folds'
-distributions are beta (proposition 2), or else the mean of independent variables
-(`bayescm.distributions.mixtures`) stretched about its own mean.
+If the distributions in the folds are beta, the distribution of the mean is
+:math:`\mathrm{Beta}(\mu t, (1 - \mu) t)` with :math:`t = \mu (1 - \mu) / \sigma^2 - 1`
+(Proposition 2 of Wang and Li). Otherwise, it is the mean of independent variables (`bayescm.distributions.mixtures`), stretched
+around its own mean.
 
 References
 ----------
@@ -42,7 +47,7 @@ from bayescm.posteriors.base import CountsPosterior, as_labelled_counts, prior_o
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial, dirichlet_multinomial
 from bayescm.validate import check_choice, fail
 
-_HEAVY_PRIOR = 1 / 3  # of the examples: priors of all folds that weigh more are warned of
+_HEAVY_PRIOR = 1 / 3  # largest weight of all priors, relative to the examples, without a warning
 AVERAGES = ("correlated", "independent", "mixture")
 
 
@@ -56,21 +61,25 @@ def averaged_folds(
     """
     Return the posteriors of the folds, to be averaged.
 
+    Use it to reproduce published intervals. For other purposes, use `hierarchical_folds`.
+
     Parameters
     ----------
     counts : DataArray, dims (..., [repeat,] fold, actual, predicted), or (..., M, C, C)
-        Counts >= 0 of every fold of every repeat. The scalar coord ``n_folds`` is the number K of
-        folds of one cross-validation, where that is not the length of ``fold``.
+        Counts >= 0 of each fold of each repeat. The scalar coord ``n_folds`` is the number K of
+        folds of one cross-validation, if it differs from the length of ``fold``.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default. Every fold
-        has them: all folds together are drawn to 0.5 by M priors.
+        Prior pseudo-counts per cell, one number or (..., C, C). Default: ``2 / C**2``. Each fold
+        has this prior, so M priors together shrink the estimate towards 0.5.
     rho : float, optional
-        Correlation between the measures of two folds, in [0, 1); by default Nadeau and Bengio's,
-        test over test and training examples: 1/K.
+        Correlation between the measures of two folds, in [0, 1). Default: Nadeau and Bengio's
+        proportion of test examples among test and training examples, 1/K.
     average : {"correlated", "independent", "mixture"}
-        ``"correlated"``: the mean over folds, its variance inflated by ``1 + (M - 1) rho``.
-        ``"independent"``: the mean over folds of independent variables. ``"mixture"``: one fold
-        picked at random.
+        Definition of the average:
+
+        - ``"correlated"``: the mean over folds, with its variance inflated by ``1 + (M - 1) rho``
+        - ``"independent"``: the mean over folds of independent variables
+        - ``"mixture"``: one fold chosen at random
 
     Returns
     -------
@@ -79,8 +88,8 @@ def averaged_folds(
     Warns
     -----
     UserWarning
-        If the priors of all folds together weigh more than a third of the examples, as they do for
-        tiny folds or leave-one-out.
+        If the priors of all folds together weigh more than a third of the examples. This happens
+        for tiny folds and leave-one-out.
 
     Raises
     ------
@@ -109,7 +118,7 @@ def averaged_folds(
 
 
 def _check_prior(folds):
-    """Warn where the priors of all the folds together are worth too many examples."""
+    """Warn if the priors of all folds together weigh too much."""
     tested = folds.counts.values.sum((-3, -2, -1))
     prior = folds.weights.sum((-3, -2, -1)) - tested
     if (prior > _HEAVY_PRIOR * tested).any():
@@ -123,7 +132,7 @@ def _check_prior(folds):
 
 
 def _fold_correlation(facts):
-    """Return test over test and training examples: 1/K, but where training is not all the rest."""
+    """Return the proportion of test examples among test and training examples of a fold."""
     test = 1 / facts["n_folds"]
     return test / (test + (1 - test) * facts["train_size"] / (1 - facts["test_share"]))
 
@@ -131,17 +140,17 @@ def _fold_correlation(facts):
 @dataclass(frozen=True, eq=False)
 class AveragedFolds(CountsPosterior):
     """
-    The posterior of every fold, and how they are averaged.
+    Posterior of each fold, and the definition of their average.
 
     Attributes
     ----------
     counts : DataArray, dims (..., [repeat,] fold, actual, predicted)
     folds : DirichletMultinomial
-        The posteriors, batch (..., M).
+        Posteriors of the folds, batch (..., M).
     rho : float
         Correlation between the measures of two folds.
     average : {"correlated", "independent", "mixture"}
-        The reading of the average.
+        Definition of the average.
     """
 
     pooled_dims = FOLDS
@@ -153,7 +162,7 @@ class AveragedFolds(CountsPosterior):
 
     @property
     def stretch(self) -> float:
-        """Factor by which the standard deviation of the mean is inflated, NaN for a mixture."""
+        """Factor of the standard deviation of the mean, NaN for a mixture."""
         if self.average == "mixture":
             return float("nan")
         matrices = self.folds.weights.shape[-3]
@@ -164,12 +173,13 @@ class AveragedFolds(CountsPosterior):
         """
         Return the distribution of a measure's average over the folds, or None.
 
-        With ``average="correlated"`` it is a beta with the mean and the inflated variance for the
-        measures that have a beta distribution in every fold (proposition 2), else the distribution
-        of the mean, stretched about its own mean.
+        With ``average="correlated"``, the result depends on the measure. If the measure has a beta
+        distribution in each fold, the result is a beta distribution with the mean and the inflated
+        variance (Proposition 2). Otherwise, it is the distribution of the mean, stretched around
+        its own mean.
         """
         parts = self.folds.exact_distribution(within_members(measure, 1))
-        # Distributions by quadrature take too long to average: draws answer in their place.
+        # Averaging distributions from quadrature takes too long, so these measures use draws.
         if parts is None or parts.how != "closed form":
             return None
         parts = _move_folds_last(parts, self.folds.weights)
@@ -180,21 +190,21 @@ class AveragedFolds(CountsPosterior):
         return MeanOfFolds(parts, self.stretch)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the mean over the folds, of those in which the measure is defined."""
+        """Return the mean of a measure over the folds in which it is defined."""
         self.resolve_estimand(of)
         return self.mean_of_members(measure)
 
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Return draws (size, ..., [C]) of the averages, all from the same matrices."""
-        axis = self.folds.weights.ndim - 2  # of the folds: after the draws and the batch
+        """Return draws (size, ..., [C]) of the averages, from the same matrices."""
+        axis = self.folds.weights.ndim - 2  # axis of the folds, after the draws and the batch
         of_folds = [within_members(measure, 1) for measure in measures]
         values = self.folds.draw(of_folds, size, rng)
         return [average_draws(draws, axis, self.stretch) for draws in values]
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        """Return draws (size, ...) of the variables of the corresponding PyMC model."""
         draws = self.folds.variables(size, rng)
         return {"theta_fold_cell": draws["theta_cell"], "theta_fold": draws["theta"]}
 
@@ -221,7 +231,7 @@ def _move_folds_last(distribution, cells):
 
 
 def _matching_beta(parts, stretch):
-    """Return the beta distribution with the mean of the folds' means and the inflated variance."""
+    """Return the beta distribution with the mean over folds and the inflated variance."""
     mean = parts.mean().mean(axis=-1)
     variance = (stretch * MeanOfFolds(parts).sd()) ** 2
     total = mean * (1 - mean) / variance - 1

@@ -1,45 +1,54 @@
 """
-What every direct posterior returns, a `Posterior`, and what all of them take and label alike.
+Base classes of the direct posteriors and helpers shared by the models.
 
-A posterior is asked for the distribution of a measure, and where it has none for draws, never for
-the name of its model.
+A direct posterior computes or samples the distribution of a measure without MCMC. Code that uses a
+posterior calls the methods of `Posterior` and does not depend on the model.
 
-The estimands: what ``of`` means, and where it is computed.
-`Posterior.estimands` maps every allowed ``of`` to a name. In models of counts this is a variable of
-`Posterior.variables`. `repeated_items`, `item_scores` and `partly_labelled` use the name as a
-label. The table of all models is in ``docs/estimands.md``.
-`CountsPosterior.mean_over_members` turns draws of a variable into draws of a measure: an axis that
-the variable has beyond those of the batch (folds, groups, training sets) is averaged over, with
-equal weights, after the measure has been taken of each.
+**Estimands.** `Posterior.estimands` maps every allowed value of ``of`` to a name. In models of
+counts, the name is a variable of `Posterior.variables`. In `repeated_items`, `item_scores` and
+`partly_labelled`, it is a label. The table of all models is in ``docs/estimands.md``.
+
+`CountsPosterior.mean_over_members` turns draws of a variable into draws of a measure. If the
+variable has an axis that is not in the batch (folds, groups or training sets), the measure is
+computed for each member of this axis. The values are then averaged with equal weights.
+
+The values of ``of`` have these meanings and are computed as follows.
 
 ``"parameter"``
-    The measure on infinitely many examples. Of folds ``theta_expected``: the mean of the measure
-    over training sets, which is the axis. Of groups, items and sites: ``"population"``.
+    The measure on infinitely many examples. For folds, ``theta_expected``: the mean of the measure
+    over training sets, which are the extra axis. For groups, items and sites, ``"population"``.
 ``"predictive"``
-    The measure on n further examples, `CountsPosterior.next_tables`: of folds by one newly trained
-    classifier, of groups in one new group (``theta_new``). Of items one further
-    run of n attempts at each of them, `RepeatedItems._run`.
+    The measure on n further examples, from `CountsPosterior.next_tables`. For folds, they are
+    classified by one newly trained classifier. For groups, they come from one new group
+    (``theta_new``). For items, one further run of n attempts at each observed item
+    (`RepeatedItems._run`).
 ``"finite"``
-    The mean over the members at hand. Of folds ``theta_fold``, in
-    `hierarchical_folds.draw_variables`: each classifier with its own effects of training, without
-    the luck of the test examples; ``"fitted"`` is another name for it. Of groups ``theta_group``,
-    the matrices of the groups given their counts: `BivariateLogitNormal.draw` and
-    `DirichletHierarchy.draw` in the files of these classes, `NormalMixtureRates.draw` in
-    ``robust_groups.py``. Of items ``share_item``: how many of the observed items have each rate,
-    `RepeatedItems.rates`. Of item scores in clusters ``share_group``: the observed clusters, in
-    which items have equal weights, `ItemScores.unit_weights`. Of slices of items and groups of
-    scores it is the same as ``"parameter"``: each slice is one population. Of sites
-    `hierarchical_calibration.resample_sites`. Of examples partly labelled ``theta_finite``: the
-    labels that are missing are drawn, `PartlyLabelled.cells`.
+    The mean over the observed members.
+
+    - Folds: ``theta_fold``, in `hierarchical_folds.draw_variables`. Each classifier has its own
+      effects of training, without the random variation of the test examples. ``"fitted"`` is a
+      synonym.
+    - Groups: ``theta_group``, the matrices of the groups given their counts. They come from
+      `BivariateLogitNormal.draw`, `DirichletHierarchy.draw` and, in ``robust_groups.py``,
+      `NormalMixtureRates.draw`.
+    - Items: ``share_item``, the proportion of the observed items with each rate
+      (`RepeatedItems.rates`).
+    - Item scores in clusters: ``share_group``, the observed clusters. Items within a cluster have
+      equal weights (`ItemScores.unit_weights`).
+    - Slices of items and groups of scores: the same as ``"parameter"``, because each slice is one
+      population.
+    - Sites: `hierarchical_calibration.resample_sites`.
+    - Partly labelled examples: ``theta_finite``. The missing labels are sampled by
+      `PartlyLabelled.cells`.
 ``"population"``
-    All groups, items, sites or data sets that there may be. Of groups ``theta``, the *average
-    matrix* of which the measure is taken; of items and sites the mean of the measure.
+    All groups, items, sites or data sets that could be sampled. For groups, the measure of
+    ``theta``, the *average matrix*. For items and sites, the mean of the measure.
 ``"typical"``
-    Of groups ``theta_typical``, the matrix at the middle of the logits.
+    For groups, ``theta_typical``: the matrix at the centre of the distribution of the logits.
 ``"new"``
-    One group, item, site or data set more.
-The name of a pooled dim, such as ``"group"``
-    Each member: the posterior that `Posterior.by` returns.
+    One new group, item, site or data set.
+The name of a pooled dimension, such as ``"group"``
+    Each member, from the posterior that `Posterior.by` returns.
 """
 
 import math
@@ -77,29 +86,29 @@ from bayescm.measures.next_tables import next_counts, one_of
 from bayescm.posteriors import heavy_weights
 from bayescm.validate import check_counts, check_memory, check_seed, fail, suggest
 
-# Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
-# take more of them while a draw is small; effects drawn for every member of the evidence are slow.
+# Default numbers of draws. Comparisons estimate small probabilities from draws, so they use more of
+# them if a draw is small. They use fewer if effects are sampled for every member, which is slow.
 DRAWS = 20_000
 PAIRED_DRAWS = 50_000
 LARGE_DRAWS = 10_000
 FINITE_DRAWS = 4_000
-_SMALL = 64  # cells of one draw: 16 classifiers of two classes
-_VALUES_IN_MEMORY = 2**22  # numbers of all draws that may be in memory at once
+_SMALL = 64  # cells in one draw, as for 16 classifiers of two classes
+_VALUES_IN_MEMORY = 2**22  # largest number of values in memory for all draws
 
 
-# The labels around numbers. To build a labelled array takes longer than the numbers of a single
-# matrix; so there is none until the numbers are known, and one with a few plain labels is built
-# once and copied.
+# Labels of results. Creating a labelled array takes longer than computing the values of a single
+# matrix. So labels are kept as a template until the values are known. Arrays with few plain labels
+# are created once and copied.
 
-_FEW = 100  # labels
-_PLAIN = "biufU"  # kinds of arrays of plain labels
+_FEW = 100  # largest number of labels of a dim in a cached array
+_PLAIN = "biufU"  # dtype kinds of labels that can be cached
 type Ends = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class LabelTemplate:
     """
-    The dims and coords of an answer, before there are numbers.
+    The dims and coords of a result, without its values.
 
     Attributes
     ----------
@@ -132,12 +141,12 @@ class LabelTemplate:
         return dict(zip(self.dims, self.shape, strict=True))
 
     def append_dim(self, dim: str, labels: Any) -> "LabelTemplate":
-        """Return the frame with a dim more at the end."""
+        """Return the template with one more dim at the end."""
         labels = np.asarray(labels)
         return self._with(dim, labels, (*self.dims, dim), (*self.shape, len(labels)))
 
     def prepend_dim(self, dim: str, labels: Any) -> "LabelTemplate":
-        """Return the frame with a dim more in front."""
+        """Return the template with one more dim in front."""
         labels = np.asarray(labels)
         return self._with(dim, labels, (dim, *self.dims), (len(labels), *self.shape))
 
@@ -149,15 +158,16 @@ class LabelTemplate:
         self, values: Any = np.nan, ends: Ends = (), attrs: dict | None = None
     ) -> xr.DataArray:
         """
-        Return labelled values.
+        Return a DataArray with the labels of the template.
 
         Parameters
         ----------
         values : ndarray, shape (..., [ends]), or float
+            Values. A float fills the array.
         ends : tuple of pairs of a name and labels
-            Dims that follow those of the frame.
+            Dims that follow the dims of the template.
         attrs : dict, optional
-            Instead of those of the frame.
+            Attributes that replace those in the template.
         """
         if np.ndim(values) == 0:
             values = np.full(self.shape, values)
@@ -174,7 +184,7 @@ class LabelTemplate:
         return array
 
     def _plain_coords(self):
-        """Return the coords as what may be compared: scalars and a few plain labels; else None."""
+        """Return the coords as a hashable tuple, or None unless all are scalars or few labels."""
         plain_coords = []
         for name, coord in self.coords.items():
             if coord.ndim == 0:
@@ -191,7 +201,7 @@ class LabelTemplate:
 
 @lru_cache(maxsize=64)
 def _empty(plain_coords, dims, shape, ends):
-    """Return NaN with these labels; 1 and True are told apart by their types."""
+    """Return an array of NaN with these labels. The dtypes keep the labels 1 and True distinct."""
     coords = {name: np.asarray(value, dtype) for name, dtype, value in plain_coords}
     coords |= {name: list(labels) for name, labels in ends}
     values = np.full((*shape, *(len(labels) for _, labels in ends)), np.nan)
@@ -203,49 +213,51 @@ def _empty(plain_coords, dims, shape, ends):
 
 class Posterior:
     """
-    The posterior of a model given labelled evidence: what every one answers.
+    Base class of the posteriors of all models, given labelled evidence.
 
-    A subclass has `template`, `draw` and `point`, or is a `CountsPosterior`, which has them from
-    ``counts`` and `variables`. Where the distribution of a measure is known without draws it
-    overrides `exact_distribution`, and of a difference `exact_difference`.
+    A subclass defines `template`, `draw` and `point`, or derives from `CountsPosterior`, which
+    derives them from ``counts`` and `variables`. If the distribution of a measure can be computed
+    without draws, the subclass overrides `exact_distribution`. For differences it overrides
+    `exact_difference`.
 
     Attributes
     ----------
     measured_variable : str or tuple of str
-        The variable that its measures are functions of (their ``takes``), or several: the cells.
+        Argument of the measures (their ``takes``). A tuple names several, including the cells.
     measured : tuple of Measure
-        Of evidence that holds nothing but the values of measures, these.
+        The measures in the evidence, if it contains only values of measures.
     pooled_dims : tuple of str
-        The dims of the evidence that it pools over: one posterior for all of their members.
+        Dims of the evidence that are pooled: one posterior covers all of their members.
     pairs : tuple of str
-        The dims whose members belong together, being tested on the same examples.
+        Dims whose members are paired because they were tested on the same examples.
     estimands : mapping of str to str
-        The values of ``of`` that it answers, and the variable that each is read off; what they
-        mean is said at the head of this file.
+        The supported values of ``of``, each with the variable that it is computed from. The
+        docstring of this module defines them.
     partially_pooled : bool
-        Whether it is of single members that are partially pooled, such as each of the groups.
+        Whether the posterior is for single members that are partially pooled, such as each group.
     apart : Posterior or None
-        The posterior of the same members without pooling, if they are partially pooled.
+        Posterior of the same members without pooling, if they are partially pooled.
     cell_prior : bool
-        Whether ``concentration`` is pseudo-counts of the cells.
+        Whether ``concentration`` gives pseudo-counts of the cells.
     knows_groups : bool
-        Whether it allows for examples that come in groups, by the coord ``design_effect``.
+        Whether the model accounts for examples in groups, through the coord ``design_effect``.
     knows_weights : bool
-        Whether it allows for importance weights, by the coord ``effective``.
+        Whether the model accounts for importance weights, through the coord ``effective``.
     how : str
-        How its draws are made, in words.
+        Description of the method that produces the draws.
     effective_draws : float
-        How many independent draws they are worth at most.
+        Upper bound of the effective number of independent draws.
     draw_clusters : int
-        The number of clusters of dependent draws, such as chains, at most. The draws of a cluster
-        follow each other; 1 if all draws are independent.
-    sampling_method : {"conjugate", "quadrature", "importance", "gibbs"}, for the tree of a fit
+        Largest number of clusters of dependent draws, such as chains. The draws of a cluster are
+        consecutive. If all draws are independent, it is 1.
+    sampling_method : {"conjugate", "quadrature", "importance", "gibbs"}
+        Name of the method in the tree of a fit.
     enough : bool or ndarray, shape (...)
-        Whether there are enough units for its tail probabilities, which alarms are read off.
+        Whether there are enough units to rely on the tail probabilities, which alarms use.
     reference : str
-        The values of covariates that the answers are for, such as ``"year=2000"``.
+        Values of the covariates at which results are evaluated, such as ``"year=2000"``.
     counts : DataArray, dims (..., actual, predicted)
-        The counts of the evidence, where it has any; of outcomes, the matrix of every classifier.
+        Counts in the evidence, if it has any. For outcomes, the matrix of every classifier.
     """
 
     measured_variable: str | tuple[str, ...] = "cells"
@@ -266,59 +278,59 @@ class Posterior:
     reference: str = ""
     counts: xr.DataArray
 
-    # What a subclass has.
+    # To be defined by a subclass.
 
     @cached_property
     def template(self) -> LabelTemplate:
-        """The dims and coords that remain of the evidence."""
+        """The dims and coords of the evidence that results keep."""
         raise NotImplementedError
 
     @cached_property
     def batch(self) -> xr.DataArray:
-        """The number of examples of every member of the batch."""
+        """The number of examples of each member of the batch."""
         raise NotImplementedError
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a PyMC model of the same evidence."""
+        """Whether the same evidence also has a PyMC model."""
         return True
 
     @property
     def observed(self) -> xr.DataArray:
-        """The numbers that the evidence holds."""
+        """The observed values in the evidence."""
         return self.counts
 
     @property
     def values_per_draw(self) -> int:
-        """The numbers in memory for one draw, those of the pooled dims among them."""
+        """The number of values in memory for one draw, including the pooled dims."""
         raise NotImplementedError
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
-        """Return the labels of the classes that a measure has a value for each of, or None."""
+        """Return the class labels if a measure has one value per class, else None."""
         return None
 
     def bound(self, measure: Any) -> Any:
-        """Return a measure for the classes of the evidence, if it depends on them."""
+        """Return a measure adapted to the classes of the evidence, if it depends on them."""
         return measure
 
     def left_out(self, measure: Callable) -> xr.DataArray | None:
         """
-        Return which classes a measure leaves out of its average, because it is 0/0 for them.
+        Return the classes that a measure omits from its average because of 0/0.
 
         Parameters
         ----------
         measure : callable
-            As `bound` returns it.
+            A measure returned by `bound`.
 
         Returns
         -------
         DataArray of bool, dims (..., class), or None
-            None if it does not average over classes, or leaves none out.
+            None if the measure does not average over classes, or if it omits none.
         """
         return None
 
     def shrinks_by(self, of: str) -> str:
-        """Return why the posterior may be away from a point estimate, as half a sentence."""
+        """Return why the posterior may differ from a point estimate, as half a sentence."""
         return "the prior counts, compared with little evidence"
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
@@ -335,17 +347,18 @@ class Posterior:
         n: Any = None,
     ) -> list[np.ndarray]:
         """
-        Draw several measures jointly.
+        Sample several measures jointly.
 
         Parameters
         ----------
         measures : sequence of callable
         size : int
+            Number of draws.
         rng : numpy.random.Generator
         of : str
             One of the estimands.
         n : int or array_like, optional
-            Size of the next test set, for ``"predictive"``; by default that of the evidence.
+            Size of the next test set, for ``"predictive"``. Defaults to the size of the evidence.
 
         Returns
         -------
@@ -354,11 +367,11 @@ class Posterior:
         raise NotImplementedError
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        """Return draws (size, ...) of the variables of the corresponding PyMC model."""
         raise NotImplementedError
 
-    # Whether the variables of the PyMC model alone determine the measures of `draw_given`. Then
-    # measures of a tree are functions of its draws, also if these are direct.
+    # Whether the variables of the PyMC model determine the measures of `draw_given`. If so, the
+    # measures in a tree are functions of its draws, even if these were sampled directly.
     follows_variables = False
 
     def draw_given(
@@ -373,8 +386,7 @@ class Posterior:
         """
         Return draws of measures, given draws of the variables of the PyMC model.
 
-        A fitted tree computes its measures with this method if they are not functions of cell
-        probabilities.
+        A fitted tree uses this method for measures that are not functions of cell probabilities.
 
         Parameters
         ----------
@@ -382,7 +394,7 @@ class Posterior:
             Draws of the variables of the model, by name.
         measures : sequence of callable
         rng : numpy.random.Generator
-            For quantities that are not variables of the model, such as weights of the examples.
+            Generator for quantities that are not variables of the model, such as example weights.
         of, n
             See `draw`.
 
@@ -404,71 +416,75 @@ class Posterior:
 
     def log_likelihood(self, variables: Mapping[str, np.ndarray]) -> xr.DataArray | None:
         """
-        Return the log likelihood by unit given draws (size, ...) of the variables of the model.
+        Return the log likelihood of each unit, given draws of the variables.
 
-        Dims ``(sample, ..., unit)``, named as the variable observed. Of models whose units have
-        effects of their own, these integrated out, for `arviz.loo`; None where the model's own
-        log likelihood is by unit as it is.
+        The draws have shape (size, ...). The result has dims ``(sample, ..., unit)`` and the name
+        of the observed variable. If units have their own effects, the effects are integrated out,
+        as `arviz.loo` requires. None means that the log likelihood of the PyMC model is already per
+        unit.
         """
         return None
 
     def exact_distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """
-        Return the distribution of a measure, shape (..., [C]), or None where draws answer.
+        Return the exact distribution of a measure, or None if it needs draws.
 
-        "Exact" means that it depends on no seed: the same evidence always has the same one. It is a
-        closed form, a quadrature whose intervals carry their numerical error, values weighted at
-        nodes that are always the same (folds), or, of areas under curves and of averages over
-        classes, a beta distribution by its moments; `Distribution.how` says which.
+        "Exact" means that the result does not depend on a seed: equal evidence always has the same
+        distribution. `Distribution.how` names the method:
+
+        - a closed form
+        - a quadrature, whose intervals include the numerical error
+        - weighted values at fixed nodes (folds)
+        - a beta distribution matched by moments (areas under curves, averages over classes)
 
         Parameters
         ----------
         measure : callable
         of : str
-            One of the estimands; None is returned for those that are drawn.
+            One of the estimands. The result is None for estimands that are sampled.
         n : int or array_like, optional
-            Size of the next test set, for ``"predictive"``; by default that of the evidence.
+            Size of the next test set, for ``"predictive"``. Defaults to the size of the evidence.
 
         Returns
         -------
-        Distribution or None
+        Distribution, shape (..., [C]), or None
         """
         return None
 
     def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
     ) -> Any:
-        """Return the distribution of `difference`, or None where draws answer."""
+        """Return the exact distribution of `difference`, or None if it needs draws."""
         return None
 
     def isel_batch(self, index: np.ndarray) -> "Posterior | None":
-        """Return some members of the flat batch, or None where they are not to be had apart."""
+        """Return some members of the flat batch, or None if they cannot be separated."""
         return None
 
     def by(self, dim: str) -> "Posterior":
-        """Return the posterior of each member of a dim that is pooled over, such as each group."""
+        """Return the posterior of each member of a pooled dim, such as each group."""
         return self
 
     def with_draws(self, draws: int) -> "Posterior":
-        """Return the posterior as it is for so many draws: with more points to draw them from."""
+        """Return a posterior suited to this number of draws, e.g. with more nodes."""
         return self
 
     def caveats_of_pairs(self, measure: Callable) -> list[str]:
-        """Return cautions about comparisons of members of the evidence by a measure."""
+        """Return cautions about comparing members of the evidence by a measure."""
         return []
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return what the evidence makes doubtful of an estimand, in whole sentences."""
+        """Return cautions about an estimand, as whole sentences."""
         return []
 
     def misfit(self, measure: Callable) -> list[str]:
-        """Return how the model does not fit the values of a measure, in whole sentences."""
+        """Return cautions about a misfit of the model for a measure, as sentences."""
         return []
 
-    # What follows.
+    # Derived from the methods above.
 
     def resolve_estimand(self, of: str) -> str:
-        """Return the estimand, or raise where the posterior has none of this name."""
+        """Return the canonical name of an estimand, or raise an error."""
         name = "finite" if of == "fitted" and "fold" in self.pooled_dims else of
         if name not in self.estimands:
             variables = {"theta_group", *self.estimands.values()}
@@ -490,7 +506,7 @@ class Posterior:
         return name
 
     def estimand_name(self, of: str) -> str:
-        """Return what an estimand is called: ``"parameter"`` by its further name, if it has one."""
+        """Return the specific name of an estimand, such as "population"."""
         of = self.resolve_estimand(of)
         variable = self.estimands[of]
         names = [
@@ -501,7 +517,7 @@ class Posterior:
         return names[0] if of == "parameter" and names else of
 
     def measure_template(self, measure: Callable, attrs: dict | None = None) -> LabelTemplate:
-        """Return the dims, coords and name of a measure of every member of the batch."""
+        """Return the dims, coords and name of a measure of each member of the batch."""
         template = replace(self.template, name=measure.__name__, attrs=attrs or {})
         labels = self.classes_of(measure)
         return template if labels is None else template.append_dim("class", labels)
@@ -515,7 +531,7 @@ class Posterior:
         draws: int | None = None,
         random_seed: Any = 0,
     ) -> Distribution:
-        """Return the distribution of a measure, shape (..., [C]); parameters of `distributions`."""
+        """Return the distribution of a measure, shape (..., [C]). See `distributions`."""
         options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
         return self.distributions([measure], **options)[0]
 
@@ -531,7 +547,7 @@ class Posterior:
         """
         Return the distributions of measures, each of shape (..., [C]).
 
-        They are exact where that is possible; all others come from the same draws.
+        Exact distributions are used if available. All other measures share the same draws.
 
         Parameters
         ----------
@@ -539,10 +555,10 @@ class Posterior:
         of : str
             One of the estimands.
         n : int or array_like, optional
-            Size of the next test set, for ``"predictive"``; by default that of the evidence.
+            Size of the next test set, for ``"predictive"``. Defaults to the size of the evidence.
         draws : int, optional
-            How many draws of each member, for every measure; by default only where there is no
-            exact distribution, and as many as `draws_by_default`.
+            Number of draws of each member, for every measure. By default, only measures without an
+            exact distribution are sampled, with `draws_by_default` draws.
         random_seed : int, default 0
         """
         exact: list[Any] = [None] * len(measures)
@@ -560,7 +576,7 @@ class Posterior:
         return [next(drawn) if distribution is None else distribution for distribution in exact]
 
     def _by_draws(self, measures, size, seed, of, n):
-        """Return distributions by draws, all measures from the same ones."""
+        """Return distributions estimated from draws. All measures share the same draws."""
         large = self.values_per_draw * size > _VALUES_IN_MEMORY
         if large and n is None and self.batch.ndim and self.isel_batch(np.arange(1)) is not None:
             return [LazyDraws(self, measure, size, seed, of) for measure in measures]
@@ -569,7 +585,7 @@ class Posterior:
         return [self.empirical(measure, draws) for measure, draws in pairs]
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws (size, ..., [C]) of a measure."""
+        """Return the empirical distribution of draws (size, ..., [C]) of a measure."""
         return Empirical(draws, self.draw_clusters, self.how, self.effective_draws)
 
     def draw_in_parts(
@@ -581,11 +597,11 @@ class Posterior:
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, as `draw`, but never too much in memory at a time."""
+        """Sample several measures jointly, like `draw`, in parts that limit memory use."""
         shapes = [self.measure_template(measure).shape for measure in measures]
         values = size * sum(math.prod(shape) for shape in shapes)
         todo = "ask for fewer members or measures at a time, or pass `draws=1000`"
-        check_memory("these draws need", 2 * values, todo)  # in parts, and concatenated
+        check_memory("these draws need", 2 * values, todo)  # the parts and their concatenation
         large = self.values_per_draw * size > _VALUES_IN_MEMORY
         step = max(1, _VALUES_IN_MEMORY // self.values_per_draw) if large else size
         sizes = np.diff([*range(0, size, step), size])
@@ -603,18 +619,20 @@ class Posterior:
         draws: Callable[[], np.ndarray] | None = None,
     ) -> Distribution:
         """
-        Return the distribution of a measure of one member minus that of another.
+        Return the distribution of the difference of a measure between two members.
 
         Parameters
         ----------
         measure : callable
         first, second : mapping of str to int
-            Their indices along the dims of the batch, and of ``class`` if the measure has one.
+            Indices of the two members along the dims of the batch, and along ``class`` if needed.
+            The result is the first minus the second.
         of, n
-            As of `draw`.
+            See `draw`.
         draws : callable, optional
-            Returns the draws (size, ..., [C]) of the measure that several differences have in
-            common, and is called where there is no exact distribution; by default new ones.
+            Function that returns the draws (size, ..., [C]) of the measure, so that several
+            differences can share them. It is called unless the distribution is exact. By default,
+            new draws are made.
 
         Returns
         -------
@@ -636,7 +654,7 @@ class Posterior:
     def exact_members(
         self, measure: Callable, *, of: str = "parameter", n: Any = None
     ) -> np.ndarray:
-        """Return the exact distribution of each member, an array of objects or of None."""
+        """Return the exact distribution of each member, or None, as an object array."""
         members = np.full(self.measure_template(measure).shape, None, dtype=object)
         exact = self.exact_distribution(measure, of=of, n=n)
         if exact is not None:
@@ -645,7 +663,7 @@ class Posterior:
         return members
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made where nothing else is asked for."""
+        """Return the default number of draws of an estimand."""
         if of == "finite":
             return FINITE_DRAWS
         return LARGE_DRAWS if joint else DRAWS
@@ -653,23 +671,24 @@ class Posterior:
 
 class CountsPosterior(Posterior):
     """
-    The posterior of a model of confusion matrices.
+    Base class of the posteriors of models for confusion matrices.
 
-    A subclass has ``counts`` and `variables`; the rest follows, and may be overridden.
+    A subclass defines ``counts`` and `variables`. The other methods are derived from these and can
+    be overridden.
 
     Attributes
     ----------
     counts : DataArray, dims (..., actual, predicted)
-        The evidence, canonical; of outcomes, the matrix of every classifier.
+        The evidence in canonical form. For outcomes, the matrix of every classifier.
     estimands : mapping of str to str
-        The variable of an estimand has dims (..., C, C). Its further axes, between the batch and
-        the cells, are averaged over; the next test set (``"predictive"``) is of one of their
-        members.
+        The variable of an estimand has dims (..., C, C). Measures are averaged over any further
+        axes between the batch and the cells. The next test set (``"predictive"``) comes from one
+        member of these axes.
     """
 
     @cached_property
     def template(self) -> LabelTemplate:
-        """The dims and coords that remain of the evidence."""
+        """The dims and coords of the evidence that results keep."""
         gone = (*self.pooled_dims, *CELLS)
         sizes = {dim: size for dim, size in self.counts.sizes.items() if dim not in gone}
         coords = {
@@ -681,36 +700,36 @@ class CountsPosterior(Posterior):
 
     @cached_property
     def batch(self) -> xr.DataArray:
-        """The number of examples of every member of the batch."""
+        """The number of examples of each member of the batch."""
         gone = (*self.pooled_dims, *CELLS)
         axes = tuple(axis for axis, dim in enumerate(self.counts.dims) if dim in gone)
         return self.template.to_dataarray(self.counts.values.sum(axis=axes))
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say where heavy examples are too few, of counts with importance weights."""
+        """Return cautions if a few heavy importance weights dominate the counts."""
         return heavy_weights.of_counts(self.counts, self.pooled_dims)
 
     @cached_property
     def pooled(self) -> np.ndarray:
-        """The counts of every member of the batch, (..., C, C)."""
+        """The counts of each member of the batch, summed over the pooled dims, (..., C, C)."""
         axes = [axis for axis, dim in enumerate(self.counts.dims) if dim in self.pooled_dims]
         return self.counts.values.sum(axis=tuple(axes)) if axes else self.counts.values
 
     @property
     def values_per_draw(self) -> int:
-        """The cells in memory for one draw, those of the pooled dims among them."""
+        """The number of cells in memory for one draw, including the pooled dims."""
         return self.counts.size
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
-        """Return the labels of the classes that a measure has a value for each of, or None."""
+        """Return the class labels if a measure has one value per class, else None."""
         return classes(self.counts) if by_class(measure, self.counts.shape[-1]) else None
 
     def bound(self, measure: Any) -> Any:
-        """Return a measure whose average over classes leaves out those without examples."""
+        """Return a measure whose average over classes omits classes without examples."""
         return over_defined_classes(measure, len(classes(self.counts)), self.values_in_evidence)
 
     def left_out(self, measure: Callable) -> xr.DataArray | None:
-        """Return which classes a measure leaves out of its average, dims (..., class), or None."""
+        """Return the classes that a measure omits from its average, or None."""
         included = getattr(measure, "included", None)
         if included is None:
             return None
@@ -722,14 +741,14 @@ class CountsPosterior(Posterior):
         return template.to_dataarray(values) if values.any() else None
 
     def shrinks_by(self, of: str) -> str:
-        """Return why the posterior may be away from a point estimate, as half a sentence."""
+        """Return why the posterior may differ from a point estimate, as half a sentence."""
         if self.pooled_dims:
             members = " and ".join(f"{dim}s" for dim in self.pooled_dims)
             return f"the model describes how the {members} differ, and its prior counts"
         return f"the prior counts, compared with {np.min(self.batch.values):.4g} examples"
 
     def values_in_evidence(self, measure: Callable) -> np.ndarray:
-        """Return a measure of the counts of every member of the batch, NaN where it is 0/0."""
+        """Return a measure of the counts of each member of the batch, NaN if it is 0/0."""
         return measure(self.pooled)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
@@ -739,7 +758,7 @@ class CountsPosterior(Posterior):
         return measure(self.pooled)
 
     def mean_of_members(self, measure: Callable) -> np.ndarray:
-        """Return the mean of a measure over the members of the dims that are pooled over."""
+        """Return the mean of a measure over the members of the pooled dims."""
         pooled = [dim for dim in self.pooled_dims if dim in self.counts.dims]
         tables = self.counts.transpose(*pooled, *self.batch.dims, *CELLS).values
         values = self.of_members(measure)(tables)
@@ -747,7 +766,7 @@ class CountsPosterior(Posterior):
         return average(np.moveaxis(values, 0, -1))
 
     def of_members(self, measure: Callable) -> Callable:
-        """Return a measure of the counts of one member, such as one group."""
+        """Return the measure to apply to the counts of one member, such as one group."""
         return measure
 
     def draw(
@@ -759,7 +778,7 @@ class CountsPosterior(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, ..., [C]); see `Posterior.draw`."""
+        """Sample several measures jointly, (size, ..., [C]). See `Posterior.draw`."""
         if of == "parameter":
             return self.draw_parameter(measures, size, rng)
         if of != "predictive":
@@ -773,15 +792,15 @@ class CountsPosterior(Posterior):
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Draw the parameter of several measures jointly; see `draw`."""
+        """Sample the parameter of several measures jointly. See `draw`."""
         return self.mean_over_members(measures, self.cells("parameter", size, rng))
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return draws (size, ..., C, C) of the variable that an estimand is read off."""
+        """Return draws (size, ..., C, C) of the cell probabilities that define an estimand."""
         return self.variables(size, rng)[self.estimands[of]]
 
     def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
-        """Draw the confusion matrices (size, ..., C, C) of the next test set of n examples."""
+        """Sample confusion matrices (size, ..., C, C) of the next n test examples."""
         cells = self.cells("predictive", size, rng)
         return next_counts(one_of(cells, self._axes_within(cells), rng), n, rng)
 
@@ -794,23 +813,23 @@ class CountsPosterior(Posterior):
         return [draws.mean(axis=axes) for draws in values] if axes else values
 
     def _axes_within(self, cells):
-        """Return the axes between those of the batch and the cells."""
+        """Return the axes between the batch and the cells."""
         return tuple(range(1 + self.batch.ndim, cells.ndim - 2))
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made where nothing else is asked for."""
+        """Return the default number of draws of an estimand."""
         if joint and of != "finite":
             cells = self.template.size * self.counts.shape[-1] ** 2
             return PAIRED_DRAWS if cells <= _SMALL else LARGE_DRAWS
         return super().draws_by_default(of)
 
     def by(self, dim: str) -> Posterior:
-        """Return the posterior of each member of a dim that is pooled over, such as each group."""
+        """Return the posterior of each member of a pooled dim, such as each group."""
         return PerMember(self, dim) if dim in self.pooled_dims else self
 
 
 class PerMember(CountsPosterior):
-    """Each member of a dim that a posterior pools over: of groups, each one's matrix."""
+    """Posterior of the matrix of each member of a pooled dim, such as each group."""
 
     partially_pooled = True
 
@@ -827,11 +846,11 @@ class PerMember(CountsPosterior):
         return self.posterior.apart if self.dim == "group" else None
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return those of the whole posterior, which knows its members by the name of the dim."""
+        """Return the default number of draws of the pooled posterior for this dim."""
         return self.posterior.draws_by_default(of if of == "finite" else self.dim, joint=joint)
 
     def bound(self, measure: Any) -> Any:
-        """Return a measure whose average over classes leaves out those that no member has."""
+        """Return a measure whose average over classes omits classes that no member has."""
         return within_members(self.posterior.bound(measure), 1)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
@@ -852,16 +871,16 @@ class PerMember(CountsPosterior):
 
 class IndependentMembers(Posterior):
     """
-    Posteriors of unrelated evidence, side by side along a dim.
+    Posteriors of unrelated evidence, combined along a new dim.
 
     Parameters
     ----------
     posteriors : mapping of label to Posterior
-        Of the same shape and labels.
+        Posteriors with the same shape and labels.
     dim : str
-        The dim along which they stand.
+        Name of the new dim.
     measures : mapping of label to list of Measure
-        The same measures, resolved for the classes of each of them.
+        The same measures for each posterior, resolved for its classes.
     """
 
     how = "draws"
@@ -880,7 +899,7 @@ class IndependentMembers(Posterior):
         self.estimands = next(iter(self.posteriors.values())).estimands
 
     def _resolved(self, measures):
-        """Return the measures, resolved for each of the posteriors."""
+        """Return each posterior with the measures resolved for it."""
         return [
             (posterior, [self._measures[label][measure.__name__] for measure in measures])
             for label, posterior in self.posteriors.items()
@@ -888,11 +907,11 @@ class IndependentMembers(Posterior):
 
     @cached_property
     def template(self) -> LabelTemplate:
-        """The labels of the posteriors, under a dim of their own."""
+        """The dims and coords of the posteriors, with the new dim in front."""
         return self._side_by_side([posterior.template for posterior in self.posteriors.values()])
 
     def measure_template(self, measure: Callable, attrs: dict | None = None) -> LabelTemplate:
-        """Return the dims, coords and name of a measure of every member."""
+        """Return the dims, coords and name of a measure of each member."""
         templates = [
             posterior.measure_template(*resolved, attrs)
             for posterior, resolved in self._resolved([measure])
@@ -924,7 +943,7 @@ class IndependentMembers(Posterior):
         return replace(first, coords=coords).prepend_dim(self.dim, labels)
 
     def left_out(self, measure: Callable) -> xr.DataArray | None:
-        """Return which classes a measure leaves out of its average, dims (dim, ..., class)."""
+        """Return the classes that a measure omits from its average, dims (dim, ..., class)."""
         of_members = [
             posterior.left_out(*resolved) for posterior, resolved in self._resolved([measure])
         ]
@@ -939,17 +958,17 @@ class IndependentMembers(Posterior):
 
     @property
     def values_per_draw(self) -> int:
-        """The most that one of the posteriors has in memory: they are drawn one by one."""
+        """The largest memory use of one posterior, because they are sampled one by one."""
         return max(posterior.values_per_draw for posterior in self.posteriors.values())
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws all of them make."""
+        """Return the number of draws that all posteriors can provide."""
         return min(
             posterior.draws_by_default(of, joint=joint) for posterior in self.posteriors.values()
         )
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return what the evidence of any of them makes doubtful."""
+        """Return the distinct cautions of all posteriors."""
         caveats = [posterior.caveats(of) for posterior in self.posteriors.values()]
         return list(dict.fromkeys(sentence for sentences in caveats for sentence in sentences))
 
@@ -962,8 +981,9 @@ class IndependentMembers(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw each by itself, in an order of its own: equal seeds must not make pairs."""
-        default = size == self.draws_by_default(of, joint=True)  # then trees give all they have
+        """Sample each posterior separately, permuted so that equal seeds do not pair."""
+        # trees then return all of their draws
+        default = size == self.draws_by_default(of, joint=True)
         seeds = [np.random.SeedSequence(int(rng.integers(2**63))) for _ in self.posteriors]
         draws = []
         for seed, (posterior, resolved) in zip(seeds, self._resolved(measures), strict=True):
@@ -979,7 +999,7 @@ class IndependentMembers(Posterior):
     def exact_members(
         self, measure: Callable, *, of: str = "parameter", n: Any = None
     ) -> np.ndarray:
-        """Return the exact distribution of each member, an array of objects or of None."""
+        """Return the exact distribution of each member, or None, as an object array."""
         return np.stack(
             [
                 posterior.exact_members(*resolved, of=of, n=n)
@@ -988,26 +1008,28 @@ class IndependentMembers(Posterior):
         )
 
 
-# The arguments of the functions that make one: counts, prior and known shares in the same order.
+# Arguments of the functions that create posteriors. Counts, prior and known shares are put in the
+# same class order.
 
 
 def as_labelled_counts(evidence: Any, *model_dims: str, abstention: bool = False) -> xr.DataArray:
     """
-    Return canonical counts; a bare array (..., C, C) gets labels, and dims as a model expects them.
+    Return canonical counts. A bare array gets labels and dims.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or array_like
-        Of outcomes, each classifier's own matrix: that they are paired is forgotten.
+        Evidence, or an array of shape (..., C, C). Outcomes become one matrix per classifier,
+        without their pairing.
     *model_dims : str
-        The dims of an array before its last two axes; those before them are a batch.
+        Dims of an array before its last two axes. Any axes before these form a batch.
     abstention : bool, default False
-        Whether a label may be an abstention, which the model then knows that nothing is.
+        Whether the model supports an abstention label.
 
     Raises
     ------
     ValueError
-        If a label is an abstention and the model would take it for a class.
+        If a label is an abstention and the model would treat it as a class.
     """
     if isinstance(evidence, xr.DataArray | xr.Dataset | xr.DataTree):
         counts = as_counts(counts_of(evidence) if is_outcomes(evidence) else evidence)  # type: ignore[arg-type]
@@ -1030,23 +1052,28 @@ def as_labelled_counts(evidence: Any, *model_dims: str, abstention: bool = False
 
 def kish_factors(counts: xr.DataArray, parts: np.ndarray) -> np.ndarray:
     r"""
-    Return what parts of a table are multiplied by to count as many examples as they are worth.
+    Return factors that scale parts of a table to their effective sizes.
 
-    Importance weights are scaled over all tables together, so that a group of heavy examples counts
-    as more of them than it has. A part with sums of weights :math:`S_c` in cells that are worth
-    :math:`e_c` examples is worth, as by Kish, :math:`(\sum S_c)^2 / \sum S_c^2 / e_c` of them.
+    Importance weights are scaled over all tables together. So the sum of weights of a group with
+    heavy examples exceeds its number of examples. Consider a part with sums of weights :math:`S_c`
+    in its cells, whose effective sizes are :math:`e_c`. By Kish's formula, the effective size of
+    the part is
+
+    .. math:: \frac{(\sum_c S_c)^2}{\sum_c S_c^2 / e_c}.
+
+    The factor is this size divided by :math:`\sum_c S_c`.
 
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted)
-        With the coord ``effective``; others count as they are.
+        Counts. Without the coord ``effective``, all factors are 1.
     parts : ndarray, shape (R, C * C)
-        Which cells are in each part, 0 or 1.
+        Indicator (0 or 1) of the cells in each part.
 
     Returns
     -------
     ndarray, shape (..., R)
-        1 where a part has no examples.
+        Factors. The factor of a part without examples is 1.
 
     References
     ----------
@@ -1064,7 +1091,7 @@ def kish_factors(counts: xr.DataArray, parts: np.ndarray) -> np.ndarray:
 
 
 def prior_of(concentration: Any, evidence: Any, uses: Sequence[Hashable] = ()) -> Any:
-    """Return a concentration in the order of the canonical counts, without the dims used up."""
+    """Return a concentration in canonical class order, without the dims `uses`."""
     if np.ndim(concentration) == 0 and not isinstance(concentration, xr.DataArray):
         return align(concentration, evidence)
     if is_outcomes(evidence):
@@ -1076,7 +1103,7 @@ def prior_of(concentration: Any, evidence: Any, uses: Sequence[Hashable] = ()) -
 
 
 def shares_of(prevalence: Any, evidence: Any, counts: xr.DataArray) -> Any:
-    """Return known shares of the actual classes in the order of the counts; the coord's if None."""
+    """Return known class shares in the order of the counts; default: the coord."""
     if prevalence is None and "prevalence" in counts.coords:
         prevalence_coord = counts.coords["prevalence"]
         return prevalence_coord.values if prevalence_coord.ndim else prevalence_coord.item()
@@ -1105,7 +1132,7 @@ def shares_of(prevalence: Any, evidence: Any, counts: xr.DataArray) -> Any:
 
 
 def class_shares(prevalence: Any, classes: int) -> np.ndarray:
-    """Return known shares of the actual classes, (C,); of two, one number is the second's."""
+    """Return known class shares (C,); a number is the share of the second class."""
     shares = np.asarray(prevalence, float)
     if classes == 2 and shares.ndim == 0:
         shares = np.stack([1 - shares, shares])

@@ -1,41 +1,43 @@
 r"""
-The direct posterior of `bayescm.models.calibration`: probabilities, their scores and calibration.
+Direct posterior of `bayescm.models.calibration`: scores and calibration curves.
 
-**The population** of forecasts and outcomes is drawn by the Bayesian bootstrap inside each class
-(`bayescm.inference.bayesian_bootstrap`), with half an example at the lowest and at the highest
-forecast of all (what a class may hold and has not shown), and a beta prevalence. Of a class of few,
-n, each example stands for 1 - 4/n of one: means then vary as the t distribution with n - 1 degrees
-of freedom does, and not as a normal one.
-Proper scores and the logistic recalibration are functions of it, the same draws for all
-classifiers.
+**The population** of forecasts and outcomes is sampled by the Bayesian bootstrap within each class
+(`bayescm.inference.bayesian_bootstrap`). The prevalence has a beta posterior. Each class also gets
+half an example at the lowest and half an example at the highest of all forecasts, for values that
+were not observed. In a class of n <= 200 examples, each example has the weight 1 - 4/n (at least
+0.5). The mean of the class then varies like a t distribution with n - 1 degrees of freedom instead
+of a normal one. Proper scores and the logistic recalibration are functions of the population. All
+classifiers share the same draws.
 
-**The curve** is smooth. The log odds of the truth are those of the forecast plus a departure,
+**The curve** is smooth. It adds a departure to the log odds of the forecast,
 
 .. math::
 
     \operatorname{logit} P(y = 1 \mid p) = \operatorname{logit} p + a + b z(p) + s \, h(p)^T R \, w,
-    \qquad w \sim N(0, I),
+    \qquad w \sim N(0, I).
 
-a level, a slope (z is the standardised log odds) and a random walk of second order (shape R) over
-knots among the forecasts, joined by straight lines (h), whose scale s is learned. On a grid of
-scales the coefficients have Laplace's approximation, whose draws are weighted and resampled
-(`bayescm.inference.nested_laplace`). The sums over the forecasts are Gauss's quadrature of these
-very forecasts between the knots (`gauss_nodes`). With few forecast values, each has a separate beta
-posterior.
+- :math:`a` is a level and :math:`b` a slope (:math:`z` is the standardised log odds).
+- The last term is a second-order random walk with shape :math:`R` (`walk`) over knots among the
+  forecasts. It is linear between the knots (:math:`h`, `hat_functions`).
+- The scale :math:`s` is estimated. For each scale on a grid, the coefficients have a Laplace
+  approximation. Its draws are weighted and resampled (`bayescm.inference.nested_laplace`).
 
-**The band** is that of the smooth curve, or one of `bayescm.posteriors.calibration_bands` where
-forecasts take few values or the curve may have a step. Whether it has one is a matter of a Bayes
-factor. The other model adds :math:`\gamma \, 1(p > c)` with :math:`\gamma \sim N(0, g^2)` and a
-cut :math:`c` that is uniform over the ranks of the forecasts. At the mode of the smooth curve let
-:math:`U` be the score of :math:`\gamma` and :math:`V` its information once the coefficients are
-integrated out (Laplace); then
+Sums over the forecasts between two knots use Gaussian quadrature for the observed forecasts
+(`gauss_nodes`). With few distinct forecasts, each one has a separate beta posterior.
+
+**The band** is the band of the smooth curve unless the forecasts take few values or the curve may
+have a step. These two cases use `bayescm.posteriors.calibration_bands`. A Bayes factor decides
+whether there is a step (`log_bayes_factors`). The alternative model adds :math:`\gamma \, 1(p > c)`
+with :math:`\gamma \sim N(0, g^2)` and a cut :math:`c` that is uniform over the ranks of the
+forecasts. Let :math:`U` be the score of :math:`\gamma` at the mode of the smooth curve, and
+:math:`V` its information with the coefficients integrated out (Laplace). Then
 
 .. math::
 
     \log B(c) = \frac{U^2}{2 (V + g^{-2})} - \frac{1}{2} \log(1 + g^2 V).
 
-At the most probable cut of each scale Laplace's approximation is made again around the mode with
-the step, and what it differs by corrects all cuts.
+At the most probable cut of each scale, Laplace's approximation is repeated around the mode with the
+step. The difference between the two values corrects all cuts.
 
 References
 ----------
@@ -69,44 +71,48 @@ LEVEL = 3.0  # standard deviation of the level a
 SLOPE = 2.0  # standard deviation of the slope b
 SCALE = 2.0  # scale of the Rayleigh prior of s
 SCALES = np.geomspace(0.03, 6.0, 13)  # the grid of s
-KNOTS = 20  # of the walk, at most
-_EVEN_SHARE = 0.4  # how far knots are evenly spread rather than at quantiles of the forecasts
+KNOTS = 20  # largest number of knots of the walk
+_EVEN_SHARE = 0.4  # weight of the even grid of knots, relative to quantiles of the forecasts
 
-_FEWEST_VALUES = 3  # different forecasts that a smooth curve needs
-_END_EXAMPLES = 0.5  # examples at each end of the forecasts, in each class
-_FEW_EXAMPLES = 20  # examples of a class from which on coverage was measured
-_STUDENT_EXAMPLES = 200  # examples of a class above which 1 - 4/n is treated as 1
-_LEAST_SHAPE = 0.5  # replaces a smaller 1 - 4/n, with fewer than eight examples
-# Where a step is more probable than this times the share by which the band that holds steps is
-# longer, that band answers: at even odds where it is half as long again. Chosen by simulation among
-# 1.7, 2, 2.5, 3.3 and 4 as the largest that recognises steps in .88 or more of the data sets of 150
-# or more where the smooth band holds less than .9.
+_FEWEST_VALUES = 3  # smallest number of distinct forecasts for a smooth curve
+_END_EXAMPLES = 0.5  # pseudo-examples at each end of the forecasts, in each class
+_FEW_EXAMPLES = 20  # smallest number of examples of a class with measured coverage
+_STUDENT_EXAMPLES = 200  # largest number of examples of a class that are weighted by 1 - 4/n
+_LEAST_SHAPE = 0.5  # smallest weight, for classes of fewer than eight examples
+# The isotonic band is used if the Bayes factor of a rising step exceeds this value times the
+# relative increase in length. If the band is 50% longer, this is the case above even odds. Chosen
+# by simulation from 1.7, 2, 2.5, 3.3 and 4. The simulations used data sets of 150 or more examples
+# for which the smooth band has a coverage below 0.9. The chosen value is the largest that
+# recognises steps in at least 0.88 of these data sets.
 _LENGTH_PENALTY = 2.0
-# A rising curve leaves the isotonic band at no more than this share of the examples, where the
-# smooth curve is too soft for a step: .08 at most in 9 of 10 simulated data sets of rising steps.
-# Curves that fall from .7 to .3 left it at .58 (60 examples) to all of them (500), in the median.
+# Largest proportion of examples at which the smooth curve may leave the isotonic band if the true
+# curve rises. Smooth curves leave the band because they flatten steps. In simulations with rising
+# steps, the proportion was at most 0.08 in 9 of 10 data sets. With curves that fall from 0.7 to
+# 0.3, its median was 0.58 (60 examples) to 1 (500 examples).
 _OUTSIDE_SHARE = 0.2
-_SIMULATED_EXAMPLES = 2000  # the most that this was simulated with
-_DRAWS = 4000  # of a curve
-# Log Bayes factor of a step from which on measures of the smooth curve are warned of: "positive"
-# evidence (Kass & Raftery 1995). Of smooth curves .2 at most had so much in simulations.
+_SIMULATED_EXAMPLES = 2000  # largest number of examples in these simulations
+_DRAWS = 4000  # number of draws of a curve
+# Log Bayes factor of a step above which measures of the smooth curve cause a warning. It is the
+# threshold of "positive" evidence (Kass & Raftery 1995). In simulations, at most a proportion 0.2
+# of smooth curves exceeded it.
 _POSITIVE_EVIDENCE = np.log(3)
 _BAND_PROB = 0.95  # probability of the bands that are compared to choose one
 
 
 def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> "Calibration":
     """
-    Return the posterior of probabilities: proper scores, calibration curve and what follows.
+    Return the posterior of proper scores and calibration curves.
+
+    Use it for probabilities of two classes. It supports several classifiers on the same examples.
 
     Parameters
     ----------
     evidence : xarray.Dataset
-        From :func:`bayescm.from_probabilities`, of two classes. At the prevalence of
-        :func:`bayescm.at_prevalence` the examples of each class keep their forecasts, and the log
-        odds of the truth are higher or lower by the same for all.
+        Evidence of two classes from :func:`bayescm.from_probabilities`. If
+        :func:`bayescm.at_prevalence` sets the prevalence, the forecasts within each class do not
+        change. The log odds of the truth are then shifted by the same constant for all examples.
     spread : float, optional
-        Scale of the Rayleigh prior of the scale of the departure from a straight line, on the log
-        odds; by default 2.
+        Scale of the Rayleigh prior of the scale s of the random walk, in log odds. Default: 2.
 
     Returns
     -------
@@ -126,18 +132,21 @@ def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> "Calibr
     return Calibration(evidence, float(spread))
 
 
-_TINY = 1e-12  # chances nearer to 0 or 1 are put here, where they have log odds
+_TINY = 1e-12  # smallest distance of probabilities from 0 and 1, so that their log odds are finite
 
 
 class Calibration(OfForecasts):
     """
-    The posterior of the forecasts of one or more classifiers on the same examples.
+    Posterior of the forecasts of one or more classifiers on the same examples.
 
     Attributes
     ----------
     probability : ndarray, shape (K, n)
-    outcome, weight : ndarray, shape (n,)
-        1 for the positive class; how many examples each one stands for.
+        Forecasts of K classifiers.
+    outcome : ndarray, shape (n,)
+        1 for the positive class, else 0.
+    weight : ndarray, shape (n,)
+        Number of examples that each entry represents.
     """
 
     def __init__(self, evidence, spread=SCALE):
@@ -155,14 +164,14 @@ class Calibration(OfForecasts):
         share = self._totals * self._class_scale
         prevalence = self.known_prevalence
         self.share = share[1] / share.sum() if prevalence is None else prevalence
-        # The examples as they are: one classifier's neighbouring forecasts are grouped below.
+        # The original examples. Below, neighbouring forecasts of a single classifier are grouped.
         self._examples = self.probability, self.outcome, self.weight
         if len(self.probability) == 1:
             row, self.outcome, self.weight = grouped(self.probability[0], self.outcome, self.weight)
             self.probability = row[None]
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say so where a class has few examples, or forecasts have no log odds or no mistake."""
+        """Return cautions about small classes, separated classes and certain forecasts."""
         fewest, sentences = self._totals.min(), []
         if fewest < _FEW_EXAMPLES:
             side = "positive" if self._totals[1] < self._totals[0] else "negative"
@@ -174,14 +183,14 @@ class Calibration(OfForecasts):
         return sentences + heavy_weights.of_scores(self.evidence)
 
     def _name_classifiers(self, selection):
-        """Return " of a, b", the selected classifiers (K,); nothing of one without a name."""
+        """Return " of a, b" for the selected classifiers (K,), or "" if they have no names."""
         if self.names is None:
             return ""
         names = np.array(self.names)[selection]
         return f" of {', '.join(map(str, names))}"
 
     def _separation_caveats(self):
-        """Warn where forecasts separate the classes completely."""
+        """Return a caution if forecasts separate the classes completely."""
         negative, positive = (self.probability[:, self.outcome == label] for label in (0, 1))
         separated = negative.max(axis=1) < positive.min(axis=1)
         separated |= positive.max(axis=1) < negative.min(axis=1)
@@ -194,7 +203,7 @@ class Calibration(OfForecasts):
 
     @cached_property
     def odds(self) -> np.ndarray:
-        """The log odds of the forecasts, (K, n), finite."""
+        """The log odds of the forecasts, (K, n), made finite."""
         return log_odds(self.probability)
 
     @property
@@ -216,7 +225,7 @@ class Calibration(OfForecasts):
 
     @property
     def _shift(self):
-        """By how much the log odds of the population are above those of the sample."""
+        """The difference of the log odds of the positive class between population and sample."""
         return float(logit(self.share) - np.log(self._totals[1] / self._totals[0]))
 
     def _prevalence(self, size, rng):
@@ -231,7 +240,7 @@ class Calibration(OfForecasts):
         return self._shares(self.weight)
 
     def _shares(self, weight):
-        """Return the shares of the examples with weights (..., n) in the population, (..., n)."""
+        """Return the shares (..., n) in the population of examples with weights (..., n)."""
         totals = [weight @ (self.outcome == label) for label in (0, 1)]
         negative, positive = (
             total * scale for total, scale in zip(totals, self._class_scale, strict=True)
@@ -243,7 +252,7 @@ class Calibration(OfForecasts):
 
     @cached_property
     def _units(self):
-        """Return examples and the ends of both classes: forecasts (K, u), outcomes, weights."""
+        """Return forecasts (K, u), outcomes and weights of examples and ends of both classes."""
         ends = np.stack([self.probability.min(axis=1), self.probability.max(axis=1)], axis=1)
         forecast = np.concatenate([self.probability, ends, ends], axis=1)
         outcome = np.concatenate([self.outcome, [0, 0, 1, 1]])
@@ -252,13 +261,13 @@ class Calibration(OfForecasts):
 
     @property
     def _class_weight(self):
-        """For how much an example of each class stands: a mean of n varies as t with n - 1 does."""
+        """The weight of an example per class, so that a mean of n varies like t with n - 1 df."""
         total = np.maximum(self._totals, 1)
         shape = np.maximum(bayesian_bootstrap.student_shape(total), _LEAST_SHAPE)
         return np.where(total > _STUDENT_EXAMPLES, 1.0, shape)
 
     def population(self, size: int, rng: np.random.Generator) -> Forecasts:
-        """Draw the population of forecasts and outcomes."""
+        """Sample the population of forecasts and outcomes."""
         forecast, outcome, weight = self._units
         share = self._prevalence(size, rng)
         of_class = np.concatenate([1 - share, share], axis=1)
@@ -270,12 +279,12 @@ class Calibration(OfForecasts):
         return Forecasts(forecast, outcome, shares, curve, pseudo=4)
 
     def curves(self, odds: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the curve of each classifier at log odds (K, u), (size, K, u)."""
+        """Sample the curve of each classifier at log odds (K, u), (size, K, u)."""
         draws = [self._curve(classifier, row, size, rng) for classifier, row in enumerate(odds)]
         return np.stack(draws, axis=1)
 
     def _curve(self, classifier, odds, size, rng):
-        """Draw one curve, smooth, or of few values each by itself with Jeffreys' prior."""
+        """Sample one curve: smooth, or by Jeffreys' prior for each of few distinct forecasts."""
         if self.methods[classifier] != "binomial":
             smooth = self.smooth[classifier]
             return expit(odds + smooth.departure(*smooth.draw(size, rng)[:2], odds))
@@ -288,7 +297,7 @@ class Calibration(OfForecasts):
         return self._at_prevalence(shares)[0][:, index]
 
     def given(self, variables: Mapping[str, np.ndarray]) -> "Calibration":
-        """Return the posterior with draws of the curve of the PyMC model at the examples."""
+        """Return the posterior with its curve replaced by draws of the PyMC model."""
         rows = log_odds(self._examples[0])
         if len(rows) > 1:
             todo = "select one: evidence.sel(classifier=...)"
@@ -297,7 +306,7 @@ class Calibration(OfForecasts):
         curve = logit(np.clip(variables["curve"], _TINY, 1 - _TINY))[:, first]
 
         def curves(odds: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-            # Between two examples the log odds of the curve are a straight line.
+            # Between two examples, the log odds of the curve are linear.
             place = np.clip(np.searchsorted(at, odds[0]) - 1, 0, len(at) - 2)
             share = np.clip((odds[0] - at[place]) / (at[place + 1] - at[place]), 0, 1)
             drawn = curve[:, place] * (1 - share) + curve[:, place + 1] * share
@@ -311,13 +320,13 @@ class Calibration(OfForecasts):
         return np.stack([rows.min(axis=1), rows.max(axis=1)], axis=1)
 
     def sampled(self, weights: np.ndarray | None = None) -> Forecasts:
-        """Return the sample, or samples with other weights (S, n), the forecasts for the curve."""
+        """Return the sample, with the diagonal as its curve and optional weights (S, n)."""
         probability = self.probability
         shares = self.shares[None] if weights is None else self._shares(weights)
         return Forecasts(probability, self.outcome, shares, lambda: probability[None])
 
     def lower_limit(self, measure: Callable, prob: float) -> np.ndarray:
-        """Return a distance from calibration of the curve in the band nearest to it, (K,)."""
+        """Return the lower limit of a distance from calibration, (K,)."""
         return lower_limit_of_distance(self, measure, prob)
 
     def band(
@@ -329,14 +338,21 @@ class Calibration(OfForecasts):
         method: str | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return band and estimate of each classifier's curve at probabilities (T,).
+        Return a band and an estimate of each classifier's curve.
 
-        By one method, or the one that `methods` has. The binomial band is of the forecasts' values,
-        and NaN elsewhere.
+        Parameters
+        ----------
+        grid : ndarray, shape (T,)
+            Probabilities.
+        prob : float
+        simultaneous : bool, default True
+        method : str, optional
+            Method of all bands. Default: the method in `methods` for each classifier.
 
         Returns
         -------
         ends : ndarray, shape (K, T, 2)
+            Ends of the band. The binomial band is NaN except at the observed forecasts.
         estimate : ndarray, shape (K, T)
         """
         bands = [
@@ -347,7 +363,7 @@ class Calibration(OfForecasts):
         return np.stack(ends), np.stack(estimate)
 
     def _band(self, classifier, method, grid, prob, simultaneous):
-        """Return band (T, 2) and estimate (T,) of one classifier by one method."""
+        """Return the band (T, 2) and estimate (T,) of one classifier, from one method."""
         if method == "smooth":
             return self._smooth_band(classifier, grid, prob, simultaneous)
         probability, hits, total = self.tally(classifier)
@@ -366,7 +382,7 @@ class Calibration(OfForecasts):
         return ends, estimate
 
     def _at_prevalence(self, *shares):
-        """Return shares of the positive class in the sample as those in the population."""
+        """Convert proportions of the positive class from the sample to the population."""
         return [expit(logit(array) + self._shift) for array in shares]
 
     def _smooth_band(self, classifier, grid, prob, simultaneous):
@@ -376,7 +392,7 @@ class Calibration(OfForecasts):
         return ends, expit(odds + np.median(departure, axis=0))
 
     def tally(self, classifier: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the distinct forecasts of a classifier, and positives and examples of each."""
+        """Return a classifier's distinct forecasts, with their positives and totals."""
         rows, outcome, weight = self._examples
         probability, index = np.unique(rows[classifier].round(9), return_inverse=True)
         return probability, np.bincount(index, weight * outcome), np.bincount(index, weight)
@@ -384,19 +400,20 @@ class Calibration(OfForecasts):
     @cached_property
     def methods(self) -> list[str]:
         """
-        How the band of each classifier's curve is made.
+        Method of the band of each classifier's curve.
 
-        ``binomial`` where forecasts take few values, each of which has limits of its own;
-        ``isotonic`` where a curve that never falls may have a step; ``grouped``, of means of groups
-        of neighbours, where a curve that falls is more probable to have one than not; ``smooth``
-        elsewhere. Whether a rising curve may have one is a matter of its Bayes factor and of what
-        the isotonic band costs in length.
+        - ``binomial``, if forecasts take few values: each value has separate limits.
+        - ``isotonic``, if an increasing curve may have a step. This depends on the Bayes factor of
+          a rising step and on the additional length of the isotonic band.
+        - ``grouped``, if a curve that falls is more likely to have a step than not. It uses the
+          means of groups of neighbouring forecasts.
+        - ``smooth`` otherwise.
         """
         return [self._method(classifier) for classifier in range(len(self.probability))]
 
     @cached_property
     def _log_step(self):
-        """The log Bayes factors of a rising and of a falling step, (K, 2); 0 of few values."""
+        """The log Bayes factors of a rising and a falling step, (K, 2); 0 for few values."""
         log_factors = np.zeros((len(self.probability), 2))
         for classifier, smooth in enumerate(self._smooth):
             probability, hits, total = self.tally(classifier)
@@ -406,7 +423,7 @@ class Calibration(OfForecasts):
         return log_factors
 
     def steps(self) -> list[str]:
-        """Say so where a curve seems to have a step, which the smooth one draws too soft."""
+        """Return a caution about curves with a step that the smooth curve flattens."""
         has_step = (self._log_step > _POSITIVE_EVIDENCE).any(axis=1)
         if not has_step.any():
             return []
@@ -416,7 +433,7 @@ class Calibration(OfForecasts):
         ]
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws; warn where a measure of the curve misses a step."""
+        """Return the distribution of draws. Warn if a measure of the curve misses a step."""
         if isinstance(getattr(measure, "form", None), CalibrationForm):
             for caveat in self.steps():
                 warnings.warn(f"{measure.__name__}: {caveat}", stacklevel=2)
@@ -432,8 +449,10 @@ class Calibration(OfForecasts):
         low, high = self._band(classifier, "isotonic", grid, _BAND_PROB, True)[0].T
         rising, falling = self._log_step[classifier]
         outside = ((middle < low) | (middle > high)).mean()
-        # Few examples seldom make it leave the band by much: then a fall has to be likelier too. Of
-        # many it is too soft next to a rising step as well, but a fall leaves no rising curve.
+        # With few examples, the smooth curve rarely leaves the isotonic band by much. So a falling
+        # step must also be more probable than a rising one. With many examples, the smooth curve
+        # also leaves the band next to a rising step. A falling curve then makes the isotonic band
+        # empty.
         falls = outside > 0 and falling > rising
         simulated = total.sum() <= _SIMULATED_EXAMPLES
         falls |= (low > high).any() or (outside > _OUTSIDE_SHARE and simulated)
@@ -443,7 +462,7 @@ class Calibration(OfForecasts):
         return "isotonic" if longer <= 0 or rising > np.log(_LENGTH_PENALTY * longer) else "smooth"
 
     def departures(self, grid: np.ndarray) -> np.ndarray:
-        """Draw the largest distance of each curve from the diagonal at probabilities, (S, K)."""
+        """Sample the largest distance of each curve from the diagonal, (S, K)."""
         number = len(self.probability)
         return np.stack([self._largest_distance(index, grid) for index in range(number)], axis=1)
 
@@ -452,7 +471,7 @@ class Calibration(OfForecasts):
         if self.methods[classifier] != "binomial":
             odds, draws = self._departure(classifier, grid)
             return np.abs(expit(odds + draws) - grid).max(axis=1)
-        # Jeffreys' prior of each value: the curve is that of the values, with nothing in between.
+        # Each distinct forecast has Jeffreys' prior. The curve is defined only at these forecasts.
         inside = (grid.min() <= probability) & (probability <= grid.max())
         size = _DRAWS, int(inside.sum())
         draws = np.random.default_rng(0).beta(
@@ -461,13 +480,13 @@ class Calibration(OfForecasts):
         return np.abs(self._at_prevalence(draws)[0] - probability[inside]).max(axis=1)
 
     def _departure(self, classifier, grid):
-        """Return the log odds of probabilities and draws of the departure of a curve there."""
+        """Return the log odds of a grid of probabilities, and draws of the departure there."""
         smooth = self._smooth[classifier]
         odds = np.clip(logit(grid), smooth.odds.min(), smooth.odds.max())
         return odds, smooth.departure(*smooth.sample, odds)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws of the variables of the PyMC model, of one classifier."""
+        """Return draws of the variables of the PyMC model, for one classifier."""
         if len(self.smooth) > 1:
             advice = "select one: evidence.sel(classifier=...)"
             raise fail("the model takes one classifier", self.names, "one", advice)
@@ -476,33 +495,33 @@ class Calibration(OfForecasts):
         return {"level": level, "slope": slope, "spread": scale, "step": coefficients[:, 2:]}
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the log of prior times likelihood of the variables of the PyMC model."""
+        """Return the log of prior times likelihood of the PyMC model's variables."""
         straight = np.stack([variables["level"], variables["slope"]], axis=-1)
         coefficients = np.concatenate([straight, variables["step"]], axis=-1)
         return self.smooth[0].log_density(coefficients, variables["spread"])
 
 
-# The smooth curve of one classifier: Laplace at each scale, then importance weights.
+# The smooth curve of one classifier: a Laplace approximation per scale, then importance weights.
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothCurve:
     """
-    The posterior of the departure of the truth from the forecasts of one classifier.
+    Posterior of the departure of one classifier's forecasts from calibration.
 
     Attributes
     ----------
     odds : ndarray, shape (n,)
-        The forecasts' log odds, finite, with at least three different values.
+        Finite log odds of the forecasts, with at least three distinct values.
     outcome : ndarray, shape (n,)
-        1 for the positive class.
+        1 for the positive class, else 0.
     weight : ndarray, shape (n,)
-        How many examples each one stands for.
+        Number of examples that each entry represents.
     spread : float
-        Scale of the prior of the walk's scale (Rayleigh).
+        Scale of the Rayleigh prior of the scale of the random walk.
     shift : float
-        By how much the log odds are higher in the population than in the sample, whatever the
-        forecast: of another prevalence.
+        Constant added to the log odds in the population, relative to the sample, for another
+        prevalence.
     """
 
     odds: np.ndarray
@@ -513,7 +532,7 @@ class SmoothCurve:
 
     @cached_property
     def knots(self) -> np.ndarray:
-        """The log odds between which the departure is a straight line."""
+        """The knots, in log odds. The departure is linear between them."""
         return choose_knots(self.odds)
 
     @cached_property
@@ -522,7 +541,7 @@ class SmoothCurve:
 
     @cached_property
     def _likelihood(self):
-        """Return log odds and weights that stand for the forecasts, and sums over the positives."""
+        """Return quadrature nodes and weights of the forecasts, and sums over the positives."""
         odds, inverse = np.unique(self.odds, return_inverse=True)
         points, total = gauss_nodes(odds, np.bincount(inverse, self.weight), self.knots)
         hits = np.bincount(inverse, self.weight * self.outcome)
@@ -535,7 +554,7 @@ class SmoothCurve:
         return np.stack([np.ones_like(odds), (odds - center) / spread], axis=-1)
 
     def design(self, odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of level and slope, (..., 2), and of the walk, (..., knots - 2)."""
+        """Return the columns of level and slope (..., 2) and walk (..., knots - 2)."""
         return self._level_and_slope(odds), hat_functions(odds, self.knots) @ walk(len(self.knots))
 
     @cached_property
@@ -545,9 +564,10 @@ class SmoothCurve:
 
     def log_density(self, coefficients: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """
-        Return the log of prior times likelihood of coefficients (S, knots) and scales (S,).
+        Return the log of prior times likelihood of coefficients and scales.
 
-        The constants of the normal distributions are in, so that it is PyMC's density.
+        The coefficients have shape (S, knots), and the scales (S,). The constants of the normal
+        distributions are included, so the result equals PyMC's density.
         """
         odds, total, sums, offset = self._likelihood
         columns = np.concatenate(self.design(odds), axis=-1).T
@@ -566,7 +586,7 @@ class SmoothCurve:
 
     @cached_property
     def approximation(self) -> nested_laplace.NestedLaplace:
-        """Laplace's approximation of the coefficients at each scale."""
+        """The Laplace approximation of the coefficients at each scale."""
         odds, total, sums, _ = self._likelihood
         straight, steps = self.design(odds)
 
@@ -580,7 +600,7 @@ class SmoothCurve:
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
         """
-        Draw coefficients and scales from the posterior.
+        Sample coefficients and scales from the posterior.
 
         Returns
         -------
@@ -588,17 +608,17 @@ class SmoothCurve:
             Level, slope and the steps of the walk.
         scale : ndarray, shape (size,)
         efficiency : float
-            The effective share of the draws before they were resampled by their weights.
+            Effective proportion of the draws before resampling by weight.
         """
         return self.approximation.draw(self.log_density, size, rng)
 
     @cached_property
     def sample(self) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients and scales of 4,000 draws, always the same."""
+        """4,000 draws of coefficients and scales, with a fixed seed."""
         return self.draw(4000, np.random.default_rng(0))[:2]
 
     def departure(self, coefficients, scale, odds: np.ndarray) -> np.ndarray:
-        """Return the departure (S, ...) of the log odds of the truth at log odds of forecasts."""
+        """Return the departure (S, ...) from the forecasts at the log odds `odds`."""
         straight, steps = self.design(odds)
         bent = (scale[:, None] * coefficients[:, 2:]) @ steps.T
         return self.shift + coefficients[:, :2] @ straight.T + bent
@@ -606,10 +626,10 @@ class SmoothCurve:
 
 def walk(knots: int) -> np.ndarray:
     """
-    Return the shape (knots, knots - 2) of a random walk of second order.
+    Return the shape (knots, knots - 2) of a second-order random walk.
 
-    Applied to independent standard normal numbers it gives a walk without level and slope along its
-    index, whose variance is 1 in the geometric mean over the knots.
+    Its product with independent standard normal values is a walk without level and slope along its
+    index. The geometric mean of the variances at the knots is 1.
     """
     second = np.diff(np.eye(knots), 2, axis=0)
     values, vectors = np.linalg.eigh(second.T @ second)
@@ -618,7 +638,7 @@ def walk(knots: int) -> np.ndarray:
 
 
 def hat_functions(odds: np.ndarray, knots: np.ndarray) -> np.ndarray:
-    """Return the weights (..., knots) of a straight line between knots, level beyond their ends."""
+    """Return linear interpolation weights (..., knots), constant beyond the ends."""
     interval = np.clip(np.searchsorted(knots, odds) - 1, 0, len(knots) - 2)
     length = knots[interval + 1] - knots[interval]
     share = np.clip((odds - knots[interval]) / length, 0, 1)[..., None]
@@ -627,19 +647,23 @@ def hat_functions(odds: np.ndarray, knots: np.ndarray) -> np.ndarray:
 
 
 def choose_knots(odds: np.ndarray) -> np.ndarray:
-    """Return at most 20 knots: both ends, and between quantiles and even steps between them."""
+    """
+    Return at most 20 knots, including both ends of the log odds.
+
+    The knots are weighted means of quantiles and of evenly spaced values.
+    """
     share = np.linspace(0, 1, min(KNOTS, len(np.unique(odds))))
     even = odds.min() + (odds.max() - odds.min()) * share
     return (1 - _EVEN_SHARE) * np.quantile(odds, share) + _EVEN_SHARE * even
 
 
 def regression_mode(start, columns, odds, sums, total, precision):
-    """Return the mode of the coefficients of a logistic regression, and the Hessian there."""
+    """Return the mode of a logistic regression, and minus the Hessian there."""
     return laplace.mode(start, _derivatives(columns, odds, sums, total, precision))
 
 
 def _derivatives(columns, odds, sums, total, precision):
-    """Return what gives the gradient and minus the Hessian of the log posterior density."""
+    """Return a function for the gradient and minus the Hessian of the log posterior density."""
 
     def at(coefficients):
         truth = expit(odds + columns @ coefficients)
@@ -651,26 +675,26 @@ def _derivatives(columns, odds, sums, total, precision):
     return at
 
 
-_NODES = 4  # of Gauss's quadrature between two knots
+_NODES = 4  # number of nodes of Gaussian quadrature between two knots
 
 
 def gauss_nodes(
     odds: np.ndarray, total: np.ndarray, knots: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the nodes and weights of Gauss's quadrature between knots, for sums over forecasts.
+    Return nodes and weights of Gaussian quadrature for sums over forecasts.
 
-    Between two knots the log odds of the truth are a straight line in those of the forecast. A
-    smooth function of them, summed over many forecasts there, is summed over the four nodes of
-    Gauss's quadrature of these very forecasts, which is exact for polynomials up to degree 7.
-    Four forecasts or fewer stand for themselves.
+    Between two knots, the log odds of the truth are linear in the log odds of the forecast. A sum
+    of a smooth function over many forecasts is replaced by a sum over the four nodes of Gaussian
+    quadrature for the discrete measure of these forecasts. It is exact for polynomials up to degree
+    7. Four or fewer forecasts between two knots are used directly.
 
     Parameters
     ----------
     odds, total : ndarray, shape (n,)
-        Different log odds in rising order, and the weight of each.
+        Distinct log odds in increasing order, and the weight of each.
     knots : ndarray, shape (k,)
-        From the lowest to the highest log odds.
+        Knots from the lowest to the highest log odds.
 
     Returns
     -------
@@ -691,7 +715,7 @@ def gauss_nodes(
 
 
 def _lanczos(odds, total):
-    """Return the nodes and weights of Gauss's quadrature of a discrete measure (Lanczos)."""
+    """Return the Gaussian quadrature of a discrete measure (Lanczos algorithm)."""
     middle, half = (odds[-1] + odds[0]) / 2, (odds[-1] - odds[0]) / 2
     scaled, basis = (odds - middle) / half, np.zeros((_NODES, len(odds)))
     diagonal, off_diagonal = np.zeros(_NODES), np.zeros(_NODES)
@@ -700,10 +724,10 @@ def _lanczos(odds, total):
         basis[step] = row
         diagonal[step] = row @ (scaled * row)
         row = scaled * row
-        for _ in range(2):  # twice is enough for orthogonal rows
+        for _ in range(2):  # two passes make the rows orthogonal
             row = row - basis.T @ (basis @ row)
         off_diagonal[step] = np.sqrt(row @ row)
-        if off_diagonal[step] < 1e-9:  # forecasts so near each other that fewer nodes are exact
+        if off_diagonal[step] < 1e-9:  # with nearly equal forecasts, fewer nodes are exact
             diagonal, off_diagonal = diagonal[: step + 1], off_diagonal[: step + 1]
             break
         row = row / off_diagonal[step]
@@ -712,12 +736,13 @@ def _lanczos(odds, total):
     return middle + half * values, total.sum() * vectors[0] ** 2
 
 
-# Whether a curve has a step, which the smooth one draws too soft: a Bayes factor.
+# Bayes factor of a step in the curve. The smooth curve would flatten a step.
 
-_FORECASTS = 2000  # at most, ten between two cuts
-_STEP_RANKS = 200  # cuts: between two of them lies half a percent of the examples
-# Prior standard deviation of a step's log odds. A step from .3 to .6 is 1.25 high, from .15 to .75
-# 2.8. In simulations 1.5 and 2 recognised these equally often.
+_FORECASTS = 2000  # largest number of forecasts, ten between two cuts
+_STEP_RANKS = 200  # number of cuts, so that 0.5% of the examples lie between two of them
+# Prior standard deviation of the height of a step in log odds. A step from 0.3 to 0.6 has the
+# height 1.25, and a step from 0.15 to 0.75 the height 2.8. In simulations, 1.5 and 2 recognised
+# these equally often.
 _STEP_SD = 1.5
 
 
@@ -725,18 +750,19 @@ def log_bayes_factors(
     smooth: SmoothCurve, odds: np.ndarray, hits: np.ndarray, total: np.ndarray
 ) -> tuple[float, float]:
     """
-    Return the log Bayes factors of a curve with one rising, and with one falling step.
+    Return the log Bayes factors of a rising and of a falling step.
 
-    Against the smooth curve without one. The scale of the walk is log-uniform in both models: the
-    prior of the smooth curve keeps the scale away from 0, so that it would not let a step explain
-    what bends the curve otherwise.
+    The reference is the smooth curve without a step. The scale of the walk is log-uniform in both
+    models. With the prior of the smooth curve, which keeps the scale away from 0, the walk would
+    also explain part of a step.
 
     Parameters
     ----------
     smooth : SmoothCurve
     odds, hits, total : ndarray, shape (m,)
-        Different log odds of forecasts in rising order, and positives and examples of each. The
-        smooth curve may have put examples together by class, which would look like steps.
+        Distinct log odds of the original forecasts in increasing order, with their numbers of
+        positives and of examples. Grouping of forecasts within classes, as in the smooth curve,
+        would look like steps.
 
     Returns
     -------
@@ -755,7 +781,7 @@ def log_bayes_factors(
     reached = np.cumsum(total) / total.sum()
     ranks = (np.arange(_STEP_RANKS) + 0.5) / _STEP_RANKS
     first = np.unique(np.searchsorted(reached, ranks))
-    first = first[first > 0]  # a step lies below the forecast of this index
+    first = first[first > 0]  # a step is just below the forecast with this index
     share = np.diff(np.r_[0, (reached[first - 1][:-1] + reached[first - 1][1:]) / 2, 1])
     design, at_cut = smooth.design(odds), {}
     laplace_at = smooth.approximation
@@ -790,7 +816,7 @@ def log_bayes_factors(
         log_factor = log_factor + log_marginals[1] - log_marginals[0] - log_factor[peak]
         log_weight = weight - _log_prior(scale, smooth.spread)
         plain.append(log_weight)
-        # Half of the prior's steps rise and half fall.
+        # Under the prior, half of the steps rise and half fall.
         up, down = (log_ndtr(sign * score / np.sqrt(precision)) for sign in (1, -1))
         rising.append(log_weight + logsumexp(log_factor + up, b=2 * share))
         falling.append(log_weight + logsumexp(log_factor + down, b=2 * share))
@@ -798,7 +824,7 @@ def log_bayes_factors(
 
 
 def _pooled(odds, hits, total):
-    """Average neighbouring forecasts where there are many."""
+    """Average neighbouring forecasts if there are many."""
     if len(odds) <= _FORECASTS:
         return odds, hits, total
     group = np.arange(len(odds)) * _FORECASTS // len(odds)
@@ -807,18 +833,18 @@ def _pooled(odds, hits, total):
 
 
 def _tail_sums(values, first):
-    """Return the sums over the forecasts from each index on."""
+    """Return the sums over the forecasts from each index to the end."""
     between = np.add.reduceat(values, first, axis=0)
     return np.cumsum(between[::-1], axis=0)[::-1]
 
 
 def _log_prior(scale, spread):
-    """Return the log density of Rayleigh's prior in log(scale)."""
+    """Return the log density of log(scale) under the Rayleigh prior, up to a constant."""
     return 2 * np.log(scale / spread) - (scale / spread) ** 2 / 2
 
 
 def _log_marginal(start, points, total, rows, sums, precision):
-    """Return the log marginal likelihood of a regression by Laplace, but for a constant."""
+    """Return the Laplace log marginal likelihood of a regression, up to a constant."""
     mode, hessian = regression_mode(start, rows, points, sums, total, precision)
     value = sums @ mode - np.logaddexp(0, points + rows @ mode) @ total - precision @ mode**2 / 2
     return value + (np.log(precision).sum() - np.linalg.slogdet(hessian)[1]) / 2
@@ -828,24 +854,28 @@ def _columns(straight, steps, scale):
     return np.concatenate([straight, scale * steps], axis=1)
 
 
-# The lower limit of a distance from calibration, and the ends of a band of draws.
+# The lower limit of a distance from calibration, and bands from draws.
 
-_GRID = 50  # log odds at which a band is computed
-_GROUPS = 400  # groups of neighbouring forecasts
-_CERTAIN = 2.0  # standard deviations beyond which a departure is certain
-_CERTAIN_DRAWS = 2000  # draws of certain departures
-_TAIL = 10  # the same draws tell where the curve departs, and by how much: a tenth of the tail
+_GRID = 50  # number of log odds at which a band is computed
+_GROUPS = 400  # number of groups of neighbouring forecasts
+_CERTAIN = 2.0  # in standard deviations; larger departures are treated as certain
+_CERTAIN_DRAWS = 2000  # number of draws of certain departures
+_TAIL = 10  # divisor of the tail probability, because the same draws locate and measure departures
 
 
 def lower_limit_of_distance(posterior: Any, measure: Callable, prob: float) -> np.ndarray:
     """
     Return the lower limit of a distance from calibration, (K,).
 
-    Where the simultaneous band leaves the diagonal it is the lower limit of the distance that is
-    beyond doubt: of curves that depart where the posterior does by twice its standard deviation,
-    and there on its side only. It is never less than the distance of the curve in the band that is
-    nearest to the diagonal, and that is the limit (0) where the band holds the diagonal. One or two
-    forecast values have no smooth curve: their band has the binomial limits of both.
+    If the simultaneous band contains the diagonal, the limit is 0. Otherwise it is the larger of
+    two values:
+
+    - the distance of the curve in the band that is closest to the diagonal
+    - a lower quantile of the distance over curves that depart from the diagonal only if the
+      departure is certain: its posterior mean exceeds two standard deviations, and it has the sign
+      of the mean
+
+    With one or two distinct forecasts there is no smooth curve, so the binomial band is used.
     """
     limits = []
     for classifier, row in enumerate(posterior.probability):
@@ -866,7 +896,7 @@ def lower_limit_of_distance(posterior: Any, measure: Callable, prob: float) -> n
 
 
 def _distance_of_few_values(posterior, classifier, measure, prob):
-    """Return the distance of the nearest curve in the binomial band of one or two values."""
+    """Return the distance of the nearest curve in the binomial band of one or two forecasts."""
     values = posterior.tally(classifier)[0]
     low, high = posterior.band(values, prob, method="binomial")[0][classifier].T
     row = posterior.probability[classifier]
@@ -877,14 +907,14 @@ def _distance_of_few_values(posterior, classifier, measure, prob):
 
 
 def _certain_departures(departure):
-    """Return some of the departures (S, T) where they are certain, on that side; 0 elsewhere."""
+    """Return draws of the departures (S, T) with the uncertain ones set to 0."""
     mean, spread = departure.mean(axis=0), departure.std(axis=0)
     side = np.where(np.abs(mean) > _CERTAIN * spread, np.sign(mean), 0.0)
     return side * np.maximum(side * departure[:_CERTAIN_DRAWS], 0.0)
 
 
 def _distances(shares, odds, row, grid, measure, gap):
-    """Return the measure of curves that depart by so much (S, T) at log odds (T,), (S,)."""
+    """Return the measure (S,) of curves that depart by `gap` (S, T) at log odds `grid` (T,)."""
     order = np.argsort(odds, kind="stable")
     reached = np.cumsum(shares[order])
     code = np.minimum((reached / reached[-1] * _GROUPS).astype(int), _GROUPS - 1)
@@ -904,7 +934,7 @@ def _distances(shares, odds, row, grid, measure, gap):
 def band_of_draws(
     draws: np.ndarray, prob: float, simultaneous: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of a band around draws (S, T)."""
+    """Return the ends of a pointwise or simultaneous band of draws (S, T)."""
     if not simultaneous:
         return np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2], axis=0)
     mean, spread = draws.mean(axis=0), draws.std(axis=0)

@@ -1,9 +1,10 @@
 """
-Groups of three and more classes: shares with Dirichlet distributions between groups.
+Groups with three or more classes: Dirichlet distributions between groups.
 
-The class shares, how often each class is right and where its errors go are shares with a Dirichlet
-distribution between groups each, which integrates out in closed form
-(`bayescm.posteriors.dirichlet_shares`).
+The class shares, the accuracy of each class and the distribution of its errors differ between
+groups. Each has a separate Dirichlet distribution, which is integrated out in closed form
+(`bayescm.posteriors.dirichlet_shares`). The equations are in the docstring of the model
+`hierarchical_groups`.
 """
 
 from collections.abc import Mapping
@@ -15,20 +16,23 @@ from bayescm.posteriors.dirichlet_shares import DirichletShares
 
 class DirichletHierarchy:
     """
-    More classes: Dirichlet distributions of the class shares, of what is right, and of the errors.
+    Dirichlet distributions of class shares, of accuracies and of errors.
 
-    How often a class is right and where its errors go have a spread each: groups that differ in
-    the one may agree in the other.
+    For each class, accuracy and errors have separate spreads: groups may differ in accuracy but
+    make the same kinds of errors.
 
     Parameters
     ----------
     cells : ndarray, shape (G, C, C)
+        Counts of the groups.
     totals : ndarray, shape (G, C)
-        How many examples of each class the class shares are known by.
+        Effective number of examples of each class, which inform the class shares.
     concentration : ndarray, shape (C, C)
+        Prior pseudo-counts of the typical group.
     spread : float
+        Scale of the half-normal prior of the spreads.
     points : int
-        At least so many weighted points of the parameters.
+        Smallest number of weighted points of the parameters.
     """
 
     free_variables = ("shares", "right", "errors", "spread")
@@ -55,11 +59,11 @@ class DirichletHierarchy:
 
     @property
     def effective(self) -> float:
-        """The number of independent draws that the parameters are worth at most."""
+        """The effective number of independent draws of the parameters."""
         return min(hierarchy.parameters.effective for hierarchy in self.hierarchies)
 
     def draw(self, size: int, rng: np.random.Generator, *, groups: bool) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the model's variables, of the groups' own if asked for."""
+        """Return draws (size, ...) of the variables, and of each group if `groups`."""
         parameters = [hierarchy.parameters.draw(size, rng) for hierarchy in self.hierarchies]
         pairs = list(zip(self.hierarchies, parameters, strict=True))
         typical, spread = zip(
@@ -75,7 +79,7 @@ class DirichletHierarchy:
             "spread": np.stack(spread, axis=1),
             "theta": shares[..., None] * rows,
         }
-        drawn["theta_typical"] = drawn["theta"]  # the parts are independent
+        drawn["theta_typical"] = drawn["theta"]  # they are equal because the parts are independent
         drawn |= self._matrices(
             [hierarchy.draw_new(values, rng) for hierarchy, values in pairs], "new"
         )
@@ -85,20 +89,24 @@ class DirichletHierarchy:
         return drawn
 
     def _split(self, values):
-        """Return the shares (..., C), rates of what is right (..., C), errors (..., C, C - 1)."""
+        """Return shares (..., C), accuracies (..., C) and errors (..., C, C - 1)."""
         shares, *rates = values
         right = np.stack(rates[: self.n_classes], axis=-2)[..., 0]
         return shares, right, np.stack(rates[self.n_classes :], axis=-2)
 
     def _matrices(self, values, suffix):
-        """Return shares, rows and cell probabilities of groups."""
+        """Return the shares, rows and cell probabilities of groups."""
         shares, right, errors = self._split(values)
         rows = _rows(right, errors)
         theta = shares[..., None] * rows
         return {f"shares_{suffix}": shares, f"rows_{suffix}": rows, f"theta_{suffix}": theta}
 
     def log_likelihood(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return that of every group (S, G), its shares integrated out, without coefficients."""
+        """
+        Return the log likelihood (S, G) of each group, up to a constant.
+
+        The shares of the groups are integrated out, and the multinomial coefficients are omitted.
+        """
         right = np.stack([variables["right"], 1 - variables["right"]], axis=-1)
         errors = np.moveaxis(variables["errors"], -2, 0)
         typical = [variables["shares"], *np.moveaxis(right, -2, 0), *errors]
@@ -111,20 +119,20 @@ class DirichletHierarchy:
 
 
 def _right_and_wrong(cells):
-    """Return how many of every class are right and wrong, (C, ..., 2)."""
+    """Return the numbers of correct and wrong predictions of each class, (C, ..., 2)."""
     right = np.einsum("...ii->i...", cells)
     return np.stack([right, np.moveaxis(cells.sum(-1), -1, 0) - right], axis=-1)
 
 
 def _errors(cells):
-    """Return the errors of every class, (C, ..., C - 1)."""
+    """Return the errors of each class, (C, ..., C - 1)."""
     classes = cells.shape[-1]
     off = cells[..., ~np.eye(classes, dtype=bool)]
     return np.moveaxis(off.reshape(*cells.shape[:-1], classes - 1), -2, 0)
 
 
 def _rows(right, errors):
-    """Return the rows (..., C, C) of what is right (..., C) and of the errors (..., C, C - 1)."""
+    """Return the rows (..., C, C) for accuracies (..., C) and errors (..., C, C - 1)."""
     classes = right.shape[-1]
     rows = np.empty((*right.shape, classes))
     rows[..., np.eye(classes, dtype=bool)] = right

@@ -1,23 +1,25 @@
 r"""
-Shares of C outcomes that differ between groups: the Dirichlet-multinomial model, its posterior.
+Posterior of a Dirichlet-multinomial model for shares of C outcomes in groups.
 
-Group g has counts :math:`n_g` of C outcomes, and shares of its own around the typical ones p:
+Group g has the counts :math:`n_g` of C outcomes. Its shares :math:`p_g` vary around the typical
+shares p:
 
 .. math::
 
     n_g \sim \mathrm{Multinomial}(N_g, p_g), \qquad
-    p_g \sim \mathrm{Dirichlet}(w p), \qquad w = 4 / \tau^2,
+    p_g \sim \mathrm{Dirichlet}(w p), \qquad w = 4 / \tau^2.
 
-so that :math:`\tau` is about the standard deviation of a logit between groups. The groups' own
-shares integrate out in closed form,
+So :math:`\tau` is approximately the standard deviation of a logit between groups. The shares of the
+groups are integrated out in closed form (Mosimann 1962):
 
 .. math::
 
     P(n_g \mid p, \tau) \propto \frac{\Gamma(w)}{\Gamma(w + N_g)}
-        \prod_c \frac{\Gamma(w p_c + n_{gc})}{\Gamma(w p_c)},
+        \prod_c \frac{\Gamma(w p_c + n_{gc})}{\Gamma(w p_c)}.
 
-and p and :math:`\tau`, with the priors Dirichlet and half-normal, are drawn by importance: log
-:math:`\tau` from a grid, p given :math:`\tau` from a Dirichlet distribution near its posterior.
+The prior of p is a Dirichlet distribution, and the prior of :math:`\tau` is half-normal. Both are
+sampled by importance sampling. The proposal for log :math:`\tau` is a grid, and the proposal for p
+given :math:`\tau` is a Dirichlet distribution near its posterior.
 
 References
 ----------
@@ -35,24 +37,25 @@ from bayescm.distributions import dirichlet
 from bayescm.distributions.log_densities import log_half_normal
 from bayescm.inference.importance import Weighted
 
-# The grid of log(tau), in units of the scale of the prior.
-_SMALLEST = 0.01  # hardly any difference between groups
-_LARGEST = 5.0  # 6e-7 of the prior is beyond
+# The grid of log(tau). Its ends are in units of the scale of the prior.
+_SMALLEST = 0.01  # almost no difference between groups
+_LARGEST = 5.0  # prior probability 6e-7 beyond this value
 _CELLS = 60
-_DRAWS_PER_CELL = 50  # that tell the posterior mass of a cell of the grid, as its proposal
-_UNIFORM = 0.05  # share of the proposal that is even over the grid: the weights are bounded
-# Draws of the posterior: over 1,000 effective ones for 20 outcomes and 5 groups, as is tested.
+_DRAWS_PER_CELL = 50  # number of draws that estimate the posterior mass of a cell
+_UNIFORM = 0.05  # uniform part of the proposal over the grid, which bounds the weights
+# Number of draws of the posterior. A test checks that more than 1,000 are effective for 20 outcomes
+# and 5 groups.
 _SIZE = 6000
-_FIXED_POINT_STEPS = 6  # of the guess; it shapes the proposal only
+_FIXED_POINT_STEPS = 6  # number of iterations for the proposal; it affects only efficiency
 _TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
 class DirichletShares:
     """
-    The posterior of the shares of C outcomes in G groups.
+    Posterior of the shares of C outcomes in G groups.
 
-    Its parameters (S, C + 1) are the typical shares p and the logarithm of the spread.
+    The parameters (S, C + 1) are the typical shares p and the logarithm of the spread.
 
     Attributes
     ----------
@@ -62,7 +65,7 @@ class DirichletShares:
     scale : float
         Scale of the half-normal prior of the spread.
     points : int
-        At least so many weighted points of the parameters.
+        Smallest number of weighted points of the parameters.
     """
 
     counts: np.ndarray
@@ -79,13 +82,17 @@ class DirichletShares:
         shares, spread = self.unpack(parameters)
         total = self.log_likelihood(parameters).sum(1)
         # The prior of the spread (`_spread` in models/hierarchical_groups.py), times the derivative
-        # of its exponential. Another one goes there, here, into `_LARGEST`, and, for two classes,
-        # into `LogitNormalRates.log_prior`.
+        # of exp(log spread). To use another prior, change it in the model, here, in `_LARGEST` and,
+        # for two classes, in `LogitNormalRates.log_prior`.
         total = total + log_half_normal(spread, self.scale) + parameters[:, -1]
         return total + dirichlet.logpdf(shares, self.prior)
 
     def log_likelihood(self, parameters: np.ndarray) -> np.ndarray:
-        """Return that of every group (S, G), its shares integrated out, without coefficients."""
+        """
+        Return the log likelihood (S, G) of each group, up to a constant.
+
+        The shares of the groups are integrated out, and the multinomial coefficients are omitted.
+        """
         shares, spread = self.unpack(parameters)
         w = 4 / spread**2
         weight = np.maximum(w[:, None] * shares, _TINY)[:, None]
@@ -95,7 +102,7 @@ class DirichletShares:
 
     @cached_property
     def parameters(self) -> Weighted:
-        """Weighted draws of the parameters, from a fixed seed."""
+        """Weighted draws of the parameters, with a fixed seed."""
         rng = np.random.default_rng(20240229)
         edges = np.linspace(
             np.log(_SMALLEST * self.scale), np.log(_LARGEST * self.scale), _CELLS + 1
@@ -111,7 +118,7 @@ class DirichletShares:
         return Weighted.from_logs(parameters, log_ratios - np.log(mass[cell]))
 
     def _propose(self, log_spread, rng):
-        """Draw shares given log spreads (S,); return parameters and log importance ratios."""
+        """Sample shares given log spreads (S,). Return parameters and log importance ratios."""
         guess = self._shares_given_spread(np.exp(log_spread))
         shares = dirichlet.draw(guess, 1, rng)[0]
         parameters = np.concatenate([shares, log_spread[:, None]], axis=1)
@@ -119,10 +126,10 @@ class DirichletShares:
 
     def _shares_given_spread(self, spread):
         """
-        Return Dirichlet parameters (S, C) near those of the shares given the spread (S,).
+        Return parameters (S, C) of a Dirichlet proposal for the shares, given the spread (S,).
 
         They are the fixed point of prior + w p (digamma(n + w p) - digamma(w p)), summed over the
-        groups: a rare outcome counts in full, examples of one group that agree count for less.
+        groups. A rare outcome counts in full. Equal examples within a group count less.
         """
         w = 4 / spread[:, None] ** 2
         effective = np.tile(self.counts.sum(0), (len(spread), 1))
@@ -135,11 +142,11 @@ class DirichletShares:
         return self.prior + effective
 
     def draw_groups(self, parameters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Draw the shares of every group given parameters (S, C + 1), shape (S, G, C)."""
+        """Sample the shares (S, G, C) of each group given parameters (S, C + 1)."""
         return self._draw(parameters, self.counts, rng)
 
     def draw_new(self, parameters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Draw the shares of a new group given parameters (S, C + 1), shape (S, C)."""
+        """Sample the shares (S, C) of a new group given parameters (S, C + 1)."""
         return self._draw(parameters, np.zeros((1, self.counts.shape[1])), rng)[:, 0]
 
     def _draw(self, parameters, counts, rng):
@@ -150,22 +157,21 @@ class DirichletShares:
 
 def average_cells(cells: np.ndarray) -> np.ndarray:
     """
-    Return the cells of the average over all groups, a plug-in estimate.
+    Return a plug-in estimate of the average cells over all groups.
 
-    A large group tells more of itself than a small one, and no more of the others than one group
-    does: each weighs n / (1 + (n - 1) rho), where rho is the correlation between two examples of
-    one group.
+    A group of n examples has the weight n / (1 + (n - 1) rho), which is at most 1 / rho. rho is the
+    correlation between two examples of a group, estimated by the method of moments (Kleinman 1973).
 
     Parameters
     ----------
     cells : ndarray, shape (G, ..., C, C)
-        Counts of the groups, of which some may lack a class.
+        Counts of the groups. A group may lack a class.
 
     Returns
     -------
     ndarray, shape (..., C, C)
-        The average shares of the classes times the average rates of each; NaN in the row of a class
-        that no group has.
+        The average class shares times the average rates of each class. The row of a class is NaN if
+        the class occurs in none of the groups.
 
     References
     ----------
@@ -182,7 +188,8 @@ def _average_shares(counts):
         pooled = counts.sum(0) / size.sum(0)[..., None]
         shares = np.nan_to_num(counts / size[..., None])
         n_groups = (size > 0).sum(0)
-        # rho by moments: the variance between groups beyond that of independent examples.
+        # Moment estimate of rho: the variance between groups beyond the variance of independent
+        # examples.
         between = (size * ((shares - pooled) ** 2).sum(-1)).sum(0)
         between = between / (pooled * (1 - pooled)).sum(-1)
         expected = (np.maximum(size - 1, 0) * (1 - size / size.sum(0))).sum(0)

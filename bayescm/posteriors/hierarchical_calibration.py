@@ -1,23 +1,26 @@
 r"""
-The direct posterior of `bayescm.models.hierarchical_calibration`: probabilities by site.
+Direct posterior of `bayescm.models.hierarchical_calibration`: site forecasts.
 
-Each site g has a logistic recalibration of its own, of level and slope
-:math:`e_g \sim N(m, \mathrm{diag}(s^2))`,
+Each site g has a logistic recalibration with level and slope :math:`e_g \sim N(m,
+\mathrm{diag}(s^2))`,
 
 .. math::
 
     \operatorname{logit} P(y = 1 \mid p, g) = \operatorname{logit} p + e_{g1} + e_{g2} z(p).
 
-At each pair of spreads s between sites the log likelihood of every site is taken for quadratic,
-which gives a proposal in closed form: the spreads, then the mean m of the sites, then every site by
-itself. A site is proposed several times, and one of these is chosen by its weight; the mean of the
-weights stands for the integral over the site, and the product of the integrals weighs the whole
-(importance sampling).
+**Level and slope** are sampled by importance sampling (`Sites.draw`). For each pair of spreads s on
+a grid, the log likelihood of every site is approximated by a quadratic at the mode. This gives a
+proposal in closed form: first the spreads, then the mean m, then each site separately. For each
+site, several proposals are made and one is chosen by weight. The mean of these weights estimates
+the integral over the site. The product of the integrals, times the ratio of prior to proposal, is
+the importance weight of a draw.
 
-The forecasts of a site are those that it has shown, by the Bayesian bootstrap, and as many as one
-example of all sites together; what comes true follows its own recalibration. Classifiers are drawn
-one by one, and then put in the joint order of a bootstrap of the examples that all of them saw: a
-Gaussian copula's rank correlation without the Gaussian (`bayescm.inference.iman_conover`).
+**The forecasts** of a site are sampled by the Bayesian bootstrap of its observed forecasts.
+Forecasts of all sites are added, with the weight of one example. The outcomes follow the
+recalibration of the site.
+
+**Several classifiers** are sampled separately. Their draws are then reordered to have the rank
+correlations of a bootstrap of the shared examples (`bayescm.inference.iman_conover`).
 """
 
 import copy
@@ -47,10 +50,10 @@ from bayescm.validate import fail
 
 # Prior scales of the standard deviations of level and slope between sites (half-normal).
 SPREAD = np.array([1.0, 0.5])
-_CENTER = np.array([LEVEL, SLOPE])  # standard deviations of the means m
-_FEW_SITES = 5  # a caution is added with fewer sites
-_FEW_EXAMPLES = 10  # a caution is added with fewer examples at a site
-_SHARED_FORECASTS = 16  # forecasts of all sites together that each site may have too
+_CENTER = np.array([LEVEL, SLOPE])  # prior standard deviations of the means m
+_FEW_SITES = 5  # a caution is added if there are fewer sites
+_FEW_EXAMPLES = 10  # a caution is added if a class has fewer examples at a site
+_SHARED_FORECASTS = 16  # number of mean forecasts over all sites that are added to each site
 _SHARED_EXAMPLES = 1.0  # number of examples that these represent
 
 
@@ -60,14 +63,17 @@ def hierarchical_calibration(
     """
     Return the posterior of probabilities at several sites, partially pooled.
 
+    Use it to validate the forecasts of a prediction model at several sites, such as hospitals,
+    countries or years.
+
     Parameters
     ----------
     evidence : xarray.Dataset
-        From :func:`bayescm.from_probabilities` with ``group=``, of two classes.
+        Evidence of two classes from :func:`bayescm.from_probabilities` with ``group=``.
     spread : float, optional
-        Scale of the half-normal prior of the standard deviation of the sites' levels, on the log
-        odds; by default 1. That of the slopes, per standard deviation of the forecasts' log odds,
-        is half of it.
+        Scale of the half-normal prior of the standard deviation of the level between sites, in log
+        odds. Default: 1. For the slope per standard deviation of the log odds, the scale is half of
+        this value.
 
     Returns
     -------
@@ -92,12 +98,17 @@ def hierarchical_calibration(
 
 class SiteForecasts(OfForecasts):
     """
-    The posterior of the forecasts of one or more classifiers at several sites.
+    Posterior of the forecasts of one or more classifiers at several sites.
 
-    ``"population"``, the default, is the mean over all the sites there may be of a site's own
-    measure, ``"finite"`` the mean over the sites at hand, ``"new"`` one site not seen yet, and
-    ``"group"`` each of those at hand. Each classifier has a posterior of its own; their draws come
-    in the order of resamples of the sites and the examples that they share.
+    Measures are computed for each site. The estimands are:
+
+    - ``"population"`` (the default): the mean over all sites that could be sampled
+    - ``"finite"``: the mean over the observed sites
+    - ``"new"``: one unobserved site
+    - ``"group"``: each observed site
+
+    Classifiers have separate posteriors. Their draws are reordered to match resamples of the sites
+    and examples that they share.
     """
 
     pooled_dims: tuple[str, ...] = ("group",)
@@ -110,7 +121,7 @@ class SiteForecasts(OfForecasts):
     how = "draws by importance sampling"
     _by_site = False
     most = 2000
-    curve_posterior = None  # measures of curves are of the pooled sites too
+    curve_posterior = None  # measures of curves also need the pooled sites
 
     def __init__(self, evidence: xr.Dataset, spread: float = 1.0):
         self.evidence = evidence
@@ -123,7 +134,7 @@ class SiteForecasts(OfForecasts):
 
     @cached_property
     def recalibrations(self) -> list["Sites"]:
-        """The posterior of level and slope of the sites, of each classifier."""
+        """The posterior of level and slope of the sites, for each classifier."""
         return [
             Sites(row, self.outcome, self.weight, self.code, self.scales)
             for row in log_odds(self.probability)
@@ -131,7 +142,7 @@ class SiteForecasts(OfForecasts):
 
     @cached_property
     def forecasts(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The forecasts (K, u) of every site and their weights, those of all sites at the end."""
+        """The forecasts (K, u) of each site and their weights; the shared ones come last."""
         order = np.argsort(self.probability[0], kind="stable")
         groups = np.array_split(order, min(_SHARED_FORECASTS, len(order)))
         shared = [
@@ -149,7 +160,7 @@ class SiteForecasts(OfForecasts):
         return forecasts
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say so where the sites, or their examples, are few."""
+        """Return cautions about few sites, few examples at a site and heavy weights."""
         sentences = []
         if len(self.sites) < _FEW_SITES:
             sentences.append(
@@ -170,12 +181,12 @@ class SiteForecasts(OfForecasts):
         return sentences + heavy_weights.of_scores(self.evidence)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made: sites take more time than draws are worth."""
+        """Return the default number of draws, which falls with the number of forecasts."""
         return int(np.clip(2e7 / sum(rows.size for rows, _ in self.forecasts), 500, self.most))
 
     @property
     def values_per_draw(self) -> int:
-        """The numbers of one draw: sites are drawn one after the other."""
+        """The number of values in memory for one draw. Sites are sampled one by one."""
         return len(self.probability) * len(self.sites)
 
     def draw(
@@ -187,7 +198,7 @@ class SiteForecasts(OfForecasts):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, [K])."""
+        """Sample several measures jointly, (size, [K])."""
         of = self.resolve_estimand(of)
         estimand = of if of in ("new", "finite") else "population"
         rows = self._draw_classifiers(estimand, measures, size, rng)
@@ -195,14 +206,14 @@ class SiteForecasts(OfForecasts):
 
     @cached_property
     def _classifiers(self):
-        """Every classifier at the sites."""
+        """Each classifier at the sites."""
         return [
             AtSites(recalibration, [(rows[classifier], weight) for rows, weight in self.forecasts])
             for classifier, recalibration in enumerate(self.recalibrations)
         ]
 
     def _draw_classifiers(self, estimand, measures, size, rng):
-        """Draw from the same numbers for all: the same forecasts have the same draws."""
+        """Sample classifiers with the same seed, so that equal forecasts have equal draws."""
         samplers = [getattr(classifier, estimand) for classifier in self._classifiers]
         if len(samplers) == 1:
             return [samplers[0](measures, size, rng)]
@@ -210,7 +221,7 @@ class SiteForecasts(OfForecasts):
         return [sampler(measures, size, np.random.default_rng(seed)) for sampler in samplers]
 
     def _resampled(self, measures, size, rng, of):
-        """Return measures (S, K) of resamples that all classifiers share, or Nones of one."""
+        """Return measures (S, K) of shared resamples, or None for a single classifier."""
         if len(self.recalibrations) == 1:
             return [None for _ in measures]
         shares = resample_sites(self.code, self.weight, of, size, rng)
@@ -220,9 +231,9 @@ class SiteForecasts(OfForecasts):
         return self._with_disagreement(measures, resampled, rng, of)
 
     def _with_disagreement(self, measures, resampled, rng, of):
-        """Return measures (S, K) of resamples with pseudo-examples of disagreement in them."""
+        """Return measures (S, K) of resamples, with pseudo-examples of disagreeing classifiers."""
         rows, weight = self.probability, self.weight
-        if isinstance(of, int):  # the other sites together are worth one example
+        if isinstance(of, int):  # the other sites together have the weight of one example
             elsewhere = self.code != of
             weight = np.where(elsewhere, weight / max(weight[elsewhere].sum(), 1), weight)
         examples = SharedExamples([rows, log_odds(rows)], weight)
@@ -240,7 +251,7 @@ class SiteForecasts(OfForecasts):
     def draw_sites(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Draw several measures of every site jointly, (size, [K], G)."""
+        """Sample several measures of each site jointly, (size, [K], G)."""
         rows = self._draw_classifiers("group", measures, size, rng)
         parts = []
         for site in range(len(self.sites)):
@@ -249,7 +260,7 @@ class SiteForecasts(OfForecasts):
         return [np.stack(values, axis=-1) for values in zip(*parts, strict=True)]
 
     def _couple(self, rows, resamples):
-        """Put the classifiers' draws (S,) of every measure together, (S, [K])."""
+        """Combine the draws (S,) of all classifiers in a joint order, (S, [K])."""
         if self.names is None:
             return rows[0]
         return [
@@ -259,9 +270,10 @@ class SiteForecasts(OfForecasts):
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """
-        Return the value at the means of level, slope and spread, with the forecasts at hand.
+        Return a measure at the posterior means, with the observed forecasts.
 
-        Small sites have no estimate of their own. Of a new site, that of the mean over all.
+        The means are taken over level, slope and spread. Estimates of small sites are therefore
+        shrunk. The estimate of a new site is the estimate of the population mean.
         """
         by_site = self.estimands[self.resolve_estimand(of)] == "site"
         rows = [classifier.point(measure, by_site=by_site) for classifier in self._classifiers]
@@ -269,15 +281,15 @@ class SiteForecasts(OfForecasts):
         return values[0] if self.names is None else values
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws."""
+        """Return the empirical distribution of draws."""
         return Empirical(draws, how=self.how)
 
     def by(self, dim: str) -> "OfForecasts":
-        """Return the posterior of every site."""
+        """Return the posterior of each site."""
         return BySite(self) if dim in self.pooled_dims else self
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws of the variables of the PyMC model, of one classifier."""
+        """Return draws of the variables of the PyMC model, for one classifier."""
         if len(self.recalibrations) > 1:
             todo = "select one: evidence.sel(classifier=...)"
             raise fail("the model takes one classifier", self.names, "one", todo)
@@ -294,7 +306,7 @@ class SiteForecasts(OfForecasts):
         }
 
     def given(self, variables: Mapping[str, np.ndarray]) -> "SiteForecasts":
-        """Return the posterior with draws of level and slope of the PyMC model."""
+        """Return the posterior with the PyMC model's draws of level and slope."""
         if len(self.recalibrations) > 1:
             todo = "select one: evidence.sel(classifier=...)"
             raise fail("the model takes one classifier", self.names, "one", todo)
@@ -308,7 +320,7 @@ class SiteForecasts(OfForecasts):
         return given
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the log of prior times likelihood of the variables of the PyMC model."""
+        """Return the log of prior times likelihood of the PyMC model's variables."""
         center, spread, site, new = map(
             np.asarray, (variables[name] for name in ("center", "spread", "site", "site_new"))
         )
@@ -323,14 +335,14 @@ class SiteForecasts(OfForecasts):
 
 
 class BySite(SiteForecasts):
-    """Every site at hand, drawn towards the others."""
+    """Posterior of each observed site, shrunk towards the others."""
 
     pooled_dims = ()
     estimands = {"parameter": "site"}  # noqa: RUF012
     _by_site = True
 
     def __init__(self, posterior: SiteForecasts):
-        # Not the labels and sizes of the pooled sites, where these were asked for before.
+        # Do not copy the cached template and batch of the pooled sites.
         labels = ("template", "batch")
         attributes = vars(posterior).items()
         vars(self).update({name: value for name, value in attributes if name not in labels})
@@ -342,7 +354,7 @@ class BySite(SiteForecasts):
 
     @property
     def batch(self) -> xr.DataArray:
-        """The number of examples of every site."""
+        """The number of examples of each site."""
         number = np.bincount(self.code, self.weight)
         return self.template.to_dataarray(np.broadcast_to(number, self.template.shape))
 
@@ -355,12 +367,12 @@ class BySite(SiteForecasts):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, [K], G)."""
+        """Sample several measures jointly, (size, [K], G)."""
         self.resolve_estimand(of)
         return self.draw_sites(measures, size, rng)
 
 
-# Measures of one classifier at its sites, given level and slope of each.
+# Measures of one classifier at its sites, given the level and slope of each.
 
 type Measures = Sequence[Callable]
 
@@ -373,9 +385,9 @@ class AtSites:
     Attributes
     ----------
     recalibration : Sites
-        The posterior of level and slope of every site.
+        Posterior of the level and slope of each site.
     forecasts : sequence of pairs of ndarray, shape (u,)
-        The forecasts of every site, and the examples they are worth.
+        Forecasts of each site, and their weights in examples.
     """
 
     recalibration: "Sites"
@@ -384,13 +396,13 @@ class AtSites:
     def population(
         self, measures: Measures, size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Draw the means over all the sites there may be, (S,)."""
+        """Sample the means over all sites that could be sampled, (S,)."""
         center, spread, _, _ = self.recalibration.draw(size, rng)
         share = rng.standard_exponential((size, len(self.forecasts)))
         share /= share.sum(axis=1, keepdims=True)
         total = np.zeros((len(measures), size))
         for site in range(len(self.forecasts)):
-            # Two opposite points, in a direction by chance, have mean and covariance of the sites.
+            # Two opposite points in a random direction have the mean and covariance of the sites.
             angle = rng.uniform(0, np.pi, size)
             deviation = np.sqrt(2) * spread * np.stack([np.cos(angle), np.sin(angle)], axis=1)
             for effect in (center + deviation, center - deviation):
@@ -399,7 +411,7 @@ class AtSites:
         return list(total)
 
     def new(self, measures: Measures, size: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Draw a site not seen yet, (S,), with the forecasts of one of those at hand."""
+        """Sample an unobserved site, (S,), with the forecasts of an observed one."""
         center, spread, _, _ = self.recalibration.draw(size, rng)
         effect = center + spread * rng.standard_normal((size, 2))
         template, values = (
@@ -412,7 +424,7 @@ class AtSites:
         return list(values)
 
     def group(self, measures: Measures, size: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Draw every site at hand, (S, G)."""
+        """Sample each observed site, (S, G)."""
         effect = self.recalibration.draw(size, rng)[2]
         sites = [
             self._bootstrap(measures, site, effect[:, site], rng)
@@ -421,11 +433,11 @@ class AtSites:
         return [np.stack(values, axis=-1) for values in zip(*sites, strict=True)]
 
     def finite(self, measures: Measures, size: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Draw the means over the sites at hand, (S,)."""
+        """Sample the means over the observed sites, (S,)."""
         return [values.mean(axis=-1) for values in self.group(measures, size, rng)]
 
     def _bootstrap(self, measures, site, effect, rng):
-        """Return measures (S,) of a site with levels and slopes (S, 2), its forecasts drawn."""
+        """Return measures (S,) of a site with levels and slopes (S, 2) and resampled forecasts."""
         weight = self.forecasts[site][1]
         shares = bayesian_bootstrap.gamma_weights(weight, len(effect), rng)
         shares /= shares.sum(axis=1, keepdims=True)
@@ -434,7 +446,7 @@ class AtSites:
     def _recalibrated(
         self, measures: Measures, site: int, effect: np.ndarray, shares: np.ndarray
     ) -> list[np.ndarray]:
-        """Return measures (S,) of a site with levels and slopes, and shares (S, u) of forecasts."""
+        """Return measures (S,) of a site, given levels, slopes and shares (S, u) of forecasts."""
         for measure in measures:
             if isinstance(getattr(measure, "form", None), CalibrationForm):
                 todo = "select a site, and drop_vars('group')"
@@ -456,7 +468,12 @@ class AtSites:
         return [values.mean(axis=0) for values in draws]
 
     def point(self, measure: Callable, *, by_site: bool) -> np.ndarray:
-        """Return a measure of every site (G,) at posterior means: its own, or those of any."""
+        """
+        Return a measure at posterior means, with the forecasts of each site, (G,).
+
+        If `by_site` is True, each site has its own level and slope. Otherwise, the measure is
+        averaged over the distribution of the sites.
+        """
         center, spread, effect = self._middle
         deviation = np.sqrt(2) * spread * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
         values = []
@@ -475,19 +492,19 @@ def _check_finite(measure, values):
     raise fail(what, ..., "forecasts inside (0, 1)", todo)
 
 
-# Draws of several classifiers in a joint order, each classifier's distribution left as it is.
+# Draws of several classifiers in a joint order, which keeps the marginal distributions.
 
 
 def in_common_order(draws: Sequence[np.ndarray], common: np.ndarray) -> np.ndarray:
     """
-    Put the draws of all classifiers but the first in the order that goes with the first one's.
+    Reorder the draws of all classifiers but the first to match common resamples.
 
     Parameters
     ----------
     draws : sequence of ndarray, shape (S,)
-        Draws of each classifier.
+        Draws of each classifier. The first keeps its order.
     common : ndarray, shape (S, K)
-        Values of all of them in common resamples.
+        Values of all classifiers in common resamples. Their rank correlations are reproduced.
 
     Returns
     -------
@@ -509,17 +526,24 @@ def resample_sites(
     code: np.ndarray, weight: np.ndarray, of: str | int, size: int, rng: np.random.Generator
 ) -> np.ndarray:
     """
-    Return shares (S, n) of the examples in resamples of the sites and, inside each, of these.
+    Return example shares (S, n) in a Bayesian bootstrap of sites and examples.
 
     Parameters
     ----------
     code, weight : ndarray, shape (n,)
-        The site of each example, from 0, and how many examples it stands for.
+        Site of each example, counted from 0, and the number of examples that it represents.
     of : str or int
-        ``"population"``, sites like those at hand; ``"finite"``, the same sites; ``"new"``, one of
-        them; or a site, beside which all others together are worth one example.
+        - ``"population"``: sites are resampled
+        - ``"finite"``: the observed sites have equal shares
+        - ``"new"``: one site chosen at random
+        - a site: all other sites together are worth one example
     size : int
-        The number S of resamples.
+        Number S of resamples.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (S, n)
 
     Examples
     --------
@@ -544,28 +568,30 @@ def resample_sites(
     return share / share.sum(axis=1, keepdims=True)
 
 
-# Level and slope of every site of one classifier.
+# Level and slope of each site, for one classifier.
 
-_BINS = 200  # neighbouring forecasts of a site are put together beyond this
-# Spreads, in steps by 1.9: with none below .01 the 2.5 % quantile of four sites was .023 and .019,
-# by NUTS .016 and .008, and is .016 and .013 now.
+_BINS = 200  # neighbouring forecasts of a site are grouped if there are more
+# Grid of the spreads, in steps by a factor of 1.9. Small values are needed for the lower quantiles.
+# For four sites, NUTS gives 2.5% quantiles of 0.016 and 0.008. This grid gives 0.016 and 0.013, and
+# a grid without values below 0.01 gives 0.023 and 0.019.
 _SCALES = np.geomspace(0.002, 4.0, 13)
-_PROPOSALS = 8  # proposals of each site, one of which is chosen by its weight
-_FREEDOM = 8.0  # degrees of freedom of a proposal, whose tails are heavier than the posterior's
+_PROPOSALS = 8  # number of proposals per site, one of which is chosen by weight
+# Degrees of freedom of a proposal, so that its tails are heavier than the posterior's.
+_FREEDOM = 8.0
 
 
 @dataclass(frozen=True, eq=False)
 class Sites:
     """
-    The posterior of level and slope of the sites of one classifier.
+    Posterior of the level and slope of each site, for one classifier.
 
     Attributes
     ----------
     odds, outcome, weight : ndarray, shape (n,)
-        The forecasts' log odds, finite; 1 for the positive class; how many examples each stands
-        for.
+        Finite log odds of the forecasts, outcomes (1 for the positive class), and the number of
+        examples that each entry represents.
     code : ndarray of int, shape (n,)
-        The site of each.
+        Site of each example.
     spread : ndarray, shape (2,)
         Prior scales of the standard deviations of level and slope.
     """
@@ -583,21 +609,21 @@ class Sites:
 
     @cached_property
     def middle(self) -> tuple[float, float]:
-        """The mean and the standard deviation of the log odds (1 where they are all the same)."""
+        """The mean and standard deviation of the log odds (1 if all are equal)."""
         return float(self.odds.mean()), float(self.odds.std()) or 1.0
 
     def odds_of(self, probability: np.ndarray) -> np.ndarray:
-        """Return the log odds of further forecasts (n,), inside those of the examples."""
+        """Return the log odds of new forecasts (n,), clipped to the observed range."""
         return np.clip(logit(probability), self.odds.min(), self.odds.max())
 
     def standardise(self, odds: np.ndarray) -> np.ndarray:
-        """Return log odds in standard deviations from their mean."""
+        """Return standardised log odds."""
         center, unit = self.middle
         return (odds - center) / unit
 
     @cached_property
     def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Log odds, positives and totals of neighbouring forecasts of each site, (G, bins)."""
+        """Log odds, positives and totals of grouped forecasts per site, (G, bins)."""
         tables = []
         for site in range(self.number):
             of_site = self.code == site
@@ -624,10 +650,10 @@ class Sites:
     @cached_property
     def _quadratic_likelihood(self):
         """
-        Return the quadratic log likelihood of every site at each cell of the grid, and weights.
+        Return the quadratic log likelihood of each site at each cell of the grid, and log weights.
 
-        Cells are pairs of spreads (J, 2); the curvature (J, G, 2, 2), the linear part (J, G, 2) and
-        the log share of each cell.
+        A cell is a pair of spreads (J, 2). The other arrays are the curvature (J, G, 2, 2), the
+        linear part (J, G, 2) and the log posterior probability of each cell.
         """
         scales = np.stack(np.meshgrid(_SCALES, _SCALES, indexing="ij"), axis=-1).reshape(-1, 2)
         center, effect = self._modes(scales)
@@ -640,12 +666,12 @@ class Sites:
         conditional = ConditionalNormal.from_likelihood(info, linear, scales)
         log_precision = np.linalg.slogdet(conditional.precision)[1]
         log_precision += np.linalg.slogdet(conditional.site_precision)[1].sum(-1)
-        # On a grid even in the logs, whose densities have the scales as factors.
+        # The grid is uniform in the logarithms, so the densities are multiplied by the scales.
         log_share = log_height - log_precision / 2 + np.log(scales).sum(-1)
         return scales, info, linear, log_share - logsumexp(log_share)
 
     def _modes(self, scales):
-        """Return the modes of the mean (J, 2) and of the sites (J, G, 2) at pairs of spreads."""
+        """Return the modes of the mean (J, 2) and of the sites (J, G, 2) for pairs of spreads."""
         effect = np.zeros((len(scales), self.number, 2))
         for _ in range(50):
             score, info = self._score_and_information(effect)
@@ -660,7 +686,7 @@ class Sites:
         return center, effect
 
     def _score_and_information(self, effect):
-        """Return score (J, G, 2) and information (J, G, 2, 2) of the sites' log likelihoods."""
+        """Return the score (J, G, 2) and information (J, G, 2, 2) of each site's log likelihood."""
         odds, hits, total = self.tables
         z = self.standardise(odds)
         truth = expit(odds + effect[..., :1] + effect[..., 1:] * z)
@@ -674,15 +700,15 @@ class Sites:
         self, size: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """
-        Draw means, spreads and sites from the posterior.
+        Sample means, spreads and sites from the posterior.
 
         Returns
         -------
         center, spread : ndarray, shape (size, 2)
         effect : ndarray, shape (size, G, 2)
-            Level and slope of every site.
+            Level and slope of each site.
         efficiency : float
-            The effective share of the draws before they were resampled by their weights.
+            Effective proportion of the draws before resampling by weight.
         """
         scales, info, linear, share = self._quadratic_likelihood
         cell = rng.choice(len(scales), size=size, p=np.exp(share))
@@ -703,7 +729,7 @@ class Sites:
         return center[resampled], spread[resampled], effect[resampled], efficiency
 
     def _draw_site(self, site: int, middle, precision, center, spread, rng):
-        """Return one of several proposals of a site, (S, 2), and the log of its integral, (S,)."""
+        """Return a chosen proposal of a site, (S, 2), and the log of the site's integral, (S,)."""
         factor = np.linalg.inv(np.linalg.cholesky(precision)).swapaxes(-1, -2)
         noise, log_density = _draw_student((len(middle), _PROPOSALS, 2), rng)
         proposals = middle[:, None] + np.einsum("sab,skb->ska", factor, noise)
@@ -722,7 +748,9 @@ class Sites:
 @dataclass(frozen=True, eq=False)
 class ConditionalNormal:
     """
-    The normal distribution of mean and sites given the spreads, of quadratic log likelihoods.
+    Normal distribution of mean and sites given the spreads.
+
+    The log likelihoods of the sites are quadratic.
 
     Attributes
     ----------
@@ -731,9 +759,9 @@ class ConditionalNormal:
     linear : ndarray, shape (..., G, 2)
         Linear part of the log likelihood of each site.
     between_precision : ndarray, shape (..., 2)
-        One over the variances between sites.
+        Inverse variances between sites.
     precision, center : ndarray, shape (..., 2, 2) and (..., 2)
-        Of the mean, the sites integrated out.
+        Precision and mean of the mean over sites, with the sites integrated out.
     """
 
     site_precision: np.ndarray
@@ -746,10 +774,11 @@ class ConditionalNormal:
     def from_likelihood(
         cls, info: np.ndarray, linear: np.ndarray, spread: np.ndarray
     ) -> "ConditionalNormal":
-        """Return it from informations (..., G, 2, 2), linear parts and spreads (..., 2)."""
+        """Return the distribution for information (..., G, 2, 2), linear part and spread."""
         between = spread**-2
         site_precision = info + between[..., None, None, :] * np.eye(2)
-        # T^-1 - T^-1 (info + T^-1)^-1 T^-1, without the difference of large numbers.
+        # Equal to T^-1 - T^-1 (info + T^-1)^-1 T^-1, without a difference of large numbers. T is
+        # the diagonal matrix of the variances between sites.
         shared = between[..., None, :, None] * np.linalg.solve(site_precision, info)
         precision = shared.sum(axis=-3) + np.eye(2) / _CENTER**2
         precision = (precision + precision.swapaxes(-1, -2)) / 2
@@ -760,13 +789,13 @@ class ConditionalNormal:
         return cls(site_precision, linear, between, precision, center)
 
     def sites(self, center: np.ndarray) -> np.ndarray:
-        """Return the means of the sites (..., G, 2) given those of all, (..., 2)."""
+        """Return the means of the sites (..., G, 2) given the overall means (..., 2)."""
         site_linear = self.linear + (self.between_precision * center)[..., None, :]
         return np.linalg.solve(self.site_precision, site_linear[..., None])[..., 0]
 
 
 def _draw_student(shape: Sequence[int], rng):
-    """Draw from a t distribution of two dimensions, and return the log density up to a constant."""
+    """Return draws of a bivariate t distribution, and their log density up to a constant."""
     noise = rng.standard_normal(shape)
     noise /= np.sqrt(rng.chisquare(_FREEDOM, shape[:-1]) / _FREEDOM)[..., None]
     log_distance = np.log1p((noise**2).sum(-1) / _FREEDOM)
@@ -778,7 +807,7 @@ def _diagonal(factor):
 
 
 def _bin_forecasts(odds, outcome, weight):
-    """Return log odds, positives and totals of neighbouring forecasts of one site."""
+    """Return log odds, positives and totals of grouped forecasts of one site."""
     distinct, inverse = np.unique(odds, return_inverse=True)
     if len(distinct) > _BINS:
         inverse = inverse * _BINS // len(distinct)

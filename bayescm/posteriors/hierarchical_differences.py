@@ -1,30 +1,31 @@
 r"""
-The direct posterior of `bayescm.models.hierarchical_differences`: quadrature, pair by pair.
+Direct posterior of `bayescm.models.hierarchical_differences`: quadrature.
 
-Of a pair of classifiers data set i has the mean difference :math:`\bar x_i` over its runs, with the
-error :math:`\epsilon_i` and :math:`\nu_i` degrees of freedom of the correlated t distribution, and
-the true difference :math:`\delta_i`,
+For a pair of classifiers, data set i has the mean difference :math:`\bar x_i` over its runs. Its
+error is :math:`\epsilon_i`, with :math:`\nu_i` degrees of freedom of the correlated t distribution.
+The true difference is :math:`\delta_i`:
 
 .. math::
 
     \bar x_i \mid \delta_i \sim t(\nu_i, \delta_i, \epsilon_i), \qquad
-    \delta_i \sim t(2 + \kappa, \delta_0, \sigma_0),
+    \delta_i \sim t(2 + \kappa, \delta_0, \sigma_0).
 
-whose location :math:`\delta_0`, spread :math:`\sigma_0` and excess :math:`\kappa` are unknown.
+The location :math:`\delta_0`, the spread :math:`\sigma_0` and the excess :math:`\kappa` are
+unknown.
 
-1. A t variable is a normal one whose precision has a gamma distribution. Both are taken for
-   mixtures of few normals (`gauss_hermite_normals` of the error, `trapezoidal_normals` of the true
-   difference), so that :math:`\delta_i` is integrated out in closed form: what is left is a mixture
-   of normals whose variances are sums (`log_density_of_sum`).
-2. :math:`(\delta_0, \sigma_0, \kappa)` have a grid about their mode (`HierarchicalT.grid`), even in
-   asinh of location and spread, in which the trapezoidal rule is next to exact.
+1. A t variable is a normal variable whose precision has a gamma distribution. Both t distributions
+   are approximated by mixtures of few normals: `gauss_hermite_normals` for the error, and
+   `trapezoidal_normals` for the true difference. Then :math:`\delta_i` can be integrated out in
+   closed form. The result is a mixture of normals whose variances are sums (`log_density_of_sum`).
+2. :math:`(\delta_0, \sigma_0, \kappa)` are on a grid around their mode (`HierarchicalT.grid`). The
+   grid is uniform in asinh of location and spread, so that the trapezoidal rule is nearly exact.
 
-A new data set's difference is the mixture of t distributions over that grid.
+The difference on a new data set is the mixture of t distributions over this grid.
 
-Pairs have posteriors of their own, so that what is known of two classifiers does not depend on
-which others are in the table. Draws of all classifiers, of which ranks are made, are normal levels
-with the means and variances of the pairs, weighted by exponential tilting so that of every pair the
-first is the better with the probability that the pair has by itself.
+Pairs have separate posteriors, so the result for two classifiers does not depend on the other
+classifiers in the table. Ranks need joint draws of all classifiers. These are normal levels with
+the means and variances of the pairs. Exponential tilting weights them so that the first classifier
+of each pair is better with the probability from the posterior of the pair.
 
 References
 ----------
@@ -60,13 +61,15 @@ def hierarchical_differences(
     """
     Return the posterior of the differences of classifiers over data sets.
 
+    Use it for cross-validation results of the same classifiers on many data sets.
+
     Parameters
     ----------
     results : xarray.Dataset
-        From :func:`bayescm.from_results`.
+        Results from :func:`bayescm.from_results`.
     scale : float, optional
-        Size of a usual difference, > 0, in the unit of the results; by default the root mean square
-        of those of the pair and their errors.
+        Size of a typical difference, > 0, in the unit of the results. Default: the root mean square
+        of the mean differences of the pair and their standard errors.
 
     Returns
     -------
@@ -75,7 +78,7 @@ def hierarchical_differences(
     Raises
     ------
     ValueError
-        If two classifiers have fewer than two data sets in common, or are equal everywhere.
+        If two classifiers have fewer than two data sets in common, or are equal on all data sets.
     """
     results = as_results(results)
     if scale is not None and not 0 < scale < np.inf:
@@ -85,26 +88,29 @@ def hierarchical_differences(
     return HierarchicalDifferences(results, scale)
 
 
-# Levels that are drawn before tilting. At least 3,000 were effective in tables of up to a dozen
-# classifiers, and 2,300 in a table of twenty.
+# Number of levels sampled before tilting. The effective number was at least 3,000 in tables of up
+# to a dozen classifiers, and 2,300 in a table of twenty.
 _NORMAL_LEVELS = 40_000
-_NUMBERS_OF_PAIRS = 1e7  # most numbers of pairs in memory
-_FLOOR = 1e-3  # of the scale: the least error of a data set, as of one whose runs are all equal
+_NUMBERS_OF_PAIRS = 1e7  # largest number of pair values in memory
+_FLOOR = 1e-3  # smallest error of a data set, relative to the scale, used if all runs are equal
 
 
 class HierarchicalDifferences(Posterior):
     """
-    The posterior of the differences of classifiers over data sets, every pair by itself.
+    Posterior of the differences of classifiers over data sets, pair by pair.
 
-    A difference of two classifiers has the distribution of their pair. Draws of all classifiers
-    together are levels about their average, for ranks: normal ones with the means and variances
-    that fit those of the pairs best, tilted to the probability of each pair that the first is the
-    better. Pairs that no levels have, such as those that go round in a circle, are met as nearly as
-    can be.
+    A difference of two classifiers has the distribution of their pair.
+
+    Joint draws of all classifiers are levels relative to their mean, and are used for ranks. They
+    are normal, with the best-fitting means and variances for the pairs. They are then tilted to
+    reproduce, for each pair, the probability that the first classifier is better. If no joint
+    distribution agrees with all pairs, for example if they form a cycle, the fit is as close as
+    possible.
 
     Attributes
     ----------
     pairs_of : dict of (int, int) to HierarchicalT
+        Posterior of each pair, keyed by the indices of the two classifiers.
     """
 
     measured_variable = "results"
@@ -138,25 +144,25 @@ class HierarchicalDifferences(Posterior):
 
     @cached_property
     def template(self):
-        """The classifiers."""
+        """The dim of the classifiers."""
         return LabelTemplate().append_dim("classifier", self.names)
 
     @cached_property
     def batch(self):
-        """The number of data sets, for every classifier."""
+        """The number of data sets of each classifier."""
         return self.observed.notnull().any("run").sum("data_set").astype(float)
 
     @property
     def values_per_draw(self):
-        """The numbers of one draw."""
+        """The number of values in memory for one draw."""
         return len(self.names)
 
     def distributions(self, measures: Sequence[Callable], **keywords: Any) -> list:
-        """Raise: the posterior is of how classifiers differ."""
+        """Raise an error: the posterior only covers differences."""
         raise of_differences()
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Raise: the posterior is of how classifiers differ."""
+        """Raise an error: the posterior only covers differences."""
         raise of_differences()
 
     def exact_difference(
@@ -177,7 +183,7 @@ class HierarchicalDifferences(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw the classifiers' levels about their average, (size, J)."""
+        """Sample the classifiers' levels relative to their mean, (size, J)."""
         first, second = np.transpose(list(self.pairs_of))
         differences = [getattr(pair, self.estimands[of]) for pair in self.pairs_of.values()]
         number = max(size, min(_NORMAL_LEVELS, int(_NUMBERS_OF_PAIRS / len(differences))))
@@ -188,7 +194,7 @@ class HierarchicalDifferences(Posterior):
         return [measure(levels) for measure in measures]
 
     def _normal_levels(self, differences, size, rng):
-        """Draw normal levels, whose differences have the means and variances of all pairs."""
+        """Sample normal levels whose differences have the means and variances of all pairs."""
         number = len(self.names)
         means, variances = np.zeros((2, number, number))
         for (first, second), difference in zip(self.pairs_of, differences, strict=True):
@@ -210,9 +216,9 @@ class HierarchicalDifferences(Posterior):
         n: Any = None,
     ) -> list[np.ndarray]:
         """
-        Return levels (size, J) whose differences fit those of the pairs best, by least squares.
+        Return levels (size, J) whose differences fit the pairs by least squares.
 
-        The levels of two classifiers differ by exactly the difference of their pair.
+        With two classifiers, the difference of the levels equals the difference of the pair.
         """
         differences = variables["location"]
         if self.estimands[of] == "new":
@@ -226,11 +232,11 @@ class HierarchicalDifferences(Posterior):
         return [measure(levels) for measure in measures]
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return those of one measure: levels are of ranks only, differences are not drawn."""
+        """Return the default number of draws, because only ranks use joint draws."""
         return super().draws_by_default(of)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Draw the variables of the model; of every pair by itself."""
+        """Sample the variables of the model, independently for each pair."""
         draws = [pair.draw(size, rng) for pair in self.pairs_of.values()]
         by_variable = list(zip(*draws, strict=True))
         location, spread, excess = (np.stack(values, axis=1) for values in by_variable[:3])
@@ -239,13 +245,13 @@ class HierarchicalDifferences(Posterior):
 
 
 def of_differences() -> Exception:
-    """Return the error of a measure of single classifiers."""
+    """Return the error for measures of single classifiers."""
     todo = "use compare(results) or ranks(results)"
     return fail(NO_LEVEL, ..., "", todo)
 
 
 def _pair(differences, rho, scale, first, second):
-    """Return a pair from the differences (data_set, run) of two classifiers."""
+    """Return the posterior of a pair, from its differences (data_set, run)."""
     number = (~np.isnan(differences)).sum(-1)
     differences, number = differences[number > 1], number[number > 1]
     if len(number) < 2:
@@ -262,7 +268,7 @@ def _pair(differences, rho, scale, first, second):
 
 
 def measure_of_results(name: str) -> Measure:
-    """Return the measure that the results are of: its values as they are."""
+    """Return the measure of the results, whose values are used unchanged."""
     loss = is_loss(name)
     measure = own(lambda values: values, "results").called(name)
     if loss is None:
@@ -271,7 +277,7 @@ def measure_of_results(name: str) -> Measure:
 
 
 def _negative(distribution):
-    """Return the distribution of minus the difference."""
+    """Return the distribution of the negative difference."""
     if isinstance(distribution, Gridded):
         mass = None if distribution.mass is None else distribution.mass[::-1]
         return Gridded(-distribution.nodes[::-1], distribution.density[::-1], mass)
@@ -280,38 +286,40 @@ def _negative(distribution):
     )
 
 
-# One pair of classifiers on several data sets: location, spread and freedom on a grid.
+# One pair of classifiers on several data sets: location, spread and excess on a grid.
 
-_LOCATION_STEP = 1 / 2  # between locations, in asinh of standard deviations
-_TAIL = 1e-6  # locations go to this tail of a t distribution
-_LEAST_REACH = 6  # distance of the last location, in standard deviations
-_GREATEST_REACH = 300  # the same, where the tail is heavy
-# With at most so many steps on each side, as of some 61 data sets and more, the log density is
-# taken for a polynomial in the location.
+_LOCATION_STEP = 1 / 2  # distance of neighbouring locations, in asinh of standard deviations
+_TAIL = 1e-6  # tail probability of a t distribution up to which locations extend
+_LEAST_REACH = 6  # smallest distance of the last location, in standard deviations
+_GREATEST_REACH = 300  # largest distance, for heavy tails
+# Largest number of steps on each side for which the log density is treated as a polynomial in the
+# location. This is the case with about 61 or more data sets.
 _POLYNOMIAL_STEPS = 5
-# Degrees of freedom beyond two, evenly in their logarithm.
+# Degrees of freedom beyond two, evenly spaced on the log scale.
 _EXCESSES = np.exp(np.linspace(np.log(0.05), np.log(80), 10))
-_START_EXCESSES = 1.0, 10.0  # the excesses at which the mode is sought
-_OUTLYING = 2.5  # typical deviations from the median: data sets further out have more normals
-_NEGLIGIBLE = 1e-5  # of the greatest mass: cells with less are left out of a new data set
-# With few data sets the grid is finer.
+_START_EXCESSES = 1.0, 10.0  # excesses at which the search for the mode starts
+_OUTLYING = 2.5  # data sets further from the median, in typical deviations, have more normals
+_NEGLIGIBLE = 1e-5  # cells with less mass, relative to the maximum, are omitted for a new data set
+# The grid is finer with few data sets.
 _FEW_DATA_SETS = 20
-_EXTRA_NORMALS = 1  # normals more in each mixture, for few data sets
-_CUTOFF_OF_FEW = 16  # nats below the maximum that are left out, for few data sets
-_CUTOFF = 7  # nats below the maximum that are left out
+_EXTRA_NORMALS = 1  # number of additional normals per mixture with few data sets
+# With few data sets, cells are omitted if they are this many nats below the maximum.
+_CUTOFF_OF_FEW = 16
+_CUTOFF = 7  # cells are omitted if they are this many nats below the maximum
 
 
 @dataclass(frozen=True, eq=False)
 class HierarchicalT:
     """
-    Two classifiers: the data sets that both have, and the grid of their posterior.
+    Posterior of the difference of two classifiers on their common data sets.
 
     Attributes
     ----------
     mean, error, freedom : ndarray, shape (D,)
-        Of the correlated t of the difference on each data set.
+        Location, scale and degrees of freedom of the correlated t distribution of the difference on
+        each data set.
     scale : float
-        Of the priors.
+        Scale of the priors.
     """
 
     mean: np.ndarray
@@ -322,10 +330,11 @@ class HierarchicalT:
     @cached_property
     def mixtures(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """
-        Indices of the data sets near to the others, variances (A, D) and weights of their normals.
+        Mixtures of normals for typical data sets, then for outlying ones.
 
-        Then those of the outlying ones, of more normals: whether an outlier is an error or a
-        difference the tails decide.
+        Each entry has the indices of the data sets, and the variances (A, D) and weights of their
+        normals. Outlying data sets get more normals, because the tails determine whether an outlier
+        is an error or a true difference.
         """
         typical, deviation = self._typical_deviation
         outlying, freedom = deviation > _OUTLYING * typical, self.freedom.min()
@@ -339,7 +348,7 @@ class HierarchicalT:
         return mixtures
 
     def log_density(self, location, spread, excess) -> np.ndarray:
-        """Return the log posterior density, (L, S), of locations, and of spreads and excesses."""
+        """Return the log posterior density (L, S) of locations, spreads and excesses."""
         location, spread = np.atleast_1d(location), np.atleast_1d(spread)
         excess = np.broadcast_to(excess, spread.shape)
         logs = [
@@ -352,7 +361,7 @@ class HierarchicalT:
         return -((location[:, None] / unit) ** 2) / 200 - np.log1p((spread / unit) ** 2)
 
     def _log_likelihood(self, index, inner, inner_weights, location, spread, excess):
-        """Return the log likelihood (L, S) of the data sets of an index."""
+        """Return the log likelihood (L, S) of the data sets with these indices."""
         size = self._typical_difference
         if len(index) == 0:
             return 0
@@ -363,7 +372,7 @@ class HierarchicalT:
 
     @cached_property
     def grid(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Locations (L), spreads (S), excesses (E) and the mass (L, S, E) of their cells."""
+        """Locations (L), spreads (S), excesses (E) and the mass (L, S, E) of each cell."""
         center, sd, _ = self._mode
         location, spread = (
             center + sd * np.sinh(self._location_steps),
@@ -378,7 +387,7 @@ class HierarchicalT:
         densities = interpolation @ self.log_density(
             center + sd * points, *(axis[evaluated] for axis in nodes)
         )
-        # Cells of little mass have the shape of the nearest of more.
+        # A cell with little mass is assumed to have the shape of the nearest evaluated cell.
         cells = np.stack(np.divmod(np.arange(len(evaluated)), len(_EXCESSES)))
         nearest = np.abs(cells[:, :, None] - cells[:, None, evaluated]).sum(0).argmin(1)
         extended = densities[:, nearest] + (approximate - approximate[evaluated][nearest])
@@ -389,54 +398,55 @@ class HierarchicalT:
 
     @cached_property
     def _furthest_deviation(self):
-        """The furthest data set, in typical deviations from the median: a power of two."""
+        """The largest distance from the median, in typical deviations: a power of two."""
         typical, deviation = self._typical_deviation
         return float(2 ** np.ceil(np.log2(max(deviation.max() / typical, 4))))
 
     @cached_property
     def _typical_deviation(self):
-        """The typical deviation from the median, and that of every data set (D,)."""
+        """The typical deviation from the median, and the deviation of each data set (D,)."""
         deviation = np.abs(self.mean - np.median(self.mean))
         return np.hypot(np.median(deviation), np.median(self.error)), deviation
 
     @cached_property
     def _location_reach(self):
-        """How many standard deviations locations go: the further the fewer data sets."""
+        """The distance of the last location in standard deviations, longer for few data sets."""
         quantile = -special.stdtrit(len(self.mean) - 1, _TAIL)
         return np.clip(1.15 * quantile, _LEAST_REACH, _GREATEST_REACH)
 
     @property
     def _is_small(self):
-        """Whether the data sets are so few that the grid is made finer."""
+        """Whether the data sets are few, so that the grid is finer."""
         return len(self.mean) < _FEW_DATA_SETS
 
     @property
     def _cutoff(self):
-        """How far below the maximum the log density is evaluated."""
+        """The distance below the maximum, in nats, at which evaluation stops."""
         return _CUTOFF_OF_FEW if self._is_small else _CUTOFF
 
     @cached_property
     def _location_steps(self):
-        """The locations, in asinh of standard deviations: the further the fewer data sets."""
+        """The locations, in asinh of standard deviations."""
         half = int(np.ceil(np.arcsinh(self._location_reach * self._mode[2]) / _LOCATION_STEP - 0.1))
         return np.arange(-half, half + 1) * _LOCATION_STEP
 
     @cached_property
     def _typical_difference(self):
-        """The size of a difference; the scale may be another, chosen for the priors."""
+        """The size of a typical difference. The scale of the priors may be set to another value."""
         return np.sqrt(np.mean(self.mean**2 + self.error**2))
 
     @cached_property
     def _spread_unit(self):
-        """The unit of asinh of the spread: spreads below it hardly matter."""
+        """The unit of asinh of the spread. Spreads below it have little effect."""
         return np.median(self.error)
 
     @cached_property
     def _spread_steps(self):
         """
-        The spreads, in asinh of the unit: where there is any mass, at steps of about its width.
+        The spreads with non-negligible mass, in asinh of the unit, at steps of about its width.
 
-        The density is even in the spread, so that a sum from half a step on is next to exact too.
+        The density is an even function of the spread, so a sum that starts at half a step is also
+        nearly exact.
         """
         number = len(self.mean)
         step = 1.2 / np.sqrt(number)
@@ -451,7 +461,7 @@ class HierarchicalT:
 
     @cached_property
     def _mode(self):
-        """The narrowest mode of the location, its standard deviation, and how far others reach."""
+        """The narrowest mode of the location, its standard deviation, and the reach of others."""
         unit = self._typical_difference
         locations = np.append(np.quantile(self.mean, [0.1, 0.3, 0.5, 0.7, 0.9]) / unit, 0)
         steps = np.arcsinh(unit / self._spread_unit * np.exp(np.linspace(-4, 1, 6)))
@@ -472,7 +482,7 @@ class HierarchicalT:
         return np.array([center, sd, reach])
 
     def _newton(self, excess, point):
-        """Return the log mass, the location and its standard deviation about a mode."""
+        """Return the log mass, location and standard deviation of a mode (Newton's method)."""
         unit, step = self._typical_difference, np.array([0.1, 0.3])
         for _ in range(6):
             stencil = point[:, None] + step[:, None] * np.array([-1, 0, 1])
@@ -489,7 +499,7 @@ class HierarchicalT:
         return logs[1, 1] + np.log(sd).sum(), point[0] * unit, sd[0] * unit
 
     def _log_mass(self, location, steps, excess):
-        """Return the approximate log mass (L, S) of locations and of asinh of spreads."""
+        """Return the approximate log mass (L, S) of locations and of asinh of the spreads."""
         log_density = self._approximate_log_density(
             location, self._spread_unit * np.sinh(steps), np.full(len(steps), excess)
         )
@@ -499,8 +509,9 @@ class HierarchicalT:
         """
         Return the approximate log density (L, S) of locations, and of spreads and excesses.
 
-        Of data sets that are near to the others, the sum of two t variables is taken for one of
-        their variances and fourth moments; of others, it has the tails of both.
+        For typical data sets, the sum of two t variables is approximated by one t variable with the
+        same variance and fourth moment. For outlying data sets, the approximation has the tails of
+        both variables.
         """
         outlying = self.mixtures[1][0]
         within_variance, between_variance = self.error**2, spread[:, None] ** 2
@@ -522,7 +533,7 @@ class HierarchicalT:
 
     @cached_property
     def location(self) -> Gridded:
-        """Return the distribution of the mean difference over all data sets there may be."""
+        """Distribution of the mean difference over the population of data sets."""
         center, sd, _ = self._mode
         density = self.grid[-1].sum((1, 2)) / np.cosh(self._location_steps)
         finer = np.linspace(
@@ -531,12 +542,13 @@ class HierarchicalT:
         density = np.exp(
             _spline_matrix(len(self._location_steps)) @ np.log(np.maximum(density, 1e-300))
         )
-        # Even steps in asinh of a density that is next to 0 at both ends: sums are exact.
+        # The steps are uniform in asinh and the density is nearly 0 at both ends, so sums are
+        # nearly exact.
         return Gridded(center + sd * np.sinh(finer), density, density * np.cosh(finer))
 
     @cached_property
     def new(self) -> StudentMixture:
-        """Return the distribution of the true difference on one new data set."""
+        """The distribution of the true difference on one new data set."""
         location, spread, excess, mass = self.grid
         parts = np.meshgrid(location, spread, 2 + excess, indexing="ij")
         probable = mass > _NEGLIGIBLE * mass.max()
@@ -544,7 +556,7 @@ class HierarchicalT:
         return StudentMixture(center, scale, freedom, mass[probable] / mass[probable].sum())
 
     def draw(self, size: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Draw location, spread and excess (size,), and every data set's difference (size, D)."""
+        """Sample location, spread and excess (size,), and all differences (size, D)."""
         (center, sd, _), mass = self._mode, self.grid[-1]
         logs, steps = np.log(np.maximum(mass, 1e-300)), []
         for axis, nodes in enumerate([self._location_steps, self._spread_steps, np.log(_EXCESSES)]):
@@ -564,7 +576,7 @@ class HierarchicalT:
         return [location, spread, excess, self._draw_differences(location, spread, excess, rng)]
 
     def _draw_differences(self, location, spread, excess, rng):
-        """Draw the data sets' differences: the normals they come from, then themselves."""
+        """Sample the normal components of each data set, and then its difference."""
         between, outer_weights = trapezoidal_normals(2 + excess, self._furthest_deviation)
         between = between * spread[:, None] ** 2
         differences = np.empty((len(location), len(self.mean)))
@@ -589,21 +601,26 @@ class HierarchicalT:
 
 
 def _log_excess(excess):
-    """Return the log prior density of the logarithm of degrees of freedom beyond two."""
+    """Return the log prior density of the logarithm of the excess, up to a constant."""
     return 2 * np.log(excess) - 0.1 * excess
 
 
 def _log_t(squares, freedom):
-    """Return the log density of a t variable at squares, to a thousandth and but for a constant."""
+    """
+    Return the log density of a t variable, given its square, up to a constant.
+
+    The error is at most about 0.001, because the gamma functions are replaced by their expansion.
+    """
     return -1 / (4 * freedom) - (freedom + 1) / 2 * np.log1p(squares / freedom)
 
 
 @cache
 def _polynomial_nodes(number):
     """
-    Return the nodes of a polynomial of the log density, and the matrix to all the steps.
+    Return the nodes of a polynomial of the log density, and the matrix to all steps.
 
-    Of many data sets the log density differs from one by .002 at most, as far as it matters.
+    With many data sets, the relevant part of the log density differs from a polynomial by at most
+    0.002.
     """
     steps = np.sinh(np.arange(-number, number + 1) * _LOCATION_STEP)
     if number > _POLYNOMIAL_STEPS:
@@ -615,20 +632,27 @@ def _polynomial_nodes(number):
 @cache
 def _spline_matrix(number):
     """Return the matrix from values at even nodes to a cubic spline at three times as many."""
-    from scipy.interpolate import CubicSpline  # it loads much that others need not wait for
+    # Imported here because the import is slow and rarely needed.
+    from scipy.interpolate import CubicSpline
 
     nodes = np.arange(number)
     return CubicSpline(nodes, np.eye(number))(np.linspace(0, number - 1, 3 * number - 2))
 
 
-# Student t distributions as mixtures of normals: two of them add up in closed form.
+# Student t distributions as mixtures of normals. The sum of two mixtures has a closed form.
 
-_BLOCK = 2**15  # numbers in an array: memory of more is given back, and asked for again
-_PRECISION_STEP = 1.1  # between log precisions, of two degrees of freedom
+# Largest number of values in an array. Larger ones would be freed and allocated again.
+_BLOCK = 2**15
+_PRECISION_STEP = 1.1  # step between log precisions, for two degrees of freedom
 
 
 def gauss_hermite_normals(freedom: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return variances (A, D) and weights (A,) of a number of normals that make up t's (D,)."""
+    """
+    Return variances (A, D) and weights (A,) of normals that approximate t's (D,).
+
+    Gauss-Hermite nodes z are mapped to the quantiles of the gamma distribution of the precision at
+    the normal probabilities of z.
+    """
     nodes, weights = np.polynomial.hermite_e.hermegauss(number)
     distinct, index = np.unique(freedom, return_inverse=True)
     precision = special.gammaincinv(distinct / 2, special.ndtr(nodes)[:, None]) / (distinct / 2)
@@ -637,15 +661,16 @@ def gauss_hermite_normals(freedom: np.ndarray, number: int) -> tuple[np.ndarray,
 
 def trapezoidal_normals(freedom: np.ndarray, furthest: float) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return variances and weights (S, B) of normals that make up t's (S,) of unit scale.
+    Return variances and weights (S, B) of normals that approximate unit t's (S,).
 
-    Log precisions are even: the sum is next to exact as far out as precisions reach, which is where
-    a normal as far out as the furthest has most of its mass.
+    Log precisions are evenly spaced (trapezoidal rule). The sum is nearly exact for deviations up
+    to `furthest`: the precisions include the range with most of the mass of a normal at this
+    distance.
     """
     low, high = _log_precision_range(2.0, furthest)
     number = int(np.ceil((high - low) / _PRECISION_STEP)) + 1
     low, high = _log_precision_range(freedom, furthest)
-    # Of many degrees of freedom precisions differ less, and none lies as far out as that.
+    # With many degrees of freedom, precisions vary less, and extreme values are not needed.
     low = np.maximum(low, high - (number - 1) * 1.3 / np.sqrt(0.5 + freedom / 2))
     logs = np.linspace(low, high, number, axis=-1)
     half = freedom[:, None] / 2
@@ -662,10 +687,20 @@ def log_density_of_sum(
     outer_weights: np.ndarray,
 ) -> np.ndarray:
     """
-    Return log densities (L, S) of the sum of two t variables at differences (L, D), summed over D.
+    Return log densities (L, S) of the sum of two t variables, summed over D.
 
-    The first is a mixture of normals of variances inner (A, D) and weights (A,), the second one of
-    variances outer (S, B) and weights (S, B).
+    Parameters
+    ----------
+    differences : ndarray, shape (L, D)
+        Values at which the density is evaluated.
+    inner, inner_weights : ndarray, shape (A, D) and (A,)
+        Variances and weights of the normals of the first variable.
+    outer, outer_weights : ndarray, shape (S, B)
+        Variances and weights of the normals of the second variable.
+
+    Returns
+    -------
+    ndarray, shape (L, S)
     """
     differences, inner = differences.astype(np.float32) ** 2 / -2, inner.astype(np.float32)[:, None]
     weights = (inner_weights[:, None] * outer_weights[:, None]).reshape(len(outer_weights), -1, 1)
@@ -679,7 +714,7 @@ def log_density_of_sum(
 
 
 def _block(squares, variances, weights):
-    """Return log densities (L, S) at squares (L, D), over -2, of variances (S, A, B, D)."""
+    """Return log densities (L, S) at squares (L, D), divided by -2, for variances (S, A, B, D)."""
     variances = variances.reshape(*weights.shape[:2], -1)
     precisions = np.reciprocal(variances, out=variances)
     weights, terms = weights * np.sqrt(precisions), np.empty_like(precisions)
@@ -691,7 +726,7 @@ def _block(squares, variances, weights):
 
 
 def _log_precision_range(freedom, furthest):
-    """Return the least and the greatest log precision, over that of the spread, of normals."""
+    """Return the least and greatest log precision of normals, relative to the scale of the t."""
     half = freedom / 2
     least = np.log((half + 0.5) / (half + furthest**2 / 2))
     most = np.log(special.gammaincinv(half, 1 - 1e-4) / half)

@@ -1,21 +1,31 @@
 r"""
 The direct posterior of `bayescm.models.hierarchical_folds`: weighted nodes.
 
-Unknown are the level of the rates that this cross-validation saw, the spread of the thresholds,
-and the effects of training that all the folds have in common. The nodes :math:`x_k` of a lattice
-stand for them, each weighted by its posterior density over the density of the nodes (importance
-sampling at quasi-random points),
+The docstring of the model defines the symbols and gives the reasons for its constants. The unknowns
+are the rates observed in this cross-validation (the *level*), the spread of the thresholds, and the
+effects of training that all folds share.
+
+**Two classes.** `fold_nodes` places nodes :math:`x_k` on a lattice and weights them by importance
+sampling at quasi-random points. The weight is the posterior density divided by the density
+:math:`q` of the nodes,
 
 .. math::
 
     w_k \propto \frac{p(x_k) \prod_m \int p(n_m \mid x_k, e) \, N(e; 0, S_k) \, de}{q(x_k)}.
 
-The effects :math:`e` of training on fold m alone are integrated out by Laplace's method. The
-expected measure over training sets is computed at every node, so that its distribution is one of
-weighted values. With more than two classes the unknowns are too many for a lattice, and every node
-counts nearly alike: see `nodes_of_many_classes`.
+:math:`n_m` are the counts of fold m. The effects :math:`e` of training on fold m alone are
+integrated out by Laplace's method (`fold_likelihood`).
 
-The constants and their reasons are those of the model.
+- With examples in groups, the counts are divided by their design effect.
+- With repeats, the fold likelihoods are raised to the power `repeat_weight`, and
+  `variance_likelihood` is a further factor.
+- With halves, `halves_likelihood` is a further factor.
+
+The expected measure over training sets is computed at every node (`Nodes.expected`), so its
+distribution is a set of weighted values.
+
+**More than two classes.** A lattice would need too many dimensions. `nodes_of_many_classes` samples
+the nodes from an approximate posterior, so that their weights are nearly equal.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,8 +58,8 @@ from bayescm.posteriors.base import (
 )
 from bayescm.validate import fail
 
-# Copies of models/hierarchical_folds.py, which says which of them are derived, which measured and
-# which tuned, and where; a test holds them equal.
+# Copies of the constants in models/hierarchical_folds.py. The comments there say which constants
+# are derived, measured or tuned. A test checks that the values agree.
 CENTRING = 2.0
 SEPARATION = 1.0
 HALF_RATE = 0.6
@@ -78,32 +88,36 @@ def hierarchical_folds(
     halves: xr.DataArray | None = None,
 ) -> "HierarchicalFolds":
     """
-    Return the posterior of the folds of a cross-validation, partially pooled.
+    Return the posterior of cross-validation folds, partially pooled.
+
+    Use it to estimate how good a classifier trained in this way is, from the folds of one
+    cross-validation or of its repeats.
 
     Parameters
     ----------
     counts : DataArray, dims (..., [repeat,] fold, actual, predicted), or (..., M, C, C)
         Counts of the folds. The scalar coords ``n_folds``, ``test_share``, ``train_size`` and
-        ``fixed_totals`` say how they came about, where that is not to be seen.
+        ``fixed_totals`` describe the design if it cannot be inferred from the counts.
     concentration : array_like, optional
-        Prior pseudo-counts of the typical rates, > 0: one number or (C, C); ``2 / C**2`` by
-        default.
+        Prior pseudo-counts of the typical rates, > 0: one number or (C, C). Default: ``2 / C**2``.
     spread : float, optional
-        Scale of the half-Student-t prior of the spread of the thresholds, in units of u^(2/3).
+        Scale of the half-Student-t prior (2 degrees of freedom) of the spread of the thresholds, in
+        units of u^(2/3). Default: 0.3, or 0.8 with `halves`.
     separation : float, optional
-        Spread of the separations, in units of u.
+        Standard deviation of the separations, in units of u. Default: 1, or at least 0.8 with
+        `halves`.
     rho : float, optional
-        Correlation between folds of the effects of training, in [0, 1). By default 1 minus the test
-        share for the separation and 0.4 for the threshold.
+        Correlation between folds of the effects of training, in [0, 1). Default: 1 minus the test
+        share for the separation, and 0.4 for the threshold.
     fixed_totals : bool, optional
-        Whether the design fixed the class totals; by default as the counts say.
+        Whether the design fixed the class totals. Default: as described by the counts.
     prevalence : array_like, optional
-        Share of each actual class, (C,), or of the positive one. By default the sample's, or
-        unknown where the class totals are not fixed.
+        Share of each actual class, (C,), or of the positive class. Default: the shares in the
+        sample, or unknown if the class totals are not fixed.
     halves : DataArray, dims (..., repeat, half, actual, predicted), optional
-        Counts of the same classifiers trained on disjoint halves, each tested on the other, of
-        `bayescm.learners.cross_halves`. They show how far training sets move the threshold; the
-        prior of its spread is wider then, and the correlation between folds unknown.
+        Counts of the same classifiers trained on disjoint halves, each tested on the other half,
+        from `bayescm.learners.cross_halves`. They show how far training sets move the threshold.
+        With halves, the prior of the spread is wider and the correlation between folds is unknown.
 
     Returns
     -------
@@ -112,7 +126,7 @@ def hierarchical_folds(
     Raises
     ------
     ValueError
-        If there are fewer than two folds, a class has no examples, or a keyword is out of range.
+        If there are fewer than two folds, a class has no examples, or an argument is out of range.
 
     Examples
     --------
@@ -168,7 +182,7 @@ def _repeats(folds, n_folds):
 
 
 def _smaller(facts):
-    """Return by how much u is larger for these training sets than for all but one fold of K."""
+    """Return the ratio of u for these training sets to u for all but one fold of K."""
     return float(np.sqrt((facts["n_folds"] - 1) * facts["test_share"] / facts["train_size"]))
 
 
@@ -199,7 +213,7 @@ def _correlation(rho):
 
 
 def _check_halves(halves, posterior):
-    """Return the counts of halves with the dims of the batch first, or raise."""
+    """Return the counts of halves with the dims of the batch first, or raise an error."""
     halves = as_labelled_counts(halves, "repeat", "half")
     dims = (*posterior.batch.dims, "repeat", "half")
     if set(halves.dims[:-2]) != set(dims) or halves.sizes["half"] != 2:
@@ -232,13 +246,13 @@ def _check_halves(halves, posterior):
 
 # The posterior.
 
-_RARE = 0.01  # p value of the folds' thresholds from which on a word is due
-_KEPT = 64  # data sets whose nodes are kept for the next measure
+_RARE = 0.01  # largest p value of equal thresholds that leads to a caution
+_KEPT = 64  # number of data sets with cached nodes
 
 
 @dataclass(frozen=True)
 class Design:
-    """How the folds came about, and the priors; the names are those of the model."""
+    """Design of the cross-validation and its priors, named as in the model."""
 
     prior: np.ndarray
     spread: float
@@ -247,23 +261,25 @@ class Design:
     repeats: int
     fixed: bool
     shares: np.ndarray | None
-    smaller: float = 1.0  # training sets than all but one fold: by how much u grows
-    effect: float = 1.0  # by how much groups of examples vary more than examples: their rates
-    totals_effect: float = 1.0  # and their class totals
+    smaller: float = 1.0  # factor of u for training sets smaller than all but one fold
+    effect: float = 1.0  # design effect of examples in groups, for the rates
+    totals_effect: float = 1.0  # the same for the class totals
     halves: np.ndarray | None = None  # counts of disjoint halves, (R, 2, C, C)
-    # Examples that a row is worth, over the sum of its importance weights, (C,).
+    # Effective number of examples in a row, divided by the sum of its importance weights, (C,).
     worth: np.ndarray | float = 1.0
 
 
 class HierarchicalFolds(CountsPosterior):
     """
-    The posterior, one set of nodes for each cross-validation.
+    Posterior with a separate set of nodes for each cross-validation.
 
     Parameters
     ----------
     counts : DataArray, dims (..., [repeat,] fold, actual, predicted)
     settings : Design
-        How the folds came about, and the priors.
+        Design of the cross-validation, and its priors.
+    halves : DataArray, dims (..., repeat, half, actual, predicted), optional
+        Counts of classifiers trained on disjoint halves.
     """
 
     pooled_dims = FOLDS
@@ -287,7 +303,7 @@ class HierarchicalFolds(CountsPosterior):
         self._kept: dict[tuple, Nodes] = {}
 
     def exact_distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return the distribution of the expected measure over training sets, shape (..., [C])."""
+        """Return the distribution of the expected measure over training sets."""
         if of != "parameter":
             return None
         parts = [
@@ -300,7 +316,7 @@ class HierarchicalFolds(CountsPosterior):
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Return draws (size, ..., [C]) of the expected measures, all from the same nodes."""
+        """Return draws (size, ..., [C]) of the expected measures, from the same nodes."""
         columns: list[list[np.ndarray]] = [[] for _ in measures]
         for number, index in enumerate(self._indices()):
             nodes = self._nodes(index)
@@ -310,7 +326,7 @@ class HierarchicalFolds(CountsPosterior):
         return [_stack_batch(column, self.batch.shape) for column in columns]
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the free variables of the PyMC model and of its rates."""
+        """Return draws (size, ...) of the free variables and rates of the PyMC model."""
         drawn = [
             draw_variables(self.folds[index], self._settings(index), size, rng)
             for index in self._indices()
@@ -321,7 +337,7 @@ class HierarchicalFolds(CountsPosterior):
         }
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say where folds' thresholds differ much and no halves show how far; of random splits."""
+        """Return cautions about random splits and about thresholds that differ a lot."""
         uneven = (
             "Random splits test some examples often and others hardly, which the model does not "
             "know: intervals may be too short. Repeated cross-validation tests all alike."
@@ -359,12 +375,12 @@ class HierarchicalFolds(CountsPosterior):
 
 def row_worth(counts: xr.DataArray) -> xr.DataArray:
     """
-    Return by what the rows of all folds together count as the examples that they are worth.
+    Return the ratio of effective examples to the sum of weights, per actual class.
 
     Importance weights are scaled over both classes, so that a class that was sampled more often
-    counts for less than its examples. A row whose cells have sums of weights S and are worth e
-    examples is worth (sum S)^2 / sum(S^2 / e) of them (`kish_factors`); the sums of the weights say
-    how common the class is.
+    counts for less than its number of examples. Suppose the cells of a row have sums of weights S
+    and effective sizes e. Then the effective size of the row is (sum S)^2 / sum(S^2 / e), as in
+    `kish_factors`. The sums of the weights estimate how common the class is.
     """
     dims = [dim for dim in counts.dims if dim in (*FOLDS, "predicted")]
     cells = counts.astype(float).drop_vars(["effective", "heaviest"], errors="ignore")
@@ -388,7 +404,7 @@ def _stack_batch(columns, batch):
     return stacked.reshape(len(stacked), *batch, *stacked.shape[2:])
 
 
-# Nodes: what they are, and what the effects of training do at each of them.
+# Nodes, and the effects of training at each of them.
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,7 +415,7 @@ class Nodes:
     Attributes
     ----------
     weights : ndarray, shape (N,)
-        Sum to 1.
+        Weights that sum to 1.
     rates : ndarray, shape (N, C, C)
         Logarithms of the typical rates.
     effects : ndarray, shape (N, 1 + C)
@@ -409,11 +425,11 @@ class Nodes:
     total : ndarray, shape (N, 1 + C)
         Standard deviation of each effect between training sets.
     centred : ndarray, shape (N, 1 + C)
-        The same, less what the posterior of the rates carries already.
+        The same, without the part that the posterior of the rates already contains.
     shares : ndarray, shape (N or 1, C)
         Share of each actual class.
     rho : ndarray, shape (N,)
-        Share of the variance of the thresholds that the folds have in common.
+        Proportion of the variance of the thresholds that the folds have in common.
     """
 
     weights: np.ndarray
@@ -431,9 +447,10 @@ class Nodes:
 
     def trained(self, spreads: np.ndarray) -> np.ndarray:
         """
-        Return cell probabilities after training sets of equal weight, (N, T, C, C).
+        Return cell probabilities for equally weighted training sets, (N, T, C, C).
 
-        Each of them moves one effect alone, up or down.
+        Each training set moves a single effect, up or down. The T = 2 (1 + C) sets are the points
+        of a cubature rule that matches the means and covariances of the effects.
         """
         size = spreads.shape[-1]
         factors = np.exp(np.minimum(np.sqrt(size) * spreads, 300))
@@ -447,27 +464,34 @@ class Nodes:
         return rates
 
     def choose(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return nodes drawn by their weights, evenly (systematic resampling), in random order."""
+        """Return indices of nodes, in random order, sampled systematically by weight."""
         return Weighted(np.arange(len(self.weights)), self.weights).choose(size, rng)
 
 
 def units(cells, design):
-    """Return the error of each class's rate, (C,), and u, of as many examples as groups say."""
+    """
+    Return the standard error of each class, (C,), and the unit u.
+
+    The class totals are divided by the number of repeats and by the design effect of groups. The
+    standard error is their inverse square root, and u^2 is twice the median of the inverse totals.
+    """
     totals = cells.sum((0, 2)) / design.repeats / design.effect
     error = 1 / np.sqrt(np.maximum(totals, 1))
     return error, np.sqrt(2 * np.median(error**2))
 
 
 def independent_totals(cells, design):
-    """Return the class totals, as many as are drawn independently."""
+    """Return the effective class totals: the number of independently drawn examples."""
     return cells.sum((0, 2)) / design.worth / design.repeats / design.totals_effect
 
 
 def training_spreads(ratio, design, error, unit, rho=None):
     """
-    Return the standard deviations of the effects of training, (N, 1 + C) each.
+    Return three arrays of the standard deviations of the effects of training.
 
-    Of those that all folds have in common, of those of one fold alone, and of both together.
+    Each has shape (N, 1 + C). The first array is for the effects that all folds share, the second
+    for the effects of one fold alone. The third is for both together. The model defines the
+    variances.
     """
     threshold, separation = design.rho
     threshold = threshold if rho is None else rho[:, None]
@@ -489,13 +513,17 @@ def training_spreads(ratio, design, error, unit, rho=None):
 
 
 def centred_spreads(common_sd: np.ndarray, fold_sd: np.ndarray, folds: int) -> np.ndarray:
-    """Return the spreads of training less what the posterior of the rates carries already."""
+    """
+    Return the spreads of training, minus the part contained in the rates.
+
+    The variance that the posterior of the rates contains is subtracted `CENTRING` times.
+    """
     carried = common_sd**2 + fold_sd**2 / folds
     return np.sqrt(np.maximum(common_sd**2 + fold_sd**2 - CENTRING * carried, 0))
 
 
 def node_shares(totals, design, size, uniform=None):
-    """Return the share of each class: known, the sample's, or unknown as the totals are."""
+    """Return the share of each class: given, as in the sample, or from its posterior."""
     if design.shares is not None:
         return design.shares[None]
     if design.fixed:
@@ -510,19 +538,20 @@ def node_shares(totals, design, size, uniform=None):
 
 
 def shifted(rates: np.ndarray, effects: np.ndarray) -> np.ndarray:
-    """Return log rates (..., C, C) after effects (..., 1 + C), up to a constant in each row."""
+    """Return log rates (..., C, C) plus effects (..., 1 + C), up to a row constant."""
     diagonal = effects[..., :1, None] * np.eye(rates.shape[-1])
     return rates + effects[..., None, 1:] + diagonal
 
 
-# Two classes: a lattice of the spread, the common effects and the rates.
+# Two classes: a lattice over the spread, the common effects and the rates.
 
 _SIZE = 2048
 _CLASSES_SIZE = 2000
-# A lattice whose first 2**m points are evenly spread for m <= 20 (Cools, Kuo & Nuyens, 2006).
+# Generator of a lattice sequence whose first 2**m points are evenly spread for m <= 20 (Cools, Kuo
+# & Nuyens, 2006).
 _GENERATOR = np.array([1, 182667, 469891, 498753, 110745, 446247, 250185, 118627])
 _GRID = np.linspace(-5.5, 5.5, 45)
-_HEAVIER = 0.8  # share of the counts in the density of the nodes, for its tails
+_HEAVIER = 0.8  # proportion of the counts that the density of the nodes uses, for heavier tails
 
 
 def fold_nodes(
@@ -536,9 +565,9 @@ def fold_nodes(
     cells : ndarray, shape (M, C, C)
     design : Design
     rng : numpy.random.Generator, optional
-        Shifts the lattice; without it the nodes are always the same.
+        Generator of a random shift of the lattice. Without it, the nodes are always the same.
     size : int, optional
-        Number of nodes.
+        Number of nodes. Default: 2,048 for two classes, and 2,000 for more.
 
     Returns
     -------
@@ -578,10 +607,11 @@ def fold_nodes(
 
 def _spread_nodes(cells, design, error, unit, uniform):
     """
-    Return nodes of the spread, and the log of its prior density over that of the nodes.
+    Return nodes of the spread, and the log ratio of its prior density to their density.
 
-    Every other node is from the prior, the rest from around what the folds show, or the halves:
-    those that differ by far more than expected lie where the prior has next to no nodes.
+    Even-numbered nodes come from the prior. The others are lognormal around a moment estimate from
+    the folds or halves. If the folds differ much more than expected, the prior alone would place
+    almost no nodes at plausible values.
     """
     scale = design.spread * (design.smaller * unit) ** (2 / 3)
     center = _spread_by_moments(cells, (0.3 * scale) ** 2) / np.sqrt(1 - design.rho[0])
@@ -595,7 +625,7 @@ def _spread_nodes(cells, design, error, unit, uniform):
 
 
 def _spread_by_moments(cells, least):
-    """Return the spread of the folds' own thresholds, by moments."""
+    """Return the moment estimate of the spread from the threshold of each fold."""
     n = cells.sum(-1)
     full = (n > 0).all(-1)
     right = (np.diagonal(cells, axis1=-2, axis2=-1) + 0.5) / (n + 1)
@@ -622,7 +652,7 @@ def _level_nodes(cells, design, uniform, fold_sd):
         z = ndtri(uniform[:, -3 + row])
         interval = np.clip(np.searchsorted(_GRID, z) - 1, 0, len(_GRID) - 2)
         slope = np.diff(log_odds)[interval] / np.diff(_GRID)[interval]
-        # The folds' own thresholds widen what the pooled counts say.
+        # The thresholds of single folds add variance to the pooled counts.
         information = pooled[row].prod() / pooled[row].sum() + 0.5
         wider = np.sqrt(1 + (fold_sd[:, 1:] ** 2).sum(-1) / len(cells) * information)
         middle = log_odds[len(log_odds) // 2]
@@ -635,21 +665,28 @@ def _beta_quantiles(a, b):
     return np.maximum(betaincinv(a, b, ndtr(_GRID)), 1e-250)
 
 
-# More than two classes: nodes that all count alike but for the prior, and a grid of the spread.
+# More than two classes: nodes with nearly equal weights, and a grid of the spread.
 
-_SPREAD_GRID = np.geomspace(0.01, 100, 60)  # of the spread, in units of the scale of its prior
+# Values of the spread, in units of the scale of its prior.
+_SPREAD_GRID = np.geomspace(0.01, 100, 60)
 _RHO_GRID = (np.arange(8) + 0.5) / 8
 
 
 def nodes_of_many_classes(cells, design: Design, size: int, rng: np.random.Generator) -> Nodes:
     """
-    Return nodes of the posterior of one cross-validation, for any number of classes.
+    Return the nodes of one cross-validation, for any number of classes.
+
+    The spread is sampled from a grid (`_draw_spreads`), and the common effects from their prior.
+    The level is sampled from the Dirichlet posterior of the pooled counts and moved by the mean of
+    the effects of the single folds. The weights replace the prior of the level by the prior of the
+    typical rates.
 
     Parameters
     ----------
     cells : ndarray, shape (M, C, C)
     design : Design
     size : int
+        Number of nodes.
     rng : numpy.random.Generator
     """
     error, unit = units(cells, design)
@@ -663,7 +700,7 @@ def nodes_of_many_classes(cells, design: Design, size: int, rng: np.random.Gener
     mean_effects = fold_sd / np.sqrt(len(cells)) * rng.standard_normal(fold_sd.shape)
     level = log_softmax(shifted(np.log(gammas), mean_effects), axis=-1)
     rates = log_softmax(shifted(level, -common_sd * effects), axis=-1)
-    # The prior is that of the typical rates, not of the level.
+    # The Dirichlet prior applies to the typical rates, not to the level.
     log_weights = (design.prior * (rates - level)).sum((-2, -1))
     weights = np.exp(log_weights - log_weights.max())
     class_share = node_shares(independent_totals(cells * design.effect, design), design, size)
@@ -672,7 +709,12 @@ def nodes_of_many_classes(cells, design: Design, size: int, rng: np.random.Gener
 
 
 def _draw_spreads(cells, weighted, design, error, unit, size, rng):
-    """Draw the spread of the thresholds and what the folds share, given what they show of it."""
+    """
+    Sample the spread and rho of the thresholds from their posterior on a grid.
+
+    The level is fixed at the pooled rates. A factor from `_information` corrects for not
+    integrating over it.
+    """
     scale = design.spread * (design.smaller * unit) ** (2 / 3)
     rhos = np.array([design.rho[0]]) if design.halves is None else _RHO_GRID
     spread, rho = (grid.ravel() for grid in np.meshgrid(scale * _SPREAD_GRID, rhos))
@@ -687,7 +729,8 @@ def _draw_spreads(cells, weighted, design, error, unit, size, rng):
         logs += variance_likelihood(cells, fold_sd[:, 1:], design.repeats)
     if design.halves is not None:
         logs += halves_likelihood(design, spread / unit, error)
-    # The grid is even in log(spread), whose density has the spread as a factor; rho is uniform.
+    # The grid is uniform in log(spread), so the density is multiplied by the spread. The prior of
+    # rho is uniform.
     logs += log_half_student_t2(spread, scale) + np.log(spread)
     mass = np.exp(logs - logs.max())
     cell = Weighted(np.stack([spread, rho], axis=1), mass / mass.sum()).choose(size, rng)
@@ -696,24 +739,25 @@ def _draw_spreads(cells, weighted, design, error, unit, size, rng):
 
 
 def _information(pooled, rates):
-    """Return what all folds tell about the diagonal and each column, (1 + C,)."""
+    """Return the information of all folds about the diagonal and each column, (1 + C,)."""
     n, right = pooled.sum(-1), np.diagonal(rates)
     columns = (n[:, None] * rates * (1 - rates)).sum(0)
     return np.concatenate([[(n * right * (1 - right)).sum()], columns])
 
 
-# The folds' own effects of training: integrated out of the likelihood, or drawn for a tree.
+# Effects of training on single folds: integrated out of the likelihood, or sampled for a tree.
 
 _NEWTON_STEPS = 6
-_CONVERGED = 1e-3  # logits; the next step would be of the order of its square
+_CONVERGED = 1e-3  # in logits; Newton's next step would be of the order of its square
 
 
 def fold_likelihood(cells, level, fold_sd):
     """
-    Return the log likelihood of all folds, the effects of each fold alone integrated out.
+    Return the log likelihood of all folds, with fold effects integrated out.
 
-    By Laplace's method: the effects are small beside what one fold can tell, or else the fold is
-    large, so that their distribution is close to normal either way.
+    The effects of training on single folds are integrated out by Laplace's method. Their
+    distribution is close to normal in both limits: either the effects are small relative to the
+    information in one fold, or the fold is large.
 
     Parameters
     ----------
@@ -726,7 +770,7 @@ def fold_likelihood(cells, level, fold_sd):
     Returns
     -------
     ndarray, shape (N,)
-        Up to a constant.
+        Log likelihood, up to a constant.
     """
     folds, n_folds = np.unique(cells, axis=0, return_counts=True)
     log_likelihood = _two_classes if cells.shape[-1] == 2 else _many_classes
@@ -734,7 +778,7 @@ def fold_likelihood(cells, level, fold_sd):
 
 
 def _two_classes(folds, level, fold_sd):
-    """Return the log likelihood of each fold, (M, N), with threshold t and separation a."""
+    """Return the log likelihood of each fold, (M, N), for threshold t and separation a."""
     t, a, (tt, aa, ta) = _mode_of_two_classes(folds, level, fold_sd)
     logs = _log_likelihood_of_two_classes(folds, level, fold_sd, t, a)
     return logs - (t**2 + a**2 + np.log(tt * aa - ta**2)) / 2
@@ -749,7 +793,7 @@ def _logits_of_two_classes(level, fold_sd, t, a):
 
 
 def _log_likelihood_of_two_classes(folds, level, fold_sd, t, a):
-    """Return the log likelihood of folds (M, C, C) or of one, at threshold t and separation a."""
+    """Return the log likelihood of one or more folds at threshold t and separation a."""
     specificity, recall = _logits_of_two_classes(level, fold_sd, t, a)
     n, hits = folds.sum(-1)[..., None], np.diagonal(folds, axis1=-2, axis2=-1)[..., None]
     logs = hits[..., 0, :] * specificity - n[..., 0, :] * np.logaddexp(0, specificity)
@@ -757,7 +801,7 @@ def _log_likelihood_of_two_classes(folds, level, fold_sd, t, a):
 
 
 def _mode_of_two_classes(folds, level, fold_sd):
-    """Return t and a at the mode, each (M, N), and minus the Hessian there: tt, aa and ta."""
+    """Return the mode, t and a, each (M, N), and minus the Hessian there: tt, aa and ta."""
     hits = folds[:, [0, 1], [0, 1], None]
     n = folds.sum(-1)[..., None]
     threshold, separation = np.hypot(fold_sd[:, 1], fold_sd[:, 2]), fold_sd[:, 0]
@@ -773,7 +817,7 @@ def _mode_of_two_classes(folds, level, fold_sd):
         slope_a = separation * (residual[1] + residual[0]) - a
         determinant = tt * aa - ta**2
         step_t, step_a = aa * slope_t - ta * slope_a, tt * slope_a - ta * slope_t
-        # A step of a logit at most: where a fold is far off, Newton's is far too long.
+        # Limit each step to one logit. If the mode is far away, the Newton step is far too long.
         far = (threshold * abs(step_t) + separation * abs(step_a)) / determinant
         shorter = determinant * np.maximum(1, far)
         t, a = t + step_t / shorter, a + step_a / shorter
@@ -783,7 +827,7 @@ def _mode_of_two_classes(folds, level, fold_sd):
 
 
 def _many_classes(folds, level, fold_sd):
-    """Return the log likelihood of each fold, (M, N), with the effects as they are."""
+    """Return the log likelihood of each fold, (M, N), for any number of classes."""
     logs = np.empty((len(folds), len(level)))
     for row, fold in enumerate(folds):
         derivatives = partial(_derivatives, fold, level, fold_sd)
@@ -795,7 +839,7 @@ def _many_classes(folds, level, fold_sd):
 
 
 def _derivatives(fold, level, fold_sd, effects):
-    """Return gradient and minus the Hessian of the log density of standardised effects."""
+    """Return the gradient and minus the Hessian of the log density of standardised effects."""
     rates = softmax(shifted(level, fold_sd * effects), axis=-1)
     gradient, curvature = _expansion(fold, rates)
     hessian = curvature * fold_sd[:, :, None] * fold_sd[:, None, :] + np.eye(fold_sd.shape[-1])
@@ -803,7 +847,7 @@ def _derivatives(fold, level, fold_sd, effects):
 
 
 def _expansion(fold, rates):
-    """Return gradient (N, 1 + C) and curvature (N, 1 + C, 1 + C) in the effects."""
+    """Return gradient (N, 1 + C) and curvature (N, 1 + C, 1 + C) with respect to the effects."""
     n, hits = fold.sum(-1), np.diagonal(fold)
     right = np.diagonal(rates, axis1=-2, axis2=-1)
     expected = np.einsum("i,nij->nj", n, rates)
@@ -818,21 +862,22 @@ def _expansion(fold, rates):
 
 
 def draw_fold_effects(fold, level, fold_sd, rng):
-    """Draw the standardised effects of one fold given all else, shape (N, 1 + C)."""
+    """Sample the standardised effects of one fold given the nodes, (N, 1 + C)."""
     draw = _effects_of_two_classes if fold.shape[-1] == 2 else _effects_of_many_classes
     return draw(fold, level, fold_sd, rng)
 
 
 def _effects_of_two_classes(fold, level, fold_sd, rng, tries=16):
     """
-    Draw from the normal approximation at the mode, chosen by the ratio of the densities.
+    Sample from the normal approximation at the mode, and resample by importance.
 
-    The likelihood depends on the two thresholds only by their scaled difference t. Across t they
-    keep their prior.
+    The likelihood depends on the two thresholds only through their scaled difference t. In the
+    orthogonal direction, they keep their prior.
     """
     t, a, (tt, aa, ta) = _mode_of_two_classes(fold[None], level, fold_sd)
     z_t, z_a = rng.standard_normal((2, tries, len(level)))
-    # The precision is [[tt, ta], [ta, aa]]: draw t by itself, then a given t.
+    # The precision is [[tt, ta], [ta, aa]]. Sample t from its marginal distribution, then a given
+    # t.
     from_mode = z_t / np.sqrt(tt - ta**2 / aa)
     t, a = t + from_mode, a - ta / aa * from_mode + z_a / np.sqrt(aa)
     logs = _log_likelihood_of_two_classes(fold, level, fold_sd, t, a)
@@ -846,7 +891,7 @@ def _effects_of_two_classes(fold, level, fold_sd, rng, tries=16):
 
 
 def _effects_of_many_classes(fold, level, fold_sd, rng, tries=100):
-    """Draw from the prior, chosen by the likelihood."""
+    """Sample from the prior, and resample by the likelihood."""
     effects = rng.standard_normal((len(level), tries, fold_sd.shape[-1]))
     rates = log_softmax(shifted(level[:, None], fold_sd[:, None] * effects), axis=-1)
     chosen = _chosen((fold * rates).sum((-2, -1)), rng, axis=-1)
@@ -854,8 +899,8 @@ def _effects_of_many_classes(fold, level, fold_sd, rng, tries=100):
 
 
 def _chosen(logs, rng, axis):
-    """Return the indices of draws in proportion to the exponentials of logs."""
-    # The largest of logs with Gumbel noise is such a draw.
+    """Return sampled indices, with probabilities proportional to exp(logs)."""
+    # The argmax of logs with Gumbel noise has this distribution (Gumbel-max trick).
     return (logs + rng.gumbel(size=logs.shape)).argmax(axis)
 
 
@@ -878,7 +923,7 @@ def draw_variables(cells, design: Design, size: int, rng: np.random.Generator) -
     )
     total, centred = pool.total[index], pool.centred[index]
     drawn = Nodes(np.ones(size), rates, effects, spread, total, centred, class_share, rho)
-    common_sd[:, 0] = 0  # the luck of the examples is none of the classifiers'
+    common_sd[:, 0] = 0  # the luck of the examples does not affect the classifiers
     level = log_softmax(shifted(rates, common_sd * effects), axis=-1)
     fold_rates = softmax(shifted(level[:, None], fold_sd[:, None] * fold_effects), axis=-1)
     return {
@@ -896,11 +941,11 @@ def draw_variables(cells, design: Design, size: int, rng: np.random.Generator) -
     }
 
 
-# What the variance over folds, repeats and disjoint halves shows of the spread of the thresholds.
+# Information about the spread of the thresholds in the variance over folds, repeats and halves.
 
 
 def repeat_weight(cells: np.ndarray, design: Design) -> float:
-    """Return the power of the likelihood of repeats, as the model's function of this name."""
+    """Return the power of the likelihood of repeats. See the model's `repeat_weight`."""
     repeats = design.repeats
     tables = cells.reshape(repeats, -1, *cells.shape[-2:]).sum(1)
     n, right = tables.sum(-1), np.diagonal(tables, axis1=-2, axis2=-1)
@@ -914,7 +959,10 @@ def repeat_weight(cells: np.ndarray, design: Design) -> float:
 
 def variance_likelihood(cells: np.ndarray, fold_sd: np.ndarray, repeats: int) -> np.ndarray:
     """
-    Return the log density of the folds' variance of the numbers predicted, shape (N,).
+    Return the log density of the variance of the numbers of predictions.
+
+    The variance is taken over folds. Its density is the gamma density of V in the docstring of the
+    model.
 
     Parameters
     ----------
@@ -932,7 +980,13 @@ def variance_likelihood(cells: np.ndarray, fold_sd: np.ndarray, repeats: int) ->
 
 
 def fold_variance(cells, repeats):
-    """Return the variance of the numbers predicted over folds, and what it is of; as the model."""
+    """
+    Return V of the model, and the parameters of its distribution.
+
+    V is the variance over folds of the numbers of predictions. S is the covariance matrix of these
+    numbers for equal classifiers. The parameters are the trace of S, the column sums of its squared
+    entries, and the degrees of freedom.
+    """
     tables = cells.reshape(repeats, -1, *cells.shape[-2:])
     folds, classes = tables.shape[1], tables.shape[-1]
     pooled = tables.sum(1)
@@ -949,23 +1003,29 @@ def fold_variance(cells, repeats):
 
 
 def log_scaled_chi2(variance, mean, degrees):
-    """Return the log density of a variance with this mean, a scaled chi-squared: a gamma."""
+    """Return the log density of a variance with this mean: a scaled chi-squared."""
     shape, scale = degrees / 2, 2 * mean / degrees
-    # Written out: scipy.stats takes longer to load than every exact answer to work out.
+    # The density is written out because importing scipy.stats takes longer than any exact
+    # computation.
     log = special.xlogy(shape - 1, variance) - variance / scale
     return log - special.gammaln(shape) - shape * np.log(scale)
 
 
 def halves_likelihood(design: Design, ratio: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """
+    r"""
     Return the log density of the variance between disjoint halves, shape (N,).
+
+    The density has the same form as in `variance_likelihood`. The variance of class l is :math:`0.6
+    \sigma_l^2 + 3 / n_l` (`HALF_RATE` and `HALF_NOISE`). For R halvings, the degrees of freedom are
+    divided by :math:`1 + (R - 1) / 20` (`HALF_REPEATS`).
 
     Parameters
     ----------
     design : Design
     ratio : ndarray, shape (N,)
-        Spread of the thresholds over u.
+        Spread of the thresholds, divided by u.
     error : ndarray, shape (C,)
+        Standard error of each class, from `units`.
     """
     assert design.halves is not None
     repeats = len(design.halves)
@@ -977,7 +1037,7 @@ def halves_likelihood(design: Design, ratio: np.ndarray, error: np.ndarray) -> n
 
 
 def spread_by_halves(design: Design, error: np.ndarray) -> float:
-    """Return the spread of the thresholds over u that the halves show, by moments."""
+    """Return the moment estimate of the spread of the thresholds over u, from halves."""
     assert design.halves is not None
     cells = design.halves.reshape(-1, *design.halves.shape[-2:]) / design.effect
     variance, trace, squares, _ = fold_variance(cells, len(design.halves))
@@ -986,6 +1046,6 @@ def spread_by_halves(design: Design, error: np.ndarray) -> float:
 
 
 def equal_thresholds_p_value(cells: np.ndarray, design: Design) -> float:
-    """Return how likely equal classifiers differ as much over the folds (M, C, C): a p value."""
+    """Return the p value of a test that all folds (M, C, C) have equal thresholds."""
     variance, trace, _, degrees = fold_variance(cells / design.effect, design.repeats)
     return float(special.chdtrc(degrees, variance * degrees / trace))

@@ -1,9 +1,9 @@
 """
-The direct posterior of `bayescm.models.hierarchical_groups`: the groups' effects integrated out.
+Direct posterior of `bayescm.models.hierarchical_groups`, by importance sampling.
 
-The number of classes C decides which family of distributions the groups have.
+The number of classes C determines the distribution between groups:
 
-- C = 2: logit-normal rates, recall and specificity jointly
+- C = 2: logit-normal rates, with recall and specificity jointly
   (`bayescm.posteriors.logit_normal_groups`).
 - C > 2: Dirichlet distributions (`bayescm.posteriors.dirichlet_groups`).
 """
@@ -53,27 +53,30 @@ def hierarchical_groups(
     slope: float = 2.0,
 ) -> Posterior:
     """
-    Return the posterior of the confusion matrices of groups that differ.
+    Return the posterior of confusion matrices of groups that differ.
+
+    Use it if examples come in groups, such as sites or patients, whose members are similar. Groups
+    are partially pooled.
 
     Parameters
     ----------
     counts : DataArray, dims (..., group, actual, predicted), or array_like, (..., G, C, C)
-        Counts of G >= 2 groups; a group may lack a class. Outcomes of several classifiers are
-        paired within every group (`grouped_outcomes`).
+        Counts of G >= 2 groups. A group may lack a class. Outcomes of several classifiers are
+        paired within each group (`grouped_outcomes`).
     concentration : float, array_like or DataArray, shape (C, C), optional
-        Prior pseudo-counts > 0 of the typical group; by default ``2 / C**2``.
+        Prior pseudo-counts > 0 of the typical group. Default: ``2 / C**2``.
     spread : float, default 1
-        Scale of the half-normal prior of the standard deviations between groups, on the logit
-        scale; > 0.
+        Scale > 0 of the half-normal prior of the standard deviations between groups, on the logit
+        scale.
     prevalence : float, optional
-        Share of the positive class in the population, inside (0, 1), where it is known; by default
-        that of the scalar coord ``prevalence``. Two classes.
+        Known proportion of the positive class in the population, inside (0, 1). Default: the scalar
+        coord ``prevalence``, if any. For two classes only.
     covariates : mapping of str to number or label, or DataArray, dims (group, covariate), optional
-        What the logits of the groups may depend on, two classes: coords along ``group`` by the
-        value that the typical group and a new one have, such as ``{"beds": 500}``, see
-        `bayescm.meta.study_covariates`; or numbers, with 0 for the typical group.
+        Covariates of the logits of the groups, for two classes only. A mapping names coords along
+        ``group`` and gives the value for the typical and the new group, such as ``{"beds": 500}``.
+        See `bayescm.meta.study_covariates`. In an array, the typical group has zeros.
     slope : float, default 2
-        Scale of the normal prior of what a covariate adds to a logit for each unit; > 0.
+        Scale > 0 of the normal prior of the change of a logit per unit of a covariate.
 
     Returns
     -------
@@ -82,7 +85,7 @@ def hierarchical_groups(
     Raises
     ------
     ValueError
-        If there is one group only, or a keyword is invalid.
+        If there is only one group, or an argument is invalid.
 
     Examples
     --------
@@ -129,7 +132,7 @@ def hierarchical_groups(
 
 
 def _names_of_covariates(covariates):
-    """Return the labels of the covariates, or their places without any."""
+    """Return the labels of the covariates, or their positions if they have no labels."""
     named = "covariate" in covariates.coords
     return covariates["covariate"].values if named else range(covariates.sizes["covariate"])
 
@@ -137,7 +140,7 @@ def _names_of_covariates(covariates):
 def groups_and_prior(
     counts: Any, concentration: Any, spread: float, prevalence: Any
 ) -> tuple[xr.DataArray, np.ndarray, Any]:
-    """Return canonical counts, pseudo-counts (C, C) and the known prevalence, or raise."""
+    """Return canonical counts, pseudo-counts (C, C) and the known prevalence."""
     table = as_labelled_counts(counts, "group")
     if table.sizes.get("group", 0) < 2:
         todo = "name the axis: `from_predictions(..., by={'group': site})`"
@@ -165,14 +168,14 @@ def _check_spread(spread):
 
 
 def check_prevalence(prevalence: Any) -> None:
-    """Raise where the known share of the positive class is not a number inside (0, 1)."""
+    """Raise an error if the known prevalence is not a number inside (0, 1)."""
     if prevalence is not None and (np.ndim(prevalence) or not 0 < prevalence < 1):
         todo = "pass the proportion of positives, e.g. 0.01"
         raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)
 
 
 def _design(covariates, slope, table):
-    """Return covariates (G, Q) in the order of the groups of a table, or raise."""
+    """Return covariates (G, Q) in the order of the groups of a table, or raise an error."""
     if not isinstance(slope, (int, float, np.number)) or not 0 < slope < np.inf:
         raise fail("slope must be a positive scale", slope, "a number > 0", "pass e.g. `slope=2.0`")
     if table.sizes["actual"] != 2:
@@ -210,18 +213,20 @@ def _design(covariates, slope, table):
 
 # The posterior of one or more collections of groups.
 
-FEW_GROUPS = 5  # with fewer the prior of the spread between them shows
-_FEWEST_DRAWS = 500  # of the matrices of all groups
-_GROUP_DRAWS = 1e6  # draws times groups: half a second of effects of two classes
-_DRAWS_PER_POINT = 2  # of the parameters, where more draws are asked for than by default
-# New groups for each effective point of the parameters: their effects are most of what is not known
-# of a new group, and are drawn at a little cost. The upper limit of the odds ratio of a new one of
-# eight studies, 440, then has an error of 15, where 20,000 draws had one of 87.
+FEW_GROUPS = 5  # a caution is added with fewer groups, because the prior of the spread matters
+_FEWEST_DRAWS = 500  # smallest number of draws of the matrices of all groups
+_GROUP_DRAWS = 1e6  # largest number of draws times groups; takes half a second with two classes
+# Draws per point of the parameters, if more draws than by default are requested.
+_DRAWS_PER_POINT = 2
+# Number of new groups per effective point of the parameters. Most of the uncertainty about a new
+# group comes from its effects, which are cheap to sample. In an example with eight studies, the
+# upper limit of the odds ratio of a new study is 440. Its error is then 15, compared with 87 for
+# 20,000 draws.
 _NEW_GROUPS = 32
 
 
 def few_groups(number: int) -> list[str]:
-    """Return what is doubtful of all groups there may be where those at hand are few."""
+    """Return the caution about population estimates from few groups."""
     if number >= FEW_GROUPS:
         return []
     return [
@@ -234,13 +239,16 @@ def few_groups(number: int) -> list[str]:
 @dataclass(frozen=True, eq=False)
 class HierarchicalGroups(CountsPosterior):
     """
-    The posterior of matrices of groups.
+    Posterior of the confusion matrices of groups.
 
-    ``"population"``, the default, is the average over all groups there may be: that of examples,
-    if groups are of a size. ``"typical"`` is the group in the middle; the more the groups differ
-    the further the two are apart, since an average of rates is nearer to one half than the rate of
-    the middle group. ``"finite"`` is the mean over the groups at hand, ``"new"`` one group not seen
-    yet.
+    The estimands are:
+
+    - ``"population"`` (the default): the average matrix over all groups that could be sampled. If
+      all groups have the same size, it is the average over examples.
+    - ``"typical"``: the group with median logits. An average of rates is closer to one half than
+      the rate of this group, more so if groups differ more.
+    - ``"finite"``: the mean over the observed groups.
+    - ``"new"``: one unobserved group.
 
     Attributes
     ----------
@@ -251,13 +259,14 @@ class HierarchicalGroups(CountsPosterior):
         Scale of the half-normal prior of the standard deviations between groups, on the logit
         scale.
     prevalence : float or None
-        Share of the positive class in the population, where it is known.
+        Proportion of the positive class in the population, if known.
     covariates : ndarray, shape (G, Q), or None
-        Of the groups; every estimand but ``"finite"`` is of groups that have zeros.
+        Covariates of the groups. All estimands except ``"finite"`` are for groups whose covariates
+        are 0.
     slope : float
-        Scale of the normal prior of what a covariate adds to a logit.
+        Scale of the normal prior of the change of a logit per unit of a covariate.
     points : int
-        At least so many weighted points of the parameters.
+        Smallest number of weighted points of the parameters.
     """
 
     pooled_dims = ("group",)
@@ -282,17 +291,17 @@ class HierarchicalGroups(CountsPosterior):
 
     @property
     def how(self) -> str:  # type: ignore[override]
-        """How the draws are made, and how many independent ones they are worth at most."""
+        """Description of the method, with the effective number of independent draws."""
         return f"draws by importance sampling ({self.effective_draws:,.0f} effective)"
 
     @property
     def effective_draws(self) -> float:  # type: ignore[override]
-        """The number of independent draws that the parameters of the typical group are worth."""
+        """The effective number of independent draws of the typical group's parameters."""
         return min(collection.effective for collection in self.collections)
 
     @cached_property
     def collections(self) -> "list[Any]":
-        """The posterior of every collection of groups of the batch."""
+        """The posterior of each collection of groups in the batch."""
         if self.concentration.shape[-1] > 2:
             return [
                 DirichletHierarchy(
@@ -317,10 +326,11 @@ class HierarchicalGroups(CountsPosterior):
     @property
     def cells_and_totals(self):
         """
-        The counts (G, C, C) and class totals (G, C) of every collection.
+        The counts (G, C, C) and class totals (G, C) of each collection.
 
-        Of importance weights rows and totals count as many examples as they are worth, each for
-        itself: which class, and which group, was sampled more often tells nothing of the others.
+        With importance weights, each row and each group's class totals are scaled to their own
+        effective size (`kish_factors`). If a class or group was sampled more often, the others are
+        not affected.
         """
         cells = self.counts.values.astype(float)
         classes = cells.shape[-1]
@@ -336,7 +346,7 @@ class HierarchicalGroups(CountsPosterior):
 
     @cached_property
     def apart(self) -> Posterior | None:  # type: ignore[override]
-        """The posterior of every group by itself; None for examples with importance weights."""
+        """The posterior without pooling. None for examples with importance weights."""
         if "effective" in self.counts.coords:
             return None
         prior: dict[str, Any] = {"concentration": self.concentration}
@@ -345,47 +355,47 @@ class HierarchicalGroups(CountsPosterior):
         return dirichlet_multinomial(self.counts, **prior)
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return that the groups are few, where the estimand is of more than those at hand."""
+        """Return cautions about heavy weights and, unless `of` is finite, few groups."""
         few = [] if of == "finite" else few_groups(self.counts.sizes["group"])
         return super().caveats(of) + few
 
     def with_draws(self, draws: int) -> "HierarchicalGroups":
-        """Return the posterior with as many more points as more draws are asked for."""
+        """Return a posterior with enough points of the parameters for these draws."""
         return replace(self, points=draws // _DRAWS_PER_POINT)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """
-        Return draws (size, ...) of the variables of the PyMC model of the same name.
+        Return draws (size, ...) of the variables of the corresponding PyMC model.
 
-        ``theta`` of the population, ``theta_typical``, ``theta_new`` of a group not seen yet, and
-        ``theta_group``.
+        These include ``theta`` (population), ``theta_typical``, ``theta_new`` (an unobserved group)
+        and ``theta_group``.
         """
         return self._draw(size, rng, groups=True)
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return draws (size, ..., C, C) of the variable that an estimand is read off."""
+        """Return draws (size, ..., C, C) of the cell probabilities of an estimand."""
         if self._many_new_groups(of):
             (collection,) = self.collections
             return collection.draw_new_groups(size, self._new_groups(size), rng)
-        # The groups' own matrices take most of the time.
+        # Sampling the matrices of the observed groups takes most of the time.
         return self._draw(size, rng, groups=of == "finite")[self.estimands[of]]
 
     def _many_new_groups(self, of):
-        """Say whether several new groups are drawn for each point of the parameters."""
+        """Return whether several new groups are sampled per point of the parameters."""
         one = self.batch.size == 1 and isinstance(self.collections[0], BivariateLogitNormal)
         return one and self.estimands[of] == "theta_new"
 
     def _by_draws(self, measures, size, seed, of, n):
-        """Return distributions by draws, those of new groups with the error of their parameters."""
+        """Return distributions of draws. For new groups, the error reflects their dependence."""
         distributions = super()._by_draws(measures, size, seed, of, n)
         if not self._many_new_groups(of):
             return distributions
-        # New groups of one point of the parameters follow each other.
+        # New groups that share a point of the parameters are consecutive.
         clusters = -(-size // self._new_groups(size))
         return [replace(distribution, draw_clusters=clusters) for distribution in distributions]
 
     def _new_groups(self, size):
-        """Return how many of so many new groups are drawn for each point of the parameters."""
+        """Return the number of new groups per point of the parameters, for `size` draws."""
         return max(1, size // int(self.effective_draws))
 
     def _draw(self, size, rng, groups):
@@ -397,7 +407,7 @@ class HierarchicalGroups(CountsPosterior):
         }
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made: effects of many groups take more time than space."""
+        """Return the default number of draws, which falls with the number of groups."""
         number = super().draws_by_default(of)
         if of in ("finite", *self.pooled_dims):
             return int(np.clip(_GROUP_DRAWS / self.counts.sizes["group"], _FEWEST_DRAWS, number))
@@ -406,7 +416,7 @@ class HierarchicalGroups(CountsPosterior):
         return number
 
     def log_likelihood(self, variables: Mapping[str, np.ndarray]) -> xr.DataArray:
-        """Return the log likelihood of every group, dims (sample, ..., group)."""
+        """Return the log likelihood of each group, dims (sample, ..., group)."""
         cells = self.counts.values.astype(float)
         lead = len(self.batch.shape)
         flat = {
@@ -426,7 +436,7 @@ class HierarchicalGroups(CountsPosterior):
         """
         Return the plug-in estimate of the same estimand, (..., [C]).
 
-        Of a new group, that of the typical one.
+        The estimate of a new group is the estimate of the typical group.
         """
         if self.resolve_estimand(of) == "finite":
             return self.mean_of_members(measure)
@@ -441,19 +451,21 @@ class HierarchicalGroups(CountsPosterior):
         return measure(theta)
 
     def of_members(self, measure: Callable) -> Callable:
-        """Return a measure of the counts of one group, at the prevalence where that is known."""
+        """Return a measure of the counts of one group, at the prevalence if it is known."""
         if self.prevalence is None:
             return measure
         shares = np.array([1 - self.prevalence, self.prevalence])
         return lambda counts: measure(with_shares(counts, shares))
 
 
-# Plug-in estimates of two classes; that of the average over all groups is `average_cells`.
+# Plug-in estimates for two classes. `average_cells` estimates the average over all groups.
 
 
 def _typical_cells(cells):
     """
-    Return the cells (..., 2, 2) of the group in the middle: rates that are means of logits.
+    Return the cells (..., 2, 2) of the typical group, whose rates are means of logits.
+
+    The means are random-effects estimates (DerSimonian and Laird 1986).
 
     References
     ----------
@@ -472,7 +484,7 @@ def _typical_cells(cells):
 
 
 def _random_effects_rate(hits, misses):
-    """Return the rate (...) whose logit is the random-effects mean, of hits and misses (G, ...)."""
+    """Return the rate (...) whose logit is the random-effects mean of hits and misses (G, ...)."""
     logits, weight = observed_logits(hits, hits + misses)
     between = variance_between(logits, weight)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -482,9 +494,10 @@ def _random_effects_rate(hits, misses):
 
 def _at_reference(cells, design):
     """
-    Return the cells (G, ..., 2, 2) of groups as they would be if their covariates were 0.
+    Return the expected cells (G, ..., 2, 2) of the groups with covariates of 0.
 
-    As many examples in every group; its logits moved along weighted least-squares slopes.
+    Each group keeps its number of examples. Its logits are moved along weighted least-squares
+    slopes.
     """
     (tn, fp), (fn, tp) = np.moveaxis(cells, (-2, -1), (0, 1))
     size = cells.sum((-2, -1))
@@ -495,7 +508,7 @@ def _at_reference(cells, design):
 
 
 def _reference_rate(hits, misses, design):
-    """Return the rates (G, ...) where the covariates are 0."""
+    """Return the rates (G, ...) with covariates of 0."""
     logits = logit((hits + 0.5) / (hits + misses + 1))
     weight = np.sqrt((hits + misses > 0) / (1 / (hits + 0.5) + 1 / (misses + 0.5)))
     regressors = np.concatenate([np.ones((len(design), 1)), design], axis=1)
