@@ -19,8 +19,8 @@ and :math:`\rho` the correlation of any two folds. The mean over the folds has t
 
 If the distributions in the folds are beta, the distribution of the mean is
 :math:`\mathrm{Beta}(\mu t, (1 - \mu) t)` with :math:`t = \mu (1 - \mu) / \sigma^2 - 1`
-(Proposition 2 of Wang and Li). Otherwise, it is the mean of independent variables (`bayescm.distributions.mixtures`), stretched
-around its own mean.
+(Proposition 2 of Wang and Li). Otherwise, it is the mean of independent variables
+(`bayescm.distributions.mixtures`), stretched around its own mean.
 
 References
 ----------
