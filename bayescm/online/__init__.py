@@ -1,8 +1,8 @@
 """
-Evaluation batch by batch: sequential updates, and a monitor that never loses a batch.
+Monitoring batch by batch: sequential updates, and a durable record of all batches.
 
-Loaded on first use: recording a batch needs none of what works out the answers. No file is named as
-a function is.
+Modules are loaded on first use, because recording a batch does not need the modules that compute
+results. No module has the name of a public function.
 """
 
 from lazy_loader import attach_stub

@@ -1,4 +1,4 @@
-"""Has anything changed? Bayes factors for one table of probabilities against two."""
+"""Bayes factors for a change: one table of probabilities against two."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -15,30 +15,35 @@ from bayescm.validate import check_choice, check_whole, fail
 
 PARTS = ("answers", "totals", "all")
 _REACH = 500
-_ROOM = 200_000  # numbers in a temporary array: it stays in the cache of the processor
-_FEW = 8  # terms that are added one after another
+_ROOM = 200_000  # elements of a temporary array, chosen to fit into the processor cache
+_FEW = 8  # longest axis that is added term by term
 
 
 def log_bayes_factor(
     before: xr.DataArray, after: xr.DataArray, *, concentration: Any = None
 ) -> xr.DataArray:
     """
-    Return the natural log of the Bayes factor of "no change" between two sets of batches.
+    Return the log Bayes factor of "no change" between two sets of batches.
 
-    Above 0 the data favour one table of cell probabilities for both, below 0 two. Like every
-    Bayes factor it depends on the prior of the alternative: a vague one favours no change.
+    Positive values favour one table of cell probabilities for both sets, negative values two
+    tables. Like every Bayes factor, it depends on the prior of the alternative: a vague prior
+    favours no change.
 
     Parameters
     ----------
     before, after : DataArray, dims (..., actual, predicted)
+        Counts of the two sets.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts of either table, all > 0; the default prior if omitted.
+        Prior pseudo-counts of each table, all > 0. The default prior if omitted.
 
     Returns
     -------
     DataArray, dims (..., part)
-        Part ``all``: the whole table, the sum of the others. ``totals``: how often the classes
-        occur. The labels as text: the answers to each actual class.
+        Natural logarithms of the Bayes factors. The parts are:
+
+        - ``all``: the whole table, which is the sum of the other parts.
+        - ``totals``: the class frequencies.
+        - The class labels as text: the predictions for each actual class.
 
     References
     ----------
@@ -70,12 +75,12 @@ def log_bayes_factor(
 
 
 def proper(concentration: Any, counts: xr.DataArray) -> np.ndarray:
-    """Return prior pseudo-counts (C, C) in the order of the counts; raise where one is not > 0."""
+    """Return prior pseudo-counts (C, C) in the order of the counts; all must be > 0."""
     return check_proper(prior_cells(concentration, counts))
 
 
 def check_proper(prior: np.ndarray) -> np.ndarray:
-    """Return prior pseudo-counts (C, C), or raise where one is not > 0."""
+    """Return prior pseudo-counts (C, C), or raise an error if one is not > 0."""
     if not (prior > 0).all():
         todo = "use priors.jeffreys(counts), or leave concentration out"
         raise fail("the Bayes factor needs a proper prior", prior.tolist(), "every cell > 0", todo)
@@ -83,7 +88,7 @@ def check_proper(prior: np.ndarray) -> np.ndarray:
 
 
 def _masses(cells, prior):
-    """Return log marginal likelihoods, up to what any split has in common."""
+    """Return log marginal likelihoods, up to a constant that does not depend on the split."""
     return {
         "totals": _log_ratio(cells.sum(-1), prior.sum(-1)),
         "rows": _log_ratio(cells, prior),
@@ -105,31 +110,33 @@ def change(
     reach: int = _REACH,
 ) -> xr.Dataset:
     """
-    Ask at every step whether anything has changed at some unknown batch so far.
+    Return the Bayes factor and probability of a change so far, after every step.
 
-    "Nothing" is one table behind all batches. "Something" is one table up to a batch and another
-    one after it, whose place has a geometric prior.
+    Without a change, one table generates all batches. With a change, one table generates the
+    batches up to a change point and another one the batches after it. The change point has a
+    geometric prior.
 
     Parameters
     ----------
     counts : DataArray
-        The batches, with the single leading dim ``step`` in order of time.
+        The batches, in time order along the single leading dimension ``step``.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts of either table, all > 0.
+        Prior pseudo-counts of each table, all > 0.
     part : {"answers", "totals", "all"}
-        What may have changed: the answers to each class, how often classes occur, or either.
+        What may change: the predictions for each class, the class frequencies, or either.
     hazard : float, default 0.01
-        Prior probability that a change comes with the next batch, in (0, 1).
+        Prior probability in (0, 1) that a change occurs at the next batch.
     reach : int, default 500
-        How many batches back to look for a change.
+        Largest age of a possible change, in batches.
 
     Returns
     -------
     Dataset, dim step
-        ``log_bayes_factor`` of a change at any batch against none; if nothing changes, averaged
-        over the prior, the probability that it ever exceeds log(1 / a) is at most a (Ville's
-        inequality). ``probability`` that something has changed so far. ``latest``: the step of the
-        most probable first batch after a change.
+        - ``log_bayes_factor``: the log Bayes factor of a change at any batch against no change.
+          Without a change, it ever exceeds log(1 / a) with probability at most a, averaged over the
+          prior (Ville's inequality).
+        - ``probability``: the probability of a change so far.
+        - ``latest``: the step of the most probable first batch after a change.
 
     References
     ----------
@@ -170,14 +177,14 @@ def change(
 
 
 class ChangePrior(NamedTuple):
-    """Log prior probabilities of a change right after so many batches, and of none by then."""
+    """Log prior probabilities of a change right after each batch, and of no change by then."""
 
     log_change: np.ndarray
     log_none: np.ndarray
 
 
 def geometric_prior(batches: np.ndarray, hazard: float) -> ChangePrior:
-    """Return the geometric prior of the place of a change, after each number of batches."""
+    """Return the geometric prior of the change point, after each number of batches."""
     log_none = np.maximum(batches - 1, 0) * np.log1p(-hazard)
     log_change = np.where(batches > 0, np.log(hazard) + log_none, -np.inf)
     return ChangePrior(log_change, log_none)
@@ -191,29 +198,28 @@ def mixture(
     first: int = 1,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return what is known of a change at every batch.
+    Return the Bayes factor, the probability and the most probable place of a change.
 
-    Fewer ages leave out terms of a mixture that is a martingale if nothing changes, so that it
-    exceeds a threshold no more often.
+    Without a change, the mixture over change points is a martingale. Leaving out some ages omits
+    terms of the mixture, so that it exceeds a threshold no more often.
 
     Parameters
     ----------
     sums : ndarray, shape (T + 1, C, C)
-        Sums of the counts before every batch, and of all.
+        Cumulative sums of the counts, starting with zero.
     ages : ndarray of int
-        How many batches ago a change is looked for, ascending.
+        Ages of possible changes in batches, ascending.
     weights : ChangePrior
-        Of every row of the sums.
+        Prior for each row of the sums.
     score : callable
         Log marginal likelihood of tables; see `score_of`.
     first : int
-        The first row of the sums that is asked about.
+        First row of the sums to evaluate.
 
     Returns
     -------
     logs, probability, latest : ndarray
-        Log Bayes factor, probability of a change, and the most probable place of one, as a row of
-        the sums.
+        Log Bayes factor, probability of a change, and its most probable place as a row of the sums.
     """
     whole, parts = score(sums), []
     table = _tabulated(score, sums, ages, len(sums) - first)
@@ -237,7 +243,7 @@ def mixture(
 
 
 def score_of(prior: np.ndarray, part: str) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the log marginal likelihood (...) of tables (..., C, C) under a prior."""
+    """Return a function for the log marginal likelihood (...) of tables (..., C, C)."""
 
     def score(cells, log_ratio=_log_gain):
         totals = _log_mass(log_ratio, _sum_last(cells), prior.sum(-1)) if part != "answers" else 0.0
@@ -247,19 +253,19 @@ def score_of(prior: np.ndarray, part: str) -> Callable[[np.ndarray], np.ndarray]
     return score
 
 
-_PSEUDO_EVENTS = 4.0  # of each group: what comes true may be half as many again as expected
+_PSEUDO_EVENTS = 4.0  # prior sd of 0.5 for the ratio of observed to expected events
 
 
 def log_evidence_of_events(cells: np.ndarray) -> np.ndarray:
     """
-    Return the log marginal likelihood (...) of events and expected numbers (..., G, 2).
+    Return the log marginal likelihood (...) of observed and expected events (..., G, 2).
 
-    With y events of e that are expected in a group,
+    With y observed and e expected events in a group,
 
         y  ~  Poisson(lambda e),      lambda  ~  Gamma(a, a),      a = `_PSEUDO_EVENTS`,
 
-    up to what does not depend on lambda. Numbers of events of single examples vary less than those
-    of Poisson, so that Bayes factors are rather too small than too large.
+    up to terms that do not depend on lambda. The number of events varies less than a Poisson
+    variable, because each example has at most one event. Bayes factors are therefore conservative.
     """
     events, expected, a = cells[..., 0], cells[..., 1], _PSEUDO_EVENTS
     gain = special.gammaln(a + events) - special.gammaln(a) + a * np.log(a)
@@ -271,7 +277,7 @@ def _log_mass(log_ratio, cells, prior):
 
 
 def _sum_last(values):
-    """Return sums over the last axis; one term after another is several times faster where few."""
+    """Return sums over the last axis, adding short axes term by term, which is much faster."""
     if values.shape[-1] > _FEW:
         return values.sum(-1)
     return reduce(np.add, [values[..., index] for index in range(values.shape[-1])])
@@ -282,7 +288,7 @@ def _log_gain(cells, prior):
 
 
 def _tabulated(score, sums, ages, steps):
-    """Return the score, by a table where many sums of few different whole numbers are asked for."""
+    """Return the score, using a lookup table if it is evaluated often for few distinct integers."""
     reach = min(int(ages[-1]), len(sums) - 1)
     top = int((sums[reach:] - sums[: len(sums) - reach]).sum(axis=(-2, -1)).max(initial=0)) + 1
     if sums.dtype.kind not in "iu" or top > steps * len(ages) / 4:
@@ -290,7 +296,7 @@ def _tabulated(score, sums, ages, steps):
     tables: dict = {}
 
     def by_table(cells, prior):
-        # Axes of the prior stand last: a column of the table for each of its numbers.
+        # The axes of the prior come last. The table has one column per element of the prior.
         flat = np.asarray(prior).ravel()
         key = flat.tobytes()
         if key not in tables:

@@ -1,11 +1,11 @@
 """
-The chain of entries: each carries a hash of itself and of the one before it.
+Chain of entries, each with a hash of itself and of the previous entry.
 
     hash(n) = BLAKE2b(genesis, hash(n - 1), fields of entry n),  hash(0) = genesis,
     genesis = BLAKE2b("bayescm", classifier, encoding, encoding_version, description).
 
-What was changed, lost or put in between by a failing disk, or by hand, shows in the hashes. They
-are no signature: who can write the file can also make a new chain.
+The hashes reveal entries that a failing disk or a manual edit has changed, lost or inserted. They
+are not a signature: anyone who can write the file can also build a new chain.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from bayescm.validate import fail
 
-_LARGEST_SUM = 2**53  # beyond it a sum of counts is no longer exact in every number made of it
+_LARGEST_SUM = 2**53  # larger sums are not exact in floating point
 
 
 class Entry(NamedTuple):
@@ -25,26 +25,26 @@ class Entry(NamedTuple):
     Attributes
     ----------
     entry : int
-        Its number, 1, 2, 3 ... for each classifier.
+        Number of the entry within its classifier, starting at 1.
     batch_id, at : str
-        The name of the batch, and the time of its observation.
+        Name of the batch and time of its observation.
     encoding, encoding_version : str, int
-        In which form the payload is written; see `bayescm.online.encoding`.
+        Format of the payload; see `bayescm.online.encoding`.
     payload : str
-        The evidence.
+        Evidence of the batch.
     supersedes : str or None
-        The batch that it replaces.
+        Batch that this entry replaces.
     recorded_at : str
-        When it arrived.
+        Time of arrival.
     total : str or None
-        The sum of the payloads that count after it; None once there were fractions, whose sums
-        depend on their order, and of items.
+        Sum of the payloads that count after this entry. None for items, and once there are
+        fractions, whose sums depend on their order.
     batches : int
-        How many batches count after it.
+        Number of batches that count after this entry.
     latest : str
-        The latest time of observation so far.
+        Latest time of observation so far.
     hash : str
-        Of all these and of the entry before.
+        Hash of all these fields and of the previous entry.
     """
 
     entry: int
@@ -65,23 +65,23 @@ def next_entry(
     genesis: str, last: Entry | None, batch: dict[str, Any], superseded: Entry | None
 ) -> Entry:
     """
-    Return the entry that comes after another one.
+    Return the entry that follows another one.
 
     Parameters
     ----------
     genesis : str
-        What stands before the first entry of the classifier.
+        Start of the hash chain of the classifier.
     last : Entry or None
-        The entry before.
+        Previous entry.
     batch : dict
-        The fields of `Entry` from ``batch_id`` to ``recorded_at``.
+        Fields of `Entry` from ``batch_id`` to ``recorded_at``.
     superseded : Entry or None
-        The entry of the batch that this one replaces, with the classes of now.
+        Entry of the batch that this one replaces, with the current classes.
 
     Raises
     ------
     ValueError
-        If the counts of the classifier come to more than 2**53 in a cell.
+        If a cell of the summed counts exceeds 2**53.
     """
     total = _total(last, batch["payload"], superseded)
     if total is not None and max(cell for row in total for cell in row) > _LARGEST_SUM:
@@ -101,16 +101,16 @@ def next_entry(
 
 def entry_of_classes(genesis: str, last: Entry, fields: dict[str, Any], total: str | None) -> Entry:
     """
-    Return the entry that changes the classes, after another entry. It is not a batch.
+    Return an entry that changes the classes, which is not a batch.
 
     Parameters
     ----------
     genesis, last
         See `next_entry`.
     fields : dict
-        The fields of `Entry` from ``batch_id`` to ``recorded_at``.
+        Fields of `Entry` from ``batch_id`` to ``recorded_at``.
     total : str or None
-        The sum of the payloads so far, with the classes that there are now.
+        Sum of the payloads so far, with the current classes.
     """
     entry = Entry(
         **fields,
@@ -124,9 +124,9 @@ def entry_of_classes(genesis: str, last: Entry, fields: dict[str, Any], total: s
 
 
 def _total(last, payload, superseded):
-    """Return the sum of the payloads that count, or None where they are not whole numbers."""
+    """Return the sum of the payloads that count, or None if they are not integers."""
     cells = json.loads(payload)
-    if isinstance(cells, dict):  # item scores, or several labels
+    if isinstance(cells, dict):  # item scores or multilabel examples
         return None
     if last is None:
         total: list | None = [[0] * len(row) for row in cells]
@@ -144,7 +144,7 @@ def _add(total, cells, sign):
 
 
 def verify_entry(genesis: str, previous: str | None, entry: Any) -> bool:
-    """Say whether an entry is as it was written, after the one with this hash."""
+    """Return True if an entry matches its hash, given the hash of the previous entry."""
     return entry[-1] == digest(genesis, previous, *entry[:-1])
 
 
@@ -152,20 +152,20 @@ def check_chain(
     genesis: str, previous: str, number: int, entries: Iterable[Any], classifier: str
 ) -> None:
     """
-    Raise where entries are damaged or missing.
+    Raise an error if entries are damaged or missing.
 
     Parameters
     ----------
     genesis : str
-        What stands before the first entry of the classifier.
+        Start of the hash chain of the classifier.
     previous : str
-        Hash of the entry before the first of these.
+        Hash of the entry before the first one in `entries`.
     number : int
-        Number of the entry before the first of these.
+        Number of that entry.
     entries : iterable
-        Rows with the fields of `Entry`, in their order.
+        Rows with the fields of `Entry`, in order.
     classifier : str
-        Its name, for the message.
+        Name of the classifier, for the message.
     """
     for entry in entries:
         number += 1
@@ -177,13 +177,13 @@ def check_chain(
 
 
 def digest(*parts: Any) -> str:
-    """Return a hash of values; text, whole numbers and None."""
+    """Return a hash of values, which may be text, integers or None."""
     text = "\n".join(["\x00" if part is None else str(part) for part in parts])
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def damage(where: str) -> Exception:
-    """Return the error that says that a ledger is damaged, and where."""
+    """Return the error for a damaged ledger, with the location of the damage."""
     return fail(
         "the ledger is damaged",
         where,

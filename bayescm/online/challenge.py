@@ -1,11 +1,11 @@
 """
-A champion and its challenger on the same examples, batch by batch, kept in a ledger.
+Comparison of a champion and a challenger on the same examples, batch by batch.
 
-After every batch there is an interim analysis: the posterior of the difference between the two, and
-what follows from it. The challenger is promoted once it is better by more than the margin with a
-probability above that of the rule, and given up as futile once that is not to be expected any more;
-the first decision stays. The ledger keeps the rule with the first batch, so that whoever asks gets
-the same decision.
+After every batch there is an interim analysis: the posterior of the difference, and the resulting
+decision. The challenger is promoted once it is better by more than the margin with a probability
+above the threshold of the rule. It is given up as futile once a promotion has become unlikely. The
+first decision is final. The ledger stores the rule with the first batch, so that everyone gets the
+same decision.
 """
 
 import os
@@ -30,51 +30,51 @@ from bayescm.posteriors.paired_outcomes import paired_outcomes
 from bayescm.validate import check_prob, fail
 
 GO_ON, PROMOTE, FUTILE = "go on", "promote", "futile"
-_DRAWS = 4000  # of each posterior
+_DRAWS = 4000  # draws from each posterior
 _TAILS = (0.025, 0.975)
 _NORMAL = float(ndtri(_TAILS[1]))
-_COORDS = ("actual", "predicted", "label", "classifier", "positive")  # of outcomes, not of batches
-_MOST_CLASSES = 30  # the table has their third power of cells
+_COORDS = ("actual", "predicted", "label", "classifier", "positive")  # coordinates of outcomes
+_MOST_CLASSES = 30  # the number of cells is the cube of the number of classes
 
 
 class Challenge(LedgerClient):
     """
-    A champion and its challenger on the same examples, batch by batch, kept in a ledger.
+    Compare a champion and a challenger on the same examples, batch by batch.
 
     The challenger is promoted once it is better with a posterior probability above ``prob``, and
-    given up as futile once that is not to be expected any more. Looking after every batch lets
-    chance promote more challengers that are no better than ``1 - prob`` says: how many was
-    simulated, see the page on evaluation batch by batch.
+    given up as futile once a promotion has become unlikely. Because the decision is checked after
+    every batch, challengers without an advantage are promoted more often than ``1 - prob``
+    suggests. The documentation of batchwise evaluation gives simulated rates.
 
-    The rule (``measure``, ``margin``, ``prob``, ``planned``) is that of the first batch for good,
-    and the ledger keeps it: who opens the challenge later, in Python, on the command line or in
-    the dashboard, leaves it out and gets the same decision. Another rule than that of the ledger
-    is refused, since one that is chosen after a look at the data promotes by chance more often
-    still.
+    The first batch fixes the rule (``measure``, ``margin``, ``prob``, ``planned``), and the ledger
+    stores it. Later users, in Python, on the command line or in the dashboard, omit the rule and
+    get the same decision. A different rule is rejected, because a rule chosen after looking at the
+    data leads to more false promotions.
 
     Parameters
     ----------
     store : str, path or Ledger
-        See `Monitor`. A store holds monitors and challenges, each by its own name.
+        See `Monitor`. A store contains monitors and challenges, each with its own name.
     name : str, default "challenge"
-        Of the challenge.
+        Name of the challenge.
     measure : str, optional
-        The name of what the challenger is to be better at; of a new challenge by default accuracy.
+        Name of the measure to compare. For a new challenge, the default is accuracy.
     margin : float, optional
-        By how much, at least; negative where it may be a little worse. By default 0.
+        Smallest relevant improvement. A negative margin allows the challenger to be slightly worse.
+        The default is 0.
     prob : float, optional
-        The posterior probability above which it is promoted. By default 0.95.
+        Posterior probability above which the challenger is promoted. The default is 0.95.
     planned : int, optional
-        The examples that there will be at most. With it, futile means that the probability to be
-        promoted at their end is below ``1 - prob``; without it, that the challenger is better with
-        a probability below ``1 - prob``.
+        Maximum number of examples. If given, the challenger is futile when its probability of being
+        promoted at the planned end is below ``1 - prob``. Otherwise, it is futile when it is better
+        with a probability below ``1 - prob``.
 
     Raises
     ------
     ValueError
-        If a setting is out of its range.
+        If a setting is out of range.
     TypeError
-        If the measure is not a name, which is all that a ledger can keep of it.
+        If the measure is not a name, because a ledger cannot store functions.
 
     Examples
     --------
@@ -109,12 +109,12 @@ class Challenge(LedgerClient):
     @property
     def rule(self) -> "Rule":
         """
-        When to stop: the rule of the ledger, before the first batch the one that was passed.
+        Stopping rule of the ledger or, before the first batch, the one passed by the user.
 
         Raises
         ------
         ValueError
-            If another one was passed than the ledger keeps.
+            If the rule passed by the user differs from the stored one.
         """
         facts = self.ledger.challenges().get(self.name)
         if facts is None:
@@ -134,7 +134,7 @@ class Challenge(LedgerClient):
         return rule
 
     def _rule_that_was_not_kept(self):
-        """Return the rule that was passed, of a ledger from before rules were kept."""
+        """Return the user's rule, for a ledger that was written without one."""
         if "measure" not in self._asked:
             what = f"the ledger does not keep the rule of challenge {self.name!r}"
             todo = "pass them: `measure='accuracy'`, `prob=0.95`"
@@ -150,32 +150,35 @@ class Challenge(LedgerClient):
         corrects: str | int | None = None,
     ) -> bool:
         """
-        Record a batch; once this returns, it is in the store for good.
+        Record a batch permanently.
+
+        Once this method returns, the batch is in the store.
 
         Parameters
         ----------
         batch_id, at, corrects
             See `Monitor.add`.
         outcomes : Dataset
-            From `bayescm.from_classifiers`: the champion first, then the challenger. Their names
-            are those of the first batch.
+            Outcomes from `bayescm.from_classifiers`: the champion first, then the challenger. The
+            first batch fixes their names.
 
         Returns
         -------
         bool
-            True if it was recorded, False if it was there already.
+            True if the batch was recorded, False if it was already in the ledger.
 
         Raises
         ------
         ValueError
-            If these are not the outcomes of two classifiers with these names and labels, the rule
-            is not that of the ledger, or the measure is no number of such outcomes.
+            If the evidence does not contain the outcomes of two classifiers with the recorded names
+            and labels, if the rule differs from the stored one, or if the measure is not a single
+            number for such outcomes.
         OSError
-            If the store could not take it; send the batch again.
+            If the store cannot record the batch, which can then be sent again.
         """
         table, rule = pair_table(outcomes), self.rule
         if self.name not in self.ledger.challenges():
-            _kernel(rule.measure, outcomes)  # what cannot be judged is not begun
+            _kernel(rule.measure, outcomes)  # rejects an invalid new challenge
         table.attrs["rule"] = rule._asdict()
         return self.ledger.record(self.name, batch_id, table, at=at, corrects=corrects)
 
@@ -183,33 +186,33 @@ class Challenge(LedgerClient):
         self, *, rename: Mapping[Any, Any] | None = None, add: Sequence | None = None
     ) -> bool:
         """
-        Rename classes, and add further ones; see `Monitor.change_classes`.
+        Rename classes or add new ones; see `Monitor.change_classes`.
 
         The measure of the rule follows the new name of its class.
 
         Parameters
         ----------
         rename : mapping, optional
-            New names by old ones.
+            New class names, keyed by the old ones.
         add : sequence, optional
-            Names of further classes.
+            Names of new classes.
 
         Returns
         -------
         bool
-            True if it was recorded, False if the last change of the classes was the same.
+            True if the change was recorded, False if it repeats the latest change of the classes.
         """
         return self.ledger.change_classes(self.name, rename, add)[0]
 
     def outcomes(self) -> xr.Dataset:
         """
-        Return the batches in force, in the order of time.
+        Return the batches in time order, without those that were corrected.
 
         Returns
         -------
         Dataset
-            ``counts`` (step, outcome), with coords ``batch_id`` and ``at`` along ``step``; summed
-            over ``step`` it is evidence for `bayescm.compare`.
+            ``counts`` (step, outcome), with coordinates ``batch_id`` and ``at`` along ``step``. The
+            sum over ``step`` is evidence for `bayescm.compare`.
         """
         description, entries = self.ledger.contents(self.name)
         if description is None or description.encoding != PAIRED_OUTCOMES:
@@ -226,20 +229,29 @@ class Challenge(LedgerClient):
 
     def history(self) -> pd.DataFrame:
         """
-        Return what is known after every batch, and what follows from it.
+        Return the interim analysis and the decision after every batch.
 
         Returns
         -------
         DataFrame
-            ``batch_id``, ``at``, ``n`` (examples so far), ``difference`` (posterior mean of
-            challenger minus champion, the other way round where lower is better), ``lower`` and
-            ``upper`` of its equal-tailed 95% interval, ``p_better`` (the probability that the
-            challenger is better by more than the margin) and its ``error``, with ``planned`` also
-            ``p_promote`` (the probability, as it looks after this batch, that the challenger will
-            be promoted by the planned end), and ``decision``: "go on", "promote" or "futile". The
-            first decision stays. ``p_better`` is a share of 4,000 draws, always the same ones of
-            the same batches; of 100 other samples of draws 95 are within ``error`` of it. Where
-            ``prob`` or ``1 - prob`` is so near, other draws might decide otherwise.
+            One row per batch, with these columns:
+
+            - ``batch_id`` and ``at``.
+            - ``n``: the number of examples so far.
+            - ``difference``: the posterior mean of challenger minus champion, with the sign
+              reversed if lower is better.
+            - ``lower`` and ``upper``: the equal-tailed 95% interval of the difference.
+            - ``p_better``: the probability that the challenger is better by more than the margin.
+            - ``error``: the Monte Carlo error of ``p_better``.
+            - ``p_promote``, with ``planned`` only: the current probability that the challenger will
+              be promoted by the planned end.
+            - ``decision``: "go on", "promote" or "futile". The first decision is final.
+
+        Notes
+        -----
+        ``p_better`` is a proportion of 4,000 draws, with the same draws for the same batches. In
+        95% of samples of draws, it is within ``error`` of the exact probability. If ``prob`` or ``1
+        - prob`` is that close, other draws might lead to another decision.
         """
         outcomes, rule = self.outcomes(), self.rule
         summed = outcomes.assign(counts=outcomes["counts"].cumsum("step"))
@@ -255,18 +267,18 @@ class Challenge(LedgerClient):
         return pd.DataFrame(columns | {"decision": decisions(analyses, n, rule)})
 
     def decision(self) -> str:
-        """Return "promote", "futile" or "go on": the first decision, whatever came after it."""
+        """Return "promote", "futile" or "go on"; the first decision is final."""
         return str(self.history()["decision"].iloc[-1])
 
 
 def verdict(history: pd.DataFrame) -> str:
     """
-    Return the decision in words: by which batch it was taken, and what all batches so far say.
+    Return the decision in words, with the deciding batch and the current probability.
 
     Parameters
     ----------
     history : DataFrame
-        What `Challenge.history` returns.
+        Result of `Challenge.history`.
     """
     last = history.iloc[-1]
     better = f"better with probability {last['p_better']:.4g}"
@@ -280,7 +292,7 @@ def verdict(history: pd.DataFrame) -> str:
 
 
 def _kernel(measure, outcomes):
-    """Return the kernel of a measure of outcomes, or raise where it is no single number."""
+    """Return the kernel of a measure; raise an error if it is not a single number."""
     (kernel,) = kernels(measure, tables_of(outcomes))
     if kernel(np.ones((outcomes.sizes["label"],) * 2)).ndim:
         todo = "take an average: 'f1_macro', 'accuracy', or one class: 'f1[a]'"
@@ -326,18 +338,18 @@ _CHECKS: Mapping[str, Callable] = {
 
 class Rule(NamedTuple):
     """
-    When to stop.
+    Stopping rule of a challenge.
 
     Attributes
     ----------
     margin : float
-        By how much better the challenger must be, at least.
+        Smallest relevant improvement.
     prob : float
-        The posterior probability at which it is promoted.
+        Posterior probability above which the challenger is promoted.
     planned : int or None
-        The examples that there will be at most.
+        Maximum number of examples.
     measure : str
-        What the challenger must be better at.
+        Measure to compare.
     """
 
     margin: float = 0.0
@@ -354,14 +366,14 @@ class Rule(NamedTuple):
 
 class InterimAnalyses(NamedTuple):
     """
-    What is known of the difference (challenger minus champion, more is better) after each batch.
+    Posterior of the difference (challenger minus champion, higher is better) after each batch.
 
     Attributes
     ----------
     mean, sd, lower, upper : ndarray
-        Of its posterior; the interval is equal-tailed, of 95%.
+        Posterior mean, standard deviation and equal-tailed 95% interval.
     p_better : ndarray
-        The probability that the challenger is better by more than the margin.
+        Probability that the challenger is better by more than the margin.
     """
 
     mean: np.ndarray
@@ -375,19 +387,19 @@ def interim_analyses(
     outcomes: xr.Dataset, kernel: Callable, *, margin: float = 0.0, random_seed: Any = 0
 ) -> InterimAnalyses:
     """
-    Return what is known after each batch.
+    Return the posterior of the difference after each batch.
 
     Parameters
     ----------
     outcomes : Dataset
-        Of the champion and the challenger, in this order; ``counts`` of any leading dims, summed
-        over the batches so far.
+        Outcomes of the champion and the challenger, in this order. ``counts`` may have leading
+        dimensions, and are cumulative over the batches.
     kernel : callable
-        A measure, one number for each classifier.
+        Measure with one value per classifier.
     margin : float
         See `Rule`.
     random_seed
-        Of the draws.
+        Seed of the draws.
     """
     posterior = paired_outcomes(outcomes)
     lead = posterior.outcomes.shape[:-1]
@@ -396,7 +408,7 @@ def interim_analyses(
     parts = []
     for counts in flat:
         part = xr.Dataset({"counts": (("batch", "outcome"), counts[None])}, coords)
-        # One seed for every batch: what was known after it stays so when others come.
+        # The same seed for every batch, so that earlier results do not change with later batches.
         parts.append(_analyse(part, kernel, margin, np.random.default_rng(random_seed)))
     columns = [np.concatenate(column).reshape(lead) for column in zip(*parts, strict=True)]
     return InterimAnalyses(*columns)
@@ -408,7 +420,7 @@ def _analyse(outcomes, kernel, margin, rng):
     difference = values[..., 1] - values[..., 0]
     if getattr(kernel, "lower_is_better", False):
         difference = -difference
-    if np.isnan(difference).any():  # 0/0 is left out
+    if np.isnan(difference).any():  # draws with 0/0 are left out
         undefined = np.isnan(difference).mean(axis=0)
         lower, upper = np.nanquantile(difference, _TAILS, axis=0)
         p_better = (difference > margin).mean(axis=0) / (1 - undefined)
@@ -420,10 +432,10 @@ def _analyse(outcomes, kernel, margin, rng):
 
 def error_of_share(share: np.ndarray) -> np.ndarray:
     """
-    Return how far a share of the draws is from the probability in 95 of 100 samples, at most.
+    Return a 95% bound on the Monte Carlo error of a proportion of draws.
 
-    The half width of Agresti and Coull's interval, which is not 0 where no draw or every draw is a
-    hit.
+    The bound is the half width of the Agresti-Coull interval, which is positive even if no draw or
+    every draw is a hit.
 
     References
     ----------
@@ -438,17 +450,18 @@ def error_of_share(share: np.ndarray) -> np.ndarray:
 
 def p_promote(analyses: InterimAnalyses, n: np.ndarray, rule: Rule) -> np.ndarray:
     """
-    Return the probability to be promoted at the planned end, as it looks now.
+    Return the current probability of a promotion at the planned end.
 
-    What is to come is predicted from the posterior of the difference as a normal distribution.
+    The future data are predicted from a normal approximation of the posterior of the difference.
 
     Parameters
     ----------
     analyses : InterimAnalyses
+        Interim analyses so far.
     n : ndarray
-        Examples so far.
+        Number of examples so far.
     rule : Rule
-        With ``planned``.
+        Rule with ``planned``.
 
     References
     ----------
@@ -466,11 +479,11 @@ def p_promote(analyses: InterimAnalyses, n: np.ndarray, rule: Rule) -> np.ndarra
 
 def decisions(analyses: InterimAnalyses, n: np.ndarray, rule: Rule) -> np.ndarray:
     """
-    Return the decision after each batch, along the last axis; the first one stays.
+    Return the decision after each batch, along the last axis; the first one is final.
 
-    Promoted is the challenger where it is better by more than the margin with a probability of
-    more than ``prob``. Futile it is, with a planned number of examples, where the probability to be
-    promoted at their end is below ``1 - prob``; without one, where it is better with a probability
+    The challenger is promoted if it is better by more than the margin with a probability above
+    ``prob``. With a planned number of examples, it is futile if the probability of a promotion at
+    their end is below ``1 - prob``. Without one, it is futile if it is better with a probability
     below ``1 - prob``.
     """
     hopeless = analyses.p_better if rule.planned is None else p_promote(analyses, n, rule)
@@ -489,7 +502,8 @@ def pair_table(outcomes: xr.Dataset) -> xr.DataArray:
     Raises
     ------
     ValueError
-        If there are not two classifiers, there are leading dims, abstentions or too many classes.
+        If there are not exactly two classifiers, or there are leading dimensions, abstentions or
+        too many classes.
     """
     for entry in (ITEM_SCORES, MULTILABEL):
         if entry.matches(outcomes):
@@ -524,18 +538,19 @@ def pair_table(outcomes: xr.Dataset) -> xr.DataArray:
 
 def pair_outcomes(tables: np.ndarray, facts: dict[str, Any]) -> xr.Dataset:
     """
-    Return outcomes of tables as the ledger keeps them.
+    Return the outcomes of tables stored in the ledger.
 
     Parameters
     ----------
     tables : ndarray, shape (T, C, C * C)
+        Tables of all steps.
     facts : dict
-        ``labels``, ``positive`` and ``classifiers``.
+        Description with ``labels``, ``positive`` and ``classifiers``.
 
     Returns
     -------
     Dataset
-        ``counts`` (step, outcome), every outcome that occurred at any step.
+        ``counts`` (step, outcome), with every outcome that occurred at any step.
     """
     labels = np.array(facts["labels"])
     flat = tables.reshape(len(tables), -1)

@@ -1,15 +1,15 @@
 """
-Classes of a ledger that are renamed or added.
+Renaming and adding classes of a ledger.
 
-The description of a classifier has the classes of its first batch, and never changes: its hash is
-the beginning of the chain. An entry of the encoding `CLASSES` renames classes and adds further
-ones. Each class keeps its place in the list, and an added one is the last:
+The description of a classifier contains the classes of its first batch. It never changes, because
+its hash is the start of the chain. An entry with the encoding `CLASSES` renames classes and adds
+new ones. Each class keeps its position in the list, and an added class becomes the last:
 
-    classes now = classes of the description, renamed and extended by each such entry in turn.
+    current classes = classes of the description, renamed and extended by each such entry in turn.
 
-Payloads have the numbers of classes by their places, so that earlier batches need no change:
-numbers of a class that was added later are zero. A name belongs to one class for ever. So names in
-earlier batches, floors, acknowledgements and pages say which class is meant.
+Payloads refer to classes by position, so earlier batches need no change: they have zero counts for
+a class that was added later. A name belongs to the same class for ever. Names in earlier batches,
+floors, acknowledgements and pages therefore remain unambiguous.
 """
 
 import json
@@ -20,21 +20,21 @@ from typing import Any, NamedTuple
 from bayescm.validate import fail, suggest
 
 CLASSES, VERSION = "classes", 1  # the encoding of such entries, and its version
-_LONGEST = 200  # characters of a name
+_LONGEST = 200  # characters in a name
 
 
 class ClassChange(NamedTuple):
     """
-    An entry that changes the classes.
+    Entry that changes the classes.
 
     Attributes
     ----------
     entry : int
-        Its number among the entries of the classifier.
+        Number of the entry within its classifier.
     rename : tuple of pairs
-        The old name and the new name of each class that is renamed.
+        Old and new name of each renamed class.
     add : tuple
-        Names of further classes.
+        Names of the added classes.
     """
 
     entry: int
@@ -43,7 +43,7 @@ class ClassChange(NamedTuple):
 
     @property
     def payload(self) -> str:
-        """The change as the ledger stores it."""
+        """The change in the format of the ledger."""
         return json.dumps({"rename": self.rename, "add": self.add})
 
 
@@ -54,7 +54,7 @@ def change_of(entry: int, payload: str) -> ClassChange:
 
 
 def name_of_entry(number: int) -> str:
-    """Return the name of the entry of a change; no batch has it, as a tab is not printable."""
+    """Return the name of the entry of a change, which has a tab and so differs from batch names."""
     return f"classes\t{number}"
 
 
@@ -67,7 +67,7 @@ def classes_after(labels: Sequence, changes: Sequence[ClassChange]) -> list:
 
 
 def facts_after(facts: Mapping[str, Any], changes: Sequence[ClassChange]) -> dict[str, Any]:
-    """Return the facts of all batches after some changes: classes, positive class and rule."""
+    """Return the description of all batches after some changes: classes, positive class, rule."""
     if not changes:
         return dict(facts)
     now = {**facts, "labels": classes_after(facts["labels"], changes)}
@@ -81,7 +81,7 @@ def facts_after(facts: Mapping[str, Any], changes: Sequence[ClassChange]) -> dic
 
 
 def current_names(labels: Sequence, changes: Sequence[ClassChange]) -> dict[Any, Any]:
-    """Return the name that each class has now, by its former names."""
+    """Return a dict that maps former class names to current ones."""
     names: dict[Any, Any] = {}
     for number in range(len(changes)):
         before = classes_after(labels, changes[:number])
@@ -92,7 +92,7 @@ def current_names(labels: Sequence, changes: Sequence[ClassChange]) -> dict[Any,
 
 def current_measure(measure: Any, names: Mapping[Any, Any]) -> Any:
     """
-    Return a measure with the name that its class has now.
+    Return the name of a measure with the current name of its class.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def current_measure(measure: Any, names: Mapping[Any, Any]) -> Any:
     return re.sub(r"\[([^\[\]]+)\]", lambda found: f"[{by_text.get(found[1], found[1])}]", measure)
 
 
-# What may be changed
+# Validation
 
 
 def checked_change(
@@ -117,15 +117,16 @@ def checked_change(
     add: Sequence | None,
 ) -> ClassChange:
     """
-    Return a change of the classes that comes after others.
+    Return a valid change of the classes that follows other changes.
 
     Parameters
     ----------
     classifier, encoding : str
+        Name of the classifier and encoding of its batches.
     first : mapping
-        The facts of the description.
+        Facts of the description.
     changes : sequence of ClassChange
-        Those so far.
+        Changes so far.
     rename, add
         See `bayescm.online.Monitor.change_classes`.
 
@@ -172,7 +173,7 @@ def _names(add):
 
 
 def _plain(label):
-    """Return a label as JSON knows it."""
+    """Return a label as a Python scalar for JSON."""
     return label.item() if hasattr(label, "item") else label
 
 
@@ -216,7 +217,7 @@ def _check_added(classifier, encoding, first, labels, renamed, added):
 
 
 def _check_new_names(labels, names, renamed, added, after):
-    """Raise an error if two classes would have one name, now or in earlier batches."""
+    """Raise an error if two classes would share a name, now or in earlier batches."""
     for old, new in renamed.items():
         if after.count(new) > 1 or new in labels:
             what = f"renaming {old!r} to {new!r} would merge two classes"

@@ -1,23 +1,23 @@
 """
-Which batches are compared, if classes were added or the batches have seasons.
+Comparable counts for the rule `change`, with added classes or seasons.
 
-The rule `change` compares numbers of parts (the answers to each class) before and after each batch,
-by the marginal likelihood of a Dirichlet-multinomial distribution. Two facts make some numbers not
-comparable.
+The rule `change` compares counts of parts (predictions for each class) before and after each batch,
+using the marginal likelihood of a Dirichlet-multinomial distribution. In two situations, some of
+the counts are not comparable.
 
-**Classes.** A class that was added later could not be the answer before: a zero there is not an
-observation. The distribution factors into answers among the first classes and, for each addition,
-the answers among the new classes and all earlier ones together,
+**Classes.** A class that was added later could not be predicted before, so its zero counts are not
+observations. The distribution factors into the predictions among the first classes and, for each
+addition, the predictions among the new classes and the sum of all earlier ones,
 
     Dirichlet(a_1, ..., a_K):   (x_1, ..., x_k) given their sum, and (sum, x_k+1, ..., x_K),
 
-which are independent. Batches from before an addition have no numbers in its second factor.
+which are independent. Batches from before an addition contribute nothing to its second factor.
 
-**Seasons.** Each phase, such as a day of the week, has its own table. A change is one in all of
-them at the same batch.
+**Seasons.** Each phase, such as a day of the week, has a separate table. A change affects all
+tables at the same batch.
 
-Both leave the Bayes factor a ratio of marginal likelihoods of the same batches, so that the bound
-on false alarms holds (see `bayes_factor`).
+In both cases the Bayes factor remains a ratio of marginal likelihoods of the same batches, so the
+bound on false alarms is still valid (see `bayes_factor`).
 """
 
 from collections.abc import Callable
@@ -29,36 +29,40 @@ import xarray as xr
 from bayescm.evidence.evidence_type import ChangeStatistic
 from bayescm.online.bayes_factor import log_evidence_of_events, score_of
 
-CLASSES, PHASE = "classes", "phase"  # coords of batches
+CLASSES, PHASE = "classes", "phase"  # coordinates of the batches
 
 
 def comparable(
     statistic: ChangeStatistic, prior: np.ndarray | None, batches: xr.DataArray
 ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
     """
-    Return the numbers that the rule `change` compares, and their log marginal likelihood.
+    Return the counts that the rule `change` compares, and their log marginal likelihood.
 
     Parameters
     ----------
     statistic : ChangeStatistic
+        Statistic of the batches that is tested for changes.
     prior : ndarray, shape (..., K), optional
-        Pseudo-counts, of numbers of parts.
+        Prior pseudo-counts, if the statistic consists of counts of parts.
     batches : DataArray, dims (step, ...)
-        With the coord ``classes`` (the number of classes that each could have, -1 for all) if
-        classes were added, and ``phase`` if there are seasons.
+        The batches. If classes were added, they have the coordinate ``classes``: the number of
+        classes that each could have, or -1 for all. With seasons, they have the coordinate
+        ``phase``.
 
     Returns
     -------
     numbers : ndarray, shape (T, rows, columns)
+        Comparable counts of each batch.
     score : callable
-        From sums of the numbers (..., rows, columns) to (...).
+        Maps sums of the counts (..., rows, columns) to log marginal likelihoods (...).
     """
     numbers = statistic.numbers
     phase, classes = _values(batches, PHASE), _values(batches, CLASSES)
     if phase is None and classes is None:
         return numbers, log_evidence_of_events if prior is None else score_of(prior, "answers")
     if classes is not None and not statistic.parts_are_classes:
-        # The numbers are of all classes together, so that batches with others are not comparable.
+        # The counts refer to all classes together, so batches with other classes are not
+        # comparable.
         phase = classes if phase is None else _together(phase, classes)
         classes = None
     if prior is None:
@@ -84,13 +88,13 @@ def _values(batches, name):
 
 
 def _together(first, second):
-    """Return one number for each pair of values."""
+    """Return one integer for each distinct pair of values."""
     pairs = np.stack([np.unique(part, return_inverse=True)[1] for part in (first, second)], axis=1)
     return np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
 
 
 def _by_phase(numbers, phase):
-    """Return numbers (T, R, K) with rows for each phase, (T, P R, K)."""
+    """Return counts (T, R, K) with separate rows for each phase, (T, P R, K)."""
     if phase is None:
         return numbers
     phases, index = np.unique(phase, return_inverse=True)
@@ -100,7 +104,7 @@ def _by_phase(numbers, phase):
 
 
 def _factors(numbers, prior, classes):
-    """Return the numbers of the first classes and of each addition, with their priors."""
+    """Return the counts of the first classes and of each addition, with their priors."""
     size = numbers.shape[-1]
     known = np.where(classes < 0, size, classes)
     ends = sorted({*known.tolist(), size})
@@ -114,6 +118,6 @@ def _factors(numbers, prior, classes):
 
 
 def _one_and_others(values, before, after):
-    """Return the sum over the earlier classes, and the values of those that were added."""
+    """Return the sum over the earlier classes, followed by the values of the added ones."""
     earlier = values[..., :before].sum(axis=-1, keepdims=True)
     return np.concatenate([earlier, values[..., before:after]], axis=-1)

@@ -1,11 +1,16 @@
 """
 The database of a ledger: SQLite in a file or in memory, or PostgreSQL.
 
-Every commit is durable before it is acknowledged (``synchronous=FULL``, ``synchronous_commit=on``),
-a writer takes SQLite's lock before it reads (``BEGIN IMMEDIATE``), a file that was deleted or
-replaced is noticed, and no connection or transaction is shared with a forked process. The tables
-are made by Alembic (`bayescm.online.migrations`). What the drivers raise is told in plain words,
-without credentials.
+Five rules protect the ledger:
+
+- Every commit is durable before it is acknowledged (``synchronous=FULL``,
+  ``synchronous_commit=on``).
+- A writer takes SQLite's lock before it reads (``BEGIN IMMEDIATE``).
+- A deleted or replaced file is detected.
+- Forked processes share no connection and no transaction.
+- Errors of the drivers are reported in plain words, without credentials.
+
+Alembic creates the tables (`bayescm.online.migrations`).
 """
 
 import os
@@ -28,17 +33,17 @@ from bayescm.validate import fail
 
 
 class NoLedgerError(ValueError):
-    """There is no ledger at an address, and none was to be made."""
+    """Raised if an address has no ledger and creating one is not allowed."""
 
 
 class Database:
     """
-    A database that threads share one transaction at a time, and that a fork leaves whole.
+    Database with one transaction at a time across threads, safe to use with forks.
 
     Parameters
     ----------
     store : str or path
-        See `parse`.
+        Address of the database; see `parse`.
     create : bool, default True
         Whether to create a ledger if there is none.
     timeout : float, default 30
@@ -47,8 +52,8 @@ class Database:
 
     def __init__(self, store: str | os.PathLike, *, create: bool = True, timeout: float = 30.0):
         self._url = parse(store)
-        self._lock = threading.RLock()  # one transaction at a time, whichever thread it is of
-        self._is_lost = False  # whether it was in the memory of the process that forked this one
+        self._lock = threading.RLock()  # allows one transaction at a time across threads
+        self._is_lost = False  # True in a child process if the database was in the parent's memory
         self._file = self._open_file(create, timeout)
         self._engine = connect(self._url, timeout=timeout)
         weakref.finalize(self, self._engine.dispose)
@@ -62,7 +67,7 @@ class Database:
             _databases.add(self)
 
     def _open_file(self, create, timeout):
-        """Return the file of the ledger, made where there is none, or None where it has none."""
+        """Return the file of the ledger, created if missing, or None for other databases."""
         path = file_of(self._url)
         if path is None:
             return None
@@ -92,23 +97,23 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Close the connections; the ledger opens them again when it is used."""
+        """Close the connections. The ledger reopens them when it is used again."""
         with self._lock:
             if not is_memory(self._url):
                 self._engine.dispose()
 
     def exclusive(self) -> AbstractContextManager:
-        """Return a lock that keeps other threads from the ledger; processes need none."""
+        """Return a lock that keeps other threads from using the ledger."""
         return self._lock
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether it is an SQLite database, which is copied by its pages."""
+        """Whether the database is SQLite, whose backup copies its pages."""
         return self._engine.dialect.name == "sqlite"
 
     @contextmanager
     def transaction(self, purpose: str, *, write: bool = False) -> Iterator[sa.Connection]:
-        """Open a transaction of this thread alone; an error says what its purpose was."""
+        """Open a transaction of this thread alone; `purpose` is part of any error message."""
         with self._lock, self._plain_errors(purpose):
             if self._is_lost:
                 todo = "give the ledger a file, which processes can share"
@@ -117,7 +122,7 @@ class Database:
                 self._file.check(write=write)
             with begin(self._engine, write=write) as connection:
                 yield connection
-            if self._file is not None:  # before anything is acknowledged
+            if self._file is not None:  # must pass before the commit is acknowledged
                 self._file.check(write=False)
 
     @contextmanager
@@ -129,11 +134,11 @@ class Database:
             raise explain(problem, purpose, self._url) from None
 
 
-# A process is doubled only while no transaction is under way, no ledger is being set up and no
-# connection is open: a child that used its parent's connection would break both.
+# Forks wait until no transaction or set-up is running and all connections are closed. A child that
+# used its parent's connection would break both.
 
 _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
-_fork_guard = threading.RLock()  # also makes migrations take turns: Alembic has one at a time
+_fork_guard = threading.RLock()  # also serialises migrations, because Alembic runs one at a time
 
 
 def _before_fork():
@@ -174,17 +179,19 @@ _ADDRESSES = (
 
 def parse(store: str | os.PathLike) -> sa.URL:
     """
-    Return the address of a store, or raise (without showing it: it may hold a password).
+    Return the address of a store as a URL.
+
+    Error messages do not show the address, because it may contain a password.
 
     Parameters
     ----------
     store : str or path
-        A file, a URL of SQLite or PostgreSQL, or the keywords and values of libpq.
+        A file, a URL of SQLite or PostgreSQL, or keywords and values as for libpq.
 
     Raises
     ------
     ValueError
-        If it is neither SQLite nor PostgreSQL.
+        If the address is neither SQLite nor PostgreSQL.
     """
     if isinstance(store, os.PathLike):
         return _parse_file(os.fspath(store))
@@ -193,7 +200,7 @@ def parse(store: str | os.PathLike) -> sa.URL:
         return _parse_url(text)
     if re.match(r"\w+\s*=", text):
         return _parse_keywords(text)
-    # What has a user or a scheme, and no file would be called: its end may be a password.
+    # Text with a user or a scheme is not a file name. It may end in a password.
     if re.match(r"[^/\\]{2,}:", text) or re.search(r":[^/]*@|\b(password|passwd|pwd)\s*=", text):
         todo = "write sqlite:/// before the name of a file, postgresql:// before a user"
         raise fail("not the address of a ledger", "a form that is not known", _ADDRESSES, todo)
@@ -214,7 +221,7 @@ def _parse_url(text):
     except (sa.exc.ArgumentError, ValueError):
         backend = "an address that cannot be read"
     else:
-        if "@" in (url.host or ""):  # and so the end of a password would pass for a host
+        if "@" in (url.host or ""):  # otherwise the end of a password would be parsed as the host
             todo = "write an @ in the password as %40"
             raise fail("the store's address has more than one @", ..., "one, before the host", todo)
     if backend not in _DRIVERS:
@@ -234,7 +241,7 @@ def _parse_keywords(text):
         raise _missing_driver() from None
     try:
         keywords: dict[str, Any] = conninfo_to_dict(text)
-    except ProgrammingError:  # it names parts of the address, which may be those of a password
+    except ProgrammingError:  # the error quotes parts of the address, possibly of a password
         got, todo = "what libpq cannot read as its keywords and values", "see its manual"
         raise fail("not the address of a ledger", got, "the keywords of libpq", todo) from None
     port = keywords.pop("port", None)
@@ -257,25 +264,25 @@ def _missing_driver():
 
 
 def printable(url: sa.URL) -> str:
-    """Return the address without user, password and options, safe to print."""
+    """Return the address without user, password and options, which is safe to print."""
     backend = url.get_backend_name()
     return sa.URL.create(backend, None, None, url.host, url.port, url.database).render_as_string()
 
 
 def _secrets(url):
-    """Return every form in which a password of the address may turn up in a message."""
+    """Return every form in which a password of the address may appear in a message."""
     passwords = [url.password, *(v for key, v in url.query.items() if "pass" in key.lower())]
     texts = [str(password) for password in passwords if password]
     return {form for text in texts for form in (text, quote(text, safe=""), unquote(text))}
 
 
 def is_memory(url: sa.URL) -> bool:
-    """Say whether an SQLite address is that of a database in memory."""
+    """Return True if an SQLite address refers to a database in memory."""
     return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
 
 
 def file_of(url: sa.URL) -> Path | None:
-    """Return the file of a ledger, or None where it has none."""
+    """Return the file of a ledger, or None if it has no file."""
     if url.get_backend_name() != "sqlite" or is_memory(url):
         return None
     return Path(url.database or "").absolute()
@@ -285,13 +292,13 @@ def file_of(url: sa.URL) -> Path | None:
 
 
 def connect(url: sa.URL, *, timeout: float) -> sa.Engine:
-    """Return an engine whose every commit is durable; it makes no file."""
+    """Return an engine with durable commits, which does not create a file."""
     if url.get_backend_name() == "postgresql":
         return _connect_postgres(url, timeout)
     path = file_of(url)
     if path is None:
         return _connect_sqlite(":memory:", timeout)
-    if not _is_writable(path):  # opened anew for each use: whether there is a log beside it changes
+    if not _is_writable(path):  # reopened for each use, as a WAL file may appear
         return _connect_sqlite(path, timeout, pool=sa.pool.NullPool)
     return _connect_sqlite(path, timeout)
 
@@ -304,7 +311,7 @@ def _connect_sqlite(path, timeout, *, pool=sa.pool.StaticPool, mode=""):
             address, timeout=timeout, isolation_level=None, check_same_thread=False, uri=not memory
         )
         try:
-            # Each commit also goes into the file itself, so that the file alone is the ledger.
+            # Checkpoint after every commit, so that the file alone contains the whole ledger.
             for pragma in ("synchronous=FULL", "foreign_keys=ON", "wal_autocheckpoint=1"):
                 connection.execute(f"PRAGMA {pragma}")
         except BaseException:
@@ -326,17 +333,17 @@ def _is_writable(path):
 
 
 def _open_mode(path):
-    """Return how to open a file: readers need no more than to read it."""
+    """Return the mode for opening a file; reading must work without write permission."""
     if _is_writable(path):
         return "mode=rw"
-    # Where nobody has it open there is no log beside it, and none must be made to read it.
+    # If no process has the file open, there is no WAL file, and reading must not create one.
     return "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
 
 
 def _connect_postgres(url, timeout):
     options = url.query.get("options", "")
     options = options if isinstance(options, str) else " ".join(options)
-    # A server may be set to acknowledge before it has written; a ledger may not.
+    # A server may be configured to acknowledge commits before they are durable.
     if "synchronous_commit=remote_apply" not in options:
         options += " -c synchronous_commit=on"
     options = f"-c lock_timeout={int(timeout * 1000)} {options} -c client_encoding=UTF8"
@@ -349,11 +356,11 @@ def _connect_postgres(url, timeout):
 
 @contextmanager
 def begin(engine: sa.Engine, *, write: bool) -> Iterator[sa.Connection]:
-    """Open a transaction; a writing one takes SQLite's write lock at once, and so fails early."""
+    """Open a transaction; a writing one locks SQLite at once, so that conflicts surface early."""
     with engine.connect() as connection:
         options = {"begin": "BEGIN IMMEDIATE" if write else "BEGIN"}
         if engine.dialect.name == "postgresql" and not write:
-            options["isolation_level"] = "REPEATABLE READ"  # all of a reading of one moment
+            options["isolation_level"] = "REPEATABLE READ"  # all reads see one snapshot
         connection = connection.execution_options(**options)
         with connection.begin():
             yield connection
@@ -361,11 +368,12 @@ def begin(engine: sa.Engine, *, write: bool) -> Iterator[sa.Connection]:
 
 class File:
     """
-    The file of an SQLite ledger, and whether it is still the one that was opened.
+    File of an SQLite ledger, with a check that it has not been replaced.
 
     Parameters
     ----------
     path : Path
+        Path of the file.
     """
 
     def __init__(self, path: Path):
@@ -373,7 +381,7 @@ class File:
         self._opened = self._inode()
 
     def check(self, *, write: bool) -> None:
-        """Raise where the file was deleted or replaced, or where it cannot be written to."""
+        """Raise an error if the file was deleted or replaced, or cannot be written to."""
         if self._inode() != self._opened:
             raise OSError(
                 f"The file of the ledger, {self.path}, was deleted or replaced while it was open. "
@@ -396,16 +404,16 @@ class File:
 
 # The schema
 
-REVISION = "2"  # the last of those in `MIGRATIONS`
-TABLES = "1"  # the last one that changed the tables; new ledgers have it, and older ones get it
-WITH_CLASSES = "2"  # entries may rename and add classes (`bayescm.online.classes`)
+REVISION = "2"  # the last revision in `MIGRATIONS`
+TABLES = "1"  # the last revision that changed the tables; every ledger is upgraded to it
+WITH_CLASSES = "2"  # allows entries that rename and add classes (`bayescm.online.classes`)
 MIGRATIONS = Path(__file__).parent / "migrations"
-_ADVISORY_LOCK = 0x62636D  # by which set-ups on PostgreSQL take turns
+_ADVISORY_LOCK = 0x62636D  # serialises set-ups on PostgreSQL
 
 
 def prepare(engine: sa.Engine, url: sa.URL, *, create: bool) -> None:
     """
-    Set up a new ledger, bring an older one to today's revision, refuse a newer or foreign one.
+    Set up a new ledger or upgrade an older one; reject a newer or foreign one.
 
     Raises
     ------
@@ -425,14 +433,14 @@ def prepare(engine: sa.Engine, url: sa.URL, *, create: bool) -> None:
 
 
 def make_file(path: Path, timeout: float) -> None:
-    """Make a new ledger beside its final name first: no half-made or empty one is ever seen."""
+    """Create a new ledger under a temporary name, so that no incomplete file is ever visible."""
     folder = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     part = folder / path.name
     engine = _connect_sqlite(part, timeout, mode="mode=rwc")
     try:
         with engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
-            driver.execute("PRAGMA journal_mode=WAL")  # in no transaction
+            driver.execute("PRAGMA journal_mode=WAL")  # must be outside a transaction
         upgrade(engine)
         engine.dispose()
         publish(part, path)
@@ -444,7 +452,7 @@ def make_file(path: Path, timeout: float) -> None:
 
 
 def publish(part: Path, path: Path) -> None:
-    """Give a finished file its name, durably; leave the one that is there where there is one."""
+    """Durably give a finished file its name, unless that name already exists."""
     _sync(part)
     with suppress(FileExistsError):  # another process was quicker
         os.link(part, path)
@@ -460,8 +468,8 @@ def _sync(path):
 
 
 def upgrade(engine: sa.Engine) -> None:
-    """Bring a ledger to today's revision, an empty store too, all in one transaction."""
-    from alembic import command  # loaded by nothing but this
+    """Upgrade a ledger or an empty store to the current revision in one transaction."""
+    from alembic import command  # only needed here
     from alembic.config import Config
 
     with _fork_guard, begin(engine, write=True) as connection:
@@ -481,7 +489,7 @@ def _write_header(connection, revision):
 
 
 def allow_classes(connection: sa.Connection) -> None:
-    """Give a ledger the revision `WITH_CLASSES`, so that no earlier version opens it."""
+    """Set the revision of a ledger to `WITH_CLASSES`, so that older versions do not open it."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
     version = connection.exec_driver_sql("SELECT version_num FROM bayescm_version").scalar()
@@ -492,11 +500,11 @@ def allow_classes(connection: sa.Connection) -> None:
 
 
 def _revision(connection, url):
-    """Return the revision of a ledger, or None where the store is empty."""
+    """Return the revision of a ledger, or None if the store is empty."""
     if connection.dialect.name == "sqlite":
         query = "SELECT name FROM sqlite_master WHERE type = 'table'"
         tables = foreign = set(connection.exec_driver_sql(query).scalars())
-    else:  # a server may hold tables of other programs
+    else:  # a server may contain tables of other programs
         tables = set(sa.inspect(connection).get_table_names())
         foreign = {name for name in tables if name.startswith("bayescm_")}
     if "bayescm_schema" in tables:
@@ -525,7 +533,7 @@ def _check_revision(revision):
 
 
 def check_seal(connection: sa.Connection) -> None:
-    """Raise where the tables are not as they were made: by the seal in the ledger's header."""
+    """Raise an error if the tables differ from the seal in the ledger's header."""
     query = "SELECT seal FROM bayescm_ledger JOIN bayescm_version ON revision = version_num"
     headers = connection.exec_driver_sql(query).scalars().all()
     if headers != [_seal(connection)]:
@@ -533,7 +541,7 @@ def check_seal(connection: sa.Connection) -> None:
 
 
 def _seal(connection):
-    """Return a hash of the statements that made the tables, or None where a server keeps them."""
+    """Return a hash of the statements that created the tables; None for PostgreSQL."""
     if connection.dialect.name != "sqlite":
         return None
     query = "SELECT name, sql FROM sqlite_master WHERE name LIKE 'bayescm_%' ORDER BY name"
@@ -542,7 +550,7 @@ def _seal(connection):
 
 # Errors
 
-# What the drivers raise; sqlite3's own where a connection is being opened.
+# Errors of the drivers; while a connection is opened, sqlite3 raises its own.
 DRIVER_ERRORS = (sa.exc.DBAPIError, sa.exc.TimeoutError, sqlite3.Error, UnicodeError, MemoryError)
 _SIGNS_OF_DAMAGE = (
     "malformed",
@@ -571,7 +579,7 @@ _REMEDIES = {
 
 
 def explain(problem: Exception, purpose: str, url: sa.URL) -> Exception:
-    """Return an error in plain words for one of the database's, without any credentials."""
+    """Return a plain error for an error of the database, without any credentials."""
     message = " ".join(str(getattr(problem, "orig", None) or problem).split())
     for secret in _secrets(url):
         message = message.replace(secret, "***")

@@ -1,12 +1,12 @@
 """
-How much earlier batches count: the evidence in force after each batch of a series.
+Discounting of earlier batches: the current evidence after each batch of a series.
 
-With the batches y_1, y_2 ..., tables of counts, the evidence in force after batch t is
+With tables of counts y_1, y_2, ..., the current evidence after batch t is
 
-    n_t  =  forgetting * n_{t-1} + y_t          all of it for a forgetting of 1, or
+    n_t  =  forgetting * n_{t-1} + y_t          (all batches count fully if it is 1), or
     n_t  =  y_{t-w+1} + ... + y_t               for a window of w batches.
 
-The prior is not forgotten. In the words of dynamic models `forgetting` is a discount factor.
+The prior is not discounted. In dynamic models, `forgetting` is called a discount factor.
 
 References
 ----------
@@ -25,21 +25,22 @@ def accumulate(
     counts: xr.DataArray, *, forgetting: float = 1.0, window: int | None = None
 ) -> xr.DataArray:
     """
-    Return the evidence in force at every step.
+    Return the current evidence at every step.
 
     Parameters
     ----------
     counts : DataArray
-        The batches, with a dim ``step`` in the order of time.
+        The batches, in time order along a dimension ``step``.
     forgetting : float, default 1
-        As in `update`.
+        Discount factor; see `update`.
     window : int, optional
-        How many of the latest batches count; all by default.
+        Number of latest batches that count. All batches count by default.
 
     Returns
     -------
     DataArray
-        Dims and coords of the counts. Its intervals equal those of one `update` after another.
+        Evidence with the dimensions and coordinates of the counts. It gives the same intervals as
+        successive calls of `update`.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def accumulate(
 def discounted(
     tables: xr.DataArray, *, forgetting: float = 1.0, window: int | None = None
 ) -> xr.DataArray:
-    """Return the evidence in force at every step, of tables of any shape; see `accumulate`."""
+    """Return the current evidence at every step, for tables of any shape; see `accumulate`."""
     forgetting, axis = check_forgetting(forgetting), step_axis(tables)
     if window is not None:
         sums = _window_sums(tables.values, axis, check_window(window, forgetting))
@@ -71,7 +72,7 @@ def discounted(
 
 def _window_sums(values, axis, window):
     values = np.moveaxis(values, axis, 0)
-    if values.dtype.kind == "f":  # each sum anew: differences of sums would leave rounding errors
+    if values.dtype.kind == "f":  # differences of cumulative sums would have rounding errors
         sums = [values[max(0, t - window + 1) : t + 1].sum(axis=0) for t in range(len(values))]
         return np.moveaxis(np.stack(sums), 0, axis)
     sums = values.cumsum(axis=0)
@@ -83,20 +84,20 @@ def with_room(counts: xr.DataArray, steps: int) -> xr.DataArray:
     """
     Append empty batches.
 
-    The model `drifting` forecasts through them, and a series that keeps its length while they are
-    filled in is refitted by NUTS without compilation.
+    The model `drifting` forecasts the empty batches. If a series keeps its length while they are
+    filled in, NUTS refits it without compiling again.
 
     Parameters
     ----------
     counts : DataArray
-        With a dim ``step``.
+        Counts with a dimension ``step``.
     steps : int
-        How many to append, >= 0.
+        Number of batches to append, >= 0.
 
     Returns
     -------
     DataArray
-        The coords of the steps are dropped, except for the step number.
+        Padded counts. The coordinates of the steps are dropped, except for the step number.
 
     Examples
     --------
@@ -113,7 +114,7 @@ def with_room(counts: xr.DataArray, steps: int) -> xr.DataArray:
 
 
 def step_axis(tables: xr.DataArray) -> int:
-    """Return the axis of the steps, or raise where there is none."""
+    """Return the axis of the steps, or raise an error if it is missing."""
     if "step" not in tables.dims:
         todo = "name the axis of time: from_matrix(tables, dims=('step',)), or by={'step': week}"
         raise fail("the counts have no steps", tables.dims, "a dim step", todo)
@@ -121,14 +122,14 @@ def step_axis(tables: xr.DataArray) -> int:
 
 
 def check_single_series(counts: xr.DataArray) -> None:
-    """Raise where counts are not those of one series: dims (step, actual, predicted)."""
+    """Raise an error unless counts form one series, dims (step, actual, predicted)."""
     if step_axis(counts) or counts.ndim != 3:
         allowed, todo = "(step, actual, predicted)", "select one of them"
         raise fail("only one series at a time", counts.dims, allowed, todo)
 
 
 def check_forgetting(forgetting: float) -> float:
-    """Return the discount factor, or raise where it is not in (0, 1]."""
+    """Return the discount factor, or raise an error if it is not in (0, 1]."""
     if not isinstance(forgetting, int | float | np.number) or not 0 < forgetting <= 1:
         todo = "pass forgetting=0.98 to remember about fifty batches, or 1 to remember all"
         raise fail("forgetting must lie between 0 and 1", forgetting, "0 < forgetting <= 1", todo)
@@ -136,7 +137,7 @@ def check_forgetting(forgetting: float) -> float:
 
 
 def check_window(window: int, forgetting: float) -> int:
-    """Return the number of batches, or raise where it is none or there is forgetting too."""
+    """Return the window; raise an error if it is invalid or combined with forgetting."""
     check_whole("window", window, 1, "batches", 20)
     if forgetting != 1:
         got = {"window": window, "forgetting": forgetting}

@@ -1,41 +1,41 @@
 """
-How evidence is written in the ledger: names, moments, tables of counts and item scores as text.
+Text encoding of evidence in the ledger: names, times, tables of counts and item scores.
 
-What all batches of a classifier share is its description: JSON of the labels and the positive
-class, with the edges of the bins of forecasts, or with the names of the two classifiers of a
-challenge and its rule; of item scores the ends of their scale. A batch is JSON of its cells in the
-order of these labels, or of its items and their scores. Both carry the type and the version of
-their encoding:
+The description of a classifier contains the facts that all its batches share. It is JSON of the
+labels and the positive class. Forecasts add the edges of their bins, challenges the names of the
+two classifiers and the rule, and item scores the ends of their scale. A batch is JSON of its cells
+in the order of these labels, or of its items and their scores. Both carry the type and the version
+of their encoding:
 
 ================== =========================================== ==================================
 type               evidence, dims                              payload of a batch
 ================== =========================================== ==================================
 counts             a confusion matrix, (actual, predicted)     C lists of C
-forecasts          probabilities or scores, (actual, bin)      C lists, a number for each bin
-paired_outcomes    two classifiers' answers to the same        C lists of C * C
-                   examples, (actual, champion, challenger)
-item_scores        a number for each item, (item)              the names of the items, null where
-                                                               they have none, and their scores
-multilabel         the labels that each example has, and       two texts of 0 and 1 for each
-                   those predicted, (example, truth, label)    example, in the order of the labels
-attempts           right answers and attempts of each item,    the names of the items, or null, and
+forecasts          probabilities or scores, (actual, bin)      C lists, one number per bin
+paired_outcomes    predictions of two classifiers for the      C lists of C * C
+                   same examples, (actual, champion,
+                   challenger)
+item_scores        one number per item, (item)                 the names of the items (null if
+                                                               unnamed), and their scores
+multilabel         actual and predicted labels of each         two strings of 0 and 1 for each
+                   example, (example, truth, label)            example, in the order of the labels
+attempts           correct answers and attempts of each item,  the names of the items, or null, and
                    (item, answers)                             two lists of numbers
 item_counts        tp, fp and fn of each item, (item, cell)    the names of the items, or null, and
                                                                three lists of numbers
 ratings            the labels of several raters, (pattern)     the patterns of labels that occur,
-                                                               and how often each does
-partly_labelled    answers of a judge and a classifier, and    the same
-                   some labels, (pattern)
-class_forecasts    probabilities of three classes or more,     the same, of probabilities on a grid
-                   (pattern)
-preferences        votes on pairs of systems, (pattern)        the same, of left, right and winner
+                                                               and their frequencies
+partly_labelled    predictions of a judge and a classifier,    the same
+                   and some labels, (pattern)
+class_forecasts    probabilities of three or more classes,     the same, with probabilities on a
+                   (pattern)                                   grid
+preferences        votes on pairs of systems, (pattern)        the same, with left, right and winner
 ================== =========================================== ==================================
 
-Which evidence becomes which batch is said by its type (`EvidenceType.as_batch`); a batch has the
-name of its encoding as an attribute (`BATCH_FORM`). A further encoding of patterns needs a row here
-and a line in `_PATTERNS`. Another one needs a row, what its batches share in `_SHARED`, its empty
-batch in `zeros`, and the three functions that write and read a payload (`encode`, `decode`,
-`sum_of_payloads`).
+`EvidenceType.as_batch` converts evidence to batches, and the attribute `BATCH_FORM` of a batch
+names its encoding. A new encoding of patterns needs a row here and a line in `_PATTERNS`. Any other
+new encoding needs a row, its shared facts in `_SHARED`, its empty batch in `zeros`, and the three
+functions that write and read a payload (`encode`, `decode`, `sum_of_payloads`).
 """
 
 import json
@@ -73,20 +73,20 @@ COUNTS, FORECASTS, PAIRED_OUTCOMES = "counts", "forecasts", "paired_outcomes"
 ITEM_SCORES, MULTILABEL = "item_scores", "multilabel"
 ATTEMPTS, ITEM_COUNTS = "attempts", "item_counts"
 RATINGS, PARTLY_LABELLED, CLASS_FORECASTS = "ratings", "partly_labelled", "class_forecasts"
-# Encodings of patterns: their name in messages, and the facts that all batches have in common.
+# Encodings of patterns: their name in messages, and the facts that all batches share.
 _PATTERNS: dict[str, tuple[str, tuple[str, ...]]] = {
     RATINGS: ("labels of raters", ("labels", "positive", "raters")),
     PARTLY_LABELLED: ("partly labelled examples", ("labels", "positive", "classified")),
     CLASS_FORECASTS: ("probabilities of three classes or more", ("labels", "positive")),
     "preferences": ("votes on pairs of systems", ("systems", "ordered")),
 }
-# What a change is one of: answers, scores, outcomes.
+# Subjects of a change: answers, scores, outcomes.
 CHANGING = tuple(dict.fromkeys(entry.changing for entry in TYPES))
 _VARIABLES = {FORECASTS: OF_FORECASTS, CLASS_FORECASTS: OF_FORECASTS}
-VERSION = 1  # of the encodings of today
-# Steps of the grid of probabilities: how a probability of 0 is stored.
+VERSION = 1  # current version of the encodings
+# A probability of 0, in steps of the grid of probabilities.
 _NO_CHANCE = 0.25
-# What the batches of a classifier share beside labels and positive class, as attributes of a table.
+# Facts shared by all batches, in addition to labels and positive class, as attributes of a table.
 _SHARED: dict[str, tuple[str, ...]] = {
     COUNTS: (),
     FORECASTS: ("edges", "chances"),
@@ -97,7 +97,7 @@ _SHARED: dict[str, tuple[str, ...]] = {
     ITEM_COUNTS: (),
     **{form: facts for form, (_, facts) in _PATTERNS.items()},
 }
-# Encodings of items or examples, any number in a batch, and the noun and a column of each.
+# Encodings of batches with any number of items or examples, with a noun and a column for each.
 _OF_ITEMS = {
     ITEM_SCORES: ("scores", "score"),
     MULTILABEL: ("labels", "predicted"),
@@ -108,19 +108,20 @@ _OF_ITEMS = {
 
 class Description(NamedTuple):
     """
-    What the ledger says of a classifier, or of a challenge, beside its batches.
+    Description of a classifier or a challenge in the ledger, without its batches.
 
     Attributes
     ----------
     classifier : str
+        Name of the classifier or challenge.
     encoding : str
-        The type of its batches, as in the table above.
+        Type of its batches, as in the table above.
     encoding_version : int
-        Of the text.
+        Version of the text.
     text : str
-        JSON of the facts that all batches have in common, with the classes of the first batch.
+        JSON of the facts that all batches share, with the classes of the first batch.
     changes : tuple of ClassChange
-        The entries that have renamed or added classes since.
+        Later entries that rename or add classes.
     """
 
     classifier: str
@@ -131,60 +132,60 @@ class Description(NamedTuple):
 
     @property
     def genesis(self) -> str:
-        """The hash that stands before the first entry of the classifier."""
+        """Start of the hash chain of the classifier."""
         return digest("bayescm", *self[:4])
 
     def first_facts(self) -> dict[str, Any]:
-        """Return the facts of all batches by name, with the classes of the first batch."""
+        """Return the shared facts of all batches by name, with the classes of the first batch."""
         check_encodings(self.classifier, [(self.encoding, self.encoding_version)])
         return json.loads(self.text)
 
     def facts(self) -> dict[str, Any]:
-        """Return the facts of all batches by name, with the classes of now."""
+        """Return the shared facts of all batches by name, with the current classes."""
         return facts_after(self.first_facts(), self.changes)
 
     def names(self) -> dict[Any, Any]:
-        """Return the name that each renamed class has now, by its former names."""
+        """Return a dict that maps former class names to current ones."""
         return current_names(self.first_facts()["labels"], self.changes) if self.changes else {}
 
     def as_of(self, entry: int) -> "Description":
-        """Return the description as it was when an entry was written."""
+        """Return the description at the time when an entry was written."""
         earlier = tuple(change for change in self.changes if change.entry < entry)
         return self._replace(changes=earlier)
 
     def number_of_classes(self, entry: int) -> int:
-        """Return how many classes there were when an entry was written."""
+        """Return the number of classes at the time when an entry was written."""
         return len(self.as_of(entry).facts()["labels"])
 
 
 def encoding_of(table: xr.DataArray) -> str:
-    """Return the form in which a ledger stores a batch, or of the batches that are summed."""
+    """Return the encoding of a batch in the ledger, or of the batches in a sum."""
     return table.attrs.get(BATCH_FORM, COUNTS)
 
 
 def sizes_of(tables: xr.DataArray) -> xr.DataArray:
-    """Return the number of examples, or of items, of each leading index of tables."""
+    """Return the number of examples or items for each leading index of tables."""
     return type_of(tables).batch_sizes(tables)
 
 
 def unit_of(tables: xr.DataArray) -> str:
-    """Return what tables count, in the plural."""
+    """Return the plural noun for the units that tables count."""
     return type_of(tables).unit
 
 
 def what_changes(tables: xr.DataArray) -> str:
-    """Return what the rule `change` is about, which stands for the measure of its alarms."""
+    """Return the subject of the rule `change`, which its alarms report as their measure."""
     return type_of(tables).changing
 
 
 def variables_of(tables: xr.DataArray) -> tuple[str, ...]:
-    """Return the variables that measures of tables are functions of (their ``takes``)."""
+    """Return the variables that measures of tables depend on (their ``takes``)."""
     variable = type_of(tables).measured_variable
     return _VARIABLES.get(encoding_of(tables), ("cells",)) if variable is None else (variable,)
 
 
 def describe(classifier: str, evidence: xr.DataArray) -> Description:
-    """Return the description of a classifier whose first batch this is."""
+    """Return the description of a classifier, given its first batch."""
     encoding, facts = encoding_of(evidence), {}
     if encoding == MULTILABEL:
         facts = {"labels": evidence.indexes["label"].tolist()}
@@ -195,7 +196,7 @@ def describe(classifier: str, evidence: xr.DataArray) -> Description:
 
 
 def zeros(description: Description) -> xr.DataArray:
-    """Return zero counts with the labels of a classifier, or no items on its scale."""
+    """Return an empty batch of a classifier: zero counts with its labels, or no items."""
     facts, form = description.facts(), description.encoding
     if form == COUNTS:
         return zero_counts(**facts)
@@ -217,7 +218,7 @@ def zeros(description: Description) -> xr.DataArray:
     return xr.DataArray(cells, coords, dims, form, facts | {BATCH_FORM: form})
 
 
-# The dims of an empty batch, and the kind of its numbers if they are not floats.
+# Dimensions of an empty batch, and its dtype if it is not float.
 _EMPTY = {
     ITEM_SCORES: ["item"],
     ATTEMPTS: ["item", "answers"],
@@ -239,13 +240,12 @@ def zero_counts(labels: list, positive: Any) -> xr.DataArray:
 
 def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
     """
-    Return type, version and payload of a batch; labels that it lacks count zero.
+    Return the encoding, version and payload of a batch; missing labels get zero counts.
 
     Raises
     ------
     ValueError
-        If it is not of the type, the labels, the bins, the scale or the classifiers of the batches
-        before.
+        If the type, labels, bins, scale or classifiers of the batch differ from earlier batches.
     """
     facts = description.facts()
     _check_type(evidence, description, facts)
@@ -281,7 +281,7 @@ def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
     }
 
 
-# Of the types of batches that a monitor takes, in messages.
+# Nouns for the types of batches of a monitor, for messages.
 _NOUNS = {
     COUNTS: "a confusion matrix",
     FORECASTS: "forecasts in bins",
@@ -294,7 +294,7 @@ _NOUNS = {
 
 
 def _names(evidence):
-    """Return the names of items, or None where they are numbered by their order."""
+    """Return the names of items, or None if they are only numbered."""
     names = evidence.indexes["item"]
     if names.equals(pd.RangeIndex(len(names))):
         return None
@@ -306,7 +306,7 @@ def _bits(row):
 
 
 def _check_not_renamed(labels, names, classifier):
-    """Raise an error if a batch has a class by a name that it had earlier."""
+    """Raise an error if a batch uses a former name of a class."""
     if former := [label for label in labels if label in names]:
         pairs = [f"{old!r} is now {names[old]!r}" for old in former]
         what = f"classes of {classifier!r} were renamed: {', '.join(pairs)}"
@@ -322,12 +322,12 @@ def _in_label_order(evidence, labels, names):
         todo = "pass the labels of the first batch: `from_multilabel(..., labels=[...])`"
         raise fail("labels unknown to the batches before", unknown, map(str, labels), todo)
     pairs = np.zeros((evidence.sizes["example"], 2, len(labels)), bool)
-    pairs[..., [labels.index(label) for label in got]] = evidence.values  # others no example has
+    pairs[..., [labels.index(label) for label in got]] = evidence.values  # the others stay False
     return pairs[np.lexsort(pairs.reshape(len(pairs), 2 * len(labels)).T[::-1])]
 
 
 def _check_type(evidence, description, facts):
-    """Raise where a batch is of another type than those before, or of others' bins or names."""
+    """Raise an error if the type, bins, scale or names of a batch differ from earlier batches."""
     classifier, todo = description.classifier, "take another name for it"
     encoding, recorded = encoding_of(evidence), description.encoding
     if encoding != recorded and PAIRED_OUTCOMES not in (encoding, recorded):
@@ -351,7 +351,7 @@ def _check_type(evidence, description, facts):
     if encoding == PAIRED_OUTCOMES and evidence.attrs["classifiers"] != facts["classifiers"]:
         what, names = f"not the classifiers of challenge {classifier!r}", facts["classifiers"]
         raise fail(what, evidence.attrs["classifiers"], names, todo)
-    # Where two processes begin a challenge at once, the rule of the first is that of both.
+    # If two processes start a challenge at the same time, the first one determines the rule.
     if "rule" in facts and evidence.attrs["rule"] != facts["rule"]:
         what, rule = f"not the rule of challenge {classifier!r}", str(facts["rule"])
         raise fail(what, str(evidence.attrs["rule"]), rule, todo)
@@ -370,7 +370,7 @@ def _check_labels(evidence, description, facts):
             "bayescm monitor classes --add",
         )
     if facts["positive"] is None and len(labels) < len(facts["labels"]):
-        positive_class = None  # only of the two of many classes that occur in this batch
+        positive_class = None  # refers only to the two classes that occur in this batch
     if positive_class not in (None, facts["positive"]):
         allowed, todo = repr(facts["positive"]), f"pass `positive={facts['positive']!r}`"
         what = f"not the positive class of classifier {classifier!r}"
@@ -408,12 +408,11 @@ def _check_patterns(batch, description, facts):
 
 def decode(payloads: Sequence[str], encoding: str, n_labels: int = 0) -> np.ndarray:
     """
-    Return the cells of batches of one shape, without a Python object for each number.
+    Return the cells of batches as an array, parsed without one Python object per number.
 
-    A batch of several labels that has no examples has `n_labels` columns.
-
-    Of item scores and of several labels the batches have any number of items: an array of
-    `ScoredItems`, or of `LabelledExamples`.
+    Batches of items, examples or patterns have any length. The result is then an object array of
+    `ScoredItems`, `LabelledExamples`, `AnsweredItems`, `CountedItems` or `PatternCounts`.
+    Multilabel batches without examples get `n_labels` columns.
     """
     if not payloads:
         return np.array([])
@@ -451,10 +450,10 @@ def decode(payloads: Sequence[str], encoding: str, n_labels: int = 0) -> np.ndar
 
 def payload_now(payload: str, description: Description) -> str:
     """
-    Return the payload of an earlier batch with the classes of now.
+    Return the payload of an earlier batch with the current classes.
 
-    Numbers of a class that was added later are zero, and so are its probabilities. Patterns have
-    the names of classes, which are replaced.
+    Counts and probabilities of classes that were added later are zero. Patterns contain the names
+    of classes, which are replaced.
     """
     if not description.changes:
         return payload
@@ -486,7 +485,7 @@ def _patterns_now(batch, form, names, number):
             pattern = [names.get(truth, truth), [*row, *least]]
         elif form == PARTLY_LABELLED:
             judge, *rest = pattern
-            # The answers of a judge may be classes; they are stored as text.
+            # The labels of a judge may be classes, but are stored as text.
             by_text = {str(old): str(new) for old, new in names.items()}
             pattern = [by_text.get(judge, judge), *(names.get(label, label) for label in rest)]
         else:
@@ -537,22 +536,23 @@ def sum_of_payloads(payloads: Sequence[str], encoding: str) -> str:
 
 
 def is_of_items(encoding: str) -> bool:
-    """Return whether the batches of an encoding are lists of items or examples, of any length."""
+    """Return True if batches of an encoding are lists of items or examples of any length."""
     return encoding in _OF_ITEMS
 
 
 def difference_of_items(encoding: str, payload: dict) -> tuple[str, list]:
-    """Return the noun of what items have in an encoding, and the values in a payload."""
+    """Return the noun for the values of items in an encoding, and the values in a payload."""
     noun, name = _OF_ITEMS[encoding]
     return noun, payload[name]
 
 
 def chance_of_same(payload: str) -> float:
     """
-    Return the chance, at most, that an independent batch is the same.
+    Return an upper bound on the probability that an independent batch is identical.
 
-    Of counts x of n examples it is the multinomial one of x at the shares x / n, at which it is
-    largest. Of item scores and of several labels it is that of the values that occur.
+    For counts x of n examples, it is the multinomial probability of x with the proportions x / n,
+    which maximise it. For item scores and multilabel examples, the categories are the distinct
+    values.
     """
     batch = json.loads(payload)
     if isinstance(batch, dict) and "pattern" in batch:
@@ -570,7 +570,7 @@ def chance_of_same(payload: str) -> float:
 
 
 def check_encodings(classifier: str, encodings: Any) -> None:
-    """Raise where an encoding is none of today's: a pair of type and version for each."""
+    """Raise an error if an encoding, given as a pair of type and version, is unknown."""
     for encoding, version in set(encodings):
         if encoding not in (*_SHARED, CLASSES) or version != VERSION:
             raise fail(
@@ -582,7 +582,7 @@ def check_encodings(classifier: str, encodings: Any) -> None:
 
 
 def check_name(value: str | int, keyword: str) -> str:
-    """Return the name of a batch or classifier as text, or raise where it is not one."""
+    """Return the name of a batch or classifier as text, or raise an error if it is invalid."""
     is_name = isinstance(value, str | int | np.integer) and not isinstance(value, bool)
     text = str(value) if is_name else ""
     if not text.strip() or len(text) > 500 or not text.isprintable():
@@ -592,11 +592,11 @@ def check_name(value: str | int, keyword: str) -> str:
 
 
 def as_utc(at: Any) -> datetime:
-    """Return a moment as a datetime in UTC; a moment without a zone is taken as UTC."""
+    """Return a time as a datetime in UTC; a time without a zone is assumed to be in UTC."""
     try:
         if not isinstance(at, str | date | np.datetime64):  # a number has no unit
             raise TypeError
-        if isinstance(at, str) and not at.strip()[:4].isdigit():  # the first of 1/2/2026?
+        if isinstance(at, str) and not at.strip()[:4].isdigit():  # ambiguous: 1/2/2026
             raise ValueError
         moment = pd.Timestamp(at)
         if pd.isna(moment):
@@ -612,7 +612,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d
 
 
 def time_of_name(batch_id: str) -> str | None:
-    """Return the moment that the name of a batch is in ISO 8601, such as 2026-01-31, or None."""
+    """Return the time in the name of a batch, such as 2026-01-31 (ISO 8601), or None."""
     if not _DATE.fullmatch(batch_id):
         return None
     try:
@@ -622,10 +622,10 @@ def time_of_name(batch_id: str) -> str | None:
 
 
 def as_datetime64(at: Any) -> np.datetime64:
-    """Return a moment as numpy has it: in UTC, to the microsecond."""
+    """Return a time as a numpy datetime in UTC, with a resolution of one microsecond."""
     return np.datetime64(as_utc(at).replace(tzinfo=None), "us")
 
 
 def timestamp(moment: datetime) -> str:
-    """Write a moment in UTC with a fixed width, so that the order of the text is that of time."""
+    """Return a time in UTC as text of fixed width, so that text and time sort alike."""
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

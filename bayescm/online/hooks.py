@@ -1,12 +1,12 @@
 """
-Incidents are handed to hooks: a command, a URL, the log or a function.
+Delivery of incidents to hooks: a command, a URL, the log or a function.
 
-There is one page as an incident opens and one as it closes, or as it is found that there was none:
-by the batches that were recorded when it opened the rules still raise its alarm, and by those of
-today, some of them corrected or late, they do not. `notify` records in the ledger what it
-is about to hand over, does it, and records what came of it. What has failed is tried again by a
-later call, after a minute, two, four ... and at most an hour, `_MOST_ATTEMPTS` times. What a
-process that died was about to hand over is not: a page may be lost, and none comes twice.
+A hook gets one page when an incident opens and one when it closes or is withdrawn. An incident is
+withdrawn if the batches recorded when it opened still raise its alarm, but the current batches do
+not, because some were corrected or arrived late. `notify` records in the ledger what it is about to
+send, sends it, and records the outcome. Later calls retry failed pages after 1, 2, 4, ... minutes,
+at most one hour apart, up to `_MOST_ATTEMPTS` times. If a process dies while sending, the page is
+not sent again. A page can therefore be lost, but is never sent twice.
 """
 
 import hmac
@@ -38,13 +38,13 @@ from bayescm.online.silence import SILENCE
 from bayescm.validate import check_is, check_whole, fail
 
 _LOG = logging.getLogger("bayescm.online")
-_RETRIED = (408, 425, 429)  # with every 5xx: what may go well later
+_RETRIED = (408, 425, 429)  # status codes of temporary errors, in addition to 5xx
 _SHORTEST_SECRET = 16  # characters of a secret
-_ALARM = ("batch_id", "rule", "measure")  # what an alarm is known by
-_CLOSED = "closed"  # in place of the rule: the page that an incident is over
-_WITHDRAWN = "withdrawn"  # the state of an incident that was none
+_ALARM = ("batch_id", "rule", "measure")  # columns that identify an alarm
+_CLOSED = "closed"  # replaces the rule in the key of a closing page
+_WITHDRAWN = "withdrawn"  # state of an incident that a correction has removed
 _WAIT, _LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)  # before a failed page is retried
-_MOST_ATTEMPTS = 12  # some six hours
+_MOST_ATTEMPTS = 12  # about six hours
 _COLUMNS: tuple[str, ...] = (
     *("incident", "event", "at", "rule", "measure", "sentence"),
     *("hook", "attempt", "problem", "next_try"),
@@ -54,19 +54,23 @@ _COLUMNS: tuple[str, ...] = (
 @dataclass(frozen=True)
 class Hook:
     """
-    A recipient of alarms.
+    Recipient of alarms.
 
     Attributes
     ----------
     name : str
-        By which the store knows the recipient. Another name is another recipient.
+        Name that identifies the recipient in the store. Another name is another recipient.
     call : callable
-        Takes a page as a dict of what JSON knows: ``id``, ``event`` (``"opened"`` or ``"closed"``),
-        ``classifier``, ``incident`` (the batch that opened it), ``sentence``, ``alarms`` (the
-        sentences of all its alarms), ``opened`` and ``closed``; of the alarm that opened it
-        ``batch_id``, ``at``, ``since``, ``rule``, ``measure``, ``estimate``, ``lower``, ``upper``,
-        ``limit``, ``value``, ``threshold`` and ``direction``; and ``text``, a message for people.
-        Raises an error if it could not be delivered.
+        Function that sends a page, and raises an error on failure. The page is a dict of JSON types
+        with the keys
+
+        - ``id``, ``event`` (``"opened"`` or ``"closed"``) and ``classifier``;
+        - ``incident`` (the batch that opened it), ``sentence``, ``alarms`` (the sentences of all
+          its alarms), ``opened`` and ``closed``;
+        - ``batch_id``, ``at``, ``since``, ``rule``, ``measure``, ``estimate``, ``lower``,
+          ``upper``, ``limit``, ``value``, ``threshold`` and ``direction`` of the alarm that
+          ``sentence`` describes;
+        - ``text``, a message for people.
 
     Examples
     --------
@@ -87,29 +91,26 @@ def notify(
     **rules: Any,
 ) -> pd.DataFrame:
     """
-    Hand incidents to hooks: a page as one opens, and a page as it closes.
+    Send incidents to hooks: one page when an incident opens, and one when it closes.
 
-    An incident that nobody has acknowledged gives two pages, however many alarms are part of it;
-    one that is over before anybody was told of it gives one. An incident of which nothing is left,
-    since a batch was corrected or came late, is closed too, and one that is back for such a reason
-    gives two more. That a page is about to be handed over
-    is recorded in the store first. So however often this is called, by however many processes, a
-    hook gets no page twice. A page that fails is tried again by later calls, after a minute, two,
-    four ... an hour, twelve times in all; if the process dies on the way, it is not handed over
-    again, but the incident stays among `Monitor.incidents`.
+    Call this function after each batch or on a schedule. Only incidents that are not acknowledged
+    are sent. An incident gives two pages, however many alarms it contains. If it is over before the
+    first page was sent, it gives only one. If a correction or a late batch removes an incident, it
+    is closed; if it returns, two more pages are sent.
 
     Parameters
     ----------
     monitor : Monitor
+        Monitor whose incidents are sent.
     *hooks : Hook
-        See `to_url`, `to_command`, `to_log` and `Hook`.
+        Recipients; see `to_url`, `to_command`, `to_log` and `Hook`.
     since : datetime, datetime64 or str, optional
-        Only of alarms raised by batches from this moment on.
+        Use only alarms raised by batches from this moment on.
     dry_run : bool, default False
-        Return what would be handed over now; nothing is, and nothing is recorded.
+        Whether to return the pages that are due without sending or recording anything.
     improvements : bool, default False
-        Whether incidents are handed over whose alarms all have the direction ``better``. They are
-        among `Monitor.incidents` in either case.
+        Whether to send incidents whose alarms all have the direction ``better``.
+        `Monitor.incidents` lists them in either case.
     **rules
         ``rate``, ``floor``, ``reference``, ``tolerance``, ``horizon`` and ``silence``; see
         `Monitor.alarms`.
@@ -117,15 +118,22 @@ def notify(
     Returns
     -------
     DataFrame
-        What was due now, handed over or failed: ``incident``, ``event`` (``opened`` or
-        ``closed``), ``at``, ``rule``, ``measure``, ``sentence``, ``hook``, ``attempt``,
-        ``problem`` (empty where all went well) and ``next_try``, when what has failed is tried
-        again.
+        One row per page that was due, whether it was sent or failed: ``incident``, ``event``
+        (``opened`` or ``closed``), ``at``, ``rule``, ``measure``, ``sentence``, ``hook``,
+        ``attempt``, ``problem`` (empty on success) and ``next_try`` (the time of the next attempt
+        after a failure).
 
     Raises
     ------
     TypeError
-        If something is not a hook.
+        If an argument is not a hook.
+
+    Notes
+    -----
+    Each page is recorded in the store before it is sent, so a hook never gets a page twice, even
+    with several processes. Later calls retry a failed page after 1, 2, 4, ... minutes, at most one
+    hour apart, up to twelve attempts. If the process dies while sending, the page is not sent
+    again, but the incident remains in `Monitor.incidents`.
 
     Examples
     --------
@@ -163,24 +171,25 @@ def notify(
 
 
 def _only_improves(members, pages):
-    """Return whether the alarms of an incident are all improvements that nobody was told of."""
+    """Return True if all alarms of an incident are improvements and none was sent before."""
     is_known = any(key in pages for key in members["key"])
     return bool((members["direction"] == BETTER).all()) and not is_known
 
 
 class Page(NamedTuple):
     """
-    What a hook may have to be told of an incident.
+    Page that may be due for a hook.
 
     Attributes
     ----------
     incident : dict
-        A row of `Monitor.incidents`.
+        Row of `Monitor.incidents`.
     members : DataFrame
-        Its alarms.
+        Alarms of the incident.
     event : {"opened", "closed"}
+        Event that the page reports.
     key : tuple of str
-        Batch, rule and measure by which the store knows the page.
+        Batch, rule and measure that identify the page in the store.
     """
 
     incident: dict[str, Any]
@@ -190,7 +199,7 @@ class Page(NamedTuple):
 
 
 def _alarms_and_incidents(monitor, since, rules, as_of=None):
-    """Return alarms and incidents; a batch that is corrected bears the name it had at first."""
+    """Return alarms and incidents, with the original names of corrected batches."""
     alarms, incidents = monitor.alarms_and_incidents(since=since, as_of=as_of, **rules)
     originals = monitor.original_ids()
     original = [originals[batch_id] for batch_id in alarms["batch_id"]]
@@ -199,22 +208,22 @@ def _alarms_and_incidents(monitor, since, rules, as_of=None):
 
 
 def _handed_over(monitor, hook):
-    """Return the last note of each page for a hook, by what its first alarm is known by."""
+    """Return the last note of each page for a hook, keyed by its first alarm."""
     deliveries = monitor.ledger.deliveries(monitor.classifier)
     notes = deliveries[deliveries["hook"] == hook.name].itertuples(index=False)
     return {(note.batch_id, note.rule, note.measure): note for note in notes}
 
 
 def _page_of_incident(monitor, incident, members, pages, rules, since):
-    """Return the page that an incident has now, or None."""
+    """Return the page that is due for an incident, or None."""
     originals, keys = monitor.original_ids(), members["key"].tolist()
     name = originals[incident["incident"]]
     openings = [key for key in _openings(pages) if _is_silence(key) == _is_silence(keys[0])]
-    # The alarm by which it was handed over, even if a correction has taken this one away.
+    # The alarm under which it was sent, even if a correction has since removed this alarm.
     first = next((key for key in keys if key in pages), None) or next(
         (key for key in openings if originals.get(pages[key].incident) == name), keys[0]
     )
-    # Alarms that an earlier version has handed over one by one have no incident.
+    # Alarms that were sent one by one, without incidents, are not closed.
     if incident["state"] == CLOSED and first in pages and pd.isna(pages[first].incident):
         return None
     n_closed = _n_closed(pages, first)
@@ -225,14 +234,14 @@ def _page_of_incident(monitor, incident, members, pages, rules, since):
 
 
 def _key(first, event, number):
-    """Return what the store knows a page by: of how many of its incident, by its first alarm."""
+    """Return the key of a page in the store: the first alarm, and the number of the page."""
     if number > 1:
         return first[0], f"{event} {number}", first[2]
     return first if event == "opened" else (first[0], _CLOSED, first[2])
 
 
 def _is_silence(key):
-    """Return whether an alarm is one of the rule `silence`, which is an incident by itself."""
+    """Return True if an alarm has the rule `silence`, whose incidents are separate."""
     return key[1] == SILENCE
 
 
@@ -248,7 +257,7 @@ def _openings(pages):
 
 
 def _n_closed(pages, first):
-    """Return how many pages have said that an incident is closed."""
+    """Return the number of pages that have closed an incident."""
     number = 0
     while (note := pages.get(_key(first, "closed", number + 1))) and note.outcome != FAILED:
         number += 1
@@ -256,12 +265,12 @@ def _n_closed(pages, first):
 
 
 def _is_open_again(monitor, first, pages, n_closed, incident, rules, since):
-    """Say whether an incident has come back after the page that it is closed."""
+    """Return True if an incident has returned after the page that closed it."""
     if _key(first, "opened", n_closed + 1) in pages:
         return True
     if incident["state"] == CLOSED:
         return False
-    # By the batches of then it was closed, or else that page went by rules that are not those now.
+    # Check that it was closed given the batches of that time. Otherwise, the rules were different.
     note = pages[_key(first, "closed", n_closed)]
     alarms, incidents = _alarms_and_incidents(monitor, since, rules, note.recorded_at)
     names, incidents = (
@@ -272,7 +281,7 @@ def _is_open_again(monitor, first, pages, n_closed, incident, rules, since):
 
 
 def _pages_of_none(monitor, pages, alarms, rules, since):
-    """Yield the pages that close what was an incident only by batches of before a correction."""
+    """Yield the closing pages of incidents that a correction or a late batch has removed."""
     originals, keys = monitor.original_ids(), {*alarms["key"]}
     for first in _openings(pages):
         names = {originals[name] for name in _of_same_kind(alarms, first)["incident"]}
@@ -285,7 +294,7 @@ def _pages_of_none(monitor, pages, alarms, rules, since):
         earlier, incidents = _alarms_and_incidents(monitor, since, rules, note.recorded_at)
         incidents = _of_same_kind(incidents, first)
         names_then = earlier.loc[earlier["key"] == first, "incident"]
-        # By rules that are not those of today, or acknowledged, it is not closed either.
+        # Do not close an incident that other rules opened, or that was acknowledged.
         for incident in incidents[incidents["incident"].isin(names_then)].to_dict("records"):
             if incident["state"] == OPEN:
                 closed = pd.Timestamp(monitor.batches()["recorded_at"].values.max())
@@ -295,7 +304,7 @@ def _pages_of_none(monitor, pages, alarms, rules, since):
 
 
 def _deliver(monitor, hook, due, dry_run):
-    """Hand a page over, if it is due; return it with what went wrong, or None."""
+    """Send a page if it is due; return its row with the problem, or None."""
     ledger, classifier = monitor.ledger, monitor.classifier
     incident, members, event, key = due
     page = _page(classifier, incident, members, event, key)
@@ -319,9 +328,9 @@ def _deliver(monitor, hook, due, dry_run):
 
 
 def _page(classifier, incident, members, event, key):
-    """Return what a hook is told of an incident, as JSON knows it."""
+    """Return the page of an incident as a dict of JSON types."""
     sentence = incident["sentence"]
-    alarm = members[members["sentence"] == sentence].iloc[0]  # the numbers are of the sentence
+    alarm = members[members["sentence"] == sentence].iloc[0]  # the alarm of the sentence
     if event == "closed":
         since, end = (f"{incident[name]:%Y-%m-%d %H:%M}" for name in ("opened", "closed"))
         if incident["state"] == _WITHDRAWN:
@@ -351,10 +360,10 @@ def _number(value):
 
 
 def _call(hook, page):
-    """Return what went wrong, or nothing."""
+    """Return the error message of a hook, or an empty string."""
     try:
         hook.call(page)
-    except Exception as problem:  # a hook is anybody's, and the others must still be called
+    except Exception as problem:  # any custom hook may fail, the others must run
         return str(problem) if isinstance(problem, OSError) else repr(problem)
     return ""
 
@@ -365,11 +374,12 @@ def _time(moment):
 
 def to_log(*, level: int = logging.WARNING, format: str = JSON) -> Hook:
     """
-    Return a hook that writes pages to the log of Python, as ``bayescm.online``.
+    Return a hook that writes pages to the Python logger ``bayescm.online``.
 
     Parameters
     ----------
     level : int, default logging.WARNING
+        Level of the log messages.
     format : {"json", "slack", "teams", "email"}
         See `to_command`.
 
@@ -396,31 +406,35 @@ def to_command(
     format: str = JSON,
 ) -> Hook:
     """
-    Return a hook that runs a command, once for each page.
+    Return a hook that runs a command for each page.
 
-    The page is on its standard input, by default as JSON, and in the environment
-    ``BAYESCM_EVENT``, ``BAYESCM_CLASSIFIER``, ``BAYESCM_INCIDENT``, ``BAYESCM_SENTENCE``,
+    The command gets the page on standard input, by default as JSON. It also gets the environment
+    variables ``BAYESCM_EVENT``, ``BAYESCM_CLASSIFIER``, ``BAYESCM_INCIDENT``, ``BAYESCM_SENTENCE``,
     ``BAYESCM_TEXT``, ``BAYESCM_SUBJECT``, ``BAYESCM_BATCH_ID``, ``BAYESCM_RULE`` and
-    ``BAYESCM_MEASURE``. Nothing of it is put into the command, so that names
-    of classifiers and batches are never run.
+    ``BAYESCM_MEASURE``. No part of the page is inserted into the command, so names of classifiers
+    and batches are never executed.
 
     Parameters
     ----------
     command : str or sequence of str
-        A text is run by the shell; a sequence is a program and its arguments, without one.
+        Command to run. A string is run by the shell. A sequence is a program with its arguments and
+        is run without a shell.
     timeout : float, default 60
-        Seconds after which it is ended, with what it has started.
+        Seconds after which the command and its child processes are killed.
     name : str, optional
-        See `Hook`; by default the command.
+        See `Hook`. The default is the command.
     format : {"json", "slack", "teams", "email"}
-        How the page is written: all its fields as JSON; JSON that a webhook of Slack or of
-        Microsoft Teams takes; or an e-mail in plain text with its header lines, for programs such
-        as ``sendmail ops@example.org``.
+        Format of the page:
+
+        - ``"json"``: all fields as JSON.
+        - ``"slack"`` and ``"teams"``: JSON for webhooks of Slack and Microsoft Teams.
+        - ``"email"``: a plain-text e-mail with header lines, for programs such as ``sendmail
+          ops@example.org``.
 
     Raises
     ------
     ValueError
-        If there is no program in it.
+        If the command is empty or has unbalanced quotes.
 
     Examples
     --------
@@ -474,33 +488,33 @@ def to_url(
     format: str = JSON,
 ) -> Hook:
     """
-    Return a hook that posts each page to a URL, as JSON.
+    Return a hook that posts each page to a URL as JSON.
 
-    Where there is no answer, or one that may be another later (5xx, 408, 425, 429), it is tried
-    again; each attempt has the same ``id``. Redirects are not followed.
+    If the server does not respond, or responds with a temporary error (5xx, 408, 425, 429), the
+    request is repeated with the same ``id``. Redirects are not followed.
 
     Parameters
     ----------
     url : str
-        ``https://`` or ``http://``.
+        ``https://`` or ``http://`` URL.
     secret : str, optional
-        Signs what is sent: the header ``Bayescm-Signature`` is ``t=TIME,sha256=HEX``, the HMAC of
-        ``TIME.BODY``. At least 16 characters.
+        Key that signs the request, at least 16 characters. The header ``Bayescm-Signature`` is
+        ``t=TIME,sha256=HEX``, the HMAC of ``TIME.BODY``.
     retries : int, default 3
-        How often it is tried again.
+        Number of retries.
     wait : float, default 1
-        Seconds before the first of these; each time twice as long.
+        Seconds before the first retry. Each further wait is twice as long.
     timeout : float, default 10
-        Seconds to wait for an answer.
+        Seconds to wait for a response.
     name : str, optional
-        See `Hook`; by default the URL without user, query and fragment.
+        See `Hook`. The default is the URL without user, query and fragment.
     format : {"json", "slack", "teams"}
         All fields of the page, or the message format of a webhook of Slack or Microsoft Teams.
 
     Raises
     ------
     ValueError
-        If it is not such a URL, or the secret is too short.
+        If the URL is invalid or the secret is too short.
 
     Examples
     --------
@@ -536,7 +550,7 @@ def _split(url):
         is_url = address.scheme in ("http", "https") and address.hostname and (address.port or True)
     except (ValueError, AttributeError):
         is_url = False
-    if not is_url:  # not shown: it may hold a key
+    if not is_url:  # the URL is not shown, because it may contain a key
         raise fail("not the URL of a hook", ..., "https://HOST/PATH", "check the address")
     return address
 
@@ -547,7 +561,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def _post(url, body, secret, timeout):
-    """Return what went wrong (or nothing), and whether it may go well later."""
+    """Return the error message of a request (or an empty string), and whether to retry it."""
     headers = {"Content-Type": "application/json", "User-Agent": "bayescm"}
     if secret is not None:
         moment = str(int(time.time()))

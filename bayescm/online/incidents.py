@@ -1,20 +1,21 @@
 """
-Incidents: alarms that belong together, from the first to the time at which no rule is on.
+Incidents group related alarms, until no rule is on.
 
-An alarm lasts as long as its rule is on, or until it is acknowledged. Alarms with no more than
-`QUIET` batches between them are one incident, which bears the name of the batch that raised the
-first. It is
+An alarm lasts as long as its rule is on, or until it is acknowledged. Alarms with at most `QUIET`
+batches between them form one incident, which is named after the batch that raised the first alarm.
+Its state is
 
 ============ =======================================================================
-open         where the rule of one of its alarms is on, or was on in the last batches
-acknowledged where a person has acknowledged what would still be on
-closed       where no rule has been on for more than `QUIET` batches
+open         if the rule of one of its alarms is on, or was on in the last batches
+acknowledged if a person has acknowledged all its alarms
+closed       if no rule has been on for more than `QUIET` batches
 ============ =======================================================================
 
-What has been recorded so far decides, and no later batch moves an alarm to another incident.
+The state depends only on what has been recorded so far, and no later batch moves an alarm to
+another incident.
 
-Each alarm of the rule `silence` is an incident by itself, with the name of the last batch before.
-It is closed with the next batch.
+Each alarm of the rule `silence` is a separate incident, named after the last batch before it. It is
+closed when the next batch arrives.
 """
 
 from collections.abc import Mapping
@@ -25,14 +26,14 @@ import pandas as pd
 
 from bayescm.online.silence import SILENCE
 
-QUIET = 2  # batches without an alarm, after which an incident is closed with the next one
+QUIET = 2  # quiet batches that an incident tolerates; the next quiet one closes it
 OPEN, ACKNOWLEDGED, CLOSED = "open", "acknowledged", "closed"
 COLUMNS: tuple[str, ...] = (
     *("incident", "opened", "closed", "state", "alarms"),
     *("since", "rule", "measure", "sentence"),
     *("on", "note"),
 )
-# Which alarm of an incident says most about it: the first of these rules that has gone off.
+# Rules by how informative their alarms are, most informative first.
 _TELLING = ("floor", "reference", "calibration", "change", "batch", SILENCE)
 
 
@@ -40,23 +41,23 @@ def with_incidents(
     alarms: pd.DataFrame, acknowledgements: pd.DataFrame, recorded_at: np.ndarray
 ) -> pd.DataFrame:
     """
-    Return alarms with the incident that each belongs to, and how far that reaches.
+    Return alarms with their incidents, and the end of each.
 
     Parameters
     ----------
     alarms : DataFrame
-        As `online.alarms` returns them, of batches that are numbered from 0.
+        Result of `online.alarms`, with batches numbered from 0.
     acknowledgements : DataFrame
-        Those of the ledger.
+        Acknowledgements from the ledger.
     recorded_at : ndarray of datetime64
-        When each batch was recorded.
+        Recording time of each batch.
 
     Returns
     -------
     DataFrame
-        With columns ``acknowledged``, ``note`` (of the acknowledgement), ``incident`` and ``end``,
-        the batch with which the incident is closed unless that raises an alarm too: infinite while
-        the rule is on.
+        The alarms with the additional columns ``acknowledged``, ``note`` (of the acknowledgement),
+        ``incident`` and ``end``. ``end`` is the batch that closes the incident unless it raises
+        another alarm, and is infinite while the rule is on.
     """
     key = ["batch_id", "rule", "measure"]
     moments = acknowledgements["recorded_at"].str.removesuffix("Z").to_numpy("<M8[us]")
@@ -64,7 +65,7 @@ def with_incidents(
     when = dict(zip(keys, moments, strict=True))
     note_of = dict(zip(keys, acknowledgements["note"].tolist(), strict=True))
     incidents, ends, acknowledged, notes = [], [], [], []
-    last, incident = -1.0, ""  # the last batch whose alarms belong to the incident
+    last, incident = -1.0, ""  # last batch whose alarms belong to the current incident
     for row in alarms.itertuples(index=False):
         alarm = (str(row.batch_id), row.rule, row.measure)
         moment = when.get(alarm)
@@ -76,7 +77,7 @@ def with_incidents(
             continue
         reach = end = np.inf if row.on else float(row.step + row.lasted + QUIET)
         if moment is not None:
-            # It is on no more for batches that were recorded after the acknowledgement.
+            # The acknowledgement ends the alarm for all batches recorded after it.
             later = np.flatnonzero(
                 (recorded_at > moment) & (np.arange(len(recorded_at)) > row.step)
             )
@@ -100,24 +101,20 @@ def with_incidents(
 
 def incidents_of(alarms: pd.DataFrame, at: np.ndarray) -> pd.DataFrame:
     """
-    Return one row for each incident, in the order of time.
+    Return one row per incident, in time order.
 
     Parameters
     ----------
     alarms : DataFrame
-        As `with_incidents` returns them, with ``over`` if there are alarms of `silence`: when the
-        next batch arrived.
+        Result of `with_incidents`. If there are alarms of `silence`, the column ``over`` contains
+        the arrival time of the next batch.
     at : ndarray of datetime64
-        The time of each batch.
+        Time of each batch.
 
     Returns
     -------
     DataFrame
-        ``incident``, ``opened`` and ``closed`` (times; none while it is open), ``state``,
-        ``alarms`` (their number), ``since``, ``rule``, ``measure`` and ``sentence`` of the alarm
-        that says most, ``on`` (the sentence that says most of the alarms whose rule is on at the
-        latest batch, acknowledged or not; empty where none is) and ``note`` (of the
-        acknowledgements).
+        Incidents, with the columns described in `Monitor.incidents`.
     """
     rows = []
     is_silence = (alarms["rule"] == SILENCE).rename("is silence")
@@ -140,14 +137,14 @@ def incidents_of(alarms: pd.DataFrame, at: np.ndarray) -> pd.DataFrame:
 
 
 def members_of(alarms: pd.DataFrame, incident: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the alarms of an incident, a row of `incidents_of`."""
+    """Return the alarms of an incident, given as a row of `incidents_of`."""
     is_silent = alarms["rule"] == SILENCE
     is_same = is_silent if incident["rule"] == SILENCE else ~is_silent
     return alarms[(alarms["incident"] == incident["incident"]) & is_same]
 
 
 def standing(incidents: pd.DataFrame) -> list[str]:
-    """Return in words which incidents are open, and which are acknowledged while a rule is on."""
+    """Return sentences about incidents that are open, or acknowledged with a rule still on."""
     words = []
     for row in incidents.itertuples(index=False):
         since = f"since {row.opened:%Y-%m-%d %H:%M}"

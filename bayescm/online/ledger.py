@@ -1,15 +1,15 @@
 """
-The store of an online evaluation: an append-only ledger of batches, in SQLite or PostgreSQL.
+The store of a monitor: an append-only ledger of batches, in SQLite or PostgreSQL.
 
-A batch comes in by `Ledger.append` (`Monitor.add` calls it, and `record`, which returns only
-whether the batch is new). In one transaction it checks the end of the classifier's chain, refuses
-what must not be added, and appends one entry; that it returns is the acknowledgement of the batch.
+`Ledger.append` records a batch. `Monitor.add` calls it, and `record` returns only whether the batch
+is new. In one transaction, it checks the end of the classifier's chain, rejects invalid batches and
+appends one entry. When it returns, the batch is durably stored.
 
-A process that is killed (SIGKILL) before the commit, the end of `begin` in `database`, has recorded
-nothing, and one that is killed after it the whole batch, though nobody was told: to send the same
-batch again changes nothing. The commit is durable (see `database`), and what is read is first
-checked against its hashes (see `chain`). Which alarms were acknowledged, or handed to a hook, is
-noted in two more chains of each classifier.
+The commit is the end of `begin` in `database`. A process killed (SIGKILL) before it has recorded
+nothing. A process killed after it has recorded the whole batch, even if the caller was not told.
+Sending the same batch again changes nothing. Commits are durable (see `database`), and entries are
+checked against their hashes when they are read (see `chain`). Two more chains per classifier record
+which alarms were acknowledged and which were sent to a hook.
 """
 
 import json
@@ -64,16 +64,16 @@ from bayescm.online.encoding import (
 )
 from bayescm.validate import fail, suggest
 
-_CLOCK_TOLERANCE = timedelta(seconds=1)  # clocks of several machines differ by less
+_CLOCK_TOLERANCE = timedelta(seconds=1)  # clocks of different machines may differ by this much
 _SEARCHED_BY_ENTRY = 1000  # entries, see `_find_batch`
-_COMPARED = 50  # of the last entries, with which a batch is compared
-# Greatest probability that one of them is equal by chance. With two classes 1,000 examples are
+_COMPARED = 50  # number of last entries that a batch is compared with
+# Largest probability that one of them is equal by chance. With two classes, 1,000 examples are
 # enough for all of these entries.
 _RARE = 0.002
 
 
 def _table(name, *columns):
-    """Return a table as statements need it; the migrations say what its columns hold."""
+    """Return a table for use in statements; the migrations document its columns."""
     return sa.table(name, *[sa.column(column) for column in columns])
 
 
@@ -91,16 +91,17 @@ delivery_table = _table(
     *("classifier", "number", "batch_id", "rule", "measure", "incident"),
     *("hook", "attempt", "outcome", "next_try", "recorded_at", "hash"),
 )
-ORDERS = ("at", "recorded_at")  # of batches: by the time of observation, or of arrival
-_ALARM = ["batch_id", "rule", "measure"]  # what an alarm is known by
-STARTED, DELIVERED, FAILED = "started", "delivered", "failed"  # of an attempt to hand it over
+ORDERS = ("at", "recorded_at")  # time of observation, or of arrival
+_ALARM = ["batch_id", "rule", "measure"]  # columns that identify an alarm
+STARTED, DELIVERED, FAILED = "started", "delivered", "failed"  # outcomes of a delivery
 
 
 class Entries(NamedTuple):
     """
-    Batches of one classifier in the order in which they were recorded, as arrays.
+    Batches of one classifier in the order of recording, as arrays.
 
-    ``classes`` is the number of classes when each was recorded, -1 if no class was added since.
+    ``classes`` is the number of classes when each batch was recorded, or -1 if no class has been
+    added since.
     """
 
     entry: np.ndarray
@@ -113,17 +114,17 @@ class Entries(NamedTuple):
 
     @property
     def latest(self) -> np.datetime64:
-        """The latest time of observation of the entries that no other supersedes."""
+        """Latest observation time of the entries that are not superseded."""
         return self.at[self.current("at")[-1]]
 
     def current(self, order: str) -> np.ndarray:
-        """Return the indices of the entries that no other supersedes, in one of the `ORDERS`."""
+        """Return the indices of the entries that are not superseded, in one of the `ORDERS`."""
         superseded = set(self.supersedes.tolist())
         is_current = [batch_id not in superseded for batch_id in self.batch_id.tolist()]
         index = np.flatnonzero(np.array(is_current, dtype=bool))
         if order == "at":
             return index[np.lexsort((self.entry[index], self.at[index]))]
-        # A correction has the rank of what it corrects.
+        # A correction has the rank of the entry that it corrects.
         ranks: dict[str, int] = {}
         for batch_id, entry, old in zip(self.batch_id, self.entry, self.supersedes, strict=True):
             ranks[batch_id] = ranks.get(old, entry)
@@ -132,19 +133,19 @@ class Entries(NamedTuple):
 
 class Ledger(Database):
     """
-    An append-only ledger of batches of evidence, one entry for each batch of a classifier.
+    Append-only ledger of batches of evidence, with one entry per batch.
 
-    What `record` has acknowledged stays: a process or machine that dies at any moment leaves every
-    acknowledged batch in place and no partial one. There may be many writers, in threads and in
-    processes. Nothing is ever changed or removed; a correction is a new entry that names the old
-    one. Every entry carries a hash of itself and of the one before it, which is checked whenever it
-    is read.
+    A batch acknowledged by `record` is never lost. If a process or machine dies at any moment,
+    every acknowledged batch is complete and no partial one exists. Several threads and processes
+    can write at the same time. Nothing is ever changed or removed; a correction is a new entry that
+    names the old one. Every entry carries a hash of itself and of the previous entry, which is
+    checked whenever the entry is read.
 
     Parameters
     ----------
     store : str or path
-        ``sqlite:///eval.db`` (also as a plain path), ``postgresql://user@host/database`` or
-        ``"host=... dbname=..."``.
+        ``sqlite:///eval.db`` (or a plain path), ``postgresql://user@host/database`` or ``"host=...
+        dbname=..."``.
     create : bool, default True
         Whether to create a ledger if there is none.
     timeout : float, default 30
@@ -153,10 +154,9 @@ class Ledger(Database):
     Raises
     ------
     ValueError
-        If the address is not one of the two kinds, or the store is not a ledger, is damaged or has
-        a newer version.
+        If the address is invalid, or the store is not a ledger, is damaged or has a newer version.
     OSError
-        If the database cannot be reached, is locked or full.
+        If the database cannot be reached, is locked or is full.
 
     Examples
     --------
@@ -181,42 +181,45 @@ class Ledger(Database):
         corrects: str | int | None = None,
     ) -> bool:
         """
-        Record a batch durably; returning is the acknowledgement.
+        Record a batch durably.
+
+        When this method returns, the batch is stored.
 
         Parameters
         ----------
         classifier : str
-            The classifier that the batch belongs to.
+            Name of the classifier.
         batch_id : str or int
-            Its name, unique for the classifier.
+            Name of the batch, unique within the classifier.
         counts : xarray.DataArray
-            One table: canonical counts, dims ``(actual, predicted)``, or of another type of
-            `encoding`; or the scores of items.
+            Canonical counts, dims ``(actual, predicted)``, a table of another type in `encoding`,
+            or the scores of items.
         at : datetime, datetime64 or str, optional
-            When the batch was evaluated; without a time zone it is taken as UTC. By default the
-            time of the batch that is corrected, or the one that its name is (``"2026-01-31"``,
-            ``"2026-01-31T12:00"``), or else that of its arrival.
+            Time of the evaluation, in UTC unless it has a time zone. By default the time of the
+            batch that is corrected, the time in the name (``"2026-01-31"``,
+            ``"2026-01-31T12:00"``), or the time of arrival, in this order.
         corrects : str or int, optional
-            The batch that this one replaces. The old entry stays, but no longer counts.
+            Name of the batch that this one replaces. The old entry stays, but does not count.
 
         Returns
         -------
         bool
-            True if it was recorded, False if the same batch was there already.
+            True if the batch was recorded, False if it was already in the ledger.
 
         Raises
         ------
         ValueError
-            If the id is taken by different counts or times, the labels are not the classifier's,
-            the batch to correct is unknown or has already been corrected, or the ledger is damaged.
+            If the name belongs to a batch with different counts or another time, if the labels
+            differ from the classifier's, if the batch to correct is unknown or already corrected,
+            or if the ledger is damaged.
         OSError
-            If the batch could not be stored. The same batch can be sent again: it is recorded once.
+            If the batch could not be stored. It can be sent again and is recorded only once.
 
         Warns
         -----
         UserWarning
-            If the clock shows an earlier time than when the batch before was recorded, or another
-            batch has the same counts, which by chance would be rare.
+            If the clock is behind the recording time of the previous batch, or if another batch has
+            the same counts, which is unlikely by chance.
         """
         return self.append(classifier, batch_id, counts, at=at, corrects=corrects)[0]
 
@@ -229,7 +232,7 @@ class Ledger(Database):
         at: Any = None,
         corrects: str | int | None = None,
     ) -> tuple[bool, Entry]:
-        """Do what `record` does; return also the entry of the batch."""
+        """Record a batch as `record` does, and also return its entry."""
         classifier = check_name(classifier, "classifier")
         batch: dict[str, Any] = {
             "batch_id": check_name(batch_id, "batch_id"),
@@ -274,20 +277,22 @@ class Ledger(Database):
         self, classifier: str, batches: Sequence[tuple[str, Any, Any]]
     ) -> tuple[int, list[str]]:
         """
-        Record batches in one transaction: all of them or, if an error is raised, none.
+        Record batches in one transaction: either all of them or, after an error, none.
 
         Parameters
         ----------
         classifier : str
+            Name of the classifier.
         batches : sequence of (batch_id, counts, at)
-            See `record`. Cells as an array are in the order of the classes of the ledger.
+            See `record`. Cells passed as an array must have the classes in the order of the ledger.
 
         Returns
         -------
         int
-            How many were recorded; the others were there already.
+            Number of batches recorded. The others were already in the ledger.
         list of str
-            Names of batches with the same evidence as another one of the last, which is rare.
+            Names of batches that have the same evidence as a recent one, which is unlikely by
+            chance.
         """
         classifier = check_name(classifier, "classifier")
         with self.transaction("record batches", write=True) as connection:
@@ -327,11 +332,11 @@ class Ledger(Database):
 
     def read(self, classifier: str, *, after: int = 0) -> Entries:
         """
-        Return the entries of a classifier whose number is greater than `after`.
+        Return the entries of a classifier with a number greater than `after`.
 
-        Entries are numbered 1, 2, 3 ... for each classifier without gaps, in the order of their
-        commits, so that a reader who has seen entry n has seen all before it. Each is checked
-        against its hash and the one before it, and that none is missing.
+        Entries of a classifier are numbered 1, 2, 3, ... without gaps, in the order of their
+        commits. A reader that has seen entry n has therefore seen all earlier ones. Every entry is
+        checked against its hash and the previous entry, and for completeness.
 
         Raises
         ------
@@ -342,10 +347,10 @@ class Ledger(Database):
 
     def contents(self, classifier: str, *, after: int = 0) -> tuple[Description | None, Entries]:
         """
-        Return the description of a classifier and its batches, both of one moment.
+        Return the description of a classifier and its batches, both at the same moment.
 
-        Batches have the classes of this moment. If classes were changed after the entry `after`,
-        all batches are returned, from the first one on.
+        Batches have the current classes. If classes have changed since the entry `after`, all
+        batches are returned.
         """
         with self.transaction("read the ledger") as connection:
             description = _description(connection, classifier)
@@ -372,14 +377,14 @@ class Ledger(Database):
 
     def last(self, classifier: str) -> Entry:
         """
-        Return the last entry of a classifier, which has the sums of all so far.
+        Return the last entry of a classifier, which includes the sum of all batches so far.
 
-        It is a batch, or a change of the classes.
+        The entry is either a batch or a change of the classes.
 
         Raises
         ------
         ValueError
-            If the ledger has no batches of this classifier, or its end is damaged.
+            If the ledger has no batches of this classifier, or the end of its chain is damaged.
         """
         with self.transaction("read the ledger") as connection:
             return last_entry(connection, _existing(connection, classifier))
@@ -395,15 +400,15 @@ class Ledger(Database):
         """
         with self.transaction("read the ledger") as connection:
             description = _existing(connection, classifier)
-            last_entry(connection, description)  # whose hash is that of the labels too
+            last_entry(connection, description)  # also checks the hash of the labels
         return zeros(description)
 
     def table(self) -> pd.DataFrame:
         """
-        Return every entry ever recorded, corrected ones and corrections too.
+        Return every recorded entry, including corrected batches.
 
-        ``labels`` has the classes as they were when the entry was recorded. An entry that renames
-        or adds classes has the change in ``cells``.
+        ``labels`` contains the classes at the time of recording. For an entry that renames or adds
+        classes, ``cells`` contains the change.
         """
         columns = {"entry": "entry", "batch_id": "batch_id", "at": "at", "payload": "cells"}
         columns |= {"supersedes": "corrects", "recorded_at": "recorded_at", "hash": "hash"}
@@ -425,12 +430,12 @@ class Ledger(Database):
 
     def only_classifier(self) -> str:
         """
-        Return the classifier of a ledger that has one, where none is named.
+        Return the classifier of a ledger that has exactly one.
 
         Raises
         ------
         ValueError
-            If the ledger has none, or several.
+            If the ledger has no classifier or several.
         """
         names = self.classifiers()
         if len(names) != 1:
@@ -440,7 +445,7 @@ class Ledger(Database):
         return names[0]
 
     def challenges(self) -> dict[str, dict[str, Any]]:
-        """Return labels, positive class and classifiers of the challenges, by their names."""
+        """Return the labels, positive class and classifiers of the challenges by name."""
         with self.transaction("read the ledger") as connection:
             descriptions = read_descriptions(connection)
         return {
@@ -453,21 +458,21 @@ class Ledger(Database):
         self, classifier: str, rename: Any = None, add: Any = None
     ) -> tuple[bool, list]:
         """
-        Rename classes, and add further ones, by an entry of the ledger.
+        Rename or add classes by appending an entry to the ledger.
 
         Parameters
         ----------
         classifier : str
-            The name of a classifier or a challenge.
+            Name of a classifier or a challenge.
         rename, add
             See `bayescm.online.Monitor.change_classes`.
 
         Returns
         -------
         bool
-            True if it was recorded, False if the last change of the classes was the same.
+            True if the change was recorded, False if it repeats the latest change of the classes.
         list
-            The classes.
+            Current classes.
         """
         with self.transaction("change the classes", write=True) as connection:
             _lock(connection, classifier)
@@ -491,15 +496,15 @@ class Ledger(Database):
         return True, changed.facts()["labels"]
 
     def classes(self, name: str) -> list:
-        """Return the classes of a classifier or a challenge now, empty if it has none."""
+        """Return the current classes of a classifier or a challenge, empty if it has none."""
         with self.transaction("read the ledger") as connection:
             return list(_existing(connection, name).facts().get("labels", []))
 
     def templates(self, classifier: str) -> list[xr.DataArray | None]:
         """
-        Return empty batches with the classes of now, and of before each change, the latest first.
+        Return empty batches with the current classes and those before each change.
 
-        A list with one None if the classifier is unknown.
+        The latest classes come first. If the classifier is unknown, the list contains only None.
         """
         with self.transaction("read the ledger") as connection:
             description = _description(connection, classifier)
@@ -510,7 +515,7 @@ class Ledger(Database):
         return [zeros(each) for each in earlier]
 
     def former_names(self, classifier: str) -> dict[Any, Any]:
-        """Return the name that each renamed class has now, by its former names."""
+        """Return a dict that maps former class names to current ones."""
         with self.transaction("read the ledger") as connection:
             description = _description(connection, classifier)
         return {} if description is None else description.names()
@@ -532,14 +537,16 @@ class Ledger(Database):
         Parameters
         ----------
         classifier : str
+            Name of the classifier.
         alarms : DataFrame
-            With the columns ``batch_id``, ``rule`` and ``measure``.
+            Alarms, with the columns ``batch_id``, ``rule`` and ``measure``.
         note : str, optional
+            Note to store with the acknowledgement.
 
         Returns
         -------
         int
-            How many had not been acknowledged before.
+            Number of alarms that had not been acknowledged before.
         """
         keys = [tuple(map(str, row)) for row in alarms[_ALARM].values]
         with self.transaction("acknowledge alarms", write=True) as connection:
@@ -556,34 +563,35 @@ class Ledger(Database):
         return len(new)
 
     def acknowledgements(self, classifier: str) -> pd.DataFrame:
-        """Return the acknowledgements of alarms, in the order in which they were recorded."""
+        """Return the acknowledgements of alarms, in the order of recording."""
         return self._notes(acknowledgement_table, classifier)
 
     def begin_delivery(
         self, classifier: str, alarm: Sequence[str], hook: str, *, incident: str
     ) -> int | None:
         """
-        Record that an alarm is about to be handed to a hook, before it is.
+        Record that an alarm is about to be sent to a hook.
 
         Parameters
         ----------
         classifier : str
+            Name of the classifier.
         alarm : sequence of str
-            Its ``batch_id``, ``rule`` and ``measure``.
+            The ``batch_id``, ``rule`` and ``measure`` of the alarm.
         hook : str
-            The name of the hook.
+            Name of the hook.
         incident : str
-            The batch that opened the incident that the alarm is part of.
+            Batch that opened the incident of the alarm.
 
         Returns
         -------
         int or None
-            Which attempt it is, and the caller's; None where nothing is to be done: it was handed
-            over, somebody else is about to, or the time of the next attempt has not come.
+            Number of the attempt, which the caller must make. None if the alarm was already sent,
+            another process is sending it, or the next attempt is not due yet.
         """
         key = tuple(map(str, alarm))
         if self.due_attempt(classifier, key, hook) is None:
-            return None  # most often, and then nothing is written
+            return None  # the usual case, in which nothing is written
         with self.transaction("record what is handed over", write=True) as connection:
             _lock(connection, classifier)
             description = _existing(connection, classifier)
@@ -596,7 +604,7 @@ class Ledger(Database):
         return attempt
 
     def due_attempt(self, classifier: str, alarm: Sequence[str], hook: str) -> int | None:
-        """Return which attempt to hand an alarm to a hook is due now; see `begin_delivery`."""
+        """Return the number of the delivery attempt that is due now; see `begin_delivery`."""
         key = tuple(map(str, alarm))
         return _due_attempt(self.deliveries(classifier).itertuples(), key, hook, {})
 
@@ -612,17 +620,18 @@ class Ledger(Database):
         next_try: datetime | None = None,
     ) -> None:
         """
-        Record what has come of an attempt to hand an alarm to a hook.
+        Record the outcome of an attempt to send an alarm to a hook.
 
         Parameters
         ----------
         classifier, alarm, hook, incident
             See `begin_delivery`.
         attempt : int
-            What that returned.
+            Number of the attempt, as returned by `begin_delivery`.
         outcome : {"delivered", "failed"}
+            Outcome of the attempt.
         next_try : datetime, optional
-            After a failure, from when on it is tried again; never if omitted.
+            Earliest time of the next attempt after a failure. If omitted, the failure is final.
         """
         note: dict[str, Any] = dict(zip(_ALARM, map(str, alarm), strict=True))
         note |= {"hook": hook, "attempt": attempt, "outcome": outcome, "incident": incident}
@@ -634,7 +643,7 @@ class Ledger(Database):
             _append_notes(connection, delivery_table, description, rows, [note])
 
     def deliveries(self, classifier: str) -> pd.DataFrame:
-        """Return which alarms were handed to which hook, in the order in which they were."""
+        """Return the deliveries of alarms to hooks, in the order of recording."""
         return self._notes(delivery_table, classifier)
 
     def _notes(self, table, classifier):
@@ -648,29 +657,29 @@ class Ledger(Database):
 
 
 def _lock(connection, classifier):
-    """Make the writers of one classifier take turns, which numbers its entries without gaps."""
-    if connection.dialect.name == "postgresql":  # SQLite has one writer at a time anyhow
+    """Let only one process write to a classifier at a time, so that its entries have no gaps."""
+    if connection.dialect.name == "postgresql":  # SQLite allows only one writer
         key = int.from_bytes(blake2b(classifier.encode(), digest_size=8).digest(), signed=True)
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(key)))
 
 
-# What is there before a batch is recorded
+# Checks before a batch is recorded
 
 
 def write_description(connection: sa.Connection, description: Description) -> None:
-    """Record a new classifier, before its first batch."""
+    """Record the description of a new classifier, before its first batch."""
     names = [column.name for column in classifier_table.c]
     values = dict(zip(names, description[:4], strict=True))
     connection.execute(classifier_table.insert(), values)
 
 
 def _time_of_arrival(now, last):
-    """Return the time at which an entry arrives: not before the last one, whatever the clock."""
+    """Return the arrival time of an entry, which is never earlier than that of the last one."""
     return timestamp(now) if last is None else max(timestamp(now), last.recorded_at)
 
 
 def _is_same_change(change, rename, add):
-    """Return whether a change of the classes is what somebody asks for again."""
+    """Return True if a requested change of the classes repeats the given one."""
     if not isinstance(rename, Mapping | None) or not isinstance(add, list | tuple | None):
         return False
     return dict(change.rename) == dict(rename or {}) and [*change.add] == [*(add or [])]
@@ -678,9 +687,9 @@ def _is_same_change(change, rename, add):
 
 def _is_resent(connection, description, batch, counts, last):
     """
-    Return whether a batch was recorded before the classes were changed, and is sent again.
+    Return True if a batch was recorded before the classes changed, and is sent again.
 
-    It has the classes of then.
+    Such a batch has the classes of that time.
     """
     if not description.changes or isinstance(counts, np.ndarray):
         return False
@@ -688,7 +697,7 @@ def _is_resent(connection, description, batch, counts, last):
     if old is None or old.entry > description.changes[-1].entry:
         return False
     then = description.as_of(old.entry)
-    if "rule" in counts.attrs:  # of a challenge; its measure may have followed a new name
+    if "rule" in counts.attrs:  # a challenge, whose measure may use the new name of a class
         counts = counts.assign_attrs(rule=then.facts().get("rule"))
     try:
         received = encode(counts, then)["payload"]
@@ -702,14 +711,14 @@ def _is_resent(connection, description, batch, counts, last):
     )
 
 
-_NAMES_AT_ONCE = 500  # in one statement
+_NAMES_AT_ONCE = 500  # per statement
 
 
 def _known(connection, description, names, last):
     """
-    Return the entries of those batches that are recorded, by their names.
+    Return the recorded entries among some batches, by name.
 
-    The last entries are looked up by their numbers too; see `_find_batch`.
+    The last entries are also looked up by number; see `_find_batch`.
     """
     if last is None:
         return {}
@@ -727,7 +736,7 @@ def _known(connection, description, names, last):
 
 
 def _encoded(counts, description):
-    """Return type, version and payload of a batch, of cells in the order of the classes too."""
+    """Return the encoding, version and payload of a batch, which may be an array of cells."""
     if not isinstance(counts, np.ndarray):
         return encode(counts, description)
     if len(counts) != (number := len(description.facts()["labels"])):
@@ -741,7 +750,7 @@ def _encoded(counts, description):
 
 
 def _recorded(connection, description, batch, last):
-    """Return the entry of the same batch, or None; refuse another one of that name."""
+    """Return the entry of the same batch, or None; raise an error if its evidence differs."""
     old = None if last is None else _find_batch(connection, description, batch["batch_id"], last)
     if old is not None:
         _check_is_same(description, batch, old)
@@ -782,15 +791,15 @@ def _find_batch(connection, description, batch_id, last):
     """
     Return the entry of a batch, or None.
 
-    The last names are looked up by the index of numbers too: where that of names is damaged, a
-    batch that is sent again must not be taken for a new one.
+    The last entries are also searched by number. If the index of names is damaged, a batch that is
+    sent again must not be recorded twice.
     """
     by_name = entries(description, batch_table.c.batch_id == batch_id)
     row = connection.execute(by_name).first()
     if row is not None:
         return Entry(*row)
     is_recent = batch_table.c.entry > last.entry - _SEARCHED_BY_ENTRY
-    no_index = batch_table.c.batch_id.concat("") == batch_id  # none has the name with text added
+    no_index = batch_table.c.batch_id.concat("") == batch_id  # the concatenation disables the index
     if connection.execute(entries(description, is_recent, no_index)).first() is not None:
         raise damage(f"the index of names of classifier {description.classifier!r}")
     return None
@@ -823,10 +832,10 @@ def _superseded(connection, description, batch):
 
 def _batch_with_same_counts(connection, description, batch, last):
     """
-    Return the name of a batch in force with the same evidence, or None.
+    Return the name of a current batch with the same evidence, or None.
 
-    Looked at are the last entries. Evidence that another batch may well have by chance, such as a
-    table of few examples, is no hint; see `chance_of_same`.
+    Only the last entries are compared. Equal evidence is ignored if it is likely by chance, such as
+    a table of few examples; see `chance_of_same`.
     """
     if last is None or batch["supersedes"] is not None:
         return None
@@ -855,7 +864,7 @@ def _warn_of_twin(batch_id, twin):
 
 
 def _warn_of_clock(batch_id, now, last):
-    """Warn where the clock shows an earlier time than when the entry before was recorded."""
+    """Warn if the clock is behind the recording time of the previous entry."""
     if now + _CLOCK_TOLERANCE >= as_utc(last.recorded_at):
         return
     warnings.warn(
@@ -867,11 +876,11 @@ def _warn_of_clock(batch_id, now, last):
     )
 
 
-# What is read, and checked as it is read
+# Reading, with checks of the hashes
 
 
 def _description(connection, classifier):
-    """Return the description of a classifier, or None where there is no such one."""
+    """Return the description of a classifier, or None if it does not exist."""
     columns = classifier_table.c
     query = sa.select(classifier_table).where(columns.classifier == classifier)
     row = connection.execute(query).first()
@@ -901,14 +910,14 @@ def _with_changes(connection, description):
 
 
 def _form_of(description):
-    """Return the encoding of batches, and how many classes there are."""
+    """Return the encoding of the batches and the number of classes."""
     if description is None:
         return "", 0
     return description.encoding, len(description.facts().get("labels", ()))
 
 
 def _numbers_of_classes(description, numbers):
-    """Return how many classes there were at each entry, or -1 if no class was added since."""
+    """Return the number of classes at each entry, or -1 if no class has been added since."""
     sizes = {None: len(description.first_facts()["labels"])}
     of_entries = []
     for number in numbers:
@@ -921,7 +930,7 @@ def _numbers_of_classes(description, numbers):
 
 
 def _texts_of_entries(description, numbers):
-    """Return the description of the batches as it was when each entry was recorded."""
+    """Return the description of the batches at the time of each entry."""
     if not description.changes:
         return description.text
     texts = {None: description.text}
@@ -935,7 +944,7 @@ def _texts_of_entries(description, numbers):
 
 
 def _existing(connection, classifier):
-    """Return the description of a classifier, or raise where there is no such one."""
+    """Return the description of a classifier, or raise an error if it does not exist."""
     description = _description(connection, classifier)
     if description is not None:
         return description
@@ -954,7 +963,7 @@ def _classifiers(connection):
     ]
 
 
-# One look into the index for each classifier, however many batches it has.
+# Needs one index lookup per classifier, however many batches it has.
 _WITH_ENTRIES = sa.text(
     "WITH RECURSIVE names(name) AS (SELECT min(classifier) FROM bayescm_batches UNION ALL "
     "SELECT (SELECT min(classifier) FROM bayescm_batches WHERE classifier > names.name) "
@@ -968,7 +977,7 @@ def read_descriptions(connection: sa.Connection) -> list[Description]:
 
 
 def _first_descriptions(connection):
-    """Return the descriptions as they were written first, in alphabetical order."""
+    """Return the original descriptions, in alphabetical order."""
     descriptions = [Description(*row) for row in connection.execute(sa.select(classifier_table))]
     with_entries = set(connection.execute(_WITH_ENTRIES).scalars())
     if odd := with_entries ^ {description.classifier for description in descriptions}:
@@ -978,19 +987,19 @@ def _first_descriptions(connection):
 
 
 def entries(description: Description, *conditions: Any) -> sa.Select:
-    """Return the statement that selects entries of a classifier, as the fields of `Entry`."""
+    """Return a statement that selects entries of a classifier with the fields of `Entry`."""
     columns = [batch_table.c[name] for name in Entry._fields]
     classifier = batch_table.c.classifier == description.classifier
     return sa.select(*columns).where(classifier, *conditions)
 
 
 def last_entry(connection: sa.Connection, description: Description) -> Entry:
-    """Return the last entry of a classifier; raise where the end of its chain is damaged."""
+    """Return the last entry of a classifier; raise an error if the end of its chain is damaged."""
     classifier, columns = description.classifier, batch_table.c
     query = entries(description).order_by(columns.entry.desc()).limit(2)
     rows = connection.execute(query).all()[::-1]
-    # The last entry is looked up by the index of its key, and its hash by another one, which
-    # SQLite prefers because it holds all that is asked for.
+    # The last entry is found by the index of its key. SQLite finds its hash by another index, which
+    # contains all selected columns.
     query = sa.select(columns.entry, columns.hash).where(columns.classifier == classifier)
     end = connection.execute(query.order_by(columns.entry.desc()).limit(1)).first()
     if not rows or end is None or (end.entry, end.hash) != (rows[-1].entry, rows[-1].hash):
@@ -1006,7 +1015,7 @@ def last_entry(connection: sa.Connection, description: Description) -> Entry:
 def entries_after(
     connection: sa.Connection, description: Description, number: int
 ) -> Sequence[Any]:
-    """Return the entries after one of them, every one of them checked."""
+    """Return the entries after a given number, each of them checked."""
     classifier, columns = description.classifier, batch_table.c
     last = last_entry(connection, description)
     if last.entry < number:
@@ -1035,7 +1044,7 @@ def _moments(timestamps):
 
 
 def read_notes(connection: sa.Connection, table: Any, description: Description) -> Sequence[Any]:
-    """Return the notes of a classifier in a table, every one of them checked."""
+    """Return the notes of a classifier in a table, each of them checked."""
     query = sa.select(table).where(table.c.classifier == description.classifier)
     rows = connection.execute(query.order_by(table.c.number)).all()
     previous = description.genesis
@@ -1048,7 +1057,7 @@ def read_notes(connection: sa.Connection, table: Any, description: Description) 
 
 
 def _append_notes(connection, table, description, rows, fields):
-    """Append notes, each with a hash of itself and the one before."""
+    """Append notes, each with a hash of itself and of the previous one."""
     previous = rows[-1].hash if rows else description.genesis
     fixed = {"classifier": description.classifier, "recorded_at": timestamp(datetime.now(UTC))}
     names = [column.name for column in table.c]
@@ -1060,7 +1069,7 @@ def _append_notes(connection, table, description, rows, fields):
 
 
 def _due_attempt(rows, alarm, hook, names):
-    """Return which attempt to hand an alarm to a hook is due now, or None."""
+    """Return the number of the delivery attempt that is due now, or None."""
     last = None
     for row in rows:
         key = row.batch_id, row.rule, current_measure(row.measure, names)
@@ -1068,22 +1077,22 @@ def _due_attempt(rows, alarm, hook, names):
             last = row
     if last is None:
         return 1
-    # An attempt without an outcome may have gone well: its process has died, or is at it.
+    # An attempt without an outcome may have succeeded: its process died or is still sending.
     if last.outcome != FAILED or not isinstance(last.next_try, str):
         return None
     return int(last.attempt) + 1 if last.next_try <= timestamp(datetime.now(UTC)) else None
 
 
-# Those who work on a ledger
+# Users of a ledger
 
 
 def ledger_of(store: Any, *, create: bool = True) -> Ledger:
-    """Return the ledger of a store, or the one that was passed."""
+    """Return the ledger of a store; a ledger is returned as is."""
     return store if isinstance(store, Ledger) else Ledger(store, create=create)
 
 
 class LedgerClient:
-    """What works on one classifier or challenge of a ledger: it is opened and closed with it."""
+    """Base class for one classifier or challenge of a ledger, usable as a context manager."""
 
     def __init__(self, store: Any, name: str):
         self.ledger, self._name = ledger_of(store), name

@@ -1,14 +1,14 @@
 """
-The evaluation of one classifier over time, kept in a ledger.
+Monitoring of one classifier over time, with its batches in a ledger.
 
-A batch is counts, or probabilities or scores, or a score or several labels of each of many items;
-of which type the batches of a classifier are, the first one says for good (`encoding`). The ledger
-holds every batch, and every conclusion is worked out from it on request:
+The first batch of a classifier fixes the type of its batches: counts, probabilities, scores, item
+scores or another type in `encoding`. The ledger stores every batch, and all results are computed
+from it on request:
 
-    batches  ->  parted by changes (`rules.segments`)
-             ->  the evidence in force (`discounting`)  ->  its posterior (`updating.posterior_of`)
-             ->  intervals of the measures after every batch, their summary now, alarms (`rules`),
-                 and what belongs together of these (`incidents`).
+    batches  ->  segments between changes (`rules.segments`)
+             ->  current evidence (`discounting`)  ->  posterior (`updating.posterior_of`)
+             ->  intervals after every batch, a summary of the latest, alarms (`rules`),
+                 and incidents that group the alarms (`incidents`).
 """
 
 import warnings
@@ -56,88 +56,98 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-OF_RULES = ("classes", "phase")  # coords of batches that the rules of alarms use
-BLOCK = 1000  # batches in a transaction of `extend`: more are hardly faster
-_SLIP = 0.8  # how alike names are, of 1, of which one may be a slip: one letter in five or more
+OF_RULES = ("classes", "phase")  # coordinates of batches that only the alarm rules use
+BLOCK = 1000  # batches per transaction of `extend`; larger blocks are hardly faster
+_SLIP = 0.8  # similarity ratio above which a new name may be a typo: one letter in five differs
 
 
 class Monitor(LedgerClient):
     """
-    The evaluation of one classifier over time, kept in a ledger.
+    Monitor one classifier over time, with its batches stored in a ledger.
 
-    The ledger holds every batch; conclusions are computed from it on request. So the prior, the
-    forgetting and the measures can be changed at any time by opening the same store with others.
+    The ledger stores every batch, and all results are computed from it on request. The prior, the
+    forgetting and the measures can therefore be changed at any time by opening the same store with
+    other settings.
 
-    **What is known now is known since the latest change.** Once the rule `change` has fired (see
-    `alarms`), the summary, the posterior and the history are those of the batches since then. As
-    the rules share their rate of false alarms, each of these takes the keywords of the rules. Of
-    probabilities a change is one in what comes true of them; of scores none is looked for.
+    **Current results use the batches since the latest change.** Once the rule `change` has fired
+    (see `alarms`), the summary, the posterior and the history start again at that batch. All rules
+    share one rate of false alarms, so these methods accept the keywords of the rules too. For
+    probabilities, a change is a change of the outcomes given the forecasts. Scores are not tested
+    for changes.
 
-    Of probabilities and scores the ledger holds how many examples of each class have a forecast in
-    each bin; the edges of the bins are those of the first batch for good. Measures are those of the
-    forecasts moved to the middles of their bins. Their posterior is taken for normal (on the log
-    odds, or the log, where they are bounded), which needs some twenty examples of each class.
+    For probabilities and scores, the ledger stores the number of examples of each class in each
+    bin. The first batch fixes the bin edges. Measures are computed with every forecast moved to the
+    centre of its bin. Their posterior is approximated by a normal distribution, on the log-odds or
+    log scale for bounded measures. The approximation needs about 20 examples of each class.
 
-    Of item scores (`from_item_scores`: nDCG of queries, marks on a rubric, a judge's scores) the
-    ledger holds every score with the name of its item. Monitored are means over the items: ``mean``
-    and ``share_above(4)``; for whatever else there is to ask see `item_scores`. The ends of the
-    scale are those of the first batch for good. The items of every batch are taken for new ones.
+    For item scores (`from_item_scores`: nDCG of queries, marks on a rubric, a judge's scores), the
+    ledger stores every score with the name of its item. The monitored measures are means over the
+    items, such as ``mean`` and ``share_above(4)``. For other measures, use the items returned by
+    `item_scores`. The first batch fixes the ends of the scale. The items of each batch are treated
+    as new items.
 
-    Of several labels of each example (`from_multilabel`) it holds which labels every example has
-    and which were predicted. Monitored are ratios over the examples: ``f1_micro``,
-    ``recall[cat]``, ``f1_samples``, ``hamming_loss``; the examples are returned by `multilabel`.
+    For multilabel examples (`from_multilabel`), the ledger stores the actual and the predicted
+    labels of every example. The monitored measures are ratios over the examples: ``f1_micro``,
+    ``recall[cat]``, ``f1_samples`` and ``hamming_loss``. `multilabel` returns the examples.
 
-    For attempts (`from_attempts`) the ledger stores the right answers and the attempts of every
-    item. The monitored measure is ``mean``, which is also ``pass@1``; `attempts` returns the items
-    for other measures. For item counts (`from_item_counts`) it stores tp, fp and fn of every item.
-    Monitored measures are ratios of sums over the items, such as ``precision``, ``recall`` and
-    ``f1``, and means such as ``f1_samples``; `item_counts` returns the items.
+    For attempts (`from_attempts`), the ledger stores the number of correct answers and of attempts
+    for every item. The monitored measure is ``mean``, which is also ``pass@1``. `attempts` returns
+    the items for other measures. For item counts (`from_item_counts`), it stores tp, fp and fn of
+    every item. The monitored measures are ratios of sums over the items, such as ``precision``,
+    ``recall`` and ``f1``, and means such as ``f1_samples``. `item_counts` returns the items.
 
-    For ratings (`from_raters`) and partly labelled examples (`from_partly_labelled`) the ledger
-    stores how often each combination of labels occurs. Measures of ratings have a dim ``rater``.
-    Their posterior takes about a second for each batch, so that no change is looked for, and a
-    floor is compared with the evidence in force. The same holds for probabilities of three classes
-    or more, which are stored on a grid of 0.01. `ratings`, `partly_labelled` and `class_forecasts`
-    return the evidence.
+    For ratings (`from_raters`) and partly labelled examples (`from_partly_labelled`), the ledger
+    stores the frequency of each combination of labels. Measures of ratings have a dimension
+    ``rater``. Their posterior takes about one second per batch, so they are not tested for changes,
+    and a floor is compared with the current evidence only. The same holds for probabilities of
+    three or more classes, which are stored on a grid of 0.01. `ratings`, `partly_labelled` and
+    `class_forecasts` return the evidence.
 
-    For votes (`from_preferences`) the ledger stores the number of votes by pair and outcome.
-    Measures have a dim ``system``; ``measures=["win_rate[old]"]`` watches the votes against one
-    system. The first batch determines the systems, and later batches may lack some of them. A
-    change is one in the outcomes of the votes on a pair. `evidence` returns the votes.
+    For votes (`from_preferences`), the ledger stores the number of votes by pair and outcome.
+    Measures have a dimension ``system``; ``measures=["win_rate[old]"]`` monitors the votes against
+    one system. The first batch fixes the systems, and later batches may lack some of them. A change
+    is a change in the outcomes of the votes on a pair. `evidence` returns the votes.
 
     Parameters
     ----------
     store : str or Ledger
-        ``sqlite:///eval.db`` (its own file, created if missing),
-        ``postgresql://user@host/database``, or a ledger that is open.
+        ``sqlite:///eval.db`` (a separate file, created if missing),
+        ``postgresql://user@host/database``, or an open ledger.
     classifier : str
-        Its name in the store. A store holds any number of classifiers, of any type.
+        Name of the classifier in the store. A store can contain any number of classifiers, of any
+        type.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts of counts; the default prior if omitted. Of item scores pseudo-items at
-        each end of the scale, of several labels pseudo-examples in each cell, by default one half
-        each. Forecasts have a prior of their own: one example
-        over all bins, whose forecasts are right.
+        Prior pseudo-counts, for counts. The default prior if omitted. For item scores, the number
+        of pseudo-items at each end of the scale; for multilabel examples, the number of
+        pseudo-examples in each cell. The default of both is 0.5. Forecasts have a fixed prior: one
+        example spread over all bins, with correct forecasts.
     forgetting : float, default 1
-        What earlier evidence is worth after each batch, in (0, 1]; see `update`.
+        Factor in (0, 1] that multiplies earlier evidence after each batch; see `update`.
     window : int, optional
-        How many of the latest batches count; all by default.
+        Number of latest batches that count. All batches count by default.
     measures : sequence of names or functions, optional
-        What to monitor; by default precision, recall, specificity, accuracy and F1 for two classes
-        with a positive one; of probabilities the area under the ROC curve, the Brier score,
-        calibration in the large and its slope; of scores the area; of item scores the mean; of
-        several labels precision, recall and F1 over all labels (``_micro``); of votes the win
-        rate. Measures of forecasts
-        are those that need no curve, of item scores means over the items.
+        Measures to monitor. Measures of forecasts must not need a curve, and measures of item
+        scores must be means over the items. The defaults are:
+
+        - Counts of two classes with a positive one: precision, recall, specificity, accuracy and
+          F1.
+        - Probabilities: the area under the ROC curve, the Brier score, calibration in the large and
+          the calibration slope.
+        - Scores: the area under the ROC curve.
+        - Item scores: the mean.
+        - Multilabel examples: precision, recall and F1 over all labels (``_micro``).
+        - Votes: the win rate.
     order : {"at", "recorded_at"}, default "at"
-        By which time batches are in order and forgotten: that of observation, or of arrival.
+        Time that orders the batches: the time of observation or the time of arrival.
     edges : sequence of float, optional
-        Edges of the bins of forecasts, see `forecast_table`; those of earlier batches by default.
+        Edges of the bins of forecasts, see `forecast_table`. By default the edges of earlier
+        batches.
     season : int, {"hour", "weekday", "day", "month"}, Series or dict, optional
-        The season of the batches. The rules `change`, `batch` and `reference` compare a batch with
+        Season of the batches. The rules `change`, `batch` and `reference` compare a batch with
         others of the same phase.
 
-        - A number: how many batches a season has, such as 7 of daily batches. A batch that is
-          missing moves the phases of those after it.
+        - A number: the number of batches per season, such as 7 for daily batches. A missing batch
+          shifts the phases of all later ones.
         - ``"weekday"`` and the like: the phase is this part of the time of the batch.
         - A Series or dict: the phase of each batch by its name, such as a column of a table.
 
@@ -201,10 +211,10 @@ class Monitor(LedgerClient):
         self._order = check_choice("order", order, list(ORDERS))
         self.season = check_season(season)
         self._concentration = concentration
-        self._is_prior_checked = concentration is None  # against the labels
-        self._entries: Entries | None = None  # those read so far
+        self._is_prior_checked = concentration is None  # against the labels of the first batch
+        self._entries: Entries | None = None  # entries read so far
 
-    # What comes in
+    # Recording batches
 
     def add(
         self,
@@ -216,52 +226,57 @@ class Monitor(LedgerClient):
         allow_empty: bool = False,
     ) -> bool:
         """
-        Record a batch; once this returns, it is in the store for good.
+        Record a batch permanently.
+
+        Once this method returns, the batch is in the store.
 
         Parameters
         ----------
         batch_id : str or int
-            Its name. Sending the same batch again changes nothing, so repeat until acknowledged;
-            the same name with different counts is refused.
+            Name of the batch. Sending the same batch again changes nothing, so a failed call can be
+            repeated. The same name with different counts is rejected.
         evidence : DataArray or Dataset
-            Counts (actual, predicted), as `from_predictions` or `from_cells` return them; one
-            classifier's probabilities or scores, or a `forecast_table` of them; one system's item
-            scores, several labels, attempts or item counts. If there are several classifiers or
-            systems, such as outcomes (`from_classifiers`), one of them must be that of the
-            monitor: the batch of each is recorded under its name. Ratings and votes are
-            recorded together.
+            Evidence of one classifier or system: counts (actual, predicted) from `from_predictions`
+            or `from_cells`, probabilities, scores, a `forecast_table`, item scores, multilabel
+            examples, attempts or item counts. Evidence of several classifiers or systems, such as
+            outcomes (`from_classifiers`), must include the classifier of this monitor. The batch of
+            each is then recorded under its name. Ratings and votes are recorded as a whole.
         at : datetime, datetime64 or str, optional
-            When it was evaluated; without a time zone it is taken as UTC. By default the time that
-            the name is (``"2026-01-31"``, ``"2026-01-31T12:00"``), or else now. The history is in
-            the order of these times; a batch that comes late is put in its place, with a warning.
+            Time of the evaluation, in UTC unless it has a time zone. By default the time in the
+            name of the batch (``"2026-01-31"``, ``"2026-01-31T12:00"``), or else the current time.
+            The history is in the order of these times. A late batch is inserted in time order, with
+            a warning.
         corrects : str or int, optional
-            The batch that this one replaces; the old one stays in the ledger but no longer counts.
+            Name of the batch that this one replaces. The old batch stays in the ledger but does not
+            count.
         allow_empty : bool, default False
-            Whether the batch may have no examples, as after an outage. ``evidence=None`` is then an
-            empty batch of the type and the classes of the batches before.
+            Whether the batch may have no examples, for example after an outage. With
+            ``evidence=None``, an empty batch with the type and the classes of the earlier batches
+            is recorded.
 
         Returns
         -------
         bool
-            True if it was recorded, False if it was there already. If there are several
-            classifiers, True if it was new for any of them.
+            True if the batch was recorded, False if it was already in the ledger. For several
+            classifiers, True if the batch was new for any of them.
 
         Raises
         ------
         ValueError
-            If the name is taken by different counts, or the labels are not those of the
-            classifier or of the prior, or the classifier has batches of another type, bins or
-            scale.
+            If another batch with different counts has this name, if the labels differ from the
+            classifier's or the prior's, or if the classifier has batches of another type, with
+            other bins or on another scale.
         TypeError
-            If it is no evidence of these types.
+            If the evidence is not of a supported type.
         OSError
-            If the store could not take it. The ledger is intact; send the batch again.
+            If the store cannot record the batch. The ledger is intact, and the batch can be sent
+            again.
 
         Warns
         -----
         UserWarning
-            If the batch comes late, has the very counts of another one, or begins a classifier
-            whose name is nearly that of another. It is recorded.
+            If the batch is late, has the same counts as another one, or starts a new classifier
+            whose name is similar to an existing one. The batch is recorded.
         """
         if isinstance(evidence, (str, int)) and not isinstance(batch_id, (str, int)):
             what, allowed = "the name of a batch in place of its evidence", "the name first"
@@ -279,7 +294,7 @@ class Monitor(LedgerClient):
         if is_new and entry.entry == 1:
             self._warn_of_near_name()
         is_early = is_new and corrects is None and self._order == "at" and entry.at < entry.latest
-        # The latest of the entry may be the time of a batch that has been corrected.
+        # `entry.latest` may be the time of a batch that has since been corrected.
         if is_early and entry.at < (latest := self.latest()):
             warnings.warn(
                 f"Batch {str(batch_id)!r} is earlier than the latest, which is of {latest}. "
@@ -291,7 +306,7 @@ class Monitor(LedgerClient):
         return is_new
 
     def _empty_batch(self, allow_empty):
-        """Return a batch without examples, of the type of those before."""
+        """Return a batch without examples, of the same type as the earlier batches."""
         if not allow_empty:
             todo = "pass `allow_empty=True` to record that there were no examples"
             raise fail("there is no evidence", None, "evidence", todo, TypeError)
@@ -309,36 +324,38 @@ class Monitor(LedgerClient):
         block: int = BLOCK,
     ) -> int:
         """
-        Record many batches; those of a block are stored in one transaction.
+        Record many batches, with one transaction per block.
 
-        Once this returns, all are in the store for good. If it raises an error or the process
-        dies, each block is stored as a whole or not at all: send all again, and those that are
-        there already are recognised.
+        Once this method returns, all batches are in the store. If it raises an error or the process
+        dies, each block is either stored as a whole or not at all. Sending all batches again is
+        then safe, because recorded ones are recognised.
 
         Parameters
         ----------
         batches : DataArray or iterable of tuple
-            Either tables with a dim ``step`` (or ``batch``), whose coord ``batch_id`` has the names
-            of the batches and ``at`` their times (both optional: the names are then those of the
-            dim), or pairs ``(batch_id, evidence)`` or triples ``(batch_id, evidence, at)``; see
-            `add`. A generator is read block by block.
+            Batches in one of two forms. A generator is read block by block.
+
+            - Tables with a dimension ``step`` (or ``batch``). The optional coordinates ``batch_id``
+              and ``at`` give the names and times of the batches. By default the names are the
+              labels of the dimension.
+            - Pairs ``(batch_id, evidence)`` or triples ``(batch_id, evidence, at)``; see `add`.
         block : int, default 1000
-            Batches in a transaction.
+            Number of batches per transaction.
 
         Returns
         -------
         int
-            How many were recorded; the others were there already.
+            Number of batches recorded. The others were already in the ledger.
 
         Raises
         ------
         ValueError
-            As by `add`. Earlier blocks are recorded.
+            For the same reasons as `add`. Earlier blocks remain recorded.
 
         Warns
         -----
         UserWarning
-            If batches have the very counts of another one that is recorded with them.
+            If a batch has the same counts as another one recorded with it.
 
         Examples
         --------
@@ -369,7 +386,7 @@ class Monitor(LedgerClient):
         return number
 
     def _rows_of_tables(self, tables):
-        """Yield name, cells and time of each table, in the order of the classes of the ledger."""
+        """Yield the name, cells and time of each table, with classes in the order of the ledger."""
         dims = [dim for dim in ("step", "batch") if dim in tables.dims]
         if len(dims) != 1:
             todo = "pass tables with a dim step, or pairs (batch_id, evidence)"
@@ -396,7 +413,7 @@ class Monitor(LedgerClient):
             yield ids[0], first, times[0]
             ids, times, plain, like = ids[1:], times[1:], plain[1:], first
         else:
-            encode(first, describe(self.classifier, like))  # raises an error, if classes are new
+            encode(first, describe(self.classifier, like))  # an error for new classes
         known = like.indexes["actual"]
         if not plain.indexes["actual"].equals(known):
             of_classes = {dim: known for dim in ("actual", "predicted") if dim in plain.dims}
@@ -404,7 +421,7 @@ class Monitor(LedgerClient):
         yield from zip(ids, plain.values, times, strict=True)
 
     def _rows_of_evidence(self, batches):
-        """Yield name, batch and time of each piece of evidence."""
+        """Yield the name, table and time of each piece of evidence."""
         like = self.labels()
         for row in batches:
             if not isinstance(row, tuple) or len(row) not in (2, 3):
@@ -420,20 +437,20 @@ class Monitor(LedgerClient):
                 like = zeros(describe(self.classifier, table))
 
     def _add_every_classifier(self, batch_id, parts, at, corrects, allow_empty):
-        """Record the batch of every classifier, each in its own history."""
+        """Record the part of each classifier in its history."""
         names = list(parts)
         if self.classifier not in names:
             todo = f"open a Monitor of one of these, such as {names[0]!r}, or select one classifier"
             raise fail("the batch lacks the classifier", self.classifier, names, todo)
         settings = {"concentration": self._concentration, "edges": self.edges}
         monitors = {name: Monitor(self.ledger, name, **settings) for name in names}
-        # First all parts are checked, so that an invalid batch records nothing.
+        # All parts are checked first, so that nothing is recorded if one of them is invalid.
         for name, monitor in monitors.items():
             may_be_empty = corrects is not None or allow_empty
             table = monitor._as_table(parts[name], monitor.labels(), may_be_empty=may_be_empty)
             self.ledger.check(name, str(batch_id), table)
         with warnings.catch_warnings():
-            # The names are those of the evidence, and no slips.
+            # The names come from the evidence, so they are not typos.
             warnings.filterwarnings("ignore", "This batch begins classifier")
             added = [
                 monitor.add(batch_id, parts[name], at, corrects=corrects, allow_empty=allow_empty)
@@ -445,37 +462,37 @@ class Monitor(LedgerClient):
         self, *, rename: Mapping[Any, Any] | None = None, add: Sequence | None = None
     ) -> bool:
         """
-        Rename classes, and add further ones; the history goes on.
+        Rename classes or add new ones, and continue the history.
 
-        All batches, earlier ones included, have the new names. In earlier batches, an added class
+        All batches, including earlier ones, get the new names. In earlier batches, an added class
         has no examples and no predictions. The rule `change` compares the predictions among the
-        classes that both sides have, so that an added class does not count as a change. Floors,
+        classes that both periods have, so an added class does not count as a change. Floors,
         measures, acknowledgements and pages follow the new name.
 
         Parameters
         ----------
         rename : mapping, optional
-            New names by old ones.
+            New class names, keyed by the old ones.
         add : sequence, optional
-            Names of further classes.
+            Names of new classes.
 
         Returns
         -------
         bool
-            True if it was recorded, False if the last change of the classes was the same.
+            True if the change was recorded, False if it repeats the latest change of the classes.
 
         Raises
         ------
         ValueError
-            If a class is unknown, a new name is taken or was that of another class (two classes
-            cannot be merged), or the batches have no classes: item scores, attempts and item
-            counts. No class can be added to batches with a positive class.
+            If a class is unknown; if a new name belongs or belonged to another class, because two
+            classes cannot be merged; or if the batches have no classes (item scores, attempts and
+            item counts). Classes cannot be added to batches with a positive class.
 
         Notes
         -----
-        Nothing in the ledger is changed: this is a further entry of it. Versions of bayescm that do
-        not know such entries reject the ledger. A batch that comes with a former name is rejected,
-        unless it was recorded before and is sent again.
+        The change is a new entry in the ledger, and existing entries are not modified. Versions of
+        bayescm without support for such entries reject the ledger. A new batch with a former class
+        name is rejected, but a batch recorded before the change can be sent again.
 
         Examples
         --------
@@ -487,14 +504,14 @@ class Monitor(LedgerClient):
         True
         ['sales', 'fix', 'legal']
         """
-        self._is_prior_checked = self._concentration is None  # the new classes may not fit it
+        self._is_prior_checked = self._concentration is None  # it may not fit the new classes
         return self.ledger.change_classes(self.classifier, rename, add)[0]
 
     def _warn_of_near_name(self):
-        """Warn where a classifier has been begun whose name is another's but for a slip."""
+        """Warn if a new classifier has nearly the same name as an existing one."""
         others = [name for name in self.ledger.classifiers() if name != self.classifier]
         near = get_close_matches(self.classifier, others, cutoff=_SLIP)
-        # Other digits are those of another version, and no slip.
+        # Names that differ in their digits are versions, not typos.
         near = [name for name in near if _digits(name) == _digits(self.classifier)]
         if near:
             warnings.warn(
@@ -505,7 +522,7 @@ class Monitor(LedgerClient):
             )
 
     def _as_table(self, evidence, like, *, may_be_empty):
-        """Return a batch as the ledger keeps it, or raise where it is none."""
+        """Return a batch in the form that the ledger stores, or raise an error if it is invalid."""
         entry = type_of(evidence)
         if self.edges is not None:
             if FORECASTS not in entry.batch_forms:
@@ -528,7 +545,7 @@ class Monitor(LedgerClient):
         return table
 
     def _check_prior(self, table):
-        """Raise an error if the posterior of a batch does not take the prior."""
+        """Raise an error if the prior does not fit the posterior of a batch."""
         from bayescm.online.updating import posterior_of, tables_of_batches
 
         description = describe(self.classifier, table)
@@ -536,49 +553,49 @@ class Monitor(LedgerClient):
             description = describe(self.classifier, self.ledger.empty(self.classifier))
         try:
             like, payload = zeros(description), encode(table, description)["payload"]
-        except ValueError:  # the ledger gives the reason, or knows the batch
+        except ValueError:  # `append` raises the error, unless the batch is already recorded
             return
         batches = decode([payload], description.encoding)
         tables = tables_of_batches(batches, like, self._measures(like))
         posterior_of(tables, self._concentration)
 
-    # What the ledger has
+    # Contents of the ledger
 
     @property
     def encoding(self) -> str:
         """
-        Of which type the batches are.
+        Type of the batches.
 
-        It is ``"counts"``, ``"forecasts"``, ``"item_scores"``, ``"multilabel"``, ``"attempts"``,
-        ``"item_counts"``, ``"ratings"``, ``"partly_labelled"``, ``"class_forecasts"`` or
+        One of ``"counts"``, ``"forecasts"``, ``"item_scores"``, ``"multilabel"``, ``"attempts"``,
+        ``"item_counts"``, ``"ratings"``, ``"partly_labelled"``, ``"class_forecasts"`` and
         ``"preferences"``.
 
         Raises
         ------
         ValueError
-            If there are no batches yet.
+            If the monitor has no batches yet.
         """
         return encoding_of(self.ledger.empty(self.classifier))
 
     def batches(self, *, last: int | None = None) -> xr.DataArray:
         """
-        Return the batches in force, in the order of time.
+        Return the batches in time order, without those that were corrected.
 
         Parameters
         ----------
         last : int, optional
-            Only so many of the latest.
+            Number of latest batches to return. All by default.
 
         Returns
         -------
         DataArray, dims (step, actual, predicted), (step, actual, bin) or (step, statistic)
-            Counts, or the sums over items by which their means are known, with coords ``batch_id``
-            and ``at`` along ``step``.
+            Counts, or sums over items for computing their means, with coordinates
+            ``batch_id`` and ``at`` along ``step``.
 
         Raises
         ------
         ValueError
-            If there are no batches yet.
+            If the monitor has no batches yet.
         """
         if last is not None:
             check_whole("last", last, 1, "batches", 200)
@@ -586,7 +603,7 @@ class Monitor(LedgerClient):
         return batches if last is None else batches.isel(step=slice(-last, None))
 
     def _batches_by(self, moment):
-        """Return the batches in force once those up to a moment were recorded, by default all."""
+        """Return the valid batches among those recorded up to a moment, by default all."""
         from bayescm.online.updating import tables_of_batches
 
         like, batches, coords = self._in_force(moment)
@@ -594,7 +611,7 @@ class Monitor(LedgerClient):
         return batches.assign_coords({name: ("step", values) for name, values in coords.items()})
 
     def _in_force(self, moment=None):
-        """Return an empty batch, the batches in force, and the step, name and times of each."""
+        """Return an empty batch, the batches that are not corrected, and their coordinates."""
         zeros, entries = self._read()
         if moment is not None:
             is_recorded = entries.recorded_at <= moment
@@ -609,7 +626,7 @@ class Monitor(LedgerClient):
             "at": entries.at[index],
             "recorded_at": entries.recorded_at[index],
         }
-        if (entries.classes >= 0).any():  # a class was added since
+        if (entries.classes >= 0).any():  # classes were added after some of the batches
             coords["classes"] = entries.classes[index]
         if self.season is not None:
             coords["phase"] = phases(self.season, coords["batch_id"], coords["at"])
@@ -617,20 +634,22 @@ class Monitor(LedgerClient):
 
     def item_scores(self) -> xr.Dataset:
         """
-        Return every item of the batches in force, of a monitor of item scores.
+        Return all items of a monitor of item scores, except those of corrected batches.
 
-        Whatever else there is to ask of them is asked of this evidence: a median by
-        `bayescm.summary`, single batches by `from_item_scores` with ``by=`` the coord ``batch_id``.
+        Use this evidence for questions that the monitor does not answer, such as a median with
+        `bayescm.summary`. To analyse single batches, pass the coordinate ``batch_id`` as ``by=`` to
+        `from_item_scores`.
 
         Returns
         -------
         Dataset, dims (item)
-            As `from_item_scores` returns it, with coords ``batch_id`` and ``at`` of every item.
+            Evidence as from `from_item_scores`, with coordinates ``batch_id`` and ``at`` for every
+            item.
 
         Raises
         ------
         ValueError
-            If there are no batches yet, or they are of another type.
+            If the monitor has no batches yet, or batches of another type.
 
         Examples
         --------
@@ -645,103 +664,107 @@ class Monitor(LedgerClient):
 
     def multilabel(self) -> xr.Dataset:
         """
-        Return every example of the batches in force, of a monitor of several labels.
+        Return all examples of a monitor of multilabel examples, except corrected batches.
 
         Returns
         -------
         Dataset, dims (example, label)
-            As `from_multilabel` returns it, with coords ``batch_id`` and ``at`` of every example.
+            Evidence as from `from_multilabel`, with coordinates ``batch_id`` and ``at`` for every
+            example.
 
         Raises
         ------
         ValueError
-            If there are no batches yet, or they are of another type.
+            If the monitor has no batches yet, or batches of another type.
         """
         return self._evidence_of(MULTILABEL_BATCHES)
 
     def attempts(self) -> xr.Dataset:
         """
-        Return every item of the batches in force, of a monitor of attempts.
+        Return all items of a monitor of attempts, except those of corrected batches.
 
         Returns
         -------
         Dataset, dims (item, attempt)
-            As `from_attempts` returns it, with coords ``batch_id`` and ``at`` of every item. In
-            each item the right answers come first.
+            Evidence as from `from_attempts`, with coordinates ``batch_id`` and ``at`` for every
+            item. The correct answers of each item come first.
 
         Raises
         ------
         ValueError
-            If there are no batches yet, or they are of another type.
+            If the monitor has no batches yet, or batches of another type.
         """
         return self._evidence_of(ATTEMPTS)
 
     def item_counts(self) -> xr.Dataset:
         """
-        Return every item of the batches in force, of a monitor of item counts.
+        Return all items of a monitor of item counts, except those of corrected batches.
 
         Returns
         -------
         Dataset, dims (item)
-            As `from_item_counts` returns it, with coords ``batch_id`` and ``at`` of every item.
+            Evidence as from `from_item_counts`, with coordinates ``batch_id`` and ``at`` for every
+            item.
 
         Raises
         ------
         ValueError
-            If there are no batches yet, or they are of another type.
+            If the monitor has no batches yet, or batches of another type.
         """
         return self._evidence_of(ITEM_COUNT_BATCHES)
 
     def ratings(self) -> xr.Dataset:
         """
-        Return the ratings of all batches in force, of a monitor of ratings.
+        Return all ratings of a monitor of ratings, except those of corrected batches.
 
         Returns
         -------
         Dataset
-            As `from_raters` returns it.
+            Evidence as from `from_raters`.
 
         Raises
         ------
         ValueError
-            If there are no batches yet, or they are of another type.
+            If the monitor has no batches yet, or batches of another type.
         """
         return self._evidence_of(RATING_BATCHES)
 
     def partly_labelled(self) -> xr.DataArray:
         """
-        Return the examples of all batches in force, of a monitor of partly labelled examples.
+        Return all partly labelled examples of a monitor, except corrected batches.
 
         Returns
         -------
         DataArray, dims (judge, actual, predicted)
-            As `from_partly_labelled` returns it.
+            Evidence as from `from_partly_labelled`.
 
         Raises
         ------
         ValueError
-            If there are no batches yet, or they are of another type.
+            If the monitor has no batches yet, or batches of another type.
         """
         return self._evidence_of(PARTLY_LABELLED_BATCHES)
 
     def class_forecasts(self) -> xr.Dataset:
         """
-        Return the probabilities of all batches in force, of a monitor of three classes or more.
+        Return all class probabilities of a monitor, except those of corrected batches.
+
+        The monitor must have probabilities of three or more classes.
 
         Returns
         -------
         Dataset
-            As `from_probabilities` returns it. The probabilities are on a grid of 0.01.
+            Evidence as from `from_probabilities`. The probabilities are on a grid of 0.01.
 
         Raises
         ------
         ValueError
-            If there are no batches yet, or they are of another type.
+            If the monitor has no batches yet, or batches of another type.
         """
         return self._evidence_of(CLASS_FORECASTS)
 
     def _evidence_of(self, encoding):
-        """Return the evidence of all batches in force, of a monitor of this encoding."""
+        """Return the evidence of all valid batches, for a monitor of this encoding."""
         like, batches, coords = self._in_force()
         if encoding_of(like) != encoding:
             what = f"the batches are {encoding_of(like)}"
@@ -752,7 +775,7 @@ class Monitor(LedgerClient):
 
     def evidence(self, **rules: Any) -> Any:
         """
-        Return the evidence of the batches since the latest change that was noticed.
+        Return the evidence of the batches since the latest detected change.
 
         Parameters
         ----------
@@ -762,7 +785,8 @@ class Monitor(LedgerClient):
         Returns
         -------
         DataArray or Dataset
-            Evidence of the type of the batches: of counts and binned forecasts a table.
+            Evidence of the same type as the batches. For counts and binned forecasts, one summed
+            table.
         """
         first = self._starts(self.batches(), rules)[-1]
         like, batches, coords = self._in_force()
@@ -772,7 +796,7 @@ class Monitor(LedgerClient):
         return add(batches[first:].tolist(), like, of_units)
 
     def original_ids(self) -> dict[str, str]:
-        """Return for every batch the name of the one that it corrects in the end, or its own."""
+        """Return a dict from each batch to the original batch that it corrects, or to itself."""
         entries = self._read()[1]
         originals: dict[str, str] = {}
         for batch_id, old in zip(entries.batch_id, entries.supersedes, strict=True):
@@ -780,38 +804,38 @@ class Monitor(LedgerClient):
         return originals
 
     def latest(self) -> str:
-        """Return the latest time of the batches in force, in UTC: 2026-01-31T12:00:00.000000Z."""
+        """Return the latest batch time in UTC, such as 2026-01-31T12:00:00.000000Z."""
         return f"{self._read()[1].latest}Z"
 
     def former_names(self) -> dict[Any, Any]:
-        """Return the name that each renamed class has now, by its former names."""
+        """Return a dict that maps former class names to current ones."""
         return self.ledger.former_names(self.classifier)
 
     def labels(self) -> xr.DataArray | None:
-        """Return zero counts with the labels of the classifier, or None where it has no batch."""
+        """Return zero counts with the labels of the classifier, or None if it has no batches."""
         if self.classifier not in self.ledger.classifiers():
             return None
         return self.ledger.empty(self.classifier)
 
     def since_change(self, **rules: Any) -> xr.DataArray:
         """
-        Return the batches since the latest change that was noticed, all where none was.
+        Return the batches since the latest detected change, or all if there was none.
 
         Parameters
         ----------
         **rules
-            See `alarms`: ``rate``, and which rules share it.
+            See `alarms`: ``rate``, and the rules that share it.
 
         Returns
         -------
         DataArray
-            The latest of `batches`; what is known now is known by these.
+            The latest part of `batches`. All current results are based on it.
         """
         batches = self.batches()
         return self._part(batches, slice(self._starts(batches, rules)[-1], None))
 
     def _part(self, batches, part):
-        """Return the batches between changes, of which items are repeated among themselves only."""
+        """Return batches between changes, with repeated items counted within these batches only."""
         some = batches[part]
         is_whole = some.sizes["step"] == batches.sizes["step"]
         if is_whole or "repeated" not in batches.indexes.get("statistic", ()):
@@ -823,18 +847,18 @@ class Monitor(LedgerClient):
         return some.where(~is_repeated, xr.DataArray(numbers, dims="step"))
 
     def n_examples(self, **rules: Any) -> float:
-        """Return how many examples or items there are since the latest change."""
+        """Return the number of examples or items since the latest change."""
         return float(sizes_of(self.since_change(**rules)).sum())
 
     def _starts(self, batches, rules):
-        """Return at which batches a change begins that was noticed, after 0 for the first batch."""
+        """Return the steps at which a segment between changes begins; the first one is 0."""
         from bayescm.online.rules import prior_of_change, segments, share_of_change
 
         _check_rules_of(batches, rules)
         rules = self._rules_of_now(rules)
         statistic = type_of(batches).change_statistic(batches)
         if statistic is None:
-            return [0]  # no change is looked for
+            return [0]  # this type is not tested for changes
         if statistic.law == "multinomial":
             prior = prior_of_change(statistic, batches, self._concentration)
             if not (prior > 0).all():
@@ -847,9 +871,9 @@ class Monitor(LedgerClient):
         """
         Return an empty batch and all entries.
 
-        Only those that came since the last time are read, and all of them if classes have changed.
+        Only new entries are read, unless the classes have changed.
         """
-        with self.ledger.exclusive():  # a thread that meets another one reading waits for it
+        with self.ledger.exclusive():  # one thread reads at a time
             last = 0 if self._entries is None else int(self._entries.entry[-1])
             description, new = self.ledger.contents(self.classifier, after=last)
             if description is None:
@@ -862,7 +886,7 @@ class Monitor(LedgerClient):
                 self._entries = Entries(*(np.concatenate(part) for part in parts))
             return zeros(description), self._entries
 
-    # The evidence in force, and its posterior
+    # Current evidence and posterior
 
     def posterior(self, **rules: Any) -> xr.Dataset:
         """
@@ -876,14 +900,15 @@ class Monitor(LedgerClient):
         Returns
         -------
         Dataset
-            ``concentration``, the prior, and ``counts``, the evidence in force, dims (actual,
-            predicted) or (actual, bin). Of counts it is a state for `update` and `intervals`; pass
-            it on as ``bcm.fit(state["counts"], concentration=state["concentration"])``.
+            ``concentration``, the prior, and ``counts``, the current evidence, dims (actual,
+            predicted) or (actual, bin). For counts, the result is a state for `update` and
+            `intervals`. To fit a model, use ``bcm.fit(state["counts"],
+            concentration=state["concentration"])``.
 
         Raises
         ------
         TypeError
-            Of item scores and several labels, which are no table.
+            If the batches are not counts or forecasts, such as item scores and multilabel examples.
         """
         from bayescm.online.updating import as_prior
 
@@ -895,7 +920,7 @@ class Monitor(LedgerClient):
         return xr.Dataset({"concentration": prior, "counts": tables})
 
     def _current(self, rules):
-        """Return the evidence in force: the batches since a change, or what is not forgotten."""
+        """Return the current evidence: the batches since the latest change, after forgetting."""
         from bayescm.online.discounting import discounted
 
         current = discounted(self.since_change(**rules), **self._memory).isel(step=-1)
@@ -904,7 +929,7 @@ class Monitor(LedgerClient):
         )
 
     def _current_after_each(self, batches, rules):
-        """Return the evidence in force after each batch, and since when each part of it counts."""
+        """Return the current evidence after each batch, with the start of its segment."""
         from bayescm.online.discounting import discounted
 
         starts = self._starts(batches, rules)
@@ -916,13 +941,13 @@ class Monitor(LedgerClient):
         return current.assign_coords(since=("step", since))
 
     def _measures(self, tables):
-        """Return the measures that are monitored."""
+        """Return the monitored measures."""
         from bayescm.online.updating import monitored_measures
 
         return monitored_measures(self._with_names_of_now(self.measures), tables)
 
     def _with_names_of_now(self, names):
-        """Return measures, or limits by measure, with the names that their classes have now."""
+        """Return measures, or limits by measure, with the current class names."""
         former = self.ledger.former_names(self.classifier)
         if not former or names is None:
             return names
@@ -933,11 +958,11 @@ class Monitor(LedgerClient):
         return [current_measure(name, former) for name in names]
 
     def _rules_of_now(self, rules):
-        """Return the rules with the names that classes have now."""
+        """Return the rules with the current class names."""
         limits = {name for name in ("floor", "tolerance") if isinstance(rules.get(name), Mapping)}
         return rules | {name: self._with_names_of_now(rules[name]) for name in limits}
 
-    # What is concluded
+    # Results
 
     def history(
         self,
@@ -952,28 +977,31 @@ class Monitor(LedgerClient):
         """
         Return the interval of every measure after every batch.
 
-        Where the answers have changed, it begins anew: after each batch it is what the batches
-        tell that lie between the latest change before it and this batch.
+        The history starts again at every detected change: each interval uses the batches from the
+        latest change up to that batch.
 
         Parameters
         ----------
         prob : float, default 0.95
+            Probability of the intervals.
         kind : {"hdi", "eti"}
+            Highest-density or equal-tailed intervals.
         of : {"parameter", "predictive"}, default "parameter"
-            The measure itself, or, of counts, that of the next batch.
+            Estimand: the measure itself or, for counts, its value in the next batch.
         n : int, optional
-            Examples of the next batch, for ``"predictive"``; by default as many as are in force.
+            Number of examples in the next batch, for ``"predictive"``. By default the current
+            number of examples.
         last : int, optional
-            Only after so many of the latest.
+            Number of latest batches to report. All by default.
         **rules
             See `since_change`.
 
         Returns
         -------
         Dataset
-            A variable for each measure, dims (step, [class], bound); coords ``batch_id``, ``at``,
-            ``since`` (the time of the first batch since the latest change) and ``n``, the examples
-            of each batch. ``attrs["caution"]`` as in `summary`.
+            One variable per measure, dims (step, [class], bound). The coordinates are ``batch_id``,
+            ``at``, ``since`` (the time of the first batch since the latest change) and ``n`` (the
+            number of examples in each batch). ``attrs["caution"]`` is as in `summary`.
         """
         from bayescm.answers import cautions
         from bayescm.answers.interval import resolve_measures
@@ -1000,11 +1028,12 @@ class Monitor(LedgerClient):
         """
         Return the table of `bayescm.summary` for the current posterior.
 
-        ``**rules`` are those of `since_change`.
+        For ``**rules``, see `since_change`. For forecasts, ``attrs["caution"]`` reports three
+        problems:
 
-        Of forecasts ``attrs["caution"]`` says so where a class has fewer than 20 examples in force
-        (intervals of the area are then too short), where bins are too wide to tell the forecasts
-        apart, and where those next to 0 or 1 err too often to tell the slope.
+        - A class has fewer than 20 current examples. Intervals of the area are then too short.
+        - The bins are too wide to distinguish the forecasts.
+        - Forecasts near 0 or 1 are wrong too often to estimate the calibration slope.
         """
         from bayescm.answers.summary import table_of
         from bayescm.online.updating import posterior_of
@@ -1015,9 +1044,9 @@ class Monitor(LedgerClient):
 
     def observed(self, *, last: int | None = None) -> xr.Dataset:
         """
-        Return the value of every measure in each batch by itself, dims (step, [class]).
+        Return the value of every measure in each single batch, dims (step, [class]).
 
-        Of forecasts these are values with the prior, so that a batch may lack a class.
+        For forecasts, the values include the prior, because a batch may lack a class.
         """
         from bayescm.online.updating import posterior_of, values_of
 
@@ -1026,38 +1055,43 @@ class Monitor(LedgerClient):
 
     def alarms(self, *, since: Any = None, new: bool = False, **rules: Any) -> pd.DataFrame:
         """
-        Return the alarms so far.
+        Return all alarms so far.
 
         Parameters
         ----------
         since : datetime, datetime64 or str, optional
-            Only those raised by batches from this moment on.
+            Return only alarms raised by batches from this moment on.
         new : bool, default False
-            Only those that were not acknowledged; see `acknowledge`.
+            Return only alarms that have not been acknowledged; see `acknowledge`.
         **rules
-            ``rate``, ``floor`` and ``horizon``; see `online.alarms`. ``silence``: the longest time
-            without a batch, such as ``"26h"``. Of counts also ``reference``,
-            of forecasts also ``tolerance``: how far a measure may be from what it would be if the
-            forecasts were right, on both sides; by default .02 for calibration in the large and .2
-            for its slope.
+            Keywords of the rules:
+
+            - ``rate``, ``floor`` and ``horizon``: see `online.alarms`.
+            - ``silence``: the longest time without a batch, such as ``"26h"``.
+            - ``reference``: for counts, see `online.alarms`.
+            - ``tolerance``: for forecasts, the largest accepted distance of a measure from its
+              value under correct forecasts, on both sides. The default is 0.02 for calibration in
+              the large and 0.2 for the calibration slope.
 
         Returns
         -------
         DataFrame
-            See `online.alarms`, and columns ``acknowledged``, ``note`` (of the acknowledgement) and
-            ``incident`` (see `incidents`).
-            The rules of forecasts are ``calibration`` and ``floor``, of which both look at the last
-            batch, and the last 2, 4, 8 ... 512 together, where these have ten examples of each
-            class, and of probabilities ``change``: whether what comes true of them has changed,
-            beside what they expect.
-            The rule ``silence`` fires once no batch has arrived for longer than ``silence``; its
-            numbers are hours.
+            The table of `online.alarms`, with the additional columns ``acknowledged``, ``note`` (of
+            the acknowledgement) and ``incident`` (see `incidents`).
+
+        Notes
+        -----
+        For forecasts, the rules are ``calibration`` and ``floor``. Both are applied to the last
+        batch and to the last 2, 4, 8, ..., 512 batches together, if these have ten examples of each
+        class. Probabilities also have the rule ``change``, which tests whether the outcomes have
+        changed relative to the forecasts. The rule ``silence`` fires once no batch has arrived for
+        longer than ``silence``, and its numbers are hours.
         """
         table = self._alarms(self.batches(), since, rules).drop(columns=["end", "over"])
         return table[~table["acknowledged"]].reset_index(drop=True) if new else table
 
     def _alarms(self, batches, since, rules, moment=None):
-        """Return the alarms of batches with their incidents, and how far these reach."""
+        """Return the alarms of the batches, with their incidents and the ends of these."""
         from bayescm.online.incidents import with_incidents
         from bayescm.online.rules import MonitoredSeries, evaluate_rules
 
@@ -1086,7 +1120,7 @@ class Monitor(LedgerClient):
         return with_incidents(table, acknowledgements, batches["recorded_at"].values)
 
     def _silences(self, batches, silence, moment):
-        """Return the alarms of the rule `silence`, with the time at which each is over."""
+        """Return the alarms of the rule `silence`, with the end time of each."""
         from bayescm.online.rules import COLUMNS, UNCLEAR
         from bayescm.online.silence import (
             BATCHES,
@@ -1108,7 +1142,7 @@ class Monitor(LedgerClient):
         rows = []
         for index, start, end, is_on in silences(arrived, limit, moment or now):
             name = names[index]
-            while name in newer:  # a correction has the place of what it corrects
+            while name in newer:  # a correction takes the place of the batch that it corrects
                 name = newer[name]
             last, duration = arrived[index], hours(end - arrived[index])
             rows.append(
@@ -1137,12 +1171,12 @@ class Monitor(LedgerClient):
 
     def is_silent(self, silence: Any = None) -> bool:
         """
-        Return whether no batch has arrived for longer than a time, False if none is given.
+        Return True if no batch has arrived for longer than the given time.
 
         Parameters
         ----------
         silence : str or timedelta, optional
-            See `alarms`.
+            See `alarms`. If omitted, the result is False.
         """
         from bayescm.online.silence import silences
 
@@ -1154,27 +1188,31 @@ class Monitor(LedgerClient):
 
     def incidents(self, *, since: Any = None, **rules: Any) -> pd.DataFrame:
         """
-        Return the incidents so far: alarms that belong together.
+        Return all incidents so far, which group related alarms.
 
-        An incident begins with an alarm and takes in those that are raised while a rule is on. It
-        is closed once no rule has been on for three batches, and ``acknowledged`` once all its
-        alarms are, so that the next alarm begins another one.
+        An incident starts with an alarm and includes all alarms raised while a rule is on. It is
+        closed once no rule has been on for three batches, and acknowledged once all its alarms are.
+        The next alarm then opens a new incident. The incidents depend on the rules: other settings,
+        such as another floor, give other alarms and therefore other incidents.
 
         Parameters
         ----------
         since, **rules
-            See `alarms`. Alarms of earlier batches open no incident.
+            See `alarms`. Alarms of batches before ``since`` do not open an incident.
 
         Returns
         -------
         DataFrame
-            One row per incident, in the order of time: ``incident`` (the batch that opened it),
-            ``opened`` and ``closed`` (times; none while it is not), ``state`` (``open``,
-            ``acknowledged`` or ``closed``), ``alarms`` (how many), ``since``, ``rule``,
-            ``measure`` and ``sentence`` of the alarm that says most about it, ``on`` (the sentence
-            of an alarm whose rule is on at the latest batch, acknowledged or not; empty where none
-            is) and ``note`` (of the acknowledgements). By other rules, such as another floor, there
-            are other alarms, and so other incidents.
+            One row per incident, in time order, with these columns:
+
+            - ``incident``: the batch that opened it.
+            - ``opened`` and ``closed``: times. ``closed`` is missing while the incident is open.
+            - ``state``: ``open``, ``acknowledged`` or ``closed``.
+            - ``alarms``: the number of alarms.
+            - ``since``, ``rule``, ``measure`` and ``sentence`` of the most informative alarm.
+            - ``on``: the sentence of an alarm whose rule is on at the latest batch, acknowledged or
+              not. Empty if no rule is on.
+            - ``note``: notes of the acknowledgements.
         """
         return self.alarms_and_incidents(since=since, **rules)[1]
 
@@ -1182,15 +1220,15 @@ class Monitor(LedgerClient):
         self, *, since: Any = None, as_of: Any = None, **rules: Any
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """
-        Return both `alarms` and `incidents`, of which each would evaluate the rules anew.
+        Return the results of `alarms` and `incidents` from one evaluation of the rules.
 
         Parameters
         ----------
         since, **rules
             See `alarms`.
         as_of : datetime, datetime64 or str, optional
-            By the batches that had been recorded by this moment, before later corrections; by
-            default by all.
+            Use only batches recorded up to this moment, without later corrections. By default all
+            batches.
         """
         from bayescm.online.incidents import incidents_of
 
@@ -1202,34 +1240,34 @@ class Monitor(LedgerClient):
 
     def acknowledge(self, alarms: pd.DataFrame | None = None, *, note: str = "") -> int:
         """
-        Record that alarms have been noticed, so that they are no longer new.
+        Mark alarms as seen, so that they do not count as new.
 
         Parameters
         ----------
         alarms : DataFrame, optional
-            Rows of what `alarms` returns; by default all that it returns now. One that goes off and
-            comes on again with another batch is a new one.
+            Rows of the table returned by `alarms`. By default all current alarms. An alarm that
+            ends and starts again at another batch is a new alarm.
         note : str, optional
-            What was found, kept beside it.
+            Note to store with the acknowledgement, such as the cause that was found.
 
         Returns
         -------
         int
-            How many had not been acknowledged before.
+            Number of alarms that had not been acknowledged before.
         """
         table = self.alarms(new=True) if alarms is None else alarms
         return self.ledger.acknowledge(self.classifier, table, note)
 
     def plot(self, *, prob: float = 0.95, kind: str = "hdi", **rules: Any) -> "Figure":
         """
-        Draw the history with its alarms.
+        Plot the history with its alarms.
 
-        ``prob`` and ``kind`` are those of `history`, other keywords those of `alarms`.
+        ``prob`` and ``kind`` are as in `history`, and all other keywords as in `alarms`.
         """
-        import bayescm as bcm  # plots stand above this room; they are reached by the public face
+        import bayescm as bcm  # plots depend on this package, so they are imported late
 
         history, alarms = self.history(prob=prob, kind=kind, **rules), self.alarms(**rules)
-        # The counts say which classes' answers have changed; of the others it is all measures.
+        # With counts, the plot marks the classes whose predictions have changed.
         batches = self.batches() if self.encoding == COUNTS else self.observed()
         floor, tolerated = self._rules_of_now(rules).get("floor"), self.tolerated(**rules)
         return bcm.plot_history(
@@ -1243,10 +1281,11 @@ class Monitor(LedgerClient):
 
     def tolerated(self, **rules: Any) -> dict[str, tuple[float, float]]:
         """
-        Return from where to where measures of forecasts are tolerated, of counts and items none.
+        Return the tolerated range of each measure of forecasts; empty for other batches.
 
-        It is as far as the tolerance on both sides of what right forecasts would show: of
-        calibration in the large from -0.02 to 0.02, of its slope from 0.8 to 1.2.
+        The range extends by the tolerance on both sides of the value under correct forecasts. By
+        default it is -0.02 to 0.02 for calibration in the large, and 0.8 to 1.2 for the calibration
+        slope.
 
         Parameters
         ----------
@@ -1267,13 +1306,13 @@ class Monitor(LedgerClient):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The prior, the memory, the measures and the order that it was opened with."""
+        """Prior, forgetting, window, measures, order and season of the monitor."""
         asked = {"concentration": self._concentration, "measures": self.measures}
         return asked | self._memory | {"order": self._order, "season": self.season}
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The keywords of the rules that `alarms` takes, of batches of this type."""
+        """Keywords of the rules that `alarms` accepts for batches of this type."""
         like = self.ledger.empty(self.classifier)
         rules = type_of(like).alarm_rules(like)
         further = {"calibration": "tolerance", "reference": "reference"}
@@ -1299,7 +1338,7 @@ def _check_rules_of(batches, rules):
 
 
 def check_cells(cells: np.ndarray) -> None:
-    """Raise an error if tables have cells that are not numbers of examples."""
+    """Raise an error if a cell is negative or not finite."""
     values = np.asarray(cells, float)
     if not np.isfinite(values).all() or (values < 0).any():
         raise fail("cells are not numbers of examples", ..., "numbers >= 0", "correct the counts")
@@ -1309,7 +1348,7 @@ def _digits(name):
     return [character for character in name if character.isdigit()]
 
 
-# One of many classifiers, asked by the same settings for all of them
+# Settings and rules shared by many classifiers
 
 
 def monitor_of(
@@ -1319,17 +1358,19 @@ def monitor_of(
     specific: Mapping[str, Any] | None = None,
 ) -> Monitor:
     """
-    Return the monitor of one of many classifiers.
+    Return the monitor of one classifier, given settings shared by many classifiers.
 
     Parameters
     ----------
     ledger : Ledger
+        Ledger that contains the classifier.
     classifier : str
+        Name of the classifier.
     settings : mapping
-        Those of `Monitor` for all classifiers; None stands for the default. Measures and a prior
-        of the other type of batches are left out.
+        Arguments of `Monitor` for all classifiers. None means the default. Measures and a prior
+        that do not apply to the type of this classifier are ignored.
     specific : mapping, optional
-        Those of this one, which go before and of which none is left out.
+        Arguments for this classifier, which override `settings`. All of them are used.
     """
     applicable = {name: value for name, value in settings.items() if value is not None}
     table = ledger.empty(classifier)
@@ -1345,16 +1386,17 @@ def applicable_rules(
     monitor: Monitor, rules: Mapping[str, Any], specific: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """
-    Return the rules of one of many classifiers.
+    Return the rules of one classifier, given rules shared by many classifiers.
 
     Parameters
     ----------
     monitor : Monitor
+        Monitor of the classifier.
     rules : mapping
-        Those of `Monitor.alarms` for all classifiers; what this one lacks, and limits of measures
-        of the other type of batches, are left out.
+        Rules of `Monitor.alarms` for all classifiers. Rules that this classifier lacks are ignored,
+        and so are limits of measures that do not apply to its type.
     specific : mapping, optional
-        Those of this one, which go before and of which none is left out.
+        Rules for this classifier, which override `rules`. All of them are used.
     """
     table = monitor.ledger.empty(monitor.classifier)
     applicable = {name: rule for name, rule in rules.items() if name in monitor.rules}
@@ -1366,12 +1408,12 @@ def applicable_rules(
 
 
 def _applies(measure, table):
-    """Say whether a measure is one of such tables, or unknown, which `Monitor` says."""
+    """Return True if a measure applies to such tables; `Monitor` rejects unknown ones."""
     variables = variables_of(table)
     try:
         takes = resolve(measure).takes
     except (ValueError, TypeError):
         return True
-    with suppress(ValueError, TypeError):  # mean is one of attempts, and of item scores too
+    with suppress(ValueError, TypeError):  # `mean` is a measure of attempts and of item scores
         takes = resolve(measure, variables).takes
     return callable(measure) or takes in variables

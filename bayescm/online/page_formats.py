@@ -1,4 +1,4 @@
-"""Pages as text: for people, for webhooks of Slack and of Microsoft Teams, and as e-mails."""
+"""Formats of pages: text for people, webhooks of Slack and Microsoft Teams, and e-mails."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def check_format(format: str) -> str:
 
 def subject_of(page: Mapping[str, Any]) -> str:
     """
-    Return the subject of a page: the classifier, the incident, and whether it opens or closes.
+    Return the subject of a page: the classifier, the incident and the event.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def text_of(page: Mapping[str, Any]) -> str:
 
 
 def written(page: Mapping[str, Any], format: str) -> str:
-    """Return a page in one of the `FORMATS`, with a line end."""
+    """Return a page in one of the `FORMATS`, with a final line break."""
     text = str(page.get("text") or json.dumps(page))
     if format == SLACK:
         return json.dumps({"text": escape(text, quote=False)}) + "\n"
@@ -63,8 +63,8 @@ def written(page: Mapping[str, Any], format: str) -> str:
 
 
 def _card(text):
-    """Return a message with an adaptive card, which webhooks of Teams take."""
-    # A single line end is a space in a card.
+    """Return a message with an adaptive card, as expected by webhooks of Teams."""
+    # Cards show a single line break as a space.
     block = {"type": "TextBlock", "text": text.replace("\n", "\n\n"), "wrap": True}
     card = {"type": "AdaptiveCard", "version": "1.4", "body": [block]}
     content = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
@@ -72,7 +72,7 @@ def _card(text):
 
 
 def _email(subject, text):
-    """Return an e-mail in plain text; the program that sends it adds sender and receivers."""
+    """Return a plain-text e-mail; the program that sends it adds the sender and recipients."""
     message = EmailMessage(policy=SMTP.clone(linesep="\n"))
     message["Subject"] = subject
     message.set_content(text)

@@ -1,4 +1,4 @@
-"""How compatible is a batch with those before it? Posterior-predictive tail probabilities."""
+"""Compatibility of a batch with earlier ones: posterior-predictive tail probabilities."""
 
 from collections.abc import Callable
 from functools import cache
@@ -20,17 +20,17 @@ from bayescm.posteriors.summed_item_scores import SummedItems
 from bayescm.validate import fail
 
 _DRAWS = 10_000
-_ROOM = 2_000_000  # numbers in a temporary array
-_TERMS = 20_000  # up to this many trials it is quicker to sum
+_ROOM = 2_000_000  # elements of a temporary array
+_TERMS = 20_000  # largest number of trials for which summation is faster
 _TIE = 1e-12
 # Alarms need only tails below a level. A measure within `_NEAR` standard deviations of its mean has
 # no tail below `_RARE`.
 _NEAR = 2.0
 _RARE = 1e-4
-_CANCELS = 1e-8  # a tail below this is summed, since 1 minus the other tail has lost its digits
-_EXPECTED = 5  # examples expected in each cell, above which the normal approximation is used
-_STEP = 1e-3  # of the differences that give a slope, in standard errors of a share
-# If there is no distribution, draws are added until enough of them are as extreme as the batch.
+_CANCELS = 1e-8  # tails below this are summed, because 1 minus the other tail loses its digits
+_EXPECTED = 5  # minimum expected count of every cell for the normal approximation
+_STEP = 1e-3  # step of the finite differences, in standard errors of a proportion
+# Without a known distribution, draws are added until enough of them are as extreme as the batch.
 _FIRST = 200  # draws
 _ENOUGH = 10  # draws as extreme as the batch
 _FEW = 3  # fewest such draws, if the tail is far above the level
@@ -46,27 +46,33 @@ def surprise(
     window: int | None = None,
 ) -> xr.DataArray:
     """
-    Return how compatible each batch is with those before it.
+    Return the predictive tail probability of each batch, given the batches before it.
+
+    A small probability means that a batch is incompatible with the earlier batches.
 
     Parameters
     ----------
     counts : DataArray
-        The batches, with a dim ``step`` in the order of time.
+        The batches, in time order along a dimension ``step``.
     measure : str or callable
-        For precision, recall, specificity, npv, accuracy, F1 and the like the predictive
-        distribution is beta-binomial, given the number of examples the measure is about; for
-        others, tables of the same size as the batch are drawn.
+        Measure to check.
     concentration : float, array_like or DataArray, optional
         Prior pseudo-counts.
     forgetting, window
-        See `accumulate`: how much of the earlier batches is remembered.
+        Discounting of earlier batches; see `accumulate`.
 
     Returns
     -------
     DataArray, dims (step, [class])
-        Two-sided posterior-predictive tail probability: twice that of a value at least as extreme.
-        For the first batch it is that under the prior. NaN if the batch says nothing about the
-        measure.
+        Two-sided posterior-predictive tail probability: twice the probability of a value at least
+        as extreme. For the first batch, the prior-predictive one. NaN if the measure is undefined
+        in the batch.
+
+    Notes
+    -----
+    For precision, recall, specificity, npv, accuracy, F1 and similar measures, the predictive
+    distribution is beta-binomial, given the number of examples that enter the measure. For other
+    measures, tables of the same size as the batch are simulated.
 
     Examples
     --------
@@ -88,21 +94,23 @@ def surprise(
 
 def unlikely(kernel: Any, cells: np.ndarray, weights: np.ndarray, level: float) -> np.ndarray:
     """
-    Return the two-sided tail probability of batches where it may be as small as a level, else 1.
+    Return the two-sided tail probability of batches if it may be below a level, else 1.
 
     Parameters
     ----------
     kernel : Measure
+        Measure to check.
     cells : ndarray, shape (T, C, C)
         The batches.
     weights : ndarray, shape (T, C, C)
-        Pseudo-counts before each.
+        Pseudo-counts before each batch.
     level : float
+        Tail probability of interest.
 
     Returns
     -------
     ndarray, shape (T, ...)
-        Where they are drawn, probabilities below 1e-6 are given as that or more.
+        Tail probabilities. If they are simulated, the smallest value is about 1e-6.
     """
     distribution = _distribution(kernel, weights)
     if not isinstance(distribution, Beta | F1):
@@ -123,8 +131,8 @@ def unlikely(kernel: Any, cells: np.ndarray, weights: np.ndarray, level: float) 
 
 
 def _unlikely_by_draws(kernel, cells, weights, level):
-    """Draw more where a few draws show that a batch may be unlikely."""
-    result, far = np.ones(np.shape(kernel(cells))), 15 * level  # of one tail, 30 times the level
+    """Return simulated tail probabilities, with more draws if a batch may be unlikely."""
+    result, far = np.ones(np.shape(kernel(cells))), 15 * level  # 30 times the level, for one tail
     is_asked = np.ones(len(cells), bool)
     if level < _RARE and kernel.canonical and np.isfinite(kernel.range).all():
         is_asked = ~_is_near(kernel, cells, weights)
@@ -141,20 +149,20 @@ def _unlikely_by_draws(kernel, cells, weights, level):
 
 def _is_near(kernel, cells, weights):
     r"""
-    Say which batches are so near their mean that no tail of theirs is below `_RARE`.
+    Return which batches are so close to their mean that no tail is below `_RARE`.
 
-    By the delta method: the shares of the cells of a batch of n examples have, given pseudo-counts
-    of the mean p and the total A, the covariance (diag(p) - p p') (A + n) / (n (A + 1)), and the
-    measure has the variance of its gradient times these. Asked of measures of a finite range and
-    where each cell is to be expected `_EXPECTED` times: there the least tail of 1,670 batches of
-    eight measures was .0007.
+    The delta method is used. Given pseudo-counts with mean p and total A, the proportions of the
+    cells in a batch of n examples have the covariance (diag(p) - p p') (A + n) / (n (A + 1)). The
+    variance of the measure follows from its gradient. The test applies only to measures with a
+    finite range, and if every cell is expected at least `_EXPECTED` times. Under these conditions,
+    the smallest tail among 1,670 batches of eight measures was 0.0007.
     """
     size, total = cells.sum((-2, -1)), weights.sum((-2, -1))
     shares = weights / total[:, None, None]
     expected = shares * size[:, None, None]
     steps = _STEP * np.sqrt(shares / np.maximum(size, 1)[:, None, None])
     mean, variance, sum_of_slopes = kernel(shares), 0.0, 0.0
-    across = [slice(None)] + [None] * (np.ndim(mean) - 1)  # of a measure of each class
+    across = [slice(None)] + [None] * (np.ndim(mean) - 1)  # for a measure with one value per class
     for cell in np.ndindex(shares.shape[1:]):
         moved = shares.copy()
         moved[:, *cell] += steps[:, *cell]
@@ -176,10 +184,12 @@ def unlikely_batches(
     Parameters
     ----------
     measure : Measure
+        Measure to check.
     before, batches : Posterior
-        Of the evidence in force before each batch, and of each batch by itself.
+        Posteriors of the current evidence before each batch, and of each single batch.
     level : float
-        Tails of counts that cannot be as small as this are given as 1; see `unlikely`.
+        Tail probability of interest. For counts, tails that cannot be this small are returned as 1;
+        see `unlikely`.
     """
     if isinstance(before, SummedItems) and isinstance(batches, SummedItems):
         return unlikely_sums(measure, before, batches)
@@ -194,9 +204,9 @@ def unlikely_sums(measure: Any, before: SummedItems, batches: SummedItems) -> np
     Parameters
     ----------
     measure : Measure
-        A mean, a share of items, or a ratio.
+        A mean, a proportion of items, or a ratio.
     before, batches : SummedItems
-        The evidence in force before each batch, and the batches.
+        Posteriors of the current evidence before each batch, and of each single batch.
     """
     n, value = batches.batch.values, batches.point(measure)
     if (parameters := before.rate_of_next(measure)) is not None:
@@ -205,11 +215,11 @@ def unlikely_sums(measure: Any, before: SummedItems, batches: SummedItems) -> np
         low, high = beta_binomial_cdf(hits, n, a, b), beta_binomial_cdf(n - hits, n, b, a)
     else:
         predictive = before.value_of_next(measure, n)
-        # A batch whose items are all at one end is no rarer than that, which moments do not tell.
+        # The moments ignore the probability that all items of a batch are at one end of the scale.
         atoms = before.atoms_of_next(measure, n)
         low, high = predictive.cdf(value) + atoms[0], predictive.sf(value) + atoms[1]
     tails = np.minimum(1.0, 2 * np.minimum(low, high))
-    return np.where(np.isnan(value), 1.0, tails)  # no example of the batch counts
+    return np.where(np.isnan(value), 1.0, tails)  # no example of the batch enters the measure
 
 
 def _check_whole_numbers(cells):
@@ -219,7 +229,7 @@ def _check_whole_numbers(cells):
 
 
 def _tails(kernel, cells, weights):
-    """Return the predictive probabilities of at most and at least what each batch shows."""
+    """Return the predictive probabilities of values at most and at least the observed one."""
     distribution = _distribution(kernel, weights)
     if not isinstance(distribution, Beta | F1):
         return _tails_by_draws(kernel, cells, weights, _DRAWS, np.random.default_rng(0))
@@ -231,7 +241,7 @@ def _tails(kernel, cells, weights):
 
 
 def _hits_and_trials(kernel, cells, weights, distribution):
-    """Return the hits and the trials of whole tables: by what they raise the parameters."""
+    """Return the hits and trials in tables: the increases of the parameters."""
     after = _distribution(kernel, weights + cells)
     hits, misses = np.rint(after.a - distribution.a), np.rint(after.b - distribution.b)
     return np.broadcast_arrays(hits, hits + misses)
@@ -244,7 +254,7 @@ def _distribution(kernel, weights):
 
 @cache
 def _labels(size):
-    """Return counts for the sake of their labels: sums of counts are not validated anew."""
+    """Return zero counts for their labels, to avoid validating the same labels again."""
     return as_labelled_counts(np.zeros((1, size, size)))
 
 
@@ -263,9 +273,9 @@ def _tails_by_draws(kernel, cells, weights, draws, rng):
 
 def beta_binomial_cdf(k: np.ndarray, n: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """
-    Return the probability of at most k hits in n trials whose rate is Beta(a, b).
+    Return the probability of at most k hits in n trials if the rate is Beta(a, b).
 
-    Arrays of one shape.
+    All arrays must be broadcastable.
 
     Examples
     --------
@@ -282,7 +292,7 @@ def beta_binomial_cdf(k: np.ndarray, n: np.ndarray, a: np.ndarray, b: np.ndarray
 
 
 def _summed(k, n, a, b):
-    """Sum the probabilities of 0 to k hits; their ratios are rational."""
+    """Return the cdf as the sum of the probabilities of 0 to k hits, whose ratios are rational."""
     result, order, start = np.empty(k.shape), np.argsort(-n), 0
     while start < len(order):
         longest = int(n[order[start]])
@@ -291,7 +301,7 @@ def _summed(k, n, a, b):
         hits, misses = np.arange(longest), n[rows, None] - np.arange(longest)
         more = np.maximum(misses, 0) * (a[rows, None] + hits)
         fewer = (hits + 1) * (b[rows, None] + np.maximum(misses, 1) - 1)
-        with np.errstate(divide="ignore"):  # more hits than trials: probability 0
+        with np.errstate(divide="ignore"):  # more hits than trials have probability 0
             logs = np.log(more / fewer).cumsum(axis=1)
         peak = np.maximum(logs.max(axis=1, initial=0.0), 0.0)
         masses = np.exp(np.column_stack([np.zeros(len(rows)), logs]) - peak[:, None])
@@ -301,8 +311,8 @@ def _summed(k, n, a, b):
 
 
 def _averaged(k, n, a, b):
-    """Average binomial probabilities over the rate, on a normal scale, finely enough for each."""
-    # The binomial is as wide as this on the scale of the rate's normal score.
+    """Return the cdf as the mean binomial cdf over the rate, by quadrature on a normal scale."""
+    # Width of the binomial on the scale of the normal score of the rate.
     width = np.sqrt((a + b + 1) / n)
     halvings = np.clip(np.ceil(np.log2(0.25 / width)), 0, 14).astype(int)
     result = np.empty(k.shape)

@@ -1,11 +1,11 @@
 """
-Alarms: rules on posterior and predictive probabilities, with a chosen rate of false alarms.
+Alarm rules based on posterior and predictive probabilities, with a fixed false-alarm rate.
 
-`rate` is the probability that a stream in which nothing changes raises any alarm within `horizon`
-batches. The rules in use share it equally, and each rule divides its share among the values that it
-examines (Bonferroni's inequality). The table gives the level of each rule: the largest probability
-of a false alarm at one batch (for `change`, at any batch, by Ville's inequality, see
-`bayes_factor`).
+`rate` is the probability that an unchanged stream raises any alarm within `horizon` batches. The
+rules in use share it equally, and each rule divides its share among the values that it examines
+(Bonferroni's inequality). The table gives the level of each rule: the largest probability of a
+false alarm at one batch. For `change`, it applies to all batches together, by Ville's inequality
+(see `bayes_factor`).
 
 =========== ========= ======================================================== ==================
 rule        evidence  fires if                                                 level
@@ -17,38 +17,42 @@ floor       all       P(worse than the floor | recent) >= 1 - level            s
 calibration binned    P(beyond the tolerance on a side | recent) >= 1 - level  share / (H V S)
 =========== ========= ======================================================== ==================
 
-- i: items, with scores, attempts, counts or several labels. Their `change` is a change in the
-  shares of the parts of the scale, or of the examples by their number of wrong labels.
-- r: ratings, scores that are not probabilities, and probabilities of three classes or more.
+- i: items, with scores, attempts, counts or several labels.
+- r: ratings, scores that are not probabilities, and probabilities of three or more classes.
 - binned: forecasts of two classes.
 
-`EvidenceType.alarm_rules` of each type decides which rules it has. The probabilities are averaged
-over the prior: over truths that are drawn from it. For one fixed truth, false alarms may be more or
-less frequent, for instance if little evidence meets a prior that is far from the truth.
+`EvidenceType.alarm_rules` defines the rules of each type. The probabilities are averaged over true
+values drawn from the prior. For one fixed true value, false alarms may be more or less frequent,
+for instance if there are few examples and the prior is far from the true value.
 
-Here H is the horizon, V the number of values that are monitored (measures, times classes), and S
-the number of spans of recent evidence: the last batch, the last 2, 4, 8 ... 512 together, or one
-where evidence is forgotten. The share is ``rate`` over the number of rules in use: of counts
-`change`, `batch`, and those of `reference` and `floor` that are asked for; so of items. Of
-binned forecasts it is ``rate`` over the number of limits, each floor and each tolerance being one,
-and one more for `change`, and V is 1. Of partly labelled batches it is ``rate`` over one for
-`change` and one for the floors. Of ratings and of probabilities of three classes or more, which
-have floors alone, it is ``rate``.
+Here H is the horizon and V the number of monitored values (measures times classes). S is the number
+of spans of recent evidence: 10 (the last batch and the last 2, 4, 8, ..., 512 together), or 1 with
+forgetting. The share depends on the type of the batches:
 
-A change is one in the answers to the classes, of item scores in the shares of the parts of their
-scale, of probabilities in what comes true of them; of scores that are no probabilities none is
-looked for.
+- Counts and items: ``rate`` divided by the number of rules in use, which are `change`, `batch`, and
+  `reference` and `floor` if requested.
+- Binned forecasts: ``rate`` divided by the number of limits (floors and tolerances), plus one for
+  `change`. V is 1.
+- Partly labelled batches: ``rate`` divided between `change` and the floors.
+- Ratings and probabilities of three or more classes, which have floors only: ``rate``.
 
-Once `change` has fired, everything begins anew at the first batch after the change, at its most
-probable place by then (`segments`): what is in force, what a batch is compared with, and how far
-back recent evidence reaches. The rule then asks whether the answers have changed again, at any
-batch after its alarm, against one table behind all batches since the change. Those up to the alarm
-tell what that table is like, and are no evidence of a second change: if there is none, the Bayes
-factor exceeds 1 / share with at most that probability, whenever the alarm came, averaged over the
-posterior of the table by these batches. How often a second alarm is false is simulated too.
+The rule `change` tests for a change of the predictions given the class. For item scores, it tests
+the distribution over the parts of the scale; for multilabel examples, the distribution of the
+number of wrong labels. For probabilities, it tests the outcomes given the forecasts. Other scores
+are not tested.
 
-How often a healthy series raises any, and how soon a real drop is noticed, is simulated in
-``docs/validation/online.py`` and tabulated in the docs.
+Once `change` has fired, all rules start again at the first batch after the change, at its most
+probable position given the batches up to the alarm (`segments`). This applies to the current
+evidence, to the evidence that a batch is compared with, and to the spans of recent evidence.
+
+The rule `change` then tests for another change at any batch after its alarm, against one table for
+all batches since the change. Batches up to the alarm inform this table but are not evidence of a
+second change. Without a second change, the Bayes factor exceeds 1 / share with probability at
+most the share, whenever the alarm came. This probability is averaged over the posterior of the
+table given these batches.
+
+``docs/validation/online.py`` simulates the rate of false alarms, including second alarms, and the
+delay until a real drop is detected. The docs tabulate the results.
 """
 
 import re
@@ -89,21 +93,21 @@ COLUMNS: tuple[str, ...] = (
 RATE = 0.05  # probability of a false alarm within the horizon
 HORIZON = 1000  # batches
 _HAZARD = 0.01  # prior probability of a change at each batch
-# What is recent: the last batch, the last two, four ... of them.
+# Numbers of batches in the spans of recent evidence.
 SPANS = tuple(2**power for power in range(10))
-# How many batches ago a change is looked for: at each of the last sixteen, then at fewer.
+# Ages of possible changes, in batches: each of the last sixteen, then increasingly sparse.
 _AGES = np.unique(np.r_[1:17, np.geomspace(16, max(SPANS), 36).astype(int)])
-# How far a measure may be from what it would be if the forecasts were right, on both sides.
+# Accepted distance of a measure from its value under correct forecasts, on both sides.
 TOLERANCE = {"calibration_in_the_large": 0.02, "calibration_slope": 0.2}
-_FEWEST = 10  # examples of a class, below which recent forecasts are not judged
-# The same for items. With fewer the tails of means are too light
+_FEWEST = 10  # examples of a class that recent forecasts must have
+# The minimum for items. With fewer items, the tails of means are too light
 # (docs/results/item_score_alarms_tails.csv).
 _FEWEST_ITEMS = 20  # on a scale with two ends
-_FEWEST_WITHOUT_ENDS = 100  # on a scale without
-_BLOCK = 512  # batches that are looked through at once for a change
-# Standard normal quantile of .95: beyond it a measure is worse than it was before a change.
+_FEWEST_WITHOUT_ENDS = 100  # on a scale without ends
+_BLOCK = 512  # number of batches tested for a change at once
+# 0.95 quantile of the standard normal. A measure that falls further is worse than before a change.
 _WORSE = 1.645
-# What an alarm says of the measures; of `mixed` some are better and some are worse.
+# Directions of an alarm; `mixed` means that some measures are better and some are worse.
 WORSE, BETTER, MIXED, UNCLEAR = "worse", "better", "mixed", "unclear"
 
 
@@ -125,53 +129,62 @@ def alarms(
     Parameters
     ----------
     counts : DataArray
-        The batches, dims (step, actual, predicted), in the order of time.
+        The batches, dims (step, actual, predicted), in time order.
     measures : name, function, or sequence of these
+        Measures to monitor.
     rate : float, default 0.05
-        The chance that a stream in which nothing changes raises any alarm at all within `horizon`
-        batches, by whichever rule and measure, in (0, 1), averaged over the prior. The rules in use
-        share it equally.
+        Probability in (0, 1), averaged over the prior, that an unchanged stream raises any alarm
+        within `horizon` batches. The rules in use share it equally.
     floor : float or mapping of str to float, optional
-        Worst acceptable value of all measures, or of each by its name: the least one, or where
-        lower is better the largest. A single class or system has its label in brackets:
+        Worst acceptable value of all measures, or of each measure by name: the smallest value or,
+        if lower is better, the largest. Put a single class or system in brackets:
         ``{"recall[sick]": 0.8}``, ``{"win_rate[old][system=new]": 0.5}``.
     reference : int or DataArray, optional
-        The number of first batches that later ones are compared with, or the counts of a reference
-        period or another classifier.
+        Number of first batches to compare later ones with, or the counts of a reference period or
+        another classifier.
     horizon : int, default 1000
-        The number of batches that `rate` is about.
+        Number of batches for `rate`.
     concentration, forgetting, window
         See `surprise`.
 
     Returns
     -------
     DataFrame
-        One row per alarm, in the order of time: ``step``, ``batch_id`` and ``at`` of the batch that
-        raised it, ``first`` and ``since`` (step and time of the first batch of what it is about),
-        ``rule``, ``measure``; ``direction`` (``worse``, ``better``, of `change` also ``mixed``, or
-        ``unclear`` if no measure has moved far); ``estimate``, ``lower`` and ``upper`` (posterior
-        mean and 95% highest-density interval of the measure by the batches from then on) and
-        ``limit``, what it is to be compared with; ``value`` and ``threshold``, by which the rule
-        fires; ``lasted`` and ``on``, for how many batches, and whether it is on still; and
-        ``sentence``, all that in words. The rules:
+        One row per alarm, in time order, with these columns:
+
+        - ``step``, ``batch_id`` and ``at`` of the batch that raised the alarm.
+        - ``first`` and ``since``: step and time of the first batch of the evidence behind the
+          alarm.
+        - ``rule`` and ``measure``.
+        - ``direction``: ``worse``, ``better``, for `change` also ``mixed``, or ``unclear`` if no
+          measure has moved far.
+        - ``estimate``, ``lower`` and ``upper``: posterior mean and 95% highest-density interval of
+          the measure, from the batches since ``first``.
+        - ``limit``: the value to compare the estimate with.
+        - ``value`` and ``threshold``: the statistic of the rule and its threshold.
+        - ``lasted`` and ``on``: the number of batches that the alarm has lasted, and whether it is
+          still on.
+        - ``sentence``: a description of the alarm.
+
+        The rules are:
 
         ``change``
-            the Bayes factor for a change in the answers to the classes exceeds its threshold
-            (`change`), which it ever does with at most the rule's share of `rate` if nothing
-            changes. Estimate and limit are those of the measure that has moved furthest, now and
-            before. It is on until the next change, or at once off again where no measure is worse
-            than before. All rules go on with the evidence since the change.
+            The Bayes factor for a change of the predictions given the class exceeds its threshold
+            (see `change`). Without a change, this happens with probability at most the rule's share
+            of `rate`. Estimate and limit are the values after and before the change, for the
+            measure that has moved furthest. The alarm is on until the next change; if no measure is
+            worse than before, it ends at once. All rules then use the evidence since the change.
         ``batch``
-            a batch is incompatible with those before it, by its predictive tail probability
-            (`surprise`).
+            A batch is incompatible with the batches before it, according to its predictive tail
+            probability (see `surprise`).
         ``reference``
-            by recent evidence the measure is worse than in the reference with a posterior
-            probability at the threshold. Recent is the last batch, or the last 2, 4, 8 ... 512
-            together; with ``forgetting`` or ``window``, what these leave in force.
+            The measure is worse than in the reference, with a posterior probability at the
+            threshold. The evidence is the last batch, or the last 2, 4, 8, ..., 512 together. With
+            ``forgetting`` or ``window``, it is the evidence that these leave.
         ``floor``
-            by recent evidence it is worse than its floor.
+            The measure is worse than its floor, according to the same recent evidence.
 
-        All but ``batch`` are listed at their onset.
+        Alarms of all rules except ``batch`` are listed once, at their onset.
 
     Examples
     --------
@@ -203,22 +216,23 @@ def evaluate_rules(
     horizon: int = HORIZON,
 ) -> pd.DataFrame:
     """
-    Return the alarms of a series of counts, of binned forecasts, or of sums over items.
+    Return the alarms of a series of counts, binned forecasts or sums over items.
 
     Parameters
     ----------
     series : MonitoredSeries
+        The batches and their prior.
     measures, rate, floor, reference, horizon
-        See `alarms`; a reference is of counts.
+        See `alarms`. Only counts accept a table as reference.
     tolerance : mapping of str to float, optional
-        Of binned forecasts: how far a measure may be from what it would be if the forecasts were
-        right, on both sides; by default `TOLERANCE`, of those that are monitored.
+        For binned forecasts, the largest accepted distance of a measure from its value under
+        correct forecasts, on both sides. By default `TOLERANCE`, for the monitored measures.
 
     Returns
     -------
     DataFrame
-        See `alarms`. The rule ``calibration`` fires if, by recent evidence, a measure is beyond
-        its tolerance with a posterior probability at the threshold.
+        See `alarms`. The rule ``calibration`` fires if a measure is outside its tolerance according
+        to recent evidence, with a posterior probability at the threshold.
     """
     check_rate(rate, horizon)
     entry = type_of(series.tables)
@@ -255,7 +269,7 @@ def evaluate_rules(
 
 
 def _of_phase(period, phase, reference):
-    """Return the reference period of a phase: how many of its batches, and their table."""
+    """Return the number of batches in the reference period of a phase, and their summed table."""
     if phase.places is None:
         return period
     if isinstance(reference, xr.DataArray):
@@ -267,7 +281,7 @@ def _of_phase(period, phase, reference):
 
 
 def _number_of_rules(rules, floor, reference):
-    """Return how many rules share the rate of false alarms, those that are requested among them."""
+    """Return the number of rules that share the rate of false alarms."""
     always = sum(rule in rules for rule in ("change", "batch"))
     return max(always + _has_floor(floor) + (reference is not None), 1)
 
@@ -277,7 +291,7 @@ def _has_floor(floor):
 
 
 def _of_forecasts(series, measures, rules, rate, horizon, floor, tolerance):
-    """Return the alarms of binned forecasts: each limit is a rule by itself."""
+    """Return the alarms of binned forecasts, for which each limit counts as one rule."""
     resolved = series.resolve(measures)
     tolerances, floors = _limits_of_forecasts(resolved, floor, tolerance)
     share = rate / max(("change" in rules) + len(tolerances) + len(floors), 1)
@@ -295,24 +309,22 @@ def _of_forecasts(series, measures, rules, rate, horizon, floor, tolerance):
 
 
 def _limits_of_forecasts(resolved, floor, tolerance):
-    """Return the tolerances and the floors of the measures of forecasts."""
+    """Return the tolerances and the floors of measures of forecasts."""
     return tolerances(resolved, tolerance), _floors(floor, resolved)
 
 
 def tolerances(resolved: Any, tolerance: Any) -> dict[str, float]:
-    """Return tolerances by the names of measures of forecasts, by default `TOLERANCE`."""
+    """Return the tolerances of measures of forecasts by name, by default `TOLERANCE`."""
     if tolerance is None:
         tolerance = {name: size for name, size in TOLERANCE.items() if among(resolved, name)}
     return _limits("tolerance", tolerance, resolved, _check_tolerance)
 
 
-# The series
-
-
+# Series of batches
 @dataclass(frozen=True, eq=False)
 class MonitoredSeries:
     """
-    Batches in their order, of which those from one on are judged.
+    Ordered batches, with the rules applied from one of them on.
 
     Attributes
     ----------
@@ -321,11 +333,11 @@ class MonitoredSeries:
     concentration : optional
         Prior pseudo-counts.
     memory : dict
-        ``forgetting`` and ``window``, where the evidence in force is not all there is.
+        ``forgetting`` and ``window``, if old evidence is discounted.
     first : int
-        The first of them that is judged.
+        First batch that the rules judge.
     segments : sequence of Segment
-        What the batches are parted into by changes.
+        Segments that start at a change.
     """
 
     tables: xr.DataArray
@@ -336,24 +348,24 @@ class MonitoredSeries:
 
     @cached_property
     def cells(self) -> np.ndarray:
-        """The batches, (T, C, C)."""
+        """Cells of the batches, (T, C, C)."""
         return self.tables.values
 
     @cached_property
     def sums(self) -> np.ndarray:
-        """Sums of the batches before each and of all, (T + 1, C, C)."""
+        """Cumulative sums of the batches, starting with zero, (T + 1, C, C)."""
         zero = np.zeros((1, *self.cells.shape[1:]), self.cells.dtype)
         return np.concatenate([zero, self.cells.cumsum(axis=0)])
 
     def of_each_phase(self) -> "list[Phase]":
-        """Return the batches of each phase of the season as a series, or all of them as one."""
+        """Return one series per phase of the season, or a single one without a season."""
         if "phase" not in self.tables.coords:
             return [Phase(self, None, len(self.cells))]
         values = self.tables.coords["phase"].values
         return [self._of_phase(np.flatnonzero(values == phase)) for phase in np.unique(values)]
 
     def _of_phase(self, index):
-        """Return the batches with some indices as a series, parted by the changes of all."""
+        """Return the series of the batches with the given indices, with the same changes."""
         parts = [
             Segment(
                 int(np.searchsorted(index, segment.first)),
@@ -368,13 +380,13 @@ class MonitoredSeries:
 
     def resolve(self, measures: Any) -> list:
         """
-        Return measures as the posterior of the batches has them.
+        Return the measures in the form required by the posterior of the batches.
 
-        Averages over classes are of all classes. What is in force may lack some of them: `_bound`
-        leaves these out.
+        Averages over classes include all classes. Classes that the current evidence lacks are left
+        out by `_bound`.
         """
         monitored = monitored_measures(measures, self.tables)
-        # All batches, as labels that may be abstentions are those that none of them has.
+        # All batches are needed: a label may be an abstention only if no batch has it as a class.
         tables = self.all_together if self.is_sampled else self.cells
         posterior: Any = self.posterior(tables)
         if posterior.measured or posterior.measured_variable != "cells":
@@ -383,22 +395,22 @@ class MonitoredSeries:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the posterior of each table is sampled, which takes about a second."""
+        """Whether the posterior of each table is sampled, which takes about one second."""
         return type_of(self.tables).one_by_one(self.tables)
 
     @property
     def all_together(self) -> np.ndarray:
-        """The sum of all batches, (1, C, C); a single one may be empty."""
+        """Sum of all batches, (1, C, C)."""
         return self.cells.sum(axis=0, keepdims=True)
 
     @cached_property
     def judged(self) -> np.ndarray:
-        """Indices of the batches that are judged, and of the one before: is an alarm on already."""
+        """Indices of the judged batches and of the one before, to detect the onset of alarms."""
         return np.arange(max(self.first - 1, 0), len(self.cells))
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """The first batch since the latest change known before each batch, for every batch."""
+        """For every batch, the first batch since the latest change detected before it."""
         starts = np.zeros(len(self.cells), int)
         for segment in self.segments:
             starts[segment.raised + 1 :] = segment.first
@@ -406,7 +418,7 @@ class MonitoredSeries:
 
     @cached_property
     def before(self) -> np.ndarray:
-        """The evidence in force before each batch that is judged, (n, C, C)."""
+        """Current evidence before each judged batch, (n, C, C)."""
         if self.counts_all:
             return self.sums[self.judged] - self.sums[self.starts[self.judged]]
         forgetting = self.memory.get("forgetting", 1.0)
@@ -414,7 +426,7 @@ class MonitoredSeries:
         return current * forgetting
 
     def _in_force_at(self, last, starts):
-        """Return the evidence in force after batches, of which the first that counts is given."""
+        """Return the current evidence after the batches `last`, given the first batch of each."""
         tables = np.zeros((len(last), *self.cells.shape[1:]))
         for start in np.unique(starts):
             current = discounted(self.tables[start:], **self.memory).values
@@ -423,13 +435,13 @@ class MonitoredSeries:
         return tables
 
     def evidence(self, start: np.ndarray, last: np.ndarray) -> np.ndarray:
-        """Return the evidence from some batches to others, (k, C, C), or what is in force of it."""
+        """Return the evidence from batches `start` to `last`, (k, C, C), after discounting."""
         if self.counts_all:
             return self.sums[last + 1] - self.sums[start]
         return self._in_force_at(last, start)
 
     def like(self, first: int, last: int, segment: "Segment") -> np.ndarray:
-        """Return the evidence from a batch to another, of the phases since a change, (1, C, C)."""
+        """Return the evidence of a range of batches in the phases since a change, (1, C, C)."""
         if "phase" not in self.tables.coords:
             return self.evidence(np.array([first]), np.array([last]))
         phases = self.tables.coords["phase"].values
@@ -440,18 +452,18 @@ class MonitoredSeries:
 
     @property
     def counts_all(self) -> bool:
-        """Whether nothing is forgotten, and spans of recent evidence are looked at."""
+        """Whether all evidence has full weight, so that spans of recent batches are examined."""
         if self.is_sampled:
-            return False  # for each span a posterior would be sampled
+            return False  # each span would need its own sampled posterior
         return self.memory.get("forgetting", 1.0) == 1 and self.memory.get("window") is None
 
     @property
     def n_spans(self) -> int:
-        """How many spans of recent evidence there are."""
+        """Number of spans of recent evidence."""
         return len(SPANS) if self.counts_all else 1
 
     def recent(self, first: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield recent evidence, (n, C, C), and the batch it starts at; none before `first`."""
+        """Yield recent evidence, (n, C, C), and its first batch, which is `first` or later."""
         earliest = np.maximum(self.starts[self.judged], first)
         if not self.counts_all:
             length = self.memory.get("window") or len(self.cells)
@@ -476,7 +488,7 @@ class MonitoredSeries:
 
     @cached_property
     def coords(self) -> dict[str, np.ndarray]:
-        """The step, the name and the time of each batch."""
+        """Step, name and time of each batch."""
         coords = self.tables.coords.variables
         step = coords["step"].values if "step" in coords else np.arange(len(self.cells))
         no_time = np.full(len(step), "NaT", "<M8[us]")
@@ -489,15 +501,16 @@ class MonitoredSeries:
 
 class Phase(NamedTuple):
     """
-    The batches of one phase of a season.
+    Batches of one phase of a season.
 
     Attributes
     ----------
     series : MonitoredSeries
+        The batches of this phase.
     places : ndarray of int, or None
-        Their places among all batches; None if these are all.
+        Their positions among all batches. None without a season.
     number : int
-        How many batches there are in all.
+        Total number of batches.
     """
 
     series: MonitoredSeries
@@ -505,7 +518,7 @@ class Phase(NamedTuple):
     number: int
 
     def placed(self, alarms: dict) -> dict:
-        """Return the alarms of the phase, which last as long as all batches count."""
+        """Return the alarms of the phase with durations that count all batches."""
         if self.places is None:
             return alarms
         place = dict(zip(self.series.coords["step"].tolist(), range(len(self.places)), strict=True))
@@ -513,26 +526,26 @@ class Phase(NamedTuple):
         after = np.append(self.places, self.number)[start + alarms["lasted"]]
         lasted = np.where(alarms["on"], self.number, after) - self.places[start]
         on = alarms["on"]
-        if (alarms["rule"] == "batch").all():  # about one batch, and not about those that follow
+        if (alarms["rule"] == "batch").all():  # each alarm concerns a single batch
             lasted, on = np.ones(len(start), int), self.places[start] == self.number - 1
         return alarms | {"lasted": lasted, "on": on}
 
 
-# Changes: what the batches are parted into
+# Segments between changes
 
 
 class Segment(NamedTuple):
     """
-    The batches since a change.
+    Batches since a change.
 
     Attributes
     ----------
     first : int
-        The most probable first batch after the change, when the alarm was raised.
+        Most probable first batch after the change, at the time of the alarm.
     raised : int
-        The batch that raised the alarm.
+        Batch that raised the alarm.
     log_bayes_factor : float
-        Of a change against none, by then.
+        Log Bayes factor of a change against no change, at the time of the alarm.
     """
 
     first: int
@@ -541,21 +554,22 @@ class Segment(NamedTuple):
 
 
 def change_share(rate: float, floor: Any = None, reference: Any = None) -> float:
-    """Return the share of the rate of false alarms that the rule `change` has, of counts."""
+    """Return the share of the false-alarm rate for the rule `change`, for counts."""
     return rate / _number_of_rules(("change", "batch"), floor, reference)
 
 
 def share_of_change(tables: xr.DataArray, measures: Any, keywords: Mapping[str, Any]) -> float:
     """
-    Return the share of the rate of false alarms that the rule `change` has, whatever the type.
+    Return the share of the false-alarm rate for the rule `change`, for any type.
 
     Parameters
     ----------
     tables : DataArray
+        The batches.
     measures : sequence of measures
-        Those that are monitored.
+        Monitored measures.
     keywords : mapping
-        The keywords of `evaluate_rules`.
+        Keywords of `evaluate_rules`.
     """
     rate, floor = keywords.get("rate", RATE), keywords.get("floor")
     rules = type_of(tables).alarm_rules(tables)
@@ -567,18 +581,18 @@ def share_of_change(tables: xr.DataArray, measures: Any, keywords: Mapping[str, 
 
 def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Segment]:
     """
-    Return the changes of a series, each after the alarm of the one before.
+    Return the detected changes of a series, each after the alarm of the previous one.
 
     Parameters
     ----------
     tables : DataArray, dims (step, actual, predicted), (step, actual, bin) or (step, statistic)
-        The batches. Of probabilities a change is one in what comes true of them (`events_of`), of
-        scores none is looked for, of items it is one in the shares of the parts of their scale,
-        whose prior is half an item in each.
+        The batches. For probabilities, a change is a change of the outcomes given the forecasts
+        (`events_of`). For items, it is a change of the distribution over the parts of their scale,
+        with a prior of half an item in each part. Scores are not tested.
     concentration : optional
         Prior pseudo-counts.
     share : float
-        Of the rate of false alarms: the Bayes factor is compared with one over it.
+        Share of the false-alarm rate. The threshold of the Bayes factor is its inverse.
     """
     statistic = type_of(tables).change_statistic(tables)
     if statistic is None:
@@ -600,7 +614,7 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
 def prior_of_change(
     statistic: ChangeStatistic, tables: xr.DataArray, concentration: Any
 ) -> np.ndarray:
-    """Return the pseudo-counts of the numbers in which a change is looked for."""
+    """Return the prior pseudo-counts of the counts that are tested for changes."""
     return prior_cells(concentration, tables) if statistic.prior is None else statistic.prior
 
 
@@ -611,13 +625,13 @@ def _first_change(sums, score, threshold, unchanged):
     Parameters
     ----------
     sums : ndarray, shape (T + 1, C, C)
-        Sums of the counts before every batch, and of all.
+        Cumulative sums of the counts, starting with zero.
     score : callable
         See `mixture`.
     threshold : float
-        Of the log Bayes factor.
+        Threshold of the log Bayes factor.
     unchanged : int
-        How many batches there are at the beginning, at least, before there may be a change.
+        Minimum number of batches before the first possible change.
     """
     ages = _AGES[max(len(sums), 2) > _AGES]
     weights = geometric_prior(np.arange(len(sums)) - unchanged + 1, _HAZARD)
@@ -634,14 +648,14 @@ def _first_change(sums, score, threshold, unchanged):
 
 
 def _change(series, measures, share):
-    """Return the alarms of changes; each is on until the next while a measure is worse for it."""
+    """Return the alarms of changes; each is on until the next while a measure is worse."""
     threshold, last = -np.log(share), len(series.cells) - 1
     healthy, is_worse, first = None, False, 0
     rows, lasted, on, directions = [], [], [], []
     for index, segment in enumerate(series.segments):
         before = _moments(series, measures, first, segment.first - 1, segment)
         after = _moments(series, measures, segment.first, segment.raised)
-        # While a measure is still worse than before an earlier change, it is compared with that.
+        # While a measure is worse than before an earlier change, that state remains the baseline.
         healthy = healthy if is_worse else before
         is_worse = bool((_moved_by(after, healthy, 2) > _WORSE).any())
         first, is_latest = segment.first, index == len(series.segments) - 1
@@ -673,7 +687,7 @@ def _change(series, measures, share):
 
 
 def _direction(moved):
-    """Return the direction of a change, by how far each measure has become worse."""
+    """Return the direction of a change, given the standardised deterioration of each measure."""
     is_worse, is_better = (moved > _WORSE).any(), (moved < -_WORSE).any()
     if is_worse and is_better:
         return MIXED
@@ -682,9 +696,9 @@ def _direction(moved):
 
 def _moments(series, measures, first, last, like=None):
     """
-    Return mean, sd and badness of every value that is monitored, (3, V): more is worse.
+    Return mean, sd and badness (higher is worse) of every monitored value, (3, V).
 
-    If there are seasons, only batches of the same phases as those of ``like`` count.
+    With seasons, only batches of the same phases as the segment ``like`` count.
     """
     evidence = series.evidence(np.array([first]), np.array([last]))
     posterior = series.posterior(evidence if like is None else series.like(first, last, like))
@@ -701,13 +715,13 @@ def _moments(series, measures, first, last, like=None):
 
 
 def _moved_by(after, before, row):
-    """Return by how many standard deviations every mean (row 0) or badness (row 2) has moved."""
+    """Return the standardised change of every mean (row 0) or badness (row 2)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return (after[row] - before[row]) / np.hypot(after[1], before[1])
 
 
 def _furthest(series, measures, segment, before, after):
-    """Return what is known of the value that a change has moved furthest."""
+    """Return the alarm columns for the value that a change has moved furthest."""
     moved = np.nan_to_num(np.abs(_moved_by(after, before, 0)), nan=-1.0)
     index = int(moved.argmax())
     values = [
@@ -759,7 +773,7 @@ def _reference(series, measure, level, first, table):
 
 
 def _floor(series, measure, floor, level):
-    floor = np.asarray(floor)  # one for all values, or one for each, NaN if it has none
+    floor = np.asarray(floor)  # a scalar, or one floor per value with NaN for none
 
     def is_beyond(posterior):
         values = _point(posterior, measure)
@@ -794,19 +808,19 @@ def _calibration(series, measure, tolerance, level):
 
 def _by_recent(series, rule, measure, is_beyond, probability, level, limit, first=0):
     """
-    Return the alarms of a rule on recent evidence, of whichever span.
+    Return the alarms of a rule that uses recent evidence of any span.
 
     Parameters
     ----------
     is_beyond : callable
-        From the posterior of tables to where the plug-in estimate is beyond the limit: elsewhere
-        the probability is not worked out.
+        Maps the posterior of tables to whether the plug-in estimate is beyond the limit. The
+        probability is computed only if it is.
     probability : callable
-        From the posterior of tables to the probability that the measure is beyond the limit.
+        Maps the posterior of tables to the probability that the measure is beyond the limit.
     limit : callable
-        What the estimates of alarms are to be compared with; see `_rows`.
+        Returns the limit to report for each alarm; see `_rows`.
     first : int
-        Evidence from before this batch is not recent.
+        First batch whose evidence may be used.
     """
     highest = np.zeros((len(series.judged), *_shape_of_value(series, measure)))
     since = np.zeros(highest.shape, int)
@@ -838,20 +852,20 @@ def _rows(series, rule, measure, values, is_on, threshold, limit, *, since=None,
     Parameters
     ----------
     values, is_on : ndarray, shape (n, [C])
-        Of each batch that is judged, what is compared with the threshold, and whether that is so.
+        For each judged batch, the value compared with the threshold, and whether the rule is on.
     limit : callable
-        From the posterior, the batches and the classes of alarms to what they are compared with.
+        Maps the posterior, the batches and the classes of alarms to the limits to report.
     since : ndarray of int, shape (n, [C]), optional
-        The batch at which what an alarm is about begins; by default the batch itself.
+        First batch of the evidence behind each alarm. By default the batch itself.
     onset : bool, default True
-        Whether only the first of alarms in a row is listed.
+        Whether to list only the first of consecutive alarms.
     """
     is_on = is_on.reshape(len(is_on), -1)
     is_listed = is_on
     if onset:
         was_on = np.concatenate([np.zeros_like(is_on[:1]), is_on[:-1]])
         is_listed = is_on & ~was_on
-    # Where each run of batches at which the rule is on ends, looked for from the last one.
+    # End of each run of batches with the rule on, found from the last batch backwards.
     end = np.where(is_on, len(is_on), np.arange(len(is_on))[:, None])
     end = np.minimum.accumulate(end[::-1], axis=0)[::-1]
     row, column = np.nonzero(is_listed & (series.judged >= series.first)[:, None])
@@ -874,7 +888,7 @@ def _rows(series, rule, measure, values, is_on, threshold, limit, *, since=None,
 
 
 def _columns(series, rule, measures, names, batch, start, value, threshold, duration, facts):
-    """Return the columns of the alarms of batches about the evidence from others on."""
+    """Return the columns of alarms raised by `batch` with evidence from `start` on."""
     at, step = series.coords["at"], series.coords["step"]
     columns = {
         "step": step[batch],
@@ -884,7 +898,7 @@ def _columns(series, rule, measures, names, batch, start, value, threshold, dura
         "since": at[start],
         "rule": np.full(len(batch), rule, dtype=object),
         "measure": np.full(len(batch), measures, dtype=object),
-        **facts,  # `direction` among them
+        **facts,  # include `direction`
         "value": value,
         "threshold": np.full(len(batch), float(threshold)),
         "lasted": duration[0],
@@ -898,13 +912,13 @@ def _columns(series, rule, measures, names, batch, start, value, threshold, dura
 
 
 def _shape_of_value(series, measure):
-    """Return the shape of a measure of one batch: of raters, of classes or neither."""
+    """Return the shape of a measure for one batch: by rater, by class or scalar."""
     template = series.posterior(series.all_together).measure_template(measure)
     return template.shape[1:]
 
 
 def _names(series, measure):
-    """Return the names of the values of a measure: its own, or one for each rater and class."""
+    """Return the names of the values of a measure, one for each rater and class."""
     template = series.posterior(series.all_together).measure_template(measure)
     dims = template.dims[1:]
     labels = [template.coords[dim].values.tolist() for dim in dims]
@@ -914,22 +928,22 @@ def _names(series, measure):
 
 def value_name(measure: str, where: Mapping[Any, Any]) -> str:
     """
-    Return the name of one value of a measure: ``recall[sick]``, ``win_rate[old][system=new]``.
+    Return the name of one value of a measure, such as ``recall[sick]``.
 
-    A class has its label in brackets. Raters and systems have their dim too, since a label alone
-    may be an opponent.
+    A class is put in brackets. Raters and systems also name their dimension, as in
+    ``win_rate[old][system=new]``, because a label alone may be an opponent.
     """
     parts = [f"[{label}]" if dim == "class" else f"[{dim}={label}]" for dim, label in where.items()]
     return measure + "".join(parts)
 
 
 def _pick(values, column):
-    """Return the values (k, [C]) of k alarms, each of its own class."""
+    """Return the values (k, [C]) of k alarms, each for its class."""
     return np.reshape(values, (len(column), -1))[np.arange(len(column)), column]
 
 
 def _estimates(posterior, measure, column):
-    """Return posterior mean and bounds of the 95% HDI of the measure of each alarm."""
+    """Return the posterior mean and the bounds of the 95% HDI of the measure of each alarm."""
     distribution = _distribution(posterior, measure)
     ends = np.asarray(distribution.hdi(0.95)).reshape(len(column), -1, 2)
     lower, upper = ends[np.arange(len(column)), column].T
@@ -949,7 +963,7 @@ _SENTENCES = {
 
 
 def _sentence(rule, changing, name, number, since, estimate, lower, upper, limit, value):
-    """Return what an alarm says, in words."""
+    """Return the description of an alarm in words."""
     if rule == "change":
         shown = f"{np.exp(min(value, 690)):.2g}"
     elif rule == "batch":
@@ -971,7 +985,7 @@ def _sentence(rule, changing, name, number, since, estimate, lower, upper, limit
 
 
 def displayed(name):
-    """Return how a measure is written, with a class or a system behind it: ``recall[sick]``."""
+    """Return the display name of a value, such as ``recall[sick]``."""
     if found := re.fullmatch(r"(.*?)\[(\w+)=(.*)\]", name):
         measure, dim, label = found.groups()
         return f"{display_name(measure)} ({dim} {label})"
@@ -980,7 +994,7 @@ def displayed(name):
 
 
 def _table(columns: Sequence[Mapping[str, np.ndarray]]) -> pd.DataFrame:
-    """Return one row per alarm of all rules, in the order of time."""
+    """Return one row per alarm of all rules, in time order."""
     if not columns:
         return pd.DataFrame({name: [] for name in COLUMNS})
     order = np.argsort(np.concatenate([rule["step"] for rule in columns]), kind="stable")
@@ -988,13 +1002,13 @@ def _table(columns: Sequence[Mapping[str, np.ndarray]]) -> pd.DataFrame:
     return pd.DataFrame({name: values[order] for name, values in every.items()})
 
 
-# The limits, and how often alarms may be false
+# Limits and the rate of false alarms
 
 _KEYWORDS = ("rate", "floor", "reference", "tolerance", "horizon", "silence")
 
 
 def check_rules(rules: Mapping[str, Any]) -> None:
-    """Raise where a keyword of the rules of a monitor is none."""
+    """Raise an error if a monitor has no such keyword of the rules."""
     for name in rules:
         if name not in _KEYWORDS:
             todo = suggest(name, _KEYWORDS) or "leave it out"
@@ -1004,7 +1018,7 @@ def check_rules(rules: Mapping[str, Any]) -> None:
 
 
 def check_rate(rate: float, horizon: int) -> None:
-    """Raise where the rate of false alarms, or what it is about, is none."""
+    """Raise an error if the rate of false alarms or its horizon is invalid."""
     if not isinstance(rate, int | float | np.number) or not 0 < rate < 1:
         todo = "pass `rate=0.05` for one stream in twenty with a false alarm"
         raise fail("rate must lie between 0 and 1", rate, "0 < rate < 1", todo)
@@ -1014,7 +1028,7 @@ def check_rate(rate: float, horizon: int) -> None:
 
 
 def _floors(floor, measures):
-    """Return the floor of each measure that has one, by the name under which it is monitored."""
+    """Return the floors by the names of the monitored measures."""
     if floor is None:
         return {}
     if not isinstance(floor, Mapping):
@@ -1024,9 +1038,9 @@ def _floors(floor, measures):
 
 def _floors_of_values(floor, measures, series):
     """
-    Return floors as `_floors` does; one of a single value, such as ``recall[sick]``, in an array.
+    Return the floors by measure; floors of single values, such as ``recall[sick]``, as an array.
 
-    A measure with such a floor has an array with the shape of the measure, NaN if a value has none.
+    The array has the shape of the measure, with NaN for values without a floor.
     """
     if not isinstance(floor, Mapping):
         return _floors(floor, measures)
@@ -1054,9 +1068,9 @@ def floor_of(floor: Any, name: str, label: str) -> float | None:
     Parameters
     ----------
     floor : float, mapping of str to float, or None
-        As of `evaluate_rules`.
+        Floors, as in `evaluate_rules`.
     name, label : str
-        The measure, and the measure with the class or system of the value: ``"recall[sick]"``.
+        Name of the measure, and of its value with class or system, such as ``"recall[sick]"``.
     """
     if not isinstance(floor, Mapping):
         return floor
@@ -1071,7 +1085,7 @@ def _check_tolerance(size):
 
 
 def _limits(noun, limits, measures, check):
-    """Return limits by the names under which their measures are monitored."""
+    """Return the limits by the names of the monitored measures."""
     names = [measure.__name__ for measure in measures]
     by_name: dict[str, float] = {}
     for alias, size in limits.items():
@@ -1084,12 +1098,12 @@ def _limits(noun, limits, measures, check):
 
 
 def _n_values(measure, series):
-    """Return how many numbers a measure gives: one, or one for each rater and class."""
+    """Return the number of values of a measure: one, or one per rater and class."""
     return int(np.prod(_shape_of_value(series, measure)))
 
 
 def _reference_period(series, reference):
-    """Return how many batches are in the reference, and their table; None where there is none."""
+    """Return the number of batches in the reference and their summed table, or None."""
     counts = series.tables
     if reference is None:
         return None
@@ -1098,7 +1112,7 @@ def _reference_period(series, reference):
         if first < 1:
             allowed = "counts, or a number of first batches"
             raise fail("no such reference period", reference, allowed, "pass `reference=10`")
-        first = min(first, last)  # until it is over, no batch is compared with it
+        first = min(first, last)  # no batch is compared with an incomplete reference
         return first, counts[:first].sum("step", keep_attrs=True)
     if encoding_of(counts) != COUNTS:
         todo = "pass `reference=10` for the first ten batches"
@@ -1122,9 +1136,9 @@ def _not_a_single_table(reference):
     return fail("the reference must be a single table", reference.dims, str(CELLS), todo)
 
 
-# Posterior probabilities of a floor, and of worse than in a reference period
+# Posterior probabilities of being below a floor, or worse than in a reference period
 
-# The trapezoidal rule for a standard normal variable: exponentially accurate.
+# Trapezoidal rule for a standard normal variable, which converges exponentially.
 _Z = np.linspace(-8.5, 8.5, 137)
 _WEIGHTS = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
 
@@ -1138,11 +1152,13 @@ def prob_below(
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted)
-        The evidence in force, as `accumulate` returns it.
+        Current evidence, such as the result of `accumulate`.
     measure : str or callable
+        Name or function of the measure.
     floor : float
+        Value to compare the measure with.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts; the default prior if omitted.
+        Prior pseudo-counts. The default prior if omitted.
 
     Examples
     --------
@@ -1169,16 +1185,17 @@ def prob_worse(
     Return the probability that a measure is worse than in a reference period.
 
     The reference may also be another classifier. The two must have been tested on different
-    examples; for the same examples see `bayescm.compare`.
+    examples; for the same examples, use `bayescm.compare`.
 
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted)
-        The evidence in force now.
+        Current evidence.
     reference : DataArray, dims (actual, predicted)
-        The evidence of the reference.
+        Evidence of the reference.
     measure : str or callable
-        Worse is lower, or higher where its ``lower_is_better`` says so.
+        Name or function of the measure. Worse means lower, or higher if its ``lower_is_better`` is
+        True.
     concentration : float, array_like or DataArray, optional
         Prior pseudo-counts of each.
 
@@ -1203,11 +1220,12 @@ def prob_worse(
 
 def _prob_worse(current: Distribution, earlier: Distribution, lower_is_better: bool) -> np.ndarray:
     """
-    Return the probability that a measure is worse now than it was.
+    Return the probability that a measure is worse now than in the reference.
 
-    It is read off the distribution of the difference if that is known. Otherwise, with F the
-    current distribution function and Q the earlier quantile function, it is the mean of
-    F(Q(Phi(z))) over a standard normal z; of draws and of quadratures, that of a normal difference.
+    The distribution of the difference is used if it is known. Otherwise the probability is the mean
+    of F(Q(Phi(z))) over a standard normal z, with F the current distribution function and Q the
+    earlier quantile function. Distributions without accurate tails (draws and quadratures) use a
+    normal approximation of the difference.
     """
     difference = current.minus(earlier)
     if difference is not None:
@@ -1222,7 +1240,7 @@ def _prob_worse(current: Distribution, earlier: Distribution, lower_is_better: b
 
 
 def _below(distribution: Distribution, floor: Any) -> np.ndarray:
-    """Return the probability that a measure is at most a floor, of use far out in the tail."""
+    """Return the probability that a measure is at most a floor, also far out in the tail."""
     if distribution.accurate_tails:
         sizes = np.unique(np.asarray(floor)[np.isfinite(floor)])
         below: Any = np.nan
@@ -1230,8 +1248,8 @@ def _below(distribution: Distribution, floor: Any) -> np.ndarray:
             below = np.where(np.equal(floor, size), distribution.cdf(size), below)
         return below
     sd = distribution.sd()
-    # A value without uncertainty is known by definition, such as the win rate of a system against
-    # itself: it has no alarms.
+    # A value without uncertainty raises no alarms. It is known by definition, such as the win rate
+    # of a system against itself.
     sd = np.where(sd > 0, sd, np.nan)
     return special.ndtr((floor - distribution.mean()) / sd)
 

@@ -1,8 +1,8 @@
 """
-Batches whose posterior is sampled: ratings, votes, and probabilities of three classes or more.
+Batches with a sampled posterior: ratings, votes, and probabilities of three or more classes.
 
-Their default posterior takes one sample of examples, and up to a second, so that there is one for
-each step.
+Their default posterior supports one sample of examples and takes up to one second, so every step
+has a separate posterior.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,12 @@ from bayescm.posteriors.base import LabelTemplate, Posterior
 
 class SampledSteps(Posterior):
     """
-    The posterior of ratings, votes or probabilities, for each leading index of counts of patterns.
+    Posterior of ratings, votes or probabilities for each leading index of pattern counts.
 
     Parameters
     ----------
     tables : DataArray, dims (..., pattern)
+        Counts of patterns.
     concentration : float, optional
         See `bayescm.models.noisy_labels`.
     """
@@ -48,20 +49,20 @@ class SampledSteps(Posterior):
 
     @property
     def how(self) -> str:  # type: ignore[override]
-        """How the draws of the latest step are made."""
+        """Method that makes the draws of the latest step."""
         return self.members[-1].how
 
     @cached_property
     def template(self) -> LabelTemplate:
-        """The dims and coords that remain of the evidence, with a dim of the systems."""
+        """Remaining dimensions and coordinates of the evidence, with a dimension of the systems."""
         return self._of_steps(self.members[-1].template)
 
     def measure_template(self, measure: Any, attrs: dict | None = None) -> LabelTemplate:
-        """Return the dims, coords and name of a measure of every step."""
+        """Return the dimensions, coordinates and name of a measure at every step."""
         return self._of_steps(self.members[-1].measure_template(measure, attrs))
 
     def _of_steps(self, template):
-        """Return the labels of one step, with the dim of the steps in front."""
+        """Return the labels of one step with the dimension of the steps in front."""
         dims, coords = self.tables.dims[:-1], self.tables.coords.variables
         remaining = {name: coord for name, coord in coords.items() if {*coord.dims} <= {*dims}}
         facts = {"name": template.name, "attrs": template.attrs}
@@ -73,18 +74,18 @@ class SampledSteps(Posterior):
 
     @property
     def batch(self) -> xr.DataArray:
-        """The number of examples of every step, of every system the same."""
+        """Number of examples at every step, the same for all systems."""
         sizes = self.tables.values.sum(axis=-1)
         sizes = sizes[..., None] if self.systems else sizes
         return self.template.to_dataarray(np.broadcast_to(sizes, self.template.shape))
 
     @property
     def values_per_draw(self) -> int:
-        """The cells of all steps."""
-        return 1 + self.template.size  # the steps are drawn one by one
+        """Number of cells over all steps."""
+        return 1 + self.template.size  # the steps are sampled one by one
 
     def classes_of(self, measure: Any) -> np.ndarray | None:
-        """Return the labels of the classes that a measure has a value for each of, or None."""
+        """Return the labels of the classes of a measure with one value per class, or None."""
         return self.members[-1].classes_of(measure)
 
     def bound(self, measure: Any) -> Any:
@@ -92,11 +93,11 @@ class SampledSteps(Posterior):
         return self.members[-1].bound(measure)
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return what the evidence of the latest step makes doubtful."""
+        """Return the cautions of the posterior of the latest step."""
         return self.members[-1].caveats(of)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made of each step."""
+        """Return the default number of draws per step."""
         return self.members[-1].draws_by_default(of, joint=joint)
 
     def draw(

@@ -1,4 +1,4 @@
-"""Seasons of batches: the phase of each, such as a day of the week."""
+"""Seasons of batches: the phase of each batch, such as its day of the week."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pandas as pd
 
 from bayescm.validate import check_whole, fail
 
-# Parts of the time of a batch that may be its phase.
+# Parts of the time that can define the phase of a batch.
 PARTS_OF_TIME = {"hour": "hour", "weekday": "day_of_week", "day": "day", "month": "month"}
 
 
@@ -32,7 +32,7 @@ def phases(season: Any, batch_ids: np.ndarray, at: np.ndarray) -> np.ndarray:
     season : int, str, Series or dict
         See `bayescm.online.Monitor`.
     batch_ids, at : ndarray
-        The names of the batches and their times, in their order.
+        Names and times of the batches, in order.
     """
     if isinstance(season, str):
         return getattr(pd.DatetimeIndex(at), PARTS_OF_TIME[season]).to_numpy()

@@ -1,17 +1,17 @@
 """
 The rule `silence`: no batch arrives within a given time.
 
-It fires once more than that time has passed since the last batch arrived, and is over with the
-next one. Its incident has the name of the last batch, and is separate from other incidents.
+The rule fires once more than that time has passed since the last batch arrived, and ends with the
+next batch. Its incident is named after the last batch and is separate from other incidents.
 
-The rule looks at times alone and takes no share of the rate of false alarms of other rules. If
-batches arrive by a schedule, it is never false with a limit above the longest gap of the schedule.
-If they arrive at random (a Poisson process with a mean gap m), each gap exceeds the limit with
-probability exp(-limit / m), so that within H batches
+The rule uses times only and takes no share of the false-alarm rate of the other rules. If batches
+arrive on a schedule, a limit above the longest gap of the schedule never gives a false alarm. If
+they arrive at random (a Poisson process with mean gap m), each gap exceeds the limit with
+probability exp(-limit / m). Within H batches,
 
     P(any false alarm)  <=  H exp(-limit / m),      limit  >=  m log(H / rate).
 
-With the defaults, 1,000 batches and a rate of 0.05, that is 9.9 mean gaps.
+With the defaults of 1,000 batches and a rate of 0.05, the limit is 9.9 mean gaps.
 """
 
 from datetime import timedelta
@@ -22,7 +22,7 @@ import pandas as pd
 
 from bayescm.validate import fail
 
-SILENCE = "silence"  # the name of the rule
+SILENCE = "silence"  # name of the rule
 BATCHES = "batches"  # instead of the name of a measure
 
 
@@ -33,12 +33,12 @@ def check_silence(silence: Any) -> np.timedelta64:
     Parameters
     ----------
     silence : str or timedelta
-        A length of time with its unit: ``"26h"``, ``"1D"``, ``"90min"``.
+        Duration with a unit, such as ``"26h"``, ``"1D"`` or ``"90min"``.
 
     Raises
     ------
     ValueError
-        If it is not a positive length of time.
+        If it is not a positive duration.
     TypeError
         If it is a number, which has no unit.
     """
@@ -60,21 +60,22 @@ def silences(
     recorded_at: np.ndarray, silence: Any, now: np.datetime64
 ) -> list[tuple[int, np.datetime64, np.datetime64, bool]]:
     """
-    Return the times without a batch that were too long.
+    Return the periods without a batch that were too long.
 
     Parameters
     ----------
     recorded_at : ndarray of datetime64
-        When each batch arrived, in this order.
+        Arrival times of the batches, in order.
     silence
         See `check_silence`.
     now : datetime64
+        Current time.
 
     Returns
     -------
     list of tuple
-        The index of the last batch before, when the rule fired, when the next batch arrived (or
-        now), and whether it is still on.
+        For each period: the index of the last batch before it, the time when the rule fired, the
+        time when the next batch arrived (or `now`), and whether the rule is still on.
     """
     limit = check_silence(silence)
     ends = np.append(recorded_at[1:], np.maximum(now, recorded_at[-1:]))
@@ -102,7 +103,7 @@ def sentence_of(last: np.datetime64, end: np.datetime64, limit: np.timedelta64, 
 
 
 def _in_words(time):
-    """Return a length of time, in days or hours, or in smaller units if it is short."""
+    """Return a duration in days, hours, minutes or seconds."""
     seconds = time / np.timedelta64(1, "s")
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= (size if unit != "d" else 3 * size):
@@ -111,5 +112,5 @@ def _in_words(time):
 
 
 def hours(time: np.timedelta64) -> float:
-    """Return a length of time in hours."""
+    """Return a duration in hours."""
     return float(time / np.timedelta64(1, "h"))

@@ -1,13 +1,13 @@
 """
-Sequential updating: a state of pseudo-counts and counts, one batch at a time, or a whole series.
+Sequential updating of pseudo-counts, one batch at a time or for a whole series.
 
-The cells of a table have the conjugate prior Dirichlet(concentration), so that with the evidence in
-force n (see `discounting`) their posterior is
+The cells of a table have the conjugate prior Dirichlet(concentration). With the current evidence n
+(see `discounting`), their posterior is
 
-    Dirichlet(concentration + n),       n  <-  forgetting * n + batch,
+    Dirichlet(concentration + n),       n  <-  forgetting * n + batch.
 
-whatever the order of the batches and however they are split, where nothing is forgotten. The
-posterior of batches of other types is the default one of their sums (`posterior_of`).
+Without forgetting, it does not depend on the order of the batches or on how they are split. The
+posterior of batches of other types is the default posterior of their sums (`posterior_of`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,8 +40,8 @@ from bayescm.posteriors.base import Posterior
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
 from bayescm.validate import check_kind, check_prob, check_whole, fail
 
-_COORDS = (*CELLS, "positive")  # of a state
-# Steps of a history whose bounds are right to 1e-6; of a thousand that would take some ten seconds.
+_COORDS = (*CELLS, "positive")  # coordinates of a state
+# Most steps with bounds accurate to 1e-6. A thousand such steps would take about ten seconds.
 _EXACT = 100
 
 
@@ -49,30 +49,32 @@ def update(
     state: xr.Dataset | xr.DataArray, counts: xr.DataArray, *, forgetting: float = 1.0
 ) -> xr.Dataset:
     """
-    Update a state with a batch: conjugate, exact, in closed form.
+    Update a state with a batch.
+
+    The update is conjugate and exact.
 
     Parameters
     ----------
     state : Dataset or DataArray
-        What an earlier `update` returned, or a prior as the functions of `bayescm.priors` return
-        it.
+        Result of an earlier `update`, or a prior from `bayescm.priors`.
     counts : DataArray, dims (..., actual, predicted)
-        A batch. Leading dims, such as ``classifier``, are updated independently, all at once.
+        A batch. Leading dimensions, such as ``classifier``, are updated independently in one call.
     forgetting : float, default 1
-        Factor by which the evidence so far is discounted, in (0, 1]. The prior is not forgotten.
-        After many batches of n examples the evidence is worth ``n / (1 - forgetting)`` examples.
+        Factor in (0, 1] that multiplies the evidence so far. The prior is not discounted. After
+        many batches of n examples, the evidence is worth ``n / (1 - forgetting)`` examples.
 
     Returns
     -------
     Dataset
-        ``concentration``, the prior pseudo-counts, and ``counts``, the evidence in force. Without
-        forgetting these are the sums of the counts, whole numbers, so that any order and any split
-        into batches end at the same state.
+        ``concentration``, the prior pseudo-counts, and ``counts``, the current evidence. Without
+        forgetting, the counts are sums of integers, so the state does not depend on the order or
+        the split of the batches.
 
     Raises
     ------
     ValueError
-        If the batch has different labels from the state, another positive class, or steps.
+        If the batch and the state have different labels or positive classes, or if the batch has a
+        dimension ``step``.
 
     Examples
     --------
@@ -93,7 +95,7 @@ def update(
     earlier: Any = state["counts"]
     counts = _like_state(counts, earlier)
     if counts.dims == earlier.dims and _same_members(counts, earlier):
-        # The usual case, without xarray's alignment, which takes longer than all the rest.
+        # The usual case avoids xarray's alignment, which takes longer than everything else.
         total = _times(earlier.values, forgetting) + counts.values
         return state.copy(data={"concentration": state["concentration"].values, "counts": total})
     try:
@@ -107,7 +109,7 @@ def update(
 
 
 def _times(counts, forgetting):
-    return counts if forgetting == 1 else counts * float(forgetting)  # whole numbers stay whole
+    return counts if forgetting == 1 else counts * float(forgetting)  # integers stay integers
 
 
 def _same_members(counts, earlier):
@@ -132,7 +134,7 @@ def _as_state(state: Any) -> xr.Dataset:
 
 
 def _like_state(counts, earlier):
-    """Return a batch in the order of the state's labels, without coords of its own."""
+    """Return a batch in the order of the state's labels, without additional coordinates."""
     labels = earlier.indexes["actual"]
     if set(counts.indexes["actual"].tolist()) != set(labels.tolist()):
         todo = "make counts with `labels=[...]` of all classes, and the prior from those counts"
@@ -160,23 +162,26 @@ def intervals(
     accuracy: float | None = None,
 ) -> xr.Dataset:
     """
-    Return posterior intervals of measures at a state, for all its members at once.
+    Return posterior intervals of measures at a state, for all its members.
 
     Parameters
     ----------
     state : Dataset
-        As `update` returns it.
+        Result of `update`.
     measures : name, function, or sequence of these
+        Measures to estimate.
     prob : float, default 0.95
+        Probability of the intervals.
     kind : {"hdi", "eti"}
+        Highest-density or equal-tailed intervals.
     of : {"parameter", "predictive"}, default "parameter"
-        The measure itself, or that of the next test set.
+        Estimand: the measure itself, or its value on the next test set.
     n : int, optional
-        Size of the next test set; by default that of the evidence in force.
+        Size of the next test set. By default the size of the current evidence.
     random_seed : int, default 0
-        For measures without a direct distribution.
+        Seed for measures whose distribution is not known.
     accuracy : float, optional
-        The numerical error of a bound that is good enough, as of `bayescm.interval`.
+        Acceptable numerical error of a bound; see `bayescm.interval`.
 
     Returns
     -------
@@ -227,23 +232,28 @@ def history(
     Parameters
     ----------
     counts : DataArray
-        The batches, with a dim ``step`` in the order of time.
+        The batches, in time order along a dimension ``step``.
     measures : name, function, or sequence of these
+        Measures to estimate.
     prob, kind, of, n
         See `intervals`.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts; the default prior if omitted.
+        Prior pseudo-counts. The default prior if omitted.
     last : int, optional
-        Only after so many of the latest batches.
+        Number of latest batches to report. All by default.
     forgetting, window
         See `accumulate`.
 
     Returns
     -------
     Dataset
-        A variable for each measure, dims (step, [class], bound); coord ``n``, the examples of each
-        batch; attributes ``prob`` and ``kind``. Of more than 100 steps bounds that are integrals
-        are right to 1e-3, and take some .3 ms for each measure and step.
+        One variable per measure, dims (step, [class], bound), with the coordinate ``n`` (the number
+        of examples in each batch) and the attributes ``prob`` and ``kind``.
+
+    Notes
+    -----
+    With more than 100 steps, bounds that are computed by integration have an error of at most 1e-3.
+    They take about 0.3 ms per measure and step.
 
     Examples
     --------
@@ -266,20 +276,21 @@ def history(
     )
 
 
-# The same of any posterior, each member of its batch by itself
+# Intervals of any posterior, separately for each member of its batch
 
 
 def history_of(
     posterior: Posterior, batches: xr.DataArray, measures: Any, *, prob: float, kind: str, **of: Any
 ) -> xr.Dataset:
     """
-    Return the intervals of a posterior of every step, with the sizes of the batches.
+    Return the intervals of a posterior at every step, with the sizes of the batches.
 
     Parameters
     ----------
     posterior : Posterior
-        Of the evidence in force at each step.
+        Posterior of the current evidence at each step.
     batches : DataArray, dims (..., step, ..., actual, predicted or bin), or (step, statistic)
+        The batches.
     measures, prob, kind, **of
         See `intervals`.
     """
@@ -299,7 +310,7 @@ def intervals_of(
     random_seed: int = 0,
     accuracy: float | None = None,
 ) -> xr.Dataset:
-    """Return intervals of measures of a posterior; parameters as for `intervals`."""
+    """Return intervals of measures of a posterior; the parameters are as in `intervals`."""
     prob, kind = check_prob(prob), check_kind(kind)
     kernels, of = resolve_measures(posterior, measures), posterior.resolve_estimand(of)
     distributions = posterior.distributions(
@@ -321,7 +332,7 @@ def values_of(posterior: Posterior, measures: Any) -> xr.Dataset:
 
 
 def _dataset(posterior: Posterior, kernels: list, values: Mapping, **further: Any) -> xr.Dataset:
-    """Return values (..., [class], [further]) of measures, labelled."""
+    """Return values (..., [class], [further]) of measures as a labelled dataset."""
     coords: dict[str, Any] = {name: list(labels) for name, labels in further.items()}
     variables = {}
     for measure in kernels:
@@ -331,22 +342,21 @@ def _dataset(posterior: Posterior, kernels: list, values: Mapping, **further: An
     return xr.Dataset(variables, {k: v for k, v in coords.items() if k not in variables})
 
 
-# The posterior of tables
+# Posteriors of tables
 
 
 def posterior_of(tables: xr.DataArray, concentration: Any = None) -> Posterior:
     """
-    Return the default posterior of tables or sums of batches, each leading index by itself.
+    Return the default posterior of tables or sums of batches, for each leading index.
 
     Parameters
     ----------
     tables : DataArray
-        Dims (..., actual, predicted), (..., actual, bin), (..., statistic) or (..., pattern):
-        counts, binned forecasts, sums over items, or counts of patterns.
+        Counts, binned forecasts, sums over items, or counts of patterns, with dims (..., actual,
+        predicted), (..., actual, bin), (..., statistic) or (..., pattern).
     concentration : optional
-        Prior pseudo-counts of counts, pseudo-items at each end of the scale of item scores, or
-        pseudo-examples in each cell of several labels.
-        Binned forecasts have a prior of their own.
+        Prior pseudo-counts for counts, pseudo-items at each end of the scale for item scores, or
+        pseudo-examples in each cell for multilabel examples. Binned forecasts have a fixed prior.
     """
     if type_of(tables).one_by_one(tables):
         return SampledSteps(tables, concentration)
@@ -354,7 +364,7 @@ def posterior_of(tables: xr.DataArray, concentration: Any = None) -> Posterior:
 
 
 def as_prior(concentration: Any, tables: xr.DataArray) -> xr.DataArray:
-    """Return a concentration of any form as a labelled one, in the order of the tables."""
+    """Return any form of concentration as a labelled array, in the order of the tables."""
     dims = tables.dims[-2:]
     coords = {k: v for k, v in tables.coords.items() if k in (*dims, "positive")}
     posterior: Any = posterior_of(xr.zeros_like(tables), concentration)
@@ -370,23 +380,24 @@ def prior_cells(concentration: Any, counts: xr.DataArray) -> np.ndarray:
     return np.array(np.broadcast_to(default if cells is None else cells, (size, size)), float)
 
 
-# What is monitored, and what is known of each batch
+# Monitored measures, and the statistics of each batch
 
 
 def monitored_measures(measures: Any, tables: xr.DataArray) -> Any:
     """
-    Return the measures that are monitored, by default those of the type of the batches.
+    Return the monitored measures, by default those for the type of the batches.
 
     Parameters
     ----------
     measures : name, function, sequence of these, or None
+        Requested measures.
     tables : DataArray
         An empty batch, or tables or sums of batches.
 
     Raises
     ------
     ValueError
-        If a measure does not follow from the tables or sums.
+        If a measure cannot be computed from the tables or sums.
     """
     if measures is None:
         measures = type_of(tables).watched_measures(tables)
@@ -394,7 +405,7 @@ def monitored_measures(measures: Any, tables: xr.DataArray) -> Any:
     return _MONITORED[form](measures, tables) if form in _MONITORED else measures
 
 
-# The functions of batches whose tables or sums have some measures only.
+# Functions for types whose tables or sums support only some measures.
 _MONITORED: dict[str, Callable] = {
     FORECASTS: binned_forecasts.monitored_measures,
     ITEM_SCORES: summed_item_scores.monitored_measures,
@@ -408,16 +419,16 @@ def tables_of_batches(
     batches: np.ndarray, like: xr.DataArray, measures: Sequence[Measure]
 ) -> xr.DataArray:
     """
-    Return tables or sums of batches, which add up over them, dims (step, ...).
+    Return additive tables or sums of batches, dims (step, ...).
 
     Parameters
     ----------
     batches : ndarray
-        As `bayescm.online.encoding.decode` returns them.
+        Result of `bayescm.online.encoding.decode`.
     like : DataArray
         An empty batch.
     measures : sequence of Measure
-        Those that are monitored: sums over items are made for them.
+        Monitored measures, which determine the sums over items.
     """
     form = encoding_of(like)
     if form in _SUMS:
@@ -427,7 +438,7 @@ def tables_of_batches(
     return xr.DataArray(batches, like.coords, ["step", *like.dims], "counts", like.attrs)
 
 
-# The functions that sum over the items or examples of batches.
+# Functions that sum over the items or examples of batches.
 _SUMS: dict[str, Callable] = {
     ITEM_SCORES: summed_item_scores.sums_of_batches,
     ATTEMPTS: summed_item_scores.sums_of_batches,

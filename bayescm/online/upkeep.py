@@ -1,4 +1,4 @@
-"""Whole ledgers: checks of every entry, backups and ledgers from backups, and smaller ledgers."""
+"""Maintenance of ledgers: verification, backup and restoration, and roll-up of old batches."""
 
 import json
 import os
@@ -40,29 +40,34 @@ from bayescm.online.ledger import (
 )
 from bayescm.validate import check_choice, fail
 
-_ROWS_AT_ONCE = 5000  # of a copy in memory
-_MOST_NAMED = 5  # damaged entries that are named
+_ROWS_AT_ONCE = 5000  # rows in memory while copying
+_MOST_NAMED = 5  # largest number of damaged entries to name
 
 
 def verify(store: str | os.PathLike | Ledger) -> pd.DataFrame:
     """
-    Check every entry of a ledger, and the database under it.
+    Check every entry of a ledger and its database.
 
     Parameters
     ----------
     store : str, path or Ledger
+        Ledger to check.
 
     Returns
     -------
     DataFrame
-        One row per classifier: ``entries``, ``head`` (the hash of the last entry, which stands for
-        all of them: note it down and compare, and a ledger that was put back is seen too),
-        ``whole``, and in ``damage`` which batches are not as they were written.
+        One row per classifier, with these columns:
+
+        - ``entries``: the number of entries.
+        - ``head``: the hash of the last entry, which depends on all entries. Keep a copy of it to
+          detect a ledger that was reset to an earlier state.
+        - ``whole``: whether all entries are intact.
+        - ``damage``: the damaged batches.
 
     Raises
     ------
     ValueError
-        If the store cannot be read as a ledger at all.
+        If the store cannot be read as a ledger.
 
     Examples
     --------
@@ -94,7 +99,7 @@ def verify(store: str | os.PathLike | Ledger) -> pd.DataFrame:
 
 
 def _faults_of_database(connection):
-    """Return what the database says of its own pages and tables."""
+    """Return the faults that the database finds in its pages and tables."""
     faults = []
     try:
         check_seal(connection)
@@ -107,13 +112,13 @@ def _faults_of_database(connection):
 
 
 def _verify_chain(connection, description):
-    """Return how many entries there are, the last hash, and what is damaged."""
+    """Return the number of entries, the last hash and the list of damages."""
     damaged, number, head = [], 0, None
     query = entries(description).order_by(batch_table.c.entry)
     for row in connection.execute(query).yield_per(_ROWS_AT_ONCE):
         number += 1
         previous = description.genesis if head is None else head
-        if not isinstance(row.entry, int):  # SQLite keeps what it finds, of whatever type
+        if not isinstance(row.entry, int):  # SQLite does not enforce column types
             damaged.append(f"batch {row.batch_id!r} (entry {row.entry!r})")
         elif row.entry != number:
             damaged.append(f"before batch {row.batch_id!r} entries are missing")
@@ -132,24 +137,24 @@ def _verify_chain(connection, description):
 
 def backup(store: str | os.PathLike | Ledger, path: str | os.PathLike) -> pd.DataFrame:
     """
-    Copy a ledger as it is at one moment, while others may go on writing to it.
+    Copy a consistent snapshot of a ledger, while other processes may write to it.
 
     Parameters
     ----------
     store : str, path or Ledger
-        SQLite or PostgreSQL.
+        Ledger in SQLite or PostgreSQL.
     path : str or path
-        A new file. It is a ledger too: an SQLite file that any monitor opens.
+        Name of a new SQLite file. It is a ledger that any monitor can open.
 
     Returns
     -------
     DataFrame
-        What `verify` says of the copy.
+        Result of `verify` for the copy.
 
     Raises
     ------
     ValueError
-        If there is a file of that name, or the ledger is damaged.
+        If the file exists, or the ledger is damaged.
 
     Examples
     --------
@@ -175,19 +180,19 @@ def backup(store: str | os.PathLike | Ledger, path: str | os.PathLike) -> pd.Dat
 
 def restore(path: str | os.PathLike, store: str | os.PathLike) -> pd.DataFrame:
     """
-    Make a new ledger of a backup.
+    Create a new ledger from a backup.
 
     Parameters
     ----------
     path : str or path
-        What `backup` wrote, or any other whole ledger in a file.
+        Backup from `backup`, or any other intact ledger in a file.
     store : str or path
-        Where there is no ledger yet: a new file, or an empty database of PostgreSQL.
+        Address of the new ledger: a new file, or an empty PostgreSQL database.
 
     Returns
     -------
     DataFrame
-        What `verify` says of the new ledger.
+        Result of `verify` for the new ledger.
 
     Raises
     ------
@@ -218,7 +223,7 @@ def restore(path: str | os.PathLike, store: str | os.PathLike) -> pd.DataFrame:
 
 
 def _verify_whole(ledger):
-    """Return what `verify` says, or raise where anything is damaged."""
+    """Return the result of `verify`, or raise an error if anything is damaged."""
     table = verify(ledger)
     if not table["whole"].all():
         raise damage("; ".join(table["damage"]))
@@ -227,7 +232,7 @@ def _verify_whole(ledger):
 
 @contextmanager
 def _new_file(path: str | os.PathLike) -> Iterator[Path]:
-    """Give a file to write to, which gets its name when all went well, and is gone if not."""
+    """Yield a temporary file that gets its final name on success and is removed on failure."""
     path = Path(path).absolute()
     _refuse_existing(path)
     folder = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -250,7 +255,7 @@ def _refuse_existing(path):
 
 
 def _copy_pages(source, part):
-    """Copy an SQLite database by its own backup, which is that of one moment."""
+    """Copy an SQLite database with its backup function, which takes a consistent snapshot."""
     with (
         source.transaction("copy the ledger") as reading,
         closing(sqlite3.connect(part)) as writing,
@@ -259,7 +264,7 @@ def _copy_pages(source, part):
 
 
 def _copy_rows(source, target):
-    """Copy the rows of a ledger, hashes and all, in one transaction on either side."""
+    """Copy the rows of a ledger including their hashes, with one transaction on each side."""
     keys = {classifier_table: ["classifier"], batch_table: ["classifier", "entry"]}
     keys[acknowledgement_table] = keys[delivery_table] = ["classifier", "number"]
     with (
@@ -278,44 +283,45 @@ def roll_up(
     store: str | os.PathLike | Ledger, path: str | os.PathLike, *, before: Any, by: str = "month"
 ) -> pd.DataFrame:
     """
-    Make a new ledger in which early batches are summed, one for each day, month or year.
+    Create a new ledger with early batches summed by day, month or year.
 
-    The sum of all batches is the same to the last digit, and so is what is known where nothing has
-    changed; a change within a period that is summed can no longer be found there. The old ledger is
-    not touched: keep it, or a backup of it, as long as somebody may ask for a single batch.
+    Use it to shorten a long history. The total of all batches remains exactly the same, and so do
+    the results if there was no change. A change within a summed period cannot be detected.
+    The old ledger is not modified. Keep it, or a backup of it, as long as single batches may be
+    needed.
 
     Parameters
     ----------
     store : str, path or Ledger
+        Ledger to summarise.
     path : str or path
-        A new file. It is a ledger; `restore` brings it to PostgreSQL.
+        Name of a new file for the ledger. Use `restore` to move it to PostgreSQL.
     before : datetime, datetime64 or str
-        Batches of before this moment are summed, by their time of observation; without a time zone
-        it is taken as UTC.
+        Moment before which batches are summed, by time of observation. In UTC unless it has a time
+        zone.
     by : {"day", "month", "year"}, default "month"
-        What is one batch in the new ledger, in UTC.
+        Period, in UTC, that becomes one batch of the new ledger.
 
     Returns
     -------
     DataFrame
-        What `verify` says of the new ledger; ``made_of``, the last hash of the old chain, and
-        ``rolled_up``, how many batches were summed.
+        Result of `verify` for the new ledger, with ``made_of``, the last hash of the old chain, and
+        ``rolled_up``, the number of summed batches.
 
     Raises
     ------
     ValueError
-        If there is a file of that name, or the ledger is damaged.
+        If the file exists, or the ledger is damaged.
 
     Notes
     -----
-    The new ledger begins with the classes of now, renamed and added ones among them. Names that
-    they had earlier are gone, as are the entries that changed them.
+    The new ledger starts with the current classes, including renamed and added ones. Their former
+    names and the entries that changed them are dropped.
 
-    Summed are the batches in force; those that were corrected are left out, and so are
-    acknowledgements of alarms. ``forgetting`` and ``window`` count batches, so that they
-    give the same only where they do not reach what was summed. The names of summed batches are
-    gone: one of them that is sent again would count twice. ``recorded_at`` is the time of the new
-    ledger, in the old order.
+    Corrected batches and acknowledgements of alarms are not copied. ``forgetting`` and ``window``
+    count batches, so results stay the same only if they do not reach back to the summed batches.
+    The names of summed batches are lost, so sending one of them again would count it twice.
+    ``recorded_at`` is the creation time of the new ledger, in the old order.
 
     Examples
     --------
@@ -352,11 +358,11 @@ def roll_up(
     return table.merge(pd.DataFrame(summaries, columns=columns), on="classifier")
 
 
-_PERIODS = {"day": 10, "month": 7, "year": 4}  # characters of a moment, such as 2026-01
+_PERIODS = {"day": 10, "month": 7, "year": 4}  # leading characters of a timestamp, such as 2026-01
 
 
 def _with_classes_of_now(description):
-    """Return the description of a new chain, which begins with the classes that there are now."""
+    """Return the description of a new chain that starts with the current classes."""
     if not description.changes:
         return description
     return description._replace(text=json.dumps(description.facts()), changes=())
@@ -364,10 +370,10 @@ def _with_classes_of_now(description):
 
 def _roll_up(rows, moment, length, description):
     """
-    Return the batches of the new chain, by the fields of an entry, and how many were summed.
+    Return the batches of the new chain as fields of entries, and the number of summed batches.
 
-    The batches that count are those that no other supersedes. Of those before the moment, the ones
-    whose times begin with the same characters are one.
+    Superseded batches are left out. Batches before the moment are summed if their times start with
+    the same characters.
     """
     superseded = {row.supersedes for row in rows}
     current = [row for row in rows if row.batch_id not in superseded]
@@ -392,7 +398,7 @@ def _batch(row, description):
 
 
 def _sum(period, rows, description):
-    """Return the sum of some batches, named after their period; one stays as it is."""
+    """Return the sum of some batches, named after their period; a single one is unchanged."""
     latest = _batch(rows[-1], description)
     if len(rows) == 1:
         return latest
@@ -403,7 +409,7 @@ def _sum(period, rows, description):
 
 
 def _write_chain(connection, description, batches):
-    """Write the batches of a classifier as a new chain, recorded now."""
+    """Write the batches of a classifier as a new chain that is recorded now."""
     now, last, rows = timestamp(datetime.now(UTC)), None, []
     for batch in batches:
         batch = batch | {"supersedes": None, "recorded_at": now}
