@@ -1,7 +1,7 @@
 """
 Evidence: labelled counts from cells, matrices, predictions, tables and files.
 
-What counts are, and the check that every public function makes on entry, is in ``counts``.
+Counts, and their validation at every public entry point, are defined in ``counts``.
 """
 
 from bayescm.evidence.combining import combine

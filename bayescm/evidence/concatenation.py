@@ -1,8 +1,8 @@
 """
-Several pieces of evidence of one type as one: systems and labels by name, units one after another.
+Concatenation of evidence: systems and labels are matched by name, units are appended.
 
-A unit is an example, an item or a data set. Parts are what units are divided into: slices, folds,
-groups or populations. Each type says in its own file what its units and its parts are called.
+A unit is an example, an item or a data set. Parts divide the units: slices, folds, groups or
+populations. The file of each type of evidence defines the names of its units and parts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from bayescm.validate import fail
 def same_scalars(
     members: Sequence[xr.DataArray | xr.Dataset], settled: Sequence[str]
 ) -> dict[Any, Any]:
-    """Return the scalar coords of all members, except those that the new dim determines."""
+    """Return the common scalar coordinates of members, except those set by the new dimension."""
     scalars = [
         {k: v.item() for k, v in member.coords.items() if v.ndim == 0 and k not in settled}
         for member in members
@@ -33,15 +33,15 @@ def same_scalars(
 
 def matched(members: Sequence[Any], dim: str, what: str) -> list[Any]:
     """
-    Return members with the labels along a dim in the order of the first member.
+    Return members with the labels along a dimension in the order of the first member.
 
     Parameters
     ----------
     members : sequence of DataArray or Dataset
     dim : str
-        A dim with labels that all members have, or none.
+        Dimension with labels that all members have, or that none of them has.
     what : str
-        What the labels name, for the message: ``"classifiers"``.
+        Name of the labels for the message, such as ``"classifiers"``.
     """
     labels = [member[dim].values.tolist() if dim in member.dims else None for member in members]
     first = labels[0]
@@ -53,13 +53,13 @@ def matched(members: Sequence[Any], dim: str, what: str) -> list[Any]:
             )
     if first is None:
         return list(members)
-    # By their places: `sel` would treat booleans as a mask.
+    # Select by position, because `sel` would treat booleans as a mask.
     places = [[(each or []).index(label) for label in first] for each in labels]
     return [member.isel({dim: place}) for member, place in zip(members, places, strict=True)]
 
 
 def names_of(members: Sequence[Any], dim: str, names: list | None) -> list:
-    """Return the names of members: those given, else their scalar coord ``dim``, else 0, 1, ...."""
+    """Return member names: as given, else the scalar coordinate ``dim``, else 0, 1, ...."""
     if names is not None:
         return names
     return [
@@ -71,24 +71,25 @@ def concatenate(
     members: Sequence[xr.Dataset], unit: str, *, settled: Sequence[str] = (), ragged: str = ""
 ) -> xr.Dataset:
     """
-    Return the units of all members, one member after another.
+    Return the units of all members, concatenated in the order of the members.
 
     Parameters
     ----------
     members : sequence of Dataset
-        Evidence of one type without its parts.
+        Evidence of one type, without parts.
     unit : str
-        The dim of the units. Labels 0, 1, ... of all members are numbered anew.
+        Dimension of the units. Default labels 0, 1, ... are renumbered.
     settled : sequence of str
-        Scalar coords that may differ, and are dropped.
+        Scalar coordinates that may differ. They are dropped.
     ragged : str
-        A dim with other labels in other members, such as ``"attempt"``: numbers that a member lacks
-        are NaN.
+        Dimension whose labels may differ between members, such as ``"attempt"``. Missing values are
+        NaN.
 
     Raises
     ------
     ValueError
-        If systems, labels, variables or scalar coords differ, or a label of a unit is there twice.
+        If systems, labels, variables or scalar coordinates differ, or the label of a unit occurs
+        twice.
     """
     for dim, what in (("classifier", "classifiers"), ("label", "labels"), ("class", "classes")):
         members = matched(members, dim, what)
@@ -111,12 +112,12 @@ def concatenate(
 
 
 def _unit_labels(members, unit):
-    """Return the labels of all units, or raise if one is there twice."""
+    """Return the labels of all units; raise an error if one occurs twice."""
     labels = pd.Index(np.concatenate([member[unit].values.astype(object) for member in members]))
     numbered = [
         np.array_equal(member[unit].values, np.arange(member.sizes[unit])) for member in members
     ]
-    if unit == "item" and all(numbered):  # the labels of items that were given none
+    if unit == "item" and all(numbered):  # default labels of unlabelled items
         return np.arange(len(labels))
     if (twice := labels.duplicated()).any():
         got = labels[int(np.argmax(twice))]
@@ -127,7 +128,7 @@ def _unit_labels(members, unit):
 
 
 def _check_same_variables(members):
-    """Raise if only some members have a variable, such as weights or clusters."""
+    """Raise an error if only some members have a variable, such as weights or clusters."""
     have = [{name for name, of in member.variables.items() if of.dims} for member in members]
     for name in sorted(set.union(*have) - set.intersection(*have)):
         todo = f"give it to all, or leave it out with drop_vars({name!r})"
@@ -142,20 +143,20 @@ def parts_of_all(
     unit: str,
 ) -> dict[str, np.ndarray]:
     """
-    Return the part of every unit of all members.
+    Return the part of every unit in all members.
 
     Parameters
     ----------
     members : sequence of Dataset
     columns : sequence of mapping of str to ndarray
-        The part of every unit of each member, by the dim of the parts.
+        Part of every unit of each member, keyed by the dimension of the parts.
     dim : str
-        The dim of the units; or a dim of parts, whose labels are the names of the members, or
-        which all members have.
+        Dimension of the units, or a dimension of parts. In the latter case, its labels are the
+        member names, or all members already have it.
     names : list, optional
-        The names of the members.
+        Names of the members.
     unit : str
-        The dim of the units.
+        Dimension of the units.
     """
     for name in dict.fromkeys(name for column in columns for name in column):
         if not all(name in column for column in columns):
@@ -167,7 +168,7 @@ def parts_of_all(
         what = f"names along {dim} have no effect, since {kept}"
         todo = f"pass a list: combine([...], `dim={dim!r}`), or choose another dim with names"
         raise fail(what, names, "", todo)
-    # Folds of the same name have different models, and so have parts that are to be appended.
+    # Folds with the same name have different models, and so do parts to be appended.
     for name in {dim, "fold"} & columns[0].keys():
         labels = [x for of in columns for x in pd.unique(of[name]).tolist()]
         if (twice := pd.Index(labels).duplicated()).any():

@@ -1,5 +1,5 @@
 """
-Which model answers, where the user names none: by the type of the evidence, and by its design.
+Default models: the model of each type of evidence and design, if the user names none.
 
 ==================  ===============================================  ==============================
 evidence            design, or what is asked                         model
@@ -39,9 +39,9 @@ results             several data sets                                ``hierarchi
 a fit                                                                its own draws
 ==================  ===============================================  ==============================
 
-**Groups compared, or each of them.** How far groups are apart (`gap`), which ones are bad
-(`worst_slices`) and comparisons of groups use the same model, by the number of groups.
-``interval(..., of="group")`` uses the model that pools the groups (``hierarchical_groups``).
+**Groups compared, or single groups.** `gap`, `worst_slices` and comparisons of groups use the same
+model, which depends on the number of groups. ``interval(..., of="group")`` uses the model that
+pools the groups (``hierarchical_groups``).
 
 =============  =====================================  ==============================================
 groups         counts and outcomes                    slices of items, attempts or several labels
@@ -52,18 +52,20 @@ six or more    ``robust_groups`` (two classes);       ``item_score_slices``
                ``hierarchical_groups`` (others)
 =============  =====================================  ==============================================
 
-Two groups do not show how far groups differ, and the prior of the spread would decide how far they
-are shrunk towards each other. Three to five show it a little: their prior is wide and does not
-favour equal groups. Six or more show it well enough for a prior by which most groups are alike and
-a few are not. Groups of examples with scores or probabilities are pooled as slices are
-(``score_groups``). Coverage is in docs/results/few_groups.csv, few_slices.csv, score_groups.csv and
-gaps.csv. A keyword of a model that pools (``spread``, ``deviation``, ``covariates``) pools two
-groups as well.
+Two groups contain no information on the spread between groups, so its prior would determine how far
+they are shrunk towards each other. Three to five groups contain little information. Their prior is
+wide and does not favour equal groups. Six or more groups contain enough information for a prior
+that expects most groups to be similar and a few to be outliers.
 
-``label_error=`` names ``mislabelled``, of counts, outcomes and partly labelled evidence. A type
-with one model says so in its own file by `always`. A type with several designs has a function here,
-or in its own file (`outcomes.model_of_outcomes`); its arguments are described at
-`EvidenceType.default_model`.
+Groups of examples with scores or probabilities are pooled in the same way as slices
+(``score_groups``). Coverage is reported in docs/results/few_groups.csv, few_slices.csv,
+score_groups.csv and gaps.csv. If a keyword of a pooling model (``spread``, ``deviation``,
+``covariates``) is given, two groups are pooled as well.
+
+``label_error=`` selects ``mislabelled`` for counts, outcomes and partly labelled data. A type with
+a single model declares it with `always` in its own file. A type with several designs has a function
+here, or in its own file (`outcomes.model_of_outcomes`). `EvidenceType.default_model` describes the
+arguments of these functions.
 """
 
 import math
@@ -75,19 +77,20 @@ import xarray as xr
 from bayescm.evidence.clusters_and_slices import slice_dims
 from bayescm.evidence.evidence_type import DefaultModel
 
-# Of evidence with such a dim; folds come before the groups they are of.
+# Pooling models by dimension. Folds take precedence over groups.
 MODEL_OF_DIM = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
-# Fewer groups are not pooled.
+# Minimum number of groups to be pooled.
 ENOUGH_GROUPS = 3
-# Fewer groups do not show whether most are alike.
+# Minimum number of groups to judge whether most of them are similar.
 MANY_GROUPS = 6
-# Scale of the half-normal prior of the spread between three to five groups, in logits. Of 1, 2, 3
-# and 5, this one has the best mean coverage of gaps of 0.1, 0.3 and 0.5 in groups of 10, 30 and 100
-# (docs/results/few_groups.csv: 0.94, and at least 0.90 in a case).
+# Scale of the half-normal prior of the spread between three to five groups, in logits. Among 1, 2,
+# 3 and 5, this scale has the best mean coverage for gaps of 0.1, 0.3 and 0.5 in groups of 10, 30
+# and 100 (docs/results/few_groups.csv: 0.94 on average, 0.90 at the least).
 WIDE_SPREAD = 3.0
-# Keywords of one model alone, which name it wherever they are passed.
+# Keywords that belong to a single model and therefore select it.
 _MODEL_OF_KEYWORD = {"label_error": "mislabelled"}
-# Keywords of models that pool groups; those that `robust_groups` does not take, and it alone takes.
+# Keywords of pooling models. The following two sets are those that `robust_groups` lacks, and those
+# that only `robust_groups` has.
 _OF_POOLING = {"spread", "deviation", "covariates", "slope"}
 _OF_COVARIATES, _OF_OUTLIERS = {"covariates", "slope"}, {"deviation"}
 
@@ -101,9 +104,9 @@ def model_of_counts(
     """
     Return the default model of counts.
 
-    Folds and groups are pooled. Groups that are compared, or each of which is asked for, have a
-    model by their number (`model_of_groups`). Members tested on the same folds are compared by the
-    correlated t, and other members as they stand by themselves.
+    Folds and groups are pooled. For comparisons of groups, or estimates of single groups, the model
+    depends on the number of groups (`model_of_groups`). Members tested on the same folds are
+    compared with the correlated t model, and other members as independent.
     """
     if (model := model_of_keyword(keywords)) is not None:
         return DefaultModel(model, counts)
@@ -135,14 +138,14 @@ def model_of_groups(evidence, keywords, *, robust):
 
 
 def _model_of_tables(counts):
-    """Return the model of tables each of which stands by itself."""
+    """Return the model of independent tables."""
     if "effective" in counts.coords:
         return "importance_weighted"
     return "fixed_totals" if "prevalence" in counts.coords else "dirichlet_multinomial"
 
 
 def model_of_keyword(keywords):
-    """Return the model that a keyword names, being of this model alone, or None."""
+    """Return the model that is selected by one of its keywords, or None."""
     return next((model for name, model in _MODEL_OF_KEYWORD.items() if name in keywords), None)
 
 
@@ -152,7 +155,7 @@ def model_of_partly_labelled(
     members: str | None = None,
     compared: str | None = None,
 ) -> DefaultModel:
-    """Return the default model; slices stand by themselves, whatever is asked of them."""
+    """Return the default model of partly labelled data; slices are always independent."""
     usual = "transferred_errors" if "transfer" in evidence.coords else "partly_labelled"
     return DefaultModel(model_of_keyword(keywords) or usual, evidence)
 
@@ -163,7 +166,7 @@ def model_of_probabilities(
     members: str | None = None,
     compared: str | None = None,
 ) -> DefaultModel:
-    """Return the default model of probabilities; folds are averaged, which is no model of them."""
+    """Return the default model of probabilities; folds are averaged rather than modelled."""
     if "fold" in evidence:
         return DefaultModel("fold_forecasts", evidence)
     if "group" in evidence and members == "group":
@@ -180,17 +183,17 @@ def model_of_scores(
     members: str | None = None,
     compared: str | None = None,
 ) -> DefaultModel:
-    """Return the default model of scores: each of the groups is partially pooled."""
+    """Return the default model of scores; single groups are partially pooled."""
     of_groups = "group" in evidence and members == "group"
     return DefaultModel("score_groups" if of_groups else "scores", evidence)
 
 
 def of_items(model: str, of_sums: str | None = None) -> Callable[..., DefaultModel]:
     """
-    Return the `default_model` of a type whose items may come in slices.
+    Return the `default_model` function of a type whose items may have slices.
 
-    Each of three or more slices is asked of `item_score_slices`, everything else of the model. Sums
-    of batches of a monitor have another model if one is named.
+    Estimates of three or more single slices use `item_score_slices`, and all others use ``model``.
+    Sums of batches of a monitor use ``of_sums`` if it is given.
     """
 
     def default_model(evidence, keywords, members=None, compared=None):

@@ -1,10 +1,10 @@
 """
-What the evidence is, in sentences: how many units, of which classes, systems and design.
+Descriptions of evidence in sentences: number of units, classes, systems and design.
 
-Reports, methods paragraphs and monitors take these sentences from `EvidenceType.describe`; no other
-code writes them. A function takes evidence and ``written``, which writes a label for readers. It
-returns sentences; the first one is a noun phrase that says what was evaluated, such as "145
-examples of 2 classes: well (65), sick (80).", so that a text may put words in front of it.
+Reports, methods paragraphs and monitors use these sentences through `EvidenceType.describe`.
+Functions here take evidence and ``written``, which formats a label for readers, and return
+sentences. The first sentence is a noun phrase for the sample, such as "145 examples of 2 classes:
+well (65), sick (80).", so that a text can put words before it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ from bayescm.evidence.clusters_and_slices import clusters_of, slice_dims
 from bayescm.evidence.evidence_type import number_of
 
 Written = Callable[[Any], str]
-_LISTED = 6  # classes whose sizes are listed
+_LISTED = 6  # maximum number of classes to list with their sizes
 
 
 def named(labels: Iterable, units: str, written: Written, where: str = "") -> str:
@@ -36,7 +36,7 @@ def _without_true_negatives(counts, written):
 
 
 def describe_counts(counts: xr.DataArray, written: Written = str, paired: bool = False) -> list:
-    """Describe confusion matrices; ``paired`` says that classifiers share their examples."""
+    """Describe confusion matrices; with ``paired``, the classifiers share their examples."""
     if "true_negatives" in counts.coords:
         return _without_true_negatives(counts, written)
     classes = counts["actual"].values.tolist()
@@ -44,11 +44,11 @@ def describe_counts(counts: xr.DataArray, written: Written = str, paired: bool =
     positions = [position for position, label in enumerate(classes) if label not in abstain]
     labels = [classes[position] for position in positions]
     of_class = counts.sum([dim for dim in counts.dims if dim not in ("actual", "classifier")])
-    if "repeat" in counts.dims:  # every repeat tests the same examples
+    if "repeat" in counts.dims:  # all repeats test the same examples
         of_class = of_class / counts.sizes["repeat"]
         whole = counts.dtype.kind != "f"
         of_class = of_class.round() if whole else of_class
-    of_class = of_class.isel(actual=positions)  # labels that are booleans would be a mask
+    of_class = of_class.isel(actual=positions)  # boolean labels would be a mask
     shared = paired or _have_same_totals(counts)
     names = counts["classifier"].values.tolist() if "classifier" in counts.dims else []
     weighted = "effective" in counts.coords
@@ -90,7 +90,7 @@ def describe_scores(scores: xr.Dataset, written: Written = str) -> list[str]:
 
 
 def describe_probabilities(evidence: xr.Dataset, written: Written = str) -> list[str]:
-    """Describe examples with forecast probabilities."""
+    """Describe examples with predicted probabilities."""
     labels, totals = _totals(evidence)
     number = number_of(evidence.sizes["example"], "examples")
     if "class" in evidence.dims:
@@ -110,7 +110,7 @@ def describe_probabilities(evidence: xr.Dataset, written: Written = str) -> list
 
 
 def describe_attempts(evidence: xr.Dataset, written: Written = str) -> list[str]:
-    """Describe items with several answers to each."""
+    """Describe items with repeated attempts."""
     attempts = evidence["correct"].notnull().sum("attempt")
     least, most = int(attempts.min()), int(attempts.max())
     number = f"{least} to " if least < most else ""
@@ -123,7 +123,7 @@ def describe_attempts(evidence: xr.Dataset, written: Written = str) -> list[str]
 
 
 def describe_item_scores(evidence: xr.Dataset, written: Written = str) -> list[str]:
-    """Describe items with a score of each."""
+    """Describe items with one score each."""
     lines = [f"{number_of(evidence.sizes['item'], 'items')}."]
     lines += _systems(evidence, "items", written)
     if "lowest" in evidence.coords:
@@ -145,7 +145,7 @@ def describe_item_scores(evidence: xr.Dataset, written: Written = str) -> list[s
 
 
 def describe_multilabel(evidence: xr.Dataset, written: Written = str) -> list[str]:
-    """Describe examples with several labels each."""
+    """Describe multilabel examples."""
     positives = evidence["actual"].values.sum(axis=0)
     rarest, number = evidence["label"].values[positives.argmin()], int(positives.min())
     examples = evidence.sizes["example"]
@@ -160,7 +160,7 @@ def describe_multilabel(evidence: xr.Dataset, written: Written = str) -> list[st
 
 
 def describe_item_counts(evidence: xr.Dataset, written: Written = str) -> list[str]:
-    """Describe items in which objects were found, missed or reported in error."""
+    """Describe items with true positives, false negatives and false positives."""
     lines = [f"{number_of(evidence.sizes['item'], 'items')}."]
     if "classifier" not in evidence.dims:
         found, missed, false = (float(evidence[name].sum()) for name in ("tp", "fn", "fp"))
@@ -188,7 +188,7 @@ def describe_results(results: xr.Dataset, written: Written = str) -> list[str]:
 
 
 def describe_ratings(ratings: xr.Dataset, written: Written = str) -> list[str]:
-    """Describe examples that several raters labelled."""
+    """Describe examples with labels of several raters."""
     counts, has_truth = ratings["counts"], ratings["gold"] >= 0
     lines = [
         f"{number_of(float(counts.sum()), 'examples')}.",
@@ -199,18 +199,18 @@ def describe_ratings(ratings: xr.Dataset, written: Written = str) -> list[str]:
     return lines
 
 
-# Parts that several types share.
+# Parts of sentences that several types share
 
 
 def _examples(number, weighted):
-    """Return a number of examples; weighted ones by Kish's effective number."""
+    """Return a number of examples with its unit; effective, if they are weighted."""
     if weighted:
         return f"{number:,.4g} examples (the effective number of weighted ones)"
     return number_of(number, "examples")
 
 
 def _have_same_totals(counts):
-    """Return whether classifiers were tested on the same folds, with the same class totals."""
+    """Return whether classifiers have the same class totals in all folds."""
     if "classifier" not in counts.dims or "fold" not in counts.dims:
         return False
     totals = counts.sum("predicted")
@@ -218,7 +218,7 @@ def _have_same_totals(counts):
 
 
 def _where(counts, paired, shared):
-    """Return what classifiers were tested on."""
+    """Return the phrase for the examples or folds that the classifiers share."""
     if paired:
         return "the same examples"
     if "fold" in counts.dims:
@@ -227,7 +227,7 @@ def _where(counts, paired, shared):
 
 
 def _class_sizes(labels: Sequence, totals: Any, written: Written) -> str:
-    """Return the size of every class, if there are few."""
+    """Return the size of every class as text, or an empty string for many classes."""
     if len(labels) > _LISTED:
         return ""
     pairs = zip(labels, totals, strict=True)
@@ -309,7 +309,7 @@ def _clusters(evidence, dim):
 
 
 def _weights(evidence, units):
-    """Say what the weights of items or examples mean."""
+    """Describe the weights of items or examples."""
     if "weight" not in evidence:
         return []
     weight = np.asarray(evidence["weight"].values, float)

@@ -1,4 +1,4 @@
-"""Typed tables: Parquet and Arrow files, folders of them, and DuckDB's files."""
+"""Typed tables: Parquet and Arrow files, folders of such files, and DuckDB databases."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,29 +11,29 @@ from bayescm.validate import fail, suggest
 
 TYPED = (".parquet", ".feather", ".arrow")
 _DATABASE, _PARTING = ".duckdb", "::"
-NUMBER = "_bayescm_n"  # how often each combination of labels occurs
-_PIECE = 1 << 20  # rows at a time
+NUMBER = "_bayescm_n"  # column with the frequency of each combination of labels
+_PIECE = 1 << 20  # rows per batch
 
 
 class StoredTable(Protocol):
-    """A table that need not be in memory."""
+    """Interface of a table that need not fit into memory."""
 
     @property
     def names(self) -> list[str]:
-        """Those of its columns."""
+        """Names of the columns."""
 
     def columns(self, names: Sequence[str]) -> pd.DataFrame:
-        """Return some columns, in their own types."""
+        """Return some columns with their original types."""
 
     def head(self, rows: int) -> pd.DataFrame:
-        """Return all columns, of no more than so many rows."""
+        """Return all columns of the first rows."""
 
     def counted(self, names: Sequence[str]) -> pd.DataFrame:
-        """Return how often each combination of labels occurs, as the column ``NUMBER``."""
+        """Return the frequency of each combination of labels, in the column ``NUMBER``."""
 
 
 def open_table(path: Path) -> StoredTable | None:
-    """Return the typed table at a path, or None where it is no such path."""
+    """Return the typed table at a path, or None if the path is not a typed table."""
     name, _, table = str(path).partition(_PARTING)
     if name.lower().endswith(_DATABASE):
         return _InDuckDB(Path(name), table)
@@ -50,14 +50,14 @@ def open_table(path: Path) -> StoredTable | None:
 
 
 class _InArrow:
-    """One file or a folder of them, perhaps in parts (``site=a/...``)."""
+    """File or folder of files, possibly partitioned (``site=a/...``)."""
 
     def __init__(self, path: Path, kind: str):
         self.path, self.kind = path, kind
 
     @cached_property
     def table(self):
-        """The data set, of which nothing is in memory yet."""
+        """The data set, opened lazily."""
         from pyarrow import dataset
 
         form = "parquet" if self.kind == ".parquet" else "ipc"
@@ -70,7 +70,7 @@ class _InArrow:
 
     @property
     def names(self):
-        """Those of the columns, and of what the folders are parted by."""
+        """Names of the columns, including those of the partitioning."""
         return list(self.table.schema.names)
 
     def columns(self, names):
@@ -84,7 +84,7 @@ class _InArrow:
 
         names, parts = list(dict.fromkeys(names)), []
         asked = {"schema": self.table.schema, "columns": names, "batch_size": _PIECE}
-        # File by file: read ahead of each other, a thousand files take more than a gigabyte.
+        # File by file, because reading ahead of a thousand files takes more than a gigabyte.
         for file in self.table.get_fragments():
             for piece in file.to_batches(**asked, batch_readahead=4):
                 if piece.num_rows:
@@ -92,14 +92,14 @@ class _InArrow:
                     parts.append(some.group_by(names).aggregate([([], "count_all")]).to_pandas())
         if not parts:
             return self.columns(names).assign(**{NUMBER: 0})
-        # Pieces may have dictionaries of their own: labels are compared as what they stand for.
+        # Batches may encode the same label differently, so labels are compared by value.
         every = pd.concat([without_categories(part) for part in parts], ignore_index=True)
         total = every.groupby(names, dropna=False, sort=False, observed=True)["count_all"].sum()
         return total.rename(NUMBER).reset_index()
 
 
 def without_categories(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame without categories."""
+    """Return a frame with categorical columns converted to the type of their categories."""
     kinds = {
         name: column.cat.categories.dtype
         for name, column in frame.items()
@@ -109,7 +109,7 @@ def without_categories(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class _InDuckDB:
-    """A table in a file of DuckDB, which counts by itself."""
+    """Table in a DuckDB file, which does the counting itself."""
 
     def __init__(self, path: Path, table: str):
         try:

@@ -1,30 +1,30 @@
-"""What a type of evidence is: how it is recognised and checked, and which model answers it."""
+"""Types of evidence: their recognition, validation, default models and other properties."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-# Attribute of stored evidence: the name of its type.
+# Attribute of stored evidence with the name of its type.
 TYPE_ATTRIBUTE = "bayescm_evidence"
-# Attribute of batches of a monitor and of their sums: the form in which a ledger stores them.
+# Attribute of batches of a monitor, and of their sums, with the form in which a ledger stores them.
 BATCH_FORM = "batch_form"
-# The group of a fitted tree that holds its evidence, if cell probabilities do not suffice.
+# Group of a fitted tree with its evidence, for evidence that is not determined by cell counts.
 EVIDENCE_GROUP = "evidence"
 
 
 class DefaultModel(NamedTuple):
     """
-    The model of a question where the user names none, and what it takes of the evidence.
+    Default model of a question, with its evidence and keywords.
 
     Attributes
     ----------
     model : str or callable
-        A name of `bayescm.posteriors`, or a function from the evidence to a `Posterior`.
+        Name in `bayescm.posteriors`, or a function from evidence to a `Posterior`.
     evidence : DataArray or Dataset
-        The evidence itself, or a part of what it says: of classifiers on the same examples, each
-        one's own confusion matrix.
+        The evidence itself, or a reduced form of it. For classifiers on the same examples, this can
+        be the confusion matrix of each classifier.
     keywords : mapping of str to object
-        What the design of the evidence adds to the keywords of the user.
+        Keywords that follow from the design, in addition to the user's keywords.
     """
 
     model: str | Callable
@@ -34,19 +34,19 @@ class DefaultModel(NamedTuple):
 
 class ChangeStatistic(NamedTuple):
     """
-    The numbers in which a monitor looks for a change.
+    Statistics in which a monitor detects changes.
 
     Attributes
     ----------
     numbers : ndarray, shape (T, ..., K)
-        Of each batch. They add up over batches.
+        Statistics of each batch, which are additive over batches.
     law : {"multinomial", "poisson"}
-        Whether the last axis has the numbers of units in K parts, or the number of events and how
-        many are expected.
+        Whether the last axis contains the numbers of units in K parts, or the observed and the
+        expected number of events.
     prior : ndarray, shape (..., K), optional
-        Pseudo-counts of the parts; by default the prior of the counts.
+        Pseudo-counts of the parts. By default the prior of the counts.
     parts_are_classes : bool
-        Whether the K parts are the classes, in their order.
+        Whether the K parts are the classes, in order.
     """
 
     numbers: Any
@@ -56,7 +56,7 @@ class ChangeStatistic(NamedTuple):
 
 
 def systems_of(evidence: Any) -> dict[str, Any]:
-    """Return the evidence of each classifier by its name, empty if there is no such dim."""
+    """Return the evidence of each classifier by name, or an empty dict without this dimension."""
     if "classifier" not in getattr(evidence, "dims", ()):
         return {}
     names = [str(name) for name in evidence["classifier"].values]
@@ -65,16 +65,17 @@ def systems_of(evidence: Any) -> dict[str, Any]:
 
 class Columns(NamedTuple):
     """
-    The columns of a file of evidence, and the settings that go with them.
+    Columns of a file of evidence, and the related settings.
 
-    The command line has an option for each; ``labels`` is ``--label``, others have their names.
+    The command line has an option for each. The option of ``labels`` is ``--label``; all others
+    have the name of the column or setting.
 
     Attributes
     ----------
     needed : tuple of tuple of str
-        Alternatives: columns that together mean that a file is of this type.
+        Alternative sets of columns, each of which identifies a file of this type.
     others : tuple of str
-        What else it may have.
+        Optional columns and settings.
     """
 
     needed: tuple[tuple[str, ...], ...]
@@ -82,105 +83,104 @@ class Columns(NamedTuple):
 
     @property
     def names(self) -> set[str]:
-        """All columns and settings."""
+        """Names of all columns and settings."""
         return {*self.others}.union(*self.needed)
 
 
 @dataclass(frozen=True, eq=False)
 class EvidenceType:
     """
-    A type of evidence.
+    Type of evidence.
 
-    Designs of one type, such as the folds and groups of counts, are not separate types:
-    `default_model` distinguishes them, and no other code needs to. If a type has several designs,
-    its `default_model` is a function in `evidence/default_models.py`, or in the file of the type if
-    it needs that file (`outcomes.model_of_outcomes`). A type with one model has `always` of this
-    model in its entry. The table in `evidence/default_models.py` lists all of them.
+    Designs of one type, such as the folds and groups of counts, are not separate types. Only
+    `default_model` distinguishes between them. For a type with several designs, `default_model` is
+    a function in `evidence/default_models.py`, or in the file of the type if it needs that file
+    (`outcomes.model_of_outcomes`). A type with a single model uses `always`. The table in
+    `evidence/default_models.py` lists all models.
 
     Attributes
     ----------
     name : str
-        As in "not evidence of this type"; a report has its sections by it.
+        Name as in "not evidence of this type". Reports select their sections by this name.
     made_by : str
-        The functions that return it, for messages.
+        Names of the constructors, for messages.
     unit : str
-        What it has many of, in the plural: ``"examples"``.
+        Plural name of the units, such as ``"examples"``.
     matches : callable
-        Whether an object is of this type; what is wrong with it is said by `canonical`.
+        Whether an object is of this type. `canonical` reports any errors in it.
     canonical : callable
-        Checks the evidence, and returns it with its dims and labels in order.
+        Validates the evidence, and returns it with dimensions and labels in order.
     default_model : callable
-        From (evidence, keywords, members, compared) to a `DefaultModel`. ``members`` is the dim
-        whose members `gap`, `worst_slices` and reports ask for, and ``compared`` is the dim whose
-        members are compared. Each is None if there is no such dim. ``of="group"`` is an estimand of
-        the model that pools the groups, and does not set ``members``.
+        From (evidence, keywords, members, compared) to a `DefaultModel`. ``members`` is the
+        dimension whose members are estimated by `gap`, `worst_slices` and reports, and ``compared``
+        is the dimension whose members are compared. Each is None if there is no such dimension.
+        ``of="group"`` is an estimand of the pooling model, and does not set ``members``.
     default_measures : callable
-        From the evidence to the names of the measures worth a row where none is asked for; empty
-        where none is usual.
+        From the evidence to the names of its default measures, which may be empty.
     compared_measures : callable, optional
-        The same where members are compared; by default those.
+        Default measures of comparisons. By default the same as `default_measures`.
     size : callable
         From the evidence to its number of units.
     values : callable
         From the evidence to the array that its model is conditioned on.
     is_whole : callable
-        Whether it counts whole units, so that a PyMC model of them has a likelihood.
+        Whether the evidence counts whole units, so that a PyMC model has a likelihood.
     sum_over : callable, optional
-        From (evidence, dims) to the evidence of all their members taken together, where parts of it
-        can be left out, added up and multiplied as those of tables can.
+        From (evidence, dims) to the evidence summed over dimensions. For evidence that can be
+        subset, added and multiplied like tables of counts.
     has_cells : bool
         Whether its measures are functions of the cell probabilities ``theta`` of a PyMC model.
     measured_variable : str, optional
-        The variable that its measures are functions of (their ``takes``), where a name means
-        another measure without the evidence: the mean of item scores is not that of attempts.
+        Variable that its measures depend on (their ``takes``), if a name of a measure is ambiguous
+        without the evidence. For example, the mean of item scores differs from the mean of
+        attempts.
     sentences : callable, optional
-        From (evidence, written) to sentences that describe the evidence, as `describe` returns
-        them; by default the number of units.
+        From (evidence, written) to sentences that describe the evidence, for `describe`. By default
+        the number of units.
     combine : callable, optional
-        From (members, dim, names) to their evidence along a dim: members in canonical form, and
-        their names or None.
+        From (members, dim, names) to evidence combined along a dimension. Members are in canonical
+        form, and names may be None.
     resample : callable, optional
-        From (evidence, n, rng) to the evidence of n units like these, from which sizes of test sets
-        are planned (`bayescm.evidence.resampling`). None if nobody chooses the number of units.
+        From (evidence, n, rng) to the evidence of n resampled units, for planning sample sizes
+        (`bayescm.evidence.resampling`). None if the number of units cannot be chosen.
     batch_forms : tuple of str
-        The forms in which a ledger stores batches of this type (`bayescm.online.encoding`). A batch
-        and a sum of batches have their form as an attribute, `BATCH_FORM`.
+        Forms in which a ledger stores batches of this type (`bayescm.online.encoding`). Batches and
+        sums of batches have their form as the attribute `BATCH_FORM`.
     by_system : callable
-        From evidence to that of each system by its name, which a monitor records under this name;
-        empty if it is of one system, or of several that are recorded together.
+        From evidence to the evidence of each system by name, which a monitor records under this
+        name. Empty for a single system, or for several that are recorded together.
     as_batch : callable, optional
-        From (evidence, like) to one batch as a ledger stores it, a DataArray: checked, and in one
-        order, so that the same batch has the same text. ``like`` is an empty batch with the facts
-        of the batches before (labels, scale, edges of bins), or None.
+        From (evidence, like) to one batch as stored by a ledger: a validated DataArray in a unique
+        order, so that equal batches have equal text. ``like`` is an empty batch with the properties
+        of earlier batches (labels, scale, edges of bins), or None.
     add : callable, optional
-        From (batches, like, coords) to the evidence of all units of several batches. ``coords``
-        are values of each batch, by name; each unit gets those of its batch.
+        From (batches, like, coords) to the evidence of all units in several batches. ``coords`` are
+        named values of each batch, which are assigned to its units.
     watched_measures : callable
-        From an empty batch, or tables or sums, to the names of the measures that a monitor reports
-        by default.
+        From an empty batch, or tables or sums, to the names of the default measures of a monitor.
     batch_sizes : callable
-        From tables or sums (..., ) of batches to the number of units of each leading index.
+        From tables or sums (..., ) of batches to the number of units for each leading index.
     change_statistic : callable
-        From the tables or sums (step, ...) of batches to a `ChangeStatistic`, or None if no change
-        is looked for.
+        From tables or sums (step, ...) of batches to a `ChangeStatistic`, or None if changes are
+        not detected.
     changing : str
-        What a change is one of, for sentences: ``"answers"``.
+        Noun for what changes, in sentences: ``"answers"``.
     alarm_rules : callable
-        From tables or sums to the rules of alarms that apply (`bayescm.online.rules`).
+        From tables or sums to the applicable rules of alarms (`bayescm.online.rules`).
     one_by_one : callable
-        Whether the posterior of tables takes about a second for each leading index, so that a
-        monitor asks it for the evidence in force alone.
+        Whether the posterior takes about a second for each leading index, so that a monitor
+        computes it for the current evidence only.
     recorded_together : str, optional
-        What the systems are called that a monitor records together, since one model describes all
-        of them: ``"rater"``. It is the dim of their measures.
+        Noun for systems that a monitor records together because they share one model, such as
+        ``"rater"``. It is also the dimension of their measures.
     columns : Columns, optional
-        The columns of its file form. None if it is not read from a file of columns.
+        Columns of its file format. None if there is no file format with columns.
     to_dataset, from_dataset : callable
-        From the evidence to a Dataset that can be stored, and back. The default is for evidence
-        that is a Dataset itself.
+        From the evidence to a Dataset for storage, and back. By default the evidence itself, which
+        must then be a Dataset.
     """
 
-    # What every type has.
+    # Required properties
     name: str
     made_by: str
     unit: str
@@ -189,7 +189,7 @@ class EvidenceType:
     default_model: Callable[..., DefaultModel]
     size: Callable[[Any], float]
     values: Callable[[Any], Any]
-    # What answers and texts use.
+    # Properties used by estimation and texts
     is_whole: Callable[[Any], bool] = field(default=lambda evidence: True)
     default_measures: Callable[[Any], list[str]] = field(default=lambda evidence: [])
     compared_measures: Callable[[Any], list[str]] | None = None
@@ -199,7 +199,7 @@ class EvidenceType:
     sentences: Callable[[Any, Callable], list[str]] | None = None
     combine: Callable[[Sequence, str, list | None], Any] | None = None
     resample: Callable[..., Any] | None = None
-    # What a monitor uses.
+    # Properties used by monitors
     batch_forms: tuple[str, ...] = ()
     by_system: Callable[[Any], dict[str, Any]] = field(
         default=lambda evidence: systems_of(evidence)
@@ -213,7 +213,7 @@ class EvidenceType:
     alarm_rules: Callable[[Any], tuple[str, ...]] = field(default=lambda tables: ("floor",))
     one_by_one: Callable[[Any], bool] = field(default=lambda tables: False)
     recorded_together: str | None = None
-    # Files.
+    # Properties used by files
     columns: Columns | None = None
     to_dataset: Callable[[Any], Any] = field(default=lambda evidence: evidence)
     from_dataset: Callable[[Any], Any] = field(default=lambda dataset: dataset)
@@ -223,39 +223,40 @@ class EvidenceType:
 
     def describe(self, evidence: Any, written: Callable[[Any], str] = str) -> list[str]:
         """
-        Return sentences about the evidence: numbers of units, classes, systems and the design.
+        Return sentences that describe the evidence: units, classes, systems and design.
 
-        Reports, methods paragraphs and other texts use them. The first one is a noun phrase, such
-        as "145 examples of 2 classes.".
+        Reports, methods paragraphs and other texts use them. The first sentence is a noun phrase,
+        such as "145 examples of 2 classes.".
 
         Parameters
         ----------
         evidence : DataArray, Dataset or DataTree
             Canonical evidence of this type.
         written : callable, default str
-            From a label, such as the name of a classifier, to its text.
+            Formats a label, such as the name of a classifier, as text.
         """
         if self.sentences is not None:
             return self.sentences(evidence, written)
         return [f"{number_of(self.size(evidence), self.unit)}."]
 
 
-# All entries, the last one first: a special case is made after the type that it is a case of.
+# All types, last one first, because a special case is defined after the general type.
 _MADE: list[EvidenceType] = []
 
 
 def name_of(evidence: Any) -> str | None:
     """
-    Return the name of the type of evidence for a message, or None if it has none.
+    Return the name of the type of evidence for a message, or None for other objects.
 
-    Files of single types use it. All other code uses `bayescm.evidence.registry.type_of`.
+    Only files of single types use this function. All other code uses
+    `bayescm.evidence.registry.type_of`.
     """
     return next((entry.name for entry in _MADE if entry.matches(evidence)), None)
 
 
 def number_of(number: float, units: str) -> str:
     """
-    Return a number with its unit, in the singular if the number is 1.
+    Return a number with its unit, which is singular for the number 1.
 
     Examples
     --------
@@ -268,7 +269,7 @@ def number_of(number: float, units: str) -> str:
 
 
 def always(model: str | Callable) -> Callable[..., DefaultModel]:
-    """Return the `default_model` of a type that has one model, whatever is asked of it."""
+    """Return the `default_model` function of a type with a single model."""
 
     def default_model(evidence, keywords, members=None, compared=None):
         return DefaultModel(model, evidence)

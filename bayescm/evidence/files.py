@@ -1,9 +1,8 @@
 """
-Counts and columns from files: predictions, a confusion table, or a table of studies.
+Counts and columns from files: predictions, confusion tables and tables of studies.
 
-`read` makes counts of a file. Only the columns that are wanted come into memory, as text where they
-are labels; a text file is read piece by piece, and what is at an address of the web is fetched
-once.
+`read` returns the counts in a file. Only the required columns are read into memory, and labels are
+read as strings. A text file is read in chunks. A file on the web is downloaded once.
 """
 
 import atexit
@@ -44,14 +43,14 @@ from bayescm.evidence.table_sides import described, sides_of, warn_of_names, wit
 from bayescm.evidence.text_files import PACKED, open_text, plainly
 from bayescm.validate import Advice, fail
 
-# Rows of a text file in memory at a time.
+# Number of rows of a text file that are in memory at a time.
 _PIECE = 1_000_000
-# A column with more labels holds neither classes nor groups.
+# A column with more labels cannot contain classes or groups.
 MOST_LABELS = 100_000
 _TEXT = (".csv", ".tsv", ".txt")
 _CELLS = {"tp", "fn", "fp", "tn"}
 _MOST_STUDIES = 1_000_000
-# Names of columns that hold classifiers more often than studies.
+# Column names that usually refer to classifiers rather than studies.
 _CLASSIFIERS = ("classifier", "model", "system")
 
 # Counts from a file
@@ -75,67 +74,75 @@ def read(
     classifier: str | None = None,
 ) -> xr.DataArray:
     r"""
-    Return counts from a file of predictions, of a confusion table or of studies.
+    Return counts from a file of predictions, a confusion table or a table of studies.
 
-    Labels in text files are text: ``01`` is not ``1``, and ``NA`` is a class. Parquet and Arrow
-    files have types of their own. A text file is counted piece by piece, whatever its size.
+    Labels in text files are strings: ``01`` differs from ``1``, and ``NA`` is a class. Parquet and
+    Arrow files keep their types. Text files of any size are counted in chunks.
 
     Parameters
     ----------
     path : str or Path
-        ``.csv`` (also ``.tsv`` and ``.txt``; separated by commas, semicolons or tabs), ``.jsonl``,
-        ``.ndjson`` or ``.json`` (these may be compressed: ``.gz``, ``.bz2``, ``.xz``, ``.zip``),
-        ``.parquet``, ``.feather``, ``.arrow``, a
-        folder of these (also in parts, ``site=a/...``), or a table of a database of DuckDB,
-        ``answers.duckdb::table``. These count by themselves, and only the counts come into memory.
-        Or the address of a file, ``https://...``, which is fetched first.
+        One of these:
+
+        - a text file, ``.csv``, ``.tsv`` or ``.txt``, separated by commas, semicolons or tabs;
+        - a JSON file, ``.jsonl``, ``.ndjson`` or ``.json``;
+        - a typed file, ``.parquet``, ``.feather`` or ``.arrow``;
+        - a folder of typed files, possibly partitioned (``site=a/...``);
+        - a table in a DuckDB database, ``answers.duckdb::table``;
+        - the web address of a file, ``https://...``, which is downloaded first.
+
+        Text and JSON files may be compressed (``.gz``, ``.bz2``, ``.xz``, ``.zip``). Typed files
+        and databases do the counting themselves, so only the counts are read into memory.
     actual, predicted : str, optional
-        Columns of a file with one row per example; by default those of these names. Without them
-        the file is a confusion table (one row per actual class, its label first, one column per
-        predicted class; the other way round if the corner is "predicted", "yhat", "test" or the
-        like) or, with columns TP, FN, FP and TN, a table of studies.
+        Columns of a file with one row per example. By default the columns named actual and
+        predicted. Without them, the file is one of these:
+
+        - a table of studies, if it has columns TP, FN, FP and TN;
+        - otherwise a confusion table: one row per actual class, with its label in the first column,
+          and one column per predicted class. Rows and columns are exchanged if the corner is
+          "predicted", "yhat", "test" or similar.
     by, weights, weights_are
-        As in ``from_frame``.
+        As in `from_frame`.
     labels, positive, abstain : optional
-        As in ``from_predictions``; given as text they are converted to the type of the column.
+        As in `from_predictions`. Labels given as strings are converted to the type of the column.
     numeric_labels : bool, optional
-        Whether the labels of a text file are whole numbers; by default where ``labels`` or
-        ``positive`` are.
+        Whether the labels of a text file are integers. By default True if ``labels`` or
+        ``positive`` are integers.
     decimal : {".", ","}, optional
-        Decimal separator of the counts or weights in a text file. Default: a point.
+        Decimal separator of the counts or weights in a text file. By default a point.
     thousands : {".", ",", " ", "'", "_"}, optional
-        Separator between thousands in a text file. Default: none. With ``"."`` the decimal
-        separator is a comma.
+        Thousands separator in a text file. By default none. With ``"."``, the decimal separator is
+        a comma.
     records : str, optional
-        Dotted path of the list of records in a JSON file, such as ``"results.results"``. Default:
-        the file is a list of records, or has one in each line. Fields inside others have dotted
-        names, such as ``actual="target.label"``.
+        Dotted path of the list of records in a JSON file, such as ``"results.results"``. By default
+        the file is a list of records, or has one record per line. Nested fields have dotted names,
+        such as ``actual="target.label"``.
     classifier : str, optional
         Column of the classifier in a table with columns TP, FN, FP and TN. Rows are then
-        classifiers, not studies.
+        classifiers rather than studies.
 
     Returns
     -------
     DataArray, dims (..., actual, predicted)
-        Of studies the first dim is ``group``, labelled by the first other column whose values
-        differ; the columns that are left are coords of it. For a confusion table
-        ``attrs["as_read"]`` states which side was the truth, and which cells were TP, FN, FP and
-        TN.
+        Counts. For studies, the first dimension is ``group``, labelled by the first other column
+        with distinct values; the remaining columns become its coordinates. For a confusion table,
+        ``attrs["as_read"]`` states which axis was read as the actual classes, and the resulting TP,
+        FN, FP and TN.
 
     Raises
     ------
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If it cannot be read, or is neither predictions nor a square table. If the points in counts
-        such as 1.000 could separate thousands.
+        If the file cannot be read, or is neither predictions nor a square table. Also if points in
+        counts, as in 1.000, could be thousands separators.
 
     Warns
     -----
     UserWarning
-        If a table of studies has a column named classifier, model or system.
-        If the points in weights or covariates such as 1.250 could separate thousands. If the corner
-        of a confusion table has a name that does not tell the truth from the predictions.
+        If a table of studies has a column named classifier, model or system, if points in weights
+        or covariates, as in 1.250, could be thousands separators, or if the corner of a confusion
+        table does not identify the actual classes.
 
     Examples
     --------
@@ -199,7 +206,7 @@ def read(
 
 
 def is_table(file: "File", actual: str | None, predicted: str | None) -> bool:
-    """Return whether a file is a confusion table or one of studies, without a row per example."""
+    """Return whether a file is a confusion table or table of studies, not one row per example."""
     return actual is None and predicted is None and not {"actual", "predicted"} <= set(file.names)
 
 
@@ -231,7 +238,7 @@ def _from_table(file, labels, positive):
 
 
 def _with_labels_down(frame):
-    """Return a table labelled by the index of a stored frame, or else by its first column."""
+    """Return a table labelled by its stored index, or else by its first column."""
     if isinstance(frame.index, pd.RangeIndex):
         frame = frame.set_index(frame.columns[0])
     is_unnamed = re.fullmatch(r"|Unnamed: 0|__index_level_0__", str(frame.index.name or ""))
@@ -259,7 +266,7 @@ def _from_studies(file, labels, positive, classifier):
             what = f"the rows of {file.path.name} are read as studies of one classifier"
             todo = f"pass `classifier={name!r}` if {name} names classifiers"
             warnings.warn(Advice(what, todo), stacklevel=3)
-    numbers = list(frame.select_dtypes("number"))  # they may be covariates: last, and kept
+    numbers = list(frame.select_dtypes("number"))  # possible covariates: last, kept
     ordered = [*(name for name in frame if name not in numbers), *numbers]
     names = next((name for name in ordered if frame[name].is_unique), None)
     if names is not None:
@@ -274,7 +281,7 @@ def _from_studies(file, labels, positive, classifier):
 
 
 def _of_classifiers(counts, frame, classifier):
-    """Return counts with a classifier in each row."""
+    """Return counts with one row per classifier."""
     names = column_of(frame, classifier).astype(str)
     if names.duplicated().any():
         twice = names[names.duplicated()].iloc[0]
@@ -284,12 +291,12 @@ def _of_classifiers(counts, frame, classifier):
 
 
 def _numbers(column):
-    """Return a column of numbers; the first one of a file is read as texts, as names may be."""
+    """Return a numeric column; the first column of a file is read as text, as it may hold names."""
     numbers = pd.to_numeric(column, errors="coerce")
     return (column if numbers.isna().any() else numbers).to_numpy()
 
 
-# Columns of a file, and the types of their labels
+# Columns of a file and the types of their labels
 
 
 def read_columns(
@@ -306,42 +313,42 @@ def read_columns(
     records: str | None = None,
 ) -> pd.DataFrame:
     """
-    Return some columns of a file.
+    Return selected columns of a file.
 
     Parameters
     ----------
     path : str or Path
-        As for `read`.
+        As in `read`.
     labels : sequence of str
-        Columns of labels: text (categorical), of one type, unless ``numeric_labels``.
+        Columns of labels. They are strings (categorical) of one type, unless ``numeric_labels``.
     by : sequence of str
-        Columns of folds, groups or steps: whole numbers where that merges none of them.
+        Columns of folds, groups or steps. Converted to integers if distinct values stay distinct.
     numbers : sequence of str
         Columns of scores.
     weights : str, optional
         Column of weights.
     numeric_labels : bool
-        Whether the labels are whole numbers.
+        Whether the labels are integers.
     counted : bool
-        Whether only counts are wanted: a row for each combination of labels, and how often it
-        occurs as the column ``engines.NUMBER``.
+        Whether to return counts only: one row per combination of labels, with its frequency in the
+        column ``engines.NUMBER``.
     decimal, thousands : str, optional
-        As for `read`, of scores and weights.
+        As in `read`, for scores and weights.
     records : str, optional
-        As for `read`.
+        As in `read`.
 
     Raises
     ------
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If it cannot be read, or lacks a column; the message lists those available.
+        If the file cannot be read, or lacks a column. The message lists the available columns.
 
     Warns
     -----
     UserWarning
-        If the points in weights such as 1.250 could separate thousands, or those in scores beside
-        whole numbers such as 980.
+        If points in weights, as in 1.250, could be thousands separators. The same for scores, if
+        there are also integers such as 980.
     """
     file = File(path, decimal=decimal, thousands=thousands, records=records)
     scores, numbers = numbers, [*numbers, *([weights] if weights else [])]
@@ -370,7 +377,7 @@ def _numeric(numeric_labels, labels, positive):
 
 
 def _one_kind(frame, *columns):
-    """Where one column is text (it holds a refusal), take all as text."""
+    """Convert all columns to strings if one of them is a string, for example for abstentions."""
     text = [_is_text(kind_of(frame[name])) for name in columns]
     if any(text) and not all(text):
         frame = frame.astype({name: "str" for name in columns})
@@ -388,7 +395,7 @@ def _is_text(kind):
 
 
 def as_label(label: Any, kind: Any) -> Any:
-    """Return a label as the kind of label that the column holds."""
+    """Convert a label to the type of the labels in a column."""
     if label is None or kind is None or (isinstance(label, str) and _is_text(kind)):
         return label
     if not isinstance(label, str):
@@ -404,7 +411,7 @@ def as_label(label: Any, kind: Any) -> Any:
 
 
 def as_numbers(column: pd.Series) -> pd.Series:
-    """Return labels as whole numbers, or raise where one is none."""
+    """Return labels as integers; raise an error if one is not an integer."""
     kinds = pd.api.types
     if kinds.is_numeric_dtype(column.dtype):
         return column
@@ -423,7 +430,7 @@ def as_numbers(column: pd.Series) -> pd.Series:
 
 
 def as_slice_labels(column: pd.Series) -> pd.Series:
-    """Return folds, groups or steps as numbers where that tells the same ones apart."""
+    """Convert folds, groups or steps to integers if distinct labels stay distinct."""
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return column
     texts = column.cat.categories
@@ -432,18 +439,18 @@ def as_slice_labels(column: pd.Series) -> pd.Series:
     return column
 
 
-# A file with a table
+# Files with a table
 
 
 class Columns(NamedTuple):
-    """Which columns are wanted, by what they hold."""
+    """Required columns, by type of content."""
 
     labels: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
-        """All of them, each once."""
+        """Names of all columns, without duplicates."""
         return list(dict.fromkeys([*self.labels, *self.numbers]))
 
 
@@ -454,18 +461,18 @@ class File:
     Parameters
     ----------
     path : str or Path
-        ``.csv``, ``.tsv`` or ``.txt``, which may be compressed (``.gz``, ``.bz2``, ``.xz``,
-        ``.zip``), ``.parquet``, ``.feather`` or ``.arrow``, also ``https://...``; a folder of
-        these, or ``file.duckdb::table``.
+        Text file (``.csv``, ``.tsv`` or ``.txt``), which may be compressed (``.gz``, ``.bz2``,
+        ``.xz``, ``.zip``), or ``.parquet``, ``.feather`` or ``.arrow``, also at ``https://...``. A
+        folder of these, or ``file.duckdb::table``.
     decimal, thousands, records : str, optional
-        As for `read`.
+        As in `read`.
 
     Attributes
     ----------
     names : list of str
-        Those of its columns.
+        Names of the columns.
     number_format : NumberFormat
-        How numbers are written in it.
+        Format of the numbers in the file.
     """
 
     def __init__(
@@ -496,7 +503,7 @@ class File:
                 self.names = list(self.table.names)
 
     def counted(self, names: Sequence[str]) -> pd.DataFrame:
-        """Return how often each combination of labels occurs, as the column ``NUMBER``."""
+        """Return the frequency of each combination of labels, in the column ``NUMBER``."""
         self._check_once(names)
         with plainly(self.path):
             return self._counted(names) if self.table is None else self.table.counted(names)
@@ -517,7 +524,7 @@ class File:
             raise fail("several columns have the same name", twice[0], "every name once", todo)
 
     def columns(self, wanted: Columns) -> pd.DataFrame:
-        """Return some columns: labels of a text file as text, of any other in its own types."""
+        """Return some columns; labels of a text file are strings, others keep their types."""
         self._check_once(wanted.names)
         with plainly(self.path):
             if self.table is not None:
@@ -525,7 +532,7 @@ class File:
             return self._stream(wanted)
 
     def whole(self, rows: int) -> pd.DataFrame:
-        """Return all columns of so many rows at most; the first one of a text file as text."""
+        """Return all columns of the first rows; the first column of a text file is strings."""
         with plainly(self.path):
             if self.table is not None:
                 return self.table.head(rows)
@@ -543,7 +550,7 @@ class File:
             return pd.read_csv(text, nrows=rows, **missing, **options, **self.options)
 
     def _texts(self, names, rows=None):
-        """Return the columns that are text in the file, as text; perhaps some rows only."""
+        """Return the text columns of the file as strings, optionally the first rows only."""
         if self.table is not None:
             frame = self.table.columns(names).astype(object)
             inferred = {name: pd.api.types.infer_dtype(frame[name], skipna=True) for name in frame}
@@ -552,7 +559,7 @@ class File:
             return self._read(rows, dtype=str, usecols=names)[names]
 
     def check_counts(self, names: Sequence[str], rows: int) -> None:
-        """Raise if points in counts may separate thousands, or a count is text with a separator."""
+        """Raise an error if points or other characters in counts could be separators."""
         texts = self._texts(names, rows)
         stacked = pd.concat([texts[name] for name in texts]) if len(texts.columns) else None
         if stacked is None:
@@ -569,7 +576,7 @@ class File:
                     raise problem.refusal(self.path.name) from None
 
     def warn_of_points(self, names: Sequence[str], *, only_beside_hundreds: bool = False) -> None:
-        """Warn if points may separate thousands, perhaps only beside whole numbers from 100 on."""
+        """Warn if points could separate thousands, optionally only if there are integers >= 100."""
         if not names or self.table is not None or self.number_format.is_given:
             return
         texts = self._texts(list(names))
@@ -589,7 +596,7 @@ class File:
                 warnings.warn(Advice(what, todo), stacklevel=4)
 
     def _look(self):
-        """Find out what separates the columns, and whether rows end in a separator more."""
+        """Detect the column separator, and whether rows end with a further separator."""
         with open_text(self.path) as text:
             lines = list(itertools.islice(text, 21))
         if not lines:
@@ -610,13 +617,14 @@ class File:
         return _few_labels(pd.DataFrame(joined), wanted.labels)
 
     def _pieces(self, wanted):
-        """Yield some rows at a time; columns of labels are categorical."""
+        """Yield chunks of rows; columns of labels are categorical."""
         kinds = dict.fromkeys(set(wanted.labels) - set(wanted.numbers), str)
         as_text = dict.fromkeys(wanted.numbers, str) if self.number_format.is_given else {}
         absent = {name: [""] for name in kinds}
         absent |= {name: ["", "NA", "NaN", "nan"] for name in wanted.numbers}
         options: dict[str, Any] = {**self.options, "keep_default_na": False, "na_values": absent}
-        # As one piece: parts of it could hold True and 0.5, and be of different types.
+        # Without low_memory=False, parts of a chunk could be parsed as different types (True and
+        # 0.5).
         options |= {"chunksize": _PIECE, "usecols": wanted.names, "low_memory": False}
         types = kinds | as_text
         with open_text(self.path) as text, pd.read_csv(text, dtype=types, **options) as read:
@@ -629,10 +637,10 @@ class File:
 
 def _as_reals(column):
     """
-    Return a column of numbers, or raise where one is none.
+    Return a numeric column; raise an error if a value is not numeric.
 
-    True and False, which pandas makes 1 and 0 of where it is asked for floats, are left as they
-    are: answers may be right or wrong, but scores are no booleans.
+    Booleans, which pandas would convert to 1 and 0, are kept: correctness may be boolean, but
+    scores may not.
     """
     boolean = pd.api.types.infer_dtype(column, skipna=True) == "boolean"
     numeric = pd.api.types.is_numeric_dtype(column.dtype)
@@ -646,7 +654,7 @@ def _as_reals(column):
 
 
 def _few_labels(frame, names):
-    """Return the frame, or raise where a column has too many labels for classes or groups."""
+    """Return the frame; raise an error if a column has too many labels for classes or groups."""
     for name in names:
         if len(frame[name].cat.categories) > MOST_LABELS:
             raise ValueError(f"{name} has more than {MOST_LABELS:,} different labels")
@@ -660,7 +668,7 @@ def _concatenate(pieces):
 
 
 def _check_text(path):
-    """Raise where a path is not that of an existing text file."""
+    """Raise an error if a path is not an existing text file."""
     ends = [suffix.lower() for suffix in path.suffixes]
     last = ends[-1] if ends else ""
     packed = last in (*PACKED, ".zip") and set(ends[-2:-1]) & {*_TEXT, *JSON}
@@ -677,30 +685,30 @@ def _check_text(path):
         raise fail("no such file", str(path), "an existing file", todo, FileNotFoundError)
 
 
-# Files at an address of the web
+# Files on the web
 
 
-_ADDRESS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/{1,2}(?=[^/])")  # a Path has lost a slash
+_ADDRESS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/{1,2}(?=[^/])")  # Path removes one slash
 
-_SECONDS = 60  # that a server may be silent
+_SECONDS = 60  # time-out of the server
 
 
 def local_path(path: str | Path) -> Path:
     """
-    Return the path of a file, fetched first where it is at an address of the web.
+    Return the path of a local file, which is downloaded first if it is a web address.
 
     Parameters
     ----------
     path : str or Path
-        Of a file or folder, or ``https://...``; what is at an address is fetched once in a process,
-        to a temporary file.
+        Path of a file or folder, or ``https://...``. An address is downloaded once per process, to
+        a temporary file.
 
     Raises
     ------
     ValueError
-        If it is an address of another kind.
+        If the protocol of the address is not supported.
     OSError
-        If it could not be fetched.
+        If the download fails.
     """
     address = _ADDRESS.match(str(path))
     if address is None:
@@ -714,13 +722,13 @@ def local_path(path: str | Path) -> Path:
 
 @lru_cache(maxsize=8)
 def _download(address):
-    """Return the file, which is deleted when the process ends."""
+    """Download a file, which is deleted when the process ends."""
     from urllib.error import HTTPError  # most files are at hand
     from urllib.parse import unquote, urlsplit
     from urllib.request import urlopen
 
     parts = urlsplit(address)
-    shown = f"{parts.scheme}://{parts.hostname}{parts.path}"  # without a password or token
+    shown = f"{parts.scheme}://{parts.hostname}{parts.path}"  # omits passwords and tokens
     folder = Path(mkdtemp(prefix="bayescm-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     file = folder / (PurePosixPath(unquote(parts.path)).name or "index")
@@ -744,9 +752,9 @@ def _download(address):
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
     """
-    Give a name beside a file to write to; where all goes well it then replaces the file.
+    Yield a temporary path, which replaces the target if no error occurs.
 
-    The file has the permissions that the user's umask gives. A symbolic link is refused.
+    The file has the permissions given by the user's umask. Symbolic links raise an error.
     """
     path = Path(path)
     if path.is_symlink():

@@ -1,4 +1,4 @@
-"""Tables of any engine: one group-by that the engine runs, and only the counts come back."""
+"""Tables of any library: the library groups and counts the rows, and returns only the counts."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from bayescm.evidence.outcomes import from_classifiers
 from bayescm.evidence.predictions import column_of, from_predictions
 from bayescm.validate import check_column, fail
 
-MOST = 2_000_000  # combinations of labels, or of scores, that come back
+MOST = 2_000_000  # maximum number of distinct combinations of labels or scores
 _NUMBER, _SMALLEST = "_bayescm_n", "_bayescm_min"
 _REST, _MISSING = "_bayescm_rest", "_bayescm_missing"
 
@@ -30,32 +30,34 @@ def from_frame(
     """
     Return counts from the columns of a table with one row per example.
 
+    Use this for data frames, also for large ones: the library of the table counts the combinations
+    of labels, and only these counts are brought into memory.
+
     Parameters
     ----------
     frame : DataFrame or LazyFrame
-        Of pandas, Polars (eager or lazy), PyArrow, DuckDB (a relation), Dask, or any other engine
-        that narwhals knows: the engine counts, and only the counts are brought into memory. Or
-        anything that ``pandas.DataFrame`` accepts.
+        Table of pandas, Polars (eager or lazy), PyArrow, DuckDB (a relation), Dask, or any other
+        library that narwhals supports. Also anything that ``pandas.DataFrame`` accepts.
     actual : str
-        Name of the column of true labels.
+        Column of true labels.
     predicted : str, sequence of str, or mapping of classifier to column
-        Name of the column of predictions; of several columns the classifiers are compared.
+        Column of predictions. With several columns, the classifiers are compared.
     by : str, sequence of str, or mapping of dim to column, optional
-        Columns that become leading dims.
+        Columns that become leading dimensions.
     weights : str, optional
-        Column of weights >= 0, such as how often each row occurred.
+        Column of weights >= 0, such as the frequency of each row.
     labels, positive, abstain, weights_are
-        As in ``from_predictions``. Importance weights need the rows of the columns in memory.
+        As in `from_predictions`. Importance weights require the columns to fit into memory.
 
     Returns
     -------
     DataArray, dims (..., actual, predicted), or Dataset for several classifiers
-        As ``from_predictions`` and ``from_classifiers`` return them.
+        Counts as returned by `from_predictions`, or outcomes as returned by `from_classifiers`.
 
     Raises
     ------
     ValueError
-        If a column is missing; the message lists those available. If a label is missing.
+        If a column is missing (the message lists the available columns), or a label is missing.
 
     Examples
     --------
@@ -90,7 +92,7 @@ def from_frame(
 
 
 def columns_by_name(columns: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Return columns by name, their own where they have no other."""
+    """Return columns by name; a column without another name has its own name."""
     if isinstance(columns, Mapping):
         return dict(columns)
     is_single = isinstance(columns, str) or not isinstance(columns, Iterable)
@@ -102,15 +104,15 @@ def count_combinations(
     frame: Any, columns: Sequence[str], weights: str | None = None, weights_are: str | None = None
 ) -> tuple[pd.DataFrame, str | None]:
     """
-    Return how often each combination occurs, which the frame's engine counts.
+    Count each combination of values; the library of the table does the counting.
 
     Returns
     -------
     DataFrame
-        A row for each combination; of importance weights, or where it is no frame of an engine, a
-        row for each example.
+        One row per combination. For importance weights, or if the input is not a table of a
+        supported library, one row per example.
     str or None
-        The column that says how often, or what was given as ``weights``.
+        Column with the frequencies, or the given ``weights``.
 
     Raises
     ------
@@ -145,7 +147,7 @@ def count_combinations(
 
 
 def check_labels(counted: pd.DataFrame, keys: Sequence[str], number: str) -> None:
-    """Raise where a combination of labels lacks one; a column says how often each occurs."""
+    """Raise an error if a label is missing in a combination; ``number`` is the count column."""
     for name in keys:
         missing = counted.loc[counted[name].isna(), number].sum()
         if missing:
@@ -154,7 +156,7 @@ def check_labels(counted: pd.DataFrame, keys: Sequence[str], number: str) -> Non
 
 
 def _sums(nw, weights):
-    """Return what is added up in every combination of labels."""
+    """Return the aggregations for each combination of labels."""
     if weights is None:
         return [nw.len().alias(_NUMBER)]
     weight = nw.col(weights)
@@ -181,7 +183,7 @@ def _collected(table):
 
 
 def _plain(frame):
-    """Return what pandas makes of anything else."""
+    """Convert any other table to a pandas DataFrame."""
     if hasattr(frame, "to_pandas"):
         return frame.to_pandas()
     try:

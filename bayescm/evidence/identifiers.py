@@ -1,9 +1,9 @@
 """
-Columns that name the rows of a table, and are no data: numbers of rows, items, tasks, data sets.
+Detection of columns that identify rows rather than contain data: row numbers, items, tasks.
 
-Such a column beside columns of scores or labels would become a system, a rater or an attempt.
-`check_no_identifiers` rejects it wherever a table is taken column by column. A table with one row
-per value, whose columns have names of the field, is recognised by `long_form`.
+Among columns of scores or labels, such a column would be mistaken for a system, a rater or an
+attempt. `check_no_identifiers` rejects it wherever tables are read column by column. `long_form`
+recognises tables with one row per value by their column names.
 """
 
 import re
@@ -15,7 +15,7 @@ import pandas as pd
 
 from bayescm.validate import fail
 
-# Names of columns by what they are, without case, spaces and a final "id" or "name".
+# Recognised column names by role, without case, spaces and a final "id" or "name".
 ROLES = {
     "item": "item task question query q topic prompt problem example document doc image case "
     "instance unit sentence",
@@ -28,20 +28,20 @@ ROLES = {
     "attempt": "attempt trial try repetition repeat seed sample epoch completion",
 }
 _WORDS = {role: set(words.split()) for role, words in ROLES.items()}
-# Names of columns that number rows whatever the table is; pandas writes an index without a name.
+# Column names that always refer to row numbers. pandas writes an unnamed index as "Unnamed: 0".
 _NUMBERING = {"", "id", "ids", "index", "unnamed0", "row", "rows", "rowid", "level0"}
-# Rows from which on a column of labels with 0, 1, 2, ... once each numbers the rows.
+# Minimum number of rows for which labels 0, 1, 2, ... without repetition are taken as row numbers.
 _FEWEST_LABELS = 10
 
 
 def _plain(name):
-    """Return a name without case and other characters than letters and digits."""
+    """Return a name in lower case, with letters and digits only."""
     return re.sub(r"[^a-z0-9]", "", str(name).lower())
 
 
 def has_role(name: Any, role: str) -> bool:
     """
-    Return whether a column is named by what it is.
+    Return whether the name of a column indicates the given role.
 
     Examples
     --------
@@ -54,14 +54,14 @@ def has_role(name: Any, role: str) -> bool:
 
 def long_form(frame: pd.DataFrame, required: Sequence[str], optional: Sequence[str] = ()) -> Any:
     """
-    Return the columns of a table with one row per value, by role, or None if it is no such table.
+    Return the columns of a table with one row per value by role, or None for other tables.
 
     Parameters
     ----------
     frame : DataFrame
     required, optional : sequence of str
-        Roles of `ROLES`. Each column must have one of them, and each role at most one column.
-        Columns that number the rows are ignored.
+        Roles in `ROLES`. Every column must have one of these roles, and no role may occur twice.
+        Columns of row numbers are ignored.
 
     Examples
     --------
@@ -88,21 +88,21 @@ def check_no_identifiers(
     labels: bool = False,
 ) -> None:
     """
-    Raise if a column of a table names its rows.
+    Raise an error if a column of a table identifies its rows.
 
     Parameters
     ----------
     frame : DataFrame
     are : str
-        What its columns should be, as in ``"scores of systems"``.
+        Expected content of the columns, as in ``"scores of systems"``.
     todo : str
-        What to do; ``{name}`` is the name of the column.
+        Advice, in which ``{name}`` is replaced by the name of the column.
     roles : iterable of str
-        Roles of `ROLES` that the names of such columns have.
+        Roles in `ROLES` whose names mark identifiers.
     once : bool, default True
-        Whether a column with such a name is one only if each of its values is there once.
+        Whether a column with such a name is an identifier only if its values are distinct.
     labels : bool, default False
-        Whether the columns are labels, which may be 0, 1, 2, ... by chance in short tables.
+        Whether the columns are labels. In short tables, labels may be 0, 1, 2, ... by chance.
 
     Raises
     ------
@@ -127,14 +127,14 @@ def check_no_identifiers(
 
 
 def _may_name(values):
-    """Return whether values are text or whole numbers."""
+    """Return whether values are strings or integers."""
     if not pd.api.types.is_float_dtype(values):
         return not pd.api.types.is_bool_dtype(values)
     return bool((values.dropna() % 1 == 0).all())
 
 
 def _numbers_rows(values, fewest):
-    """Return whether whole numbers are 0, 1, 2, ... or 1, 2, 3, ... in any order."""
+    """Return whether integers are 0, 1, 2, ... or 1, 2, 3, ... in any order."""
     if not pd.api.types.is_integer_dtype(values) or len(values) < fewest or values.hasnans:
         return False
     numbers = np.sort(values.to_numpy(np.int64))
@@ -142,5 +142,5 @@ def _numbers_rows(values, fewest):
 
 
 def as_pandas(table: Any) -> Any:
-    """Return a table of another engine, such as Polars, as a DataFrame; others as they are."""
+    """Convert a table of another library to a DataFrame; return other objects unchanged."""
     return table.to_pandas() if hasattr(table, "to_pandas") and hasattr(table, "columns") else table

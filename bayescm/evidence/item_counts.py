@@ -1,8 +1,8 @@
 """
-Counts of each item without true negatives as evidence: what was found in it, missed and made up.
+Item counts as evidence: true positives, false positives and false negatives of each item.
 
-Item counts are an ``xr.Dataset`` with ``tp``, ``fp`` and ``fn``, each ([classifier,] item). Items
-may have a coord ``group`` of the cluster they come in.
+Item counts are an ``xr.Dataset`` with ``tp``, ``fp`` and ``fn``, each ([classifier,] item).
+Clusters of items are a coordinate ``group``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,26 +47,25 @@ def from_item_counts(
     group: Any = None,
 ) -> xr.Dataset:
     """
-    Return counts of each item without true negatives, as evidence.
+    Return counts of each item without true negatives as evidence.
 
-    Such items are images in which objects are detected, or documents in which entities are marked:
-    what was rightly not detected cannot be counted. ``precision``, ``recall``, ``f1`` and
-    ``jaccard`` are those of the sums over all items like these (often called micro);
-    ``f1_samples`` is the mean over the items; measures that need true negatives are refused.
+    Use this for images in which objects are detected, or documents in which entities are marked.
+    True negatives cannot be counted there, and measures that need them raise an error.
+    ``precision``, ``recall``, ``f1`` and ``jaccard`` are computed from the sums over the population
+    of items (micro averages). ``f1_samples`` is the mean over items.
 
     Parameters
     ----------
     counts : DataFrame, or mapping of str to DataFrame or mapping, optional
-        A row for each item and columns ``tp``, ``fp`` and ``fn``; a mapping holds those of several
-        systems on the same items, in the same order. A column of DataFrames named item, or by a
-        synonym such as image or document, labels the items.
+        Table with one row per item and columns ``tp``, ``fp`` and ``fn``. A mapping contains the
+        tables of several systems on the same items, in the same order. A DataFrame column named
+        item, or a synonym such as image or document, labels the items.
     tp, fp, fn : array_like of int, shape (n,), optional
-        Instead of ``counts``: the objects of each item that were found, that were made up, and that
-        were missed.
+        True positives, false positives and false negatives of each item, instead of ``counts``.
     item : array_like, shape (n,), optional
-        The labels of the items, each once.
+        Item labels, without repetitions.
     group : array_like, shape (n,), optional
-        What the items come in, such as the video of an image.
+        Cluster of each item, such as the video of an image.
 
     Returns
     -------
@@ -75,8 +74,8 @@ def from_item_counts(
     Raises
     ------
     ValueError
-        If a count is negative, fractional or missing, lengths differ, an item is there twice, or
-        systems have other items or other orders.
+        If a count is negative, fractional or missing, lengths differ, an item occurs twice, or the
+        items of systems differ or are in a different order.
 
     Examples
     --------
@@ -125,7 +124,7 @@ def from_item_counts(
 
 
 def _items_of(systems):
-    """Return the column of the items of tables, or None if they have none."""
+    """Return the column of the items, or None if there is none."""
     columns: dict[Any, np.ndarray] = {}
     for name, table in systems.items():
         named = [label for label in table if has_role(label, "item")] if _is_frame(table) else []
@@ -162,7 +161,7 @@ def _table(name, table):
 
 
 def is_item_counts(evidence: Any) -> bool:
-    """Say whether evidence is counts of each item without true negatives."""
+    """Return whether evidence is item counts."""
     return (
         isinstance(evidence, xr.Dataset)
         and {*CELLS} <= {*evidence.data_vars}
@@ -172,12 +171,12 @@ def is_item_counts(evidence: Any) -> bool:
 
 def as_item_counts(evidence: xr.Dataset) -> xr.Dataset:
     """
-    Check item counts on entry, and return them with dims ([classifier,] item).
+    Validate item counts and return them with dims ([classifier,] item).
 
     Raises
     ------
     TypeError, ValueError
-        If these are no item counts.
+        If the evidence is not item counts.
     """
     if not is_item_counts(evidence):
         allowed, todo = "counts as `from_item_counts` returns them", "use `from_item_counts`"
@@ -199,12 +198,12 @@ _FORM = "item_counts"
 
 class CountedItems(NamedTuple):
     """
-    A batch of counts of each item without true negatives.
+    Batch of item counts without true negatives.
 
     Attributes
     ----------
     item : list or None
-        The names of the items, or None if they have none.
+        Item names, or None if the items are unnamed.
     tp, fp, fn : ndarray, shape (n,)
     """
 
@@ -215,17 +214,17 @@ class CountedItems(NamedTuple):
 
     @property
     def number_wrong(self) -> np.ndarray:
-        """How many objects of each item are wrong, (n,)."""
+        """Number of wrong objects of each item, shape (n,)."""
         return self.fp + self.fn
 
     def cells(self, chosen: None = None) -> np.ndarray:
-        """Return tp, fn, fp and 0 (4, n) of each item."""
+        """Return tp, fn, fp and 0 of each item, shape (4, n)."""
         return np.stack([self.tp, self.fn, self.fp, 0 * self.tp])
 
 
 def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataArray:
     """
-    Return item counts as a ledger stores them, dims (item, cell).
+    Return item counts in the form stored by a ledger, dims (item, cell).
 
     Raises
     ------
@@ -249,7 +248,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
 def add_batches(
     batches: Sequence[CountedItems], like: xr.DataArray, coords: Mapping[str, np.ndarray]
 ) -> xr.Dataset:
-    """Return the items of batches as evidence, with the coords of its batch for each item."""
+    """Return the items of batches as evidence; each item has the coordinates of its batch."""
     sizes = [len(batch.tp) for batch in batches]
     columns = {
         name: ("item", np.concatenate([getattr(batch, name) for batch in batches]).astype(int))

@@ -1,7 +1,7 @@
 """
-Records of JSON and JSON Lines files, as programs that run evaluations write them.
+Records of JSON and JSON Lines files, as written by evaluation programs.
 
-A record is a row. A field inside another has a dotted name: ``{"score": {"value": 1}}`` is a
+Each record is a row. Nested fields have dotted names: ``{"score": {"value": 1}}`` becomes the
 column ``score.value``.
 """
 
@@ -18,31 +18,34 @@ from bayescm.validate import fail
 
 JSON_LINES = (".jsonl", ".ndjson")
 JSON = (".json", *JSON_LINES)
-# How deep an error looks for lists of records to suggest.
+# Depth to which an error message searches for lists of records.
 _DEPTH = 4
 
 
 def is_json(path: Path) -> bool:
-    """Return whether a file has the name of a JSON file, compressed or not."""
+    """Return whether a file name has a JSON suffix, ignoring compression."""
     return bool(set(suffixes(path)[-1:]) & {*JSON})
 
 
 class JsonTable:
     """
-    A table of the records of a JSON file.
+    Table of the records in a JSON file.
 
     Parameters
     ----------
     path : Path
     records : str, optional
-        Dotted path of the list of records inside the file, such as ``"results.results"``. By
-        default the file itself is such a list, has one record in each line (``.jsonl``), has keys
-        ``columns`` and ``data``, or maps items to scores, or systems to these.
+        Dotted path of the list of records in the file, such as ``"results.results"``. By default
+        the file has one of these forms:
+
+        - a list of records, or one record per line (``.jsonl``);
+        - an object with the keys ``columns`` and ``data``;
+        - a mapping from items to scores, or from systems to such mappings.
 
     Raises
     ------
     ValueError
-        If the file holds no records, or not at this path.
+        If the file has no records, or none at this path.
     """
 
     def __init__(self, path: Path, records: str | None = None):
@@ -61,7 +64,7 @@ class JsonTable:
         return list(self.frame.columns)
 
     def columns(self, names: Sequence[str]) -> pd.DataFrame:
-        """Return some columns."""
+        """Return selected columns."""
         return self.frame[list(dict.fromkeys(names))]
 
     def head(self, rows: int) -> pd.DataFrame:
@@ -69,7 +72,7 @@ class JsonTable:
         return self.frame.head(rows)
 
     def counted(self, names: Sequence[str]) -> pd.DataFrame:
-        """Return how often each combination of labels occurs, as the column ``NUMBER``."""
+        """Return the frequency of each combination of labels, in the column ``NUMBER``."""
         frame = self.columns(names)
         for name in frame:
             if frame[name].map(lambda value: isinstance(value, list | dict)).any():
@@ -81,7 +84,7 @@ class JsonTable:
 
 
 def _lines(text, name):
-    """Return the records of a text with one in each line."""
+    """Return the records of a text with one record per line."""
     lines = enumerate(text.split("\n"), 1)
     return [_parsed(line, f"line {number} of {name}") for number, line in lines if line.strip()]
 
@@ -95,7 +98,7 @@ def _parsed(text, where):
 
 
 def _at(content, records, name):
-    """Return what a file holds at a dotted path."""
+    """Return the content of a file at a dotted path."""
     place = content
     for key in records.split("."):
         if isinstance(place, Mapping) and key in place:
@@ -110,7 +113,7 @@ def _at(content, records, name):
 
 
 def _rows(content: Any, name: str) -> list[dict]:
-    """Return records from the forms in which programs write them."""
+    """Return records from any of the supported forms."""
     if isinstance(content, Mapping):
         if {"columns", "data"} <= content.keys():
             columns = content["columns"]
@@ -151,7 +154,7 @@ def _kind(content):
 
 
 def _paths_of_records(content: Any) -> list[str]:
-    """Return the dotted paths of the lists of records in a file, the longest list first."""
+    """Return the dotted paths of the lists of records in a file, longest list first."""
     lengths = {
         path: len(value)
         for path, value in _places(content, "", 0)

@@ -1,4 +1,4 @@
-"""Labels of classes: what they may be, their order, and the positive one of two."""
+"""Class labels: allowed values, their order, and the positive one of two."""
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,26 +12,26 @@ import pandas as pd
 
 from bayescm.validate import fail
 
-# Labels of two classes that say themselves which is the positive one: the second.
+# Pairs of labels whose second label is obviously the positive class.
 BINARY = ((0, 1), ("0", "1"), ("False", "True"), ("false", "true"), ("FALSE", "TRUE"))
-# What numpy and pandas write for a missing value where they make text of a column, as in
-# `np.array(["a", np.nan])`. "None" and "NA", which classes are named by, are not among them.
+# Strings that numpy and pandas write for missing values when they convert a column to text, as in
+# `np.array(["a", np.nan])`. "None" and "NA" are not included, because classes can have these names.
 MISSING_TEXTS = ("nan", "NaT", "<NA>")
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
 def default_labels(labels: list, present: Iterable, actual: Any) -> np.ndarray:
     """
-    Return the classes where they are not named.
+    Return the default classes.
 
     Parameters
     ----------
     labels : list
-        Those that occur in ``actual``, in the order of a categorical.
+        Labels that occur in ``actual``, in the order of a categorical if it is one.
     present : iterable
-        These and those that were answered.
+        Labels that occur in ``actual`` or in the predictions.
     actual : array
-        As `column` returns it.
+        Result of `column`.
     """
     check_no_missing_text(present)
     if actual.dtype == bool:
@@ -40,13 +40,13 @@ def default_labels(labels: list, present: Iterable, actual: Any) -> np.ndarray:
         for pair in BINARY:
             if set(present) <= set(pair):
                 return np.array(pair)
-    if not isinstance(actual, pd.Categorical):  # which brings an order of its own
+    if not isinstance(actual, pd.Categorical):  # which defines the order itself
         labels = sorted(labels, key=lambda label: (type(label).__name__, label))
     return as_labels(labels)
 
 
 def as_labels(labels: Any) -> np.ndarray:
-    """Return class labels as an array, or raise where they are too few, doubled or mixed."""
+    """Return class labels as an array; raise an error if they are not valid classes."""
     if isinstance(labels, str) or not np.iterable(labels):
         example = [labels, "..."] if isinstance(labels, str) else [0, 1]
         todo = f"pass e.g. `labels={example}`"
@@ -71,7 +71,7 @@ def as_labels(labels: Any) -> np.ndarray:
 
 
 def check_no_dates(labels: Iterable, name: str = "labels") -> None:
-    """Raise where labels are dates, times or durations, which are no classes."""
+    """Raise an error if labels are dates, times or durations, which are not classes."""
     dates = [label for label in labels if isinstance(label, (*_DATES, pd.Period))]
     if dates:
         allowed = "classes: strings, whole numbers or booleans"
@@ -80,7 +80,7 @@ def check_no_dates(labels: Iterable, name: str = "labels") -> None:
 
 
 def check_plain_labels(labels: Iterable, name: str = "labels") -> None:
-    """Raise if labels are members of an enumeration, or tuples and the like."""
+    """Raise an error if labels are members of an enumeration, tuples or other containers."""
     for label in labels:
         if isinstance(label, Enum) and not isinstance(label, str | int):
             kind, attribute = type(label).__name__, "value"
@@ -96,7 +96,7 @@ def check_plain_labels(labels: Iterable, name: str = "labels") -> None:
 
 
 def check_no_missing_text(labels: Iterable, name: str = "a label", todo: str = "") -> None:
-    """Raise where a label is what numpy or pandas write for a missing value."""
+    """Raise an error if a label is a string that numpy or pandas write for missing values."""
     for label in labels:
         if isinstance(label, str) and label in MISSING_TEXTS:
             what = f"{name} is the text {str(label)!r}, which a missing value becomes as text"
@@ -108,10 +108,10 @@ def check_no_missing_text(labels: Iterable, name: str = "a label", todo: str = "
 
 
 def check_exact(name: str, numbers: np.ndarray) -> None:
-    """Raise where floats that stand for whole numbers are too large to tell these apart."""
+    """Raise an error if integers stored as floats are too large to be exact."""
     if numbers.dtype.kind != "f":
         return
-    # From here on two whole numbers may be one float: nmant digits are stored, one is implied.
+    # Above this limit, floats do not distinguish integers: nmant digits are stored, one is implied.
     start = 2.0 ** (np.finfo(numbers.dtype).nmant + 1)
     large = numbers[np.abs(numbers) >= start]
     if large.size:
@@ -122,16 +122,17 @@ def check_exact(name: str, numbers: np.ndarray) -> None:
 
 
 def index_labels(index: Any) -> list:
-    """Return the labels of an index of xarray: of pandas, which is quick."""
+    """Return the labels of an xarray index, using the faster pandas index."""
     return index.to_pandas_index().tolist()
 
 
 @lru_cache(maxsize=256)
 def matching_labels(*indexes: Any) -> list[list]:
     """
-    Return the labels of the indexes of rows and columns, or raise where they are not the same.
+    Return the labels of the row and column indexes; raise an error if they differ.
 
-    Indexes never change; to go through their labels takes longer than all else that is checked.
+    The result is cached, because indexes never change and comparing their labels takes longer than
+    all other checks.
     """
     rows, columns = both_labels = [index_labels(index) for index in indexes]
     if set(rows) != set(columns) or len(rows) != len(columns):
@@ -146,16 +147,17 @@ def matching_labels(*indexes: Any) -> list[list]:
 
 
 def obvious_positive(labels: list) -> Any:
-    """Return the positive one of two classes where their labels say it, else None."""
+    """Return the positive one of two classes if it is obvious from the labels, otherwise None."""
     return next((pair[1] for pair in BINARY if set(pair) == set(labels)), None)
 
 
 def find_label(wanted: Any, labels: list, what: str = "positive class") -> Any:
-    """Return the label that equals the one wanted, as it stands among them, or raise."""
+    """Return the label that equals ``wanted``; raise an error if there is none."""
     for label in labels:
         if label == wanted:
             return label
-    # Of two classes the wrong one may be the nearest word: only one spelled alike is suggested.
+    # Of two classes, the wrong one may be the closest match, so suggest only very similar
+    # spellings.
     spelled = {str(label).strip().lower(): label for label in labels}
     alike = get_close_matches(str(wanted).strip().lower(), spelled, n=1, cutoff=0.8)
     todo = f"did you mean {spelled[alike[0]]!r}?" if alike else "pass one of these"
@@ -163,16 +165,16 @@ def find_label(wanted: Any, labels: list, what: str = "positive class") -> Any:
 
 
 def is_default_index(index: pd.Index) -> bool:
-    """Say whether an index is what pandas puts where there are no labels: 0, 1, 2, ...."""
+    """Return whether an index is the pandas default, 0, 1, 2, ...."""
     bare = isinstance(index, pd.RangeIndex) and index.name is None
     return bare and (index.start, index.step) == (0, 1)
 
 
 def in_label_order(numbers: Any, labels: Sequence) -> Any:
     """
-    Return numbers by label, of a mapping or a Series, in the order of the labels; others as given.
+    Return the numbers of a mapping or labelled Series in the order of the labels.
 
-    A Series that is numbered from 0 on has no labels.
+    Other values are returned unchanged, including a Series with the default index.
 
     Examples
     --------
@@ -192,9 +194,9 @@ def in_label_order(numbers: Any, labels: Sequence) -> Any:
 
 def columns_in_order(table: Any, labels: Sequence) -> Any:
     """
-    Return a table whose columns are named as the classes in their order; others as given.
+    Return a table with its columns in the order of the classes that they are named after.
 
-    Columns that are numbered from 0 on have no names.
+    Other tables are returned unchanged, including tables with default column names.
 
     Examples
     --------

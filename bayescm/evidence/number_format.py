@@ -1,9 +1,9 @@
 """
-How numbers are written in a text file: the decimal separator and the one between thousands.
+Number formats in text files: decimal and thousands separators.
 
-``1.000`` is a thousand in one country and one in another, and a file does not tell which. Numbers
-are read with a decimal point and nothing between thousands, unless `NumberFormat` has another
-convention. `may_have_thousands` finds columns whose points could be either.
+``1.000`` is a thousand in some countries and one in others, and a file does not say which. By
+default numbers have a decimal point and no thousands separator. `NumberFormat` stores another
+convention. `may_have_thousands` finds columns whose points are ambiguous.
 """
 
 import re
@@ -16,40 +16,42 @@ from bayescm.validate import check_choice, fail
 
 _DECIMAL = (".", ",")
 _THOUSANDS = (".", ",", " ", "'", "_", "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}")
-# A number whose point may be one between thousands: of these none begins with 0.
+# Numbers whose point may separate thousands. They do not begin with 0.
 _GROUPED = r"[+-]?[1-9]\d{0,2}\.\d{3}"
-# Whole numbers from here on, without a point, beside numbers such as 1.250 make these thousands.
+# If there are integers of at least this size without a point, numbers such as 1.250 are probably
+# thousands.
 _HUNDRED = 100
 _THOUSAND = 1000
-# How far a thousand times a float64 below 1000 with three decimals is from a whole number: 1e-10.
+# Tolerance for numbers with three decimals: 1000 times a float64 below 1000 deviates from an
+# integer by up to 1e-10.
 _ROUNDING = 1e-6
 
 
 class NumberFormat(NamedTuple):
-    """The decimal separator and the one between thousands; None if nobody says so."""
+    """Decimal and thousands separators, or None if unknown."""
 
     decimal: str | None = None
     thousands: str | None = None
 
     @property
     def is_given(self) -> bool:
-        """Whether numbers are to be read in a convention that somebody named."""
+        """Whether the user specified a convention."""
         return self.decimal is not None or self.thousands is not None
 
     def without_effect(self, reason: str) -> Exception:
-        """Return the error of a convention that no number of the file is read in."""
+        """Return the error for a convention that does not apply to any number in the file."""
         name = "decimal" if self.decimal is not None else "thousands"
         value = getattr(self, name)
         return fail(f"`{name}={value!r}` has no effect: {reason}", ..., "", f"leave `{name}` out")
 
     def numbers(self, texts: pd.Series) -> pd.Series:
         """
-        Return texts as numbers, NaN where one is missing.
+        Convert strings to numbers, with NaN for missing values.
 
         Raises
         ------
         NotANumberError
-            If a text is no number in this convention, such as ``1.5`` with points between
+            If a string is not a number in this convention, such as ``1.5`` if points separate
             thousands.
 
         Examples
@@ -62,7 +64,7 @@ class NumberFormat(NamedTuple):
         plain, grouped = r"\d+", rf"\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+"
         whole = rf"(?:{grouped}|{plain})" if thousands else plain
         fraction = rf"{re.escape(decimal)}\d*"
-        # Without digits in front of the decimal separator too: ,5.
+        # Digits before the decimal separator are optional, as in ",5".
         pattern = rf"[+-]?(?:{whole}(?:{fraction})?|{fraction}\d)(?:[eE][+-]?\d+)?"
         texts = texts.astype("str").str.strip()
         present = texts.notna()
@@ -74,7 +76,7 @@ class NumberFormat(NamedTuple):
         return pd.to_numeric(texts.str.replace(decimal, ".", regex=False))
 
     def numbers_or_texts(self, texts: pd.Series) -> pd.Series:
-        """Return texts as numbers if all of them are, else as they are."""
+        """Convert strings to numbers if all are numeric; otherwise return them unchanged."""
         try:
             return self.numbers(texts)
         except NotANumberError:
@@ -82,21 +84,21 @@ class NumberFormat(NamedTuple):
 
 
 class NotANumberError(ValueError):
-    """A text in the place of a number, with the name of its column."""
+    """Error for a string in place of a number, with the name of its column."""
 
     def __init__(self, column: str, text: str, number_format: NumberFormat | None = None):
         super().__init__(f"could not convert string to float: {text!r}")
         self.column, self.text, self.number_format = column, text, number_format or NumberFormat()
 
     def refusal(self, file: str) -> Exception:
-        """Return the error for people, which names the file, the column and the option."""
+        """Return the error for users, which names the file, the column and the option."""
         what = f"column {self.column!r} of {file} has text where a number belongs"
         return fail(what, self.text, "", advice_about(self.text, self.number_format))
 
 
 def number_format(decimal: str | None, thousands: str | None) -> NumberFormat:
     """
-    Check the separators of numbers.
+    Validate the separators of numbers.
 
     Raises
     ------
@@ -117,7 +119,7 @@ def number_format(decimal: str | None, thousands: str | None) -> NumberFormat:
 
 def may_have_thousands(texts: pd.Series) -> str | None:
     """
-    Return the first number whose point may be one between thousands, or None if one is decimal.
+    Return the first number with an ambiguous point, or None if some point is a decimal point.
 
     Examples
     --------
@@ -134,7 +136,7 @@ def may_have_thousands(texts: pd.Series) -> str | None:
 
 
 def may_be_thousandths(numbers: pd.Series) -> bool:
-    """Return whether numbers that are not whole are from 1 on with three decimals at most."""
+    """Return whether all fractional numbers are at least 1 and have at most three decimals."""
     if numbers.dtype.kind != "f":
         return False
     values = numbers[np.isfinite(numbers)].to_numpy()
@@ -145,13 +147,15 @@ def may_be_thousandths(numbers: pd.Series) -> bool:
 
 
 def has_hundreds(numbers: pd.Series) -> bool:
-    """Return whether some whole numbers are as large as those with a thousands separator beside."""
+    """Return whether there are integers that suggest thousands separators in other numbers."""
     return bool(((numbers.abs() >= _HUNDRED) & (numbers % 1 == 0)).any())
 
 
 def with_decimal_comma(texts: pd.Series) -> str | None:
     """
-    Return the first number with a decimal comma if all that are not whole have one, or None.
+    Return the first number with a decimal comma, or None.
+
+    The result is None unless all fractional numbers have a decimal comma.
 
     Examples
     --------
@@ -167,14 +171,14 @@ def with_decimal_comma(texts: pd.Series) -> str | None:
 
 
 def two_meanings(text: str) -> str:
-    """Return what a number such as 1.250 may be, with the option for each."""
+    """Return both readings of a number such as 1.250, with the option for each."""
     joined = text.replace(".", "")
     return f"pass `thousands='.'` if {text} is {joined}, or `decimal='.'` if it is {float(text):g}"
 
 
 def advice_about(text: str, number_format: NumberFormat) -> str:
     """
-    Return what to do about a text that is no number.
+    Return advice about a string that is not a number.
 
     Examples
     --------

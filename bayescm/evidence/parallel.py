@@ -1,11 +1,11 @@
-"""Work spread over processes or a Dask cluster, with a progress bar."""
+"""Parallel computation in processes or on a Dask cluster, with a progress bar."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 
 def parallel(function: Callable, tasks: Iterable[tuple], jobs: int | str) -> Iterator:
-    """Apply a function to every task and yield the answers as they come."""
+    """Apply a function to every task and yield the results in order of completion."""
     if jobs == 1:
         for task in tasks:
             yield function(*task)
@@ -24,7 +24,7 @@ def parallel(function: Callable, tasks: Iterable[tuple], jobs: int | str) -> Ite
 
 @contextmanager
 def progress_bar(total: int, title: str, show: bool = True) -> Iterator[Callable[[], None]]:
-    """Show a bar with the time left on stderr; yields the function that moves it on by one."""
+    """Show a progress bar with the remaining time on stderr; yield a function that advances it."""
     if not show:
         yield lambda: None
         return

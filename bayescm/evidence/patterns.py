@@ -1,10 +1,12 @@
 """
-Counts of patterns: ratings, partly labelled examples and probabilities of three classes or more.
+Counts of patterns: ratings, partly labelled examples and probabilities of three or more classes.
 
-A ledger stores how often each combination of labels occurred, dims (..., pattern). A pattern of
-ratings is the labels of every rater and the gold label. One of partly labelled examples is the
-answer of the judge, the prediction and the label. One of probabilities is the label and the
-probabilities, on a grid. Patterns are JSON. Their counts add up over batches, as tables do.
+A ledger stores the frequency of each combination of labels, dims (..., pattern). Patterns are
+encoded as JSON, and their counts are additive over batches. A pattern contains:
+
+- for ratings, the labels of all raters and the gold label;
+- for partly labelled examples, the judge's label, the prediction and the true label;
+- for probabilities, the true label and the probabilities, rounded to a grid.
 """
 
 import json
@@ -21,14 +23,14 @@ from bayescm.evidence.evidence_type import BATCH_FORM
 
 class PatternCounts(NamedTuple):
     """
-    A batch of patterns.
+    Batch of patterns.
 
     Attributes
     ----------
     pattern : list of str
-        JSON of each pattern.
+        Patterns, encoded as JSON.
     counts : ndarray of int, shape (n,)
-        How often each occurs.
+        Number of occurrences of each pattern.
     """
 
     pattern: list[str]
@@ -39,18 +41,18 @@ def pattern_table(
     patterns: Sequence, numbers: Iterable, form: str, facts: Mapping[str, Any]
 ) -> xr.DataArray:
     """
-    Return how often each pattern occurs, in the order of their text, dims (pattern).
+    Return the frequency of each pattern, sorted by text, dims (pattern).
 
     Parameters
     ----------
     patterns : sequence
-        Of plain values that JSON can write. A pattern may occur several times.
+        Patterns of plain values that JSON can represent. Repetitions are allowed.
     numbers : iterable of int
-        How often each occurs.
+        Number of occurrences of each pattern.
     form : str
-        The form in which a ledger stores the batch.
+        Form in which a ledger stores the batch.
     facts : mapping
-        What all batches share, such as the labels: attributes of the table.
+        Properties shared by all batches, such as the labels. They become attributes of the table.
     """
     total: Counter = Counter()
     for pattern, number in zip(patterns, numbers, strict=True):
@@ -62,7 +64,7 @@ def pattern_table(
 
 
 def patterns_of_batches(batches: Sequence[PatternCounts], like: xr.DataArray) -> xr.DataArray:
-    """Return the counts of all patterns that occur in batches, dims (step, pattern)."""
+    """Return the counts of all patterns in the batches, dims (step, pattern)."""
     patterns = sorted({pattern for batch in batches for pattern in batch.pattern})
     place = {pattern: index for index, pattern in enumerate(patterns)}
     table = np.zeros((len(batches), len(patterns)), np.int64)
@@ -73,7 +75,7 @@ def patterns_of_batches(batches: Sequence[PatternCounts], like: xr.DataArray) ->
 
 
 def watched_measures(table: xr.DataArray) -> list[str]:
-    """Return the measures of patterns of labels that a monitor reports by default."""
+    """Return the default measures of a monitor for patterns of labels."""
     if table.attrs.get("classified") == "nothing":
         return ["prevalence"]
     labels, label = table.attrs["labels"], table.attrs["positive"]
@@ -90,5 +92,5 @@ def has_patterns(evidence: Any) -> bool:
 
 
 def number_of_examples(tables: xr.DataArray) -> xr.DataArray:
-    """Return the number of examples of each leading index of counts of patterns."""
+    """Return the number of examples for each leading index of counts of patterns."""
     return tables.sum("pattern")

@@ -1,8 +1,8 @@
 """
-The types of evidence, and which of them an object is.
+Registry of the types of evidence.
 
-This is the one place that tells them apart. A fit is among them, as it answers the same questions.
-Each type is described in the file of the function that returns it; a further one is added to
+This is the only place that distinguishes between types. A fit is also a type, because it supports
+the same functions. Each type is defined in the file of its constructor. To add a type, append it to
 `TYPES`.
 """
 
@@ -35,7 +35,7 @@ from bayescm.validate import fail
 
 
 def _measures_of_fit(tree):
-    """Return the usual measures of the evidence in a tree, or of its cell probabilities."""
+    """Return the default measures of the evidence in a tree, or of its cell probabilities."""
     if EVIDENCE_GROUP in tree.children:
         stored = tree[EVIDENCE_GROUP].to_dataset()
         entry = type_named(stored.attrs[TYPE_ATTRIBUTE])
@@ -69,8 +69,8 @@ FIT = EvidenceType(
     sentences=_describe_fit,
 )
 
-# The first that matches is the type. Of arrays, counts are all that are not partly labelled; the
-# types after a fit are Datasets.
+# The first match determines the type. All DataArrays that are not partly labelled are counts, and
+# the types after FIT are Datasets.
 TYPES: list[EvidenceType] = [
     PARTLY_LABELLED,
     COUNTS,
@@ -95,7 +95,7 @@ def type_of(evidence: Any) -> EvidenceType:
     Raises
     ------
     TypeError
-        If it is of none.
+        If the object is not evidence of any type.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def type_of(evidence: Any) -> EvidenceType:
 
 
 def _several(members):
-    """Return the error for a mapping that should be one piece of evidence."""
+    """Return the error for a mapping in place of a single piece of evidence."""
     first = next(iter(members.values()), None)
     entry = next((entry for entry in TYPES if entry.matches(first)), COUNTS)
     if entry is COUNTS:
@@ -135,7 +135,7 @@ def _several(members):
 
 
 def type_named(name: Any) -> EvidenceType:
-    """Return the type of evidence with a name, or raise an error if there is none."""
+    """Return the type of evidence with a given name; raise an error if there is none."""
     by_name = {entry.name: entry for entry in TYPES}
     if name not in by_name:
         todo = "install the version of bayescm that wrote it, or make the evidence again"
@@ -144,5 +144,5 @@ def type_named(name: Any) -> EvidenceType:
 
 
 def is_members(evidence: Any) -> TypeGuard[Mapping[Any, Any]]:
-    """Say whether evidence is a mapping from names to several pieces of evidence."""
+    """Return whether the object is a mapping from names to pieces of evidence."""
     return isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset | xr.DataTree)

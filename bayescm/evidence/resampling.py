@@ -1,13 +1,13 @@
 r"""
-Test sets like a pilot: its examples or items are drawn again, in unknown proportions.
+Resampling of a pilot to test sets of another size, with uncertain proportions of its units.
 
-The shares of the units of a pilot in the population have the posterior of the Bayesian bootstrap
-(Rubin 1981), with :math:`w_i` the number of units that are alike:
+The proportions of the pilot's units in the population have the posterior of the Bayesian bootstrap
+(Rubin 1981), where :math:`w_i` is the number of identical units:
 
 .. math:: \pi \sim \mathrm{Dirichlet}(w_1, \ldots, w_m), \qquad
           x \mid \pi \sim \mathrm{Multinomial}(n, \pi).
 
-A unit that is not in the pilot is not in the test sets either.
+A unit that is not in the pilot cannot occur in a test set.
 
 References
 ----------
@@ -23,13 +23,15 @@ import xarray as xr
 
 from bayescm.validate import fail
 
-# Variables that part the units of a pilot, or weigh them.
+# Variables that divide the units of a pilot into parts, or weight them.
 _PARTS = ("fold", "repeat", "half", "group", "weight")
 
 
 def draw_numbers(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """
-    Draw how often each unit of a pilot occurs in a test set of n, in the shape of the weights.
+    Return the number of occurrences of each pilot unit in a test set of size n.
+
+    The result has the shape of the weights.
 
     Examples
     --------
@@ -41,7 +43,7 @@ def draw_numbers(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.nd
 
 
 def resample_rows(dim: str) -> Callable[..., xr.Dataset]:
-    """Return the function (evidence, n, rng) that draws n units along a dim."""
+    """Return a function (evidence, n, rng) that resamples n units along a dimension."""
 
     def resample(evidence: xr.Dataset, n: int, rng: np.random.Generator) -> xr.Dataset:
         parts = [name for name in evidence.coords if evidence[name].dims == (dim,) and name != dim]
@@ -56,7 +58,7 @@ def resample_rows(dim: str) -> Callable[..., xr.Dataset]:
 
 
 def resample_counts(dim: str) -> Callable[..., xr.Dataset]:
-    """Return the function (evidence, n, rng) that draws how many units each row of a dim counts."""
+    """Return a function (evidence, n, rng) that resamples the counts along a dimension."""
 
     def resample(evidence: xr.Dataset, n: int, rng: np.random.Generator) -> xr.Dataset:
         leading = [name for name in evidence["counts"].dims if name != dim]

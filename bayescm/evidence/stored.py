@@ -1,4 +1,4 @@
-"""Evidence of every type as one Dataset, which netCDF and Zarr can hold, and back."""
+"""Storage of evidence of every type as a single Dataset, for netCDF and Zarr files."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from bayescm.evidence.evidence_type import EVIDENCE_GROUP, TYPE_ATTRIBUTE
 from bayescm.evidence.registry import type_named, type_of
 from bayescm.validate import fail
 
-# Attribute of stored evidence: the version of this format.
+# Attribute of stored evidence with the version of this format.
 FORMAT = "bayescm_evidence_format"
 _FORMAT = 1
 
 
 def to_dataset(evidence: Any) -> xr.Dataset:
     """
-    Return evidence as a Dataset.
+    Convert evidence to a Dataset, for example to save it.
 
     Parameters
     ----------
@@ -25,12 +25,12 @@ def to_dataset(evidence: Any) -> xr.Dataset:
     Returns
     -------
     Dataset
-        Its attributes name the type of the evidence and the version of the format.
+        The evidence, with attributes for its type and the version of the format.
 
     Raises
     ------
     ValueError, TypeError
-        If it is not evidence, or invalid.
+        If the input is not evidence, or is invalid.
 
     Examples
     --------
@@ -39,13 +39,13 @@ def to_dataset(evidence: Any) -> xr.Dataset:
     'counts'
     """
     entry = type_of(evidence)
-    entry.canonical(evidence)  # which raises an error if it is invalid
+    entry.canonical(evidence)  # raises an error if the evidence is invalid
     return entry.to_dataset(evidence).assign_attrs({TYPE_ATTRIBUTE: entry.name, FORMAT: _FORMAT})
 
 
 def from_dataset(stored: xr.Dataset) -> Any:
     """
-    Return the evidence that `to_dataset` made a Dataset of.
+    Return the evidence stored in a Dataset by `to_dataset`.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def from_dataset(stored: xr.Dataset) -> Any:
     Raises
     ------
     ValueError
-        If the Dataset does not name its type of evidence, or if a later version wrote it.
+        If the Dataset does not name its type of evidence, or was written by a later version.
 
     Examples
     --------
@@ -77,5 +77,5 @@ def from_dataset(stored: xr.Dataset) -> Any:
 
 
 def evidence_of(tree: xr.DataTree) -> Any:
-    """Return the evidence that a fitted tree holds."""
+    """Return the evidence stored in a fitted tree."""
     return from_dataset(tree[EVIDENCE_GROUP].to_dataset())

@@ -1,16 +1,20 @@
 """
-Sums over the items of batches: a form of item scores, several labels, attempts and item counts.
+Sums over the items of batches, for item scores, multilabel data, attempts and item counts.
 
-A ledger stores every item. What is known of means over items follows from sums over the batches,
-an array with dims (..., statistic). The statistics are ``items``, the number of items; the sums of
-powers that the moments of a mean are made of; and ``part 0``, ``part 1`` ...: how many items are in
-each part of a scale. Sums of sums, discounted ones as well, are evidence of the same type:
-`bayescm.posteriors.item_scores` and `multilabel` take them.
+A ledger stores every item. Means over items can be estimated from sums over the batches, an array
+with dims (..., statistic). The statistics are:
+
+- ``items``: the number of items;
+- sums of powers, from which the moments of means are computed;
+- ``part 0``, ``part 1`` and so on: the number of items in each part of a scale.
+
+Sums of sums, including discounted ones, are evidence of the same type, which
+`bayescm.posteriors.item_scores` and `multilabel` accept.
 
 Restricted to a partition of the scale, a Dirichlet process is a Dirichlet distribution of the
-shares of its parts (Ferguson 1973): a change in these is what the rule `change` looks for. The
-parts are about quarters and, at the ends, eighths of the items of the first batches (`cut_points`),
-with half a pseudo-item in each.
+proportions of its parts (Ferguson 1973). The rule `change` detects changes in these proportions.
+The parts contain about a quarter or, at the ends, an eighth of the items of the first batches
+(`cut_points`), and have half a pseudo-item each.
 
 References
 ----------
@@ -28,42 +32,43 @@ import xarray as xr
 from bayescm.evidence.evidence_type import ChangeStatistic
 from bayescm.validate import fail
 
-_FIRST = 40  # items, by which the scale is parted
-# Where the scale is parted. Of 2, 3, 4 and 6 parts, with 1 / K or half a pseudo-item each these see
-# one item in seven fall to the worst score, or all fall by a quarter of a standard deviation,
-# soonest: after 4 to 13 batches of 50, where two parts take 8 to 39 (medians of 60 streams of each
-# of three populations, without one in which the worst score is also the commonest).
+_FIRST = 40  # minimum number of items to define the parts of the scale
+# Quantiles at which the scale is divided. Among 2, 3, 4 and 6 parts, with 1 / K or half a
+# pseudo-item each, these detect two changes soonest: one item in seven falls to the worst score, or
+# all scores fall by a quarter of a standard deviation. They take 4 to 13 batches of 50, compared
+# with 8 to 39 for two parts (medians of 60 streams in each of three populations, excluding one
+# whose worst score is the most frequent).
 _SHARES = (0.125, 0.25, 0.5, 0.75, 0.875)
 _PSEUDO_ITEMS_OF_A_PART = 0.5
-# The rules of alarms of sums over items.
+# Rules of alarms for sums over items.
 RULES_OF_ITEMS = ("change", "batch", "floor", "reference")
 
 
-# The statistics by their names
+# Access to the statistics by name
 
 
 def statistic_of(sums: xr.DataArray, statistic: str) -> np.ndarray:
-    """Return one of the sums, (...)."""
+    """Return one of the sums, with the leading shape."""
     return sums.values[..., sums.indexes["statistic"].get_loc(statistic)]
 
 
 def part(number: Any) -> str:
-    """Return the name of the number of items in a part of the scale."""
+    """Return the name of the statistic for a part of the scale."""
     return f"part {number}"
 
 
 def number_of_items(sums: xr.DataArray) -> xr.DataArray:
-    """Return how many items there are, of each leading index of sums."""
+    """Return the number of items for each leading index of sums."""
     sizes = sums.sel(statistic="items", drop=True)
-    is_whole = (sizes.values == np.floor(sizes.values)).all()  # where nothing is forgotten
+    is_whole = (sizes.values == np.floor(sizes.values)).all()  # without forgetting
     return sizes.astype(np.int64) if is_whole else sizes
 
 
-# The parts of the scale in which a change is looked for
+# Parts of the scale, in which changes are detected
 
 
 def parts_of(sums: xr.DataArray) -> ChangeStatistic:
-    """Return how many items, or examples, are in each part of a scale, (..., 1, parts)."""
+    """Return the number of items, or examples, in each part of a scale, (..., 1, parts)."""
     columns = sums.indexes["statistic"].str.startswith(part(""))
     numbers = sums.values[..., None, columns].astype(np.int64)
     return ChangeStatistic(numbers, prior=np.full(numbers.shape[1:], _PSEUDO_ITEMS_OF_A_PART))
@@ -71,11 +76,11 @@ def parts_of(sums: xr.DataArray) -> ChangeStatistic:
 
 def cut_points(batches: Sequence[np.ndarray]) -> np.ndarray:
     """
-    Return where the scale is parted, by the scores of the items of the first batches.
+    Return the cut points of the scale, from the scores of the items in the first batches.
 
-    A cut lies between two scores that occur among the first 40 items or more, where the share of
-    items below is nearest to 1/8, 1/4, 1/2, 3/4 and 7/8. If all are equal, the items below and
-    above them are parts.
+    A cut is between two scores that occur among at least the first 40 items, where the proportion
+    of items below is closest to 1/8, 1/4, 1/2, 3/4 and 7/8. If all scores are equal, the items
+    below and above this score are separate parts.
     """
     if not len(batches):
         return np.zeros(0)
@@ -91,11 +96,11 @@ def cut_points(batches: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def in_parts(scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-    """Return how many scores (n,) are in each part of the scale."""
+    """Return the number of scores in each part of the scale, (parts,)."""
     return np.bincount(np.searchsorted(cuts, scores, "right"), minlength=len(cuts) + 1)
 
 
-# The items of a batch
+# Items of a batch
 
 
 def check_one_system(evidence: xr.Dataset) -> None:
@@ -108,10 +113,10 @@ def check_one_system(evidence: xr.Dataset) -> None:
 
 def items_in_order(names: pd.Index, values: np.ndarray) -> tuple[Any, np.ndarray]:
     """
-    Return the names of items and their order, which is the same if the batch is sent again.
+    Return the names of items and their order, which is reproducible if a batch is sent again.
 
-    Items with names are in the order of these, others in the order of their values (n,) or (n, k),
-    and numbered.
+    Named items are sorted by name. Unnamed items are sorted by their values (n,) or (n, k), and
+    numbered.
     """
     values = values.reshape(len(names), -1)
     unnamed = names.equals(pd.RangeIndex(len(names)))
@@ -121,14 +126,14 @@ def items_in_order(names: pd.Index, values: np.ndarray) -> tuple[Any, np.ndarray
 
 
 def names_of_items(batches: Sequence[Any], number: int) -> Any:
-    """Return the names of the items of batches, numbered if a batch has none."""
+    """Return the names of the items of batches; number the items if a batch has no names."""
     if all(batch.item is not None for batch in batches):
         return [name for batch in batches for name in batch.item]
     return np.arange(number)
 
 
 def repeated_items(batches: Sequence[Any]) -> list[int]:
-    """Return how many items of each batch an earlier one of these has too, by their names."""
+    """Return the number of items of each batch that also occur in earlier batches, by name."""
     numbers, scored = [], set[Any]()
     for batch in batches:
         numbers.append(sum(name in scored for name in batch.item or ()))
@@ -139,5 +144,5 @@ def repeated_items(batches: Sequence[Any]) -> list[int]:
 def along_units(
     coords: Mapping[str, np.ndarray], sizes: Sequence[int], dim: str
 ) -> dict[str, tuple[str, np.ndarray]]:
-    """Return values of batches as coords of their units."""
+    """Return values of batches as coordinates of their units."""
     return {name: (dim, np.repeat(values, sizes)) for name, values in coords.items()}

@@ -1,4 +1,4 @@
-"""Text files, compressed or not."""
+"""Text files, with or without compression."""
 
 import bz2
 import gzip
@@ -15,15 +15,15 @@ from bayescm.evidence.number_format import NotANumberError
 from bayescm.validate import fail
 
 PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-# What damaged compressed files raise.
+# Exceptions raised by damaged compressed files.
 DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
-# A longer line in bytes belongs to no table.
+# Maximum length of a line in bytes; longer lines do not belong to a table.
 LONGEST_LINE = 1 << 24
 
 
 def suffixes(path: Path) -> list[str]:
     """
-    Return the suffixes of a path in lower case, without that of a compressed file.
+    Return the lower-case suffixes of a path, without a suffix for compression.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def suffixes(path: Path) -> list[str]:
 
 
 def open_text(path: Path) -> io.TextIOWrapper:
-    """Open a text file, compressed or not, in which no line can fill the memory."""
+    """Open a text file, compressed or not, with a limit on the length of lines."""
     suffix = path.suffix.lower()
     if suffix == ".zip":
         archive = zipfile.ZipFile(path)
@@ -49,7 +49,7 @@ def open_text(path: Path) -> io.TextIOWrapper:
 
 
 class _ShortLines(io.RawIOBase):
-    """A stream that ends in an error where a line is longer than any line of a table."""
+    """Stream that raises an error if a line is too long for a table."""
 
     def __init__(self, raw):
         self.raw, self.since = raw, 0
@@ -73,7 +73,7 @@ class _ShortLines(io.RawIOBase):
 
 @contextmanager
 def plainly(path: Path) -> Iterator[None]:
-    """Raise errors that say in plain English what is wrong with a file."""
+    """Convert errors of file access to readable errors."""
     try:
         yield
     except DAMAGED as problem:

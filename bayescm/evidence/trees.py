@@ -1,4 +1,4 @@
-"""What a fitted tree holds: its positive class, and which variable each estimand is read off."""
+"""Properties of a fitted tree: its positive class, and the variable of each estimand."""
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
@@ -19,20 +19,21 @@ from bayescm.validate import fail
 
 def with_positive_class(evidence: Any, label: Any = None) -> Any:
     """
-    Return evidence that knows its positive class.
+    Return evidence with its positive class as a coordinate.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Of a tree without the scalar coord ``positive``, such as that of ``pm.sample``, it is read
-        off ``is_positive``, which the models store. Anything else is returned as it is.
+        Evidence or a fitted tree. If a tree lacks the scalar coordinate ``positive``, such as the
+        result of ``pm.sample``, the positive class is taken from ``is_positive``, which the models
+        store. Other evidence is returned unchanged.
     label : optional
-        The positive class, instead of the one that the evidence knows.
+        Positive class, which overrides the one of the evidence.
 
     Raises
     ------
     ValueError
-        If the evidence has no classes, or scores that are of another one.
+        If the evidence has no classes, or has scores of another positive class.
     """
     if isinstance(evidence, xr.DataTree):
         return _tree_with_positive_class(evidence, label)
@@ -71,7 +72,7 @@ def _tree_with_positive_class(tree, label):
 
 
 def variables_of(tree: xr.DataTree, group: str = "posterior") -> dict[str, str]:
-    """Return the variable of each estimand of a tree, as `fit` declares them or by their names."""
+    """Return the variable of each estimand in a tree, as declared by `fit` or by name."""
     estimands = json.loads(tree.attrs.get("estimands", "{}"))
     if estimands:
         return estimands
@@ -81,14 +82,14 @@ def variables_of(tree: xr.DataTree, group: str = "posterior") -> dict[str, str]:
 
 def estimands_by_name(variables: Mapping[str, Sequence[Hashable]]) -> dict[str, str]:
     """
-    Return the variable of each estimand by the names that the models of the catalogue use.
+    Return the variable of each estimand, by the variable names that the models use.
 
-    Further cell probabilities, such as ``theta_abroad``, are estimands by the rest of their name.
+    Other cell probabilities, such as ``theta_abroad``, are estimands named by the suffix.
 
     Parameters
     ----------
     variables : mapping of str to sequence of str
-        The dims of each variable.
+        Dimensions of each variable.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def estimands_by_name(variables: Mapping[str, Sequence[Hashable]]) -> dict[str, 
     if parameter is None:
         return {}
     estimands = {"parameter": parameter, "predictive": parameter}
-    # A parameter for each group is neither the population of groups nor a new group.
+    # If there is one parameter per group, it is neither the population of groups nor a new group.
     of_members = any(
         {*variables[parameter]} > {*variables[name]}
         for name in ("theta_new", "theta_typical")
@@ -123,15 +124,15 @@ def estimands_by_name(variables: Mapping[str, Sequence[Hashable]]) -> dict[str, 
 
 
 def attribute_dims(tree: xr.DataTree, name: str) -> list[str]:
-    """Return an attribute of a tree that is a list of dims: ``uses`` or ``pairs``."""
+    """Return an attribute of a tree that is a list of dimensions: ``uses`` or ``pairs``."""
     return json.loads(tree.attrs.get(name, "[]"))
 
 
 def extra_dims(tree: xr.DataTree, cells: xr.DataArray) -> list[Hashable]:
-    """Return the dims of cell probabilities that a measure is averaged over."""
+    """Return the dimensions of cell probabilities over which a measure is averaged."""
     if "estimands" in tree.attrs:
         kept: Sequence[Hashable] = attribute_dims(tree, "batch")
-    else:  # a tree of pm.sample: what is not a dim of the counts, and folds
+    else:  # from pm.sample: folds, and dimensions that the counts lack
         data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
         counts = set(data["counts"].dims if "counts" in data else cells.dims) - set(FOLDS)
         kept = [dim for dim in cells.dims if cells.name == "theta" or dim in counts]
@@ -140,9 +141,9 @@ def extra_dims(tree: xr.DataTree, cells: xr.DataArray) -> list[Hashable]:
 
 def variable_of(tree: xr.DataTree, group: str, of: str) -> str:
     """
-    Return the name of the variable that an estimand is read off.
+    Return the name of the variable of an estimand.
 
-    A dim that the model pools over, such as ``"group"``, stands for each of its members.
+    The name of a dimension that the model pools over, such as ``"group"``, refers to its members.
     """
     draws = group_of(tree, group)
     members = {
@@ -162,7 +163,7 @@ def variable_of(tree: xr.DataTree, group: str, of: str) -> str:
 
 
 def cells_of(tree: xr.DataTree, group: str, name: str) -> xr.DataArray:
-    """Return cell probabilities of a tree by their name, the positive class last."""
+    """Return cell probabilities of a tree by name, with the positive class last."""
     draws = group_of(with_positive_class(tree), group)
     if name not in draws.data_vars or not set(CELLS) <= set(draws[name].dims):
         having = [k for k, v in draws.data_vars.items() if set(CELLS) <= set(v.dims)]
@@ -175,7 +176,7 @@ def cells_of(tree: xr.DataTree, group: str, name: str) -> xr.DataArray:
 
 
 def group_of(tree: xr.DataTree, name: str) -> xr.Dataset:
-    """Return a group of a tree, or raise where it has none of this name."""
+    """Return a group of a tree; raise an error if there is no group of this name."""
     if name not in tree.children:
         todo = "fit the evidence first: fit(counts)"
         raise fail("the tree has no such group", name, tree.children, todo)

@@ -1,9 +1,9 @@
 """
-Public functions that do not support a type or a design of evidence, with the statistical reason.
+Public functions that do not support a type or design of evidence, with the statistical reason.
 
 The documentation shows this table, and `tests/test_every_type.py` tests every public function with
-every type of evidence against it. Functions that ask for what only some evidence has, such as the
-ROC curve of scores or the gap between groups, are not in it.
+every type of evidence against it. The table does not include functions that need properties of a
+particular type, such as the ROC curve of scores or the gap between groups.
 """
 
 from typing import NamedTuple
@@ -11,18 +11,18 @@ from typing import NamedTuple
 
 class Unsupported(NamedTuple):
     """
-    Functions that do not support some evidence.
+    Functions that do not support certain evidence, with the reason.
 
     Attributes
     ----------
     functions : tuple of str
-        Public names.
+        Public names of the functions.
     types : tuple of str
-        Names of types of evidence; empty for every type.
+        Names of types of evidence. Empty for all types.
     designs : tuple of str
-        ``"folds"``, ``"groups"``, ``"clusters"``; empty for every design.
+        Designs: ``"folds"``, ``"groups"`` or ``"clusters"``. Empty for all designs.
     reason : str
-        Whole sentences.
+        Reason, in whole sentences.
     """
 
     functions: tuple[str, ...]
@@ -31,12 +31,12 @@ class Unsupported(NamedTuple):
     reason: str
 
 
-# Results have no measures of a single classifier.
+# Results contain no measure of a single classifier.
 NO_LEVEL = (
     "Results describe differences between classifiers. The level of a single classifier depends on "
     "the choice of the data sets and has no posterior distribution"
 )
-# Measures of fits by NUTS that do not follow from the variables of the PyMC model.
+# Measures that cannot be computed from the variables of PyMC models fitted by NUTS.
 OF_SLICES = (
     "The PyMC model of slices describes the mean score of each slice, and not how scores are "
     "distributed"
@@ -78,7 +78,7 @@ UNSUPPORTED = (
     ),
 )
 
-# The same for fits with method="nuts". The functions are measures.
+# Unsupported measures for fits with method="nuts".
 UNSUPPORTED_BY_NUTS = (
     Unsupported(("sd", "median", "quantile"), ("item scores",), ("slices",), f"{OF_SLICES}."),
     Unsupported(("majority_at",), ("attempts with a truth",), (), f"{OF_VOTES}."),
