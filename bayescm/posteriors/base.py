@@ -982,7 +982,7 @@ class IndependentMembers(Posterior):
         n: Any = None,
     ) -> list[np.ndarray]:
         """Sample each posterior separately, permuted so that equal seeds do not pair."""
-        # trees then return all of their draws
+        # In this case, trees return all of their draws.
         default = size == self.draws_by_default(of, joint=True)
         seeds = [np.random.SeedSequence(int(rng.integers(2**63))) for _ in self.posteriors]
         draws = []

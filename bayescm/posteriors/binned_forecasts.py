@@ -1,21 +1,22 @@
 """
-The posterior of probabilities or scores in bins: measures of shares of truth and bin, linearized.
+Posterior of measures of binned probabilities or scores, by linearization.
 
-A ledger of a monitor keeps how many examples of each class have a forecast in each bin
-(`bayescm.evidence.binned_forecasts`). Forecasts are moved to the middles p_b
-of their bins, and the shares s of the cells (class, bin) have the posterior
+The ledger of a monitor stores the number of examples of each class with a forecast in each bin
+(`bayescm.evidence.binned_forecasts`). Forecasts are replaced by the midpoints p_b of their bins.
+The shares s of the cells (class, bin) have the posterior
 
-    s  ~  Dirichlet(counts + prior),      prior  =  (1 - p_b, p_b) / B  of bin b,
+    s  ~  Dirichlet(counts + prior),      prior  =  (1 - p_b, p_b) / B  of bin b.
 
-so that the prior is one example over all B bins, whose forecasts are right. A measure of
-probabilities m is a smooth function of the shares. Its posterior is taken for normal on the scale
-of a link g, the log odds where it lies between 0 and 1 and the log where it is positive, by
-linearizing it at the mean shares (the Bayesian form of the delta method):
+So the prior is worth one example over all B bins, with calibrated forecasts. A measure m of
+probabilities is a smooth function of the shares. It is linearized at the mean shares, which is the
+Bayesian form of the delta method. The posterior of m is then approximately normal on the scale of a
+link g:
 
-    g(m)  ~  Normal(g(m(s)), sigma),      sigma^2  =  sum_j s_j (d_j - sum_k s_k d_k)^2 / (N + 1),
+    g(m)  ~  Normal(g(m(s)), sigma),      sigma^2  =  sum_j s_j (d_j - sum_k s_k d_k)^2 / (N + 1).
 
-where s are the mean shares, d_j is the derivative of g(m) towards cell j, and N the sum of counts
-and prior. What intervals cover is in ``docs/results/binned_intervals.csv``.
+Here s are the mean shares, d_j is the derivative of g(m) in the direction of cell j, and N is the
+sum of counts and prior. The link is the log odds for measures between 0 and 1, and the logarithm
+for positive measures. Coverage of the intervals is in ``docs/results/binned_intervals.csv``.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,10 +36,10 @@ from bayescm.measures.probabilities import Forecasts
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import fail
 
-_PRIOR = 1.0  # examples, over all bins
+_PRIOR = 1.0  # weight of the prior over all bins, in examples
 _SOME = ("auc", "brier", "calibration_in_the_large", "calibration_slope")
 _OF_SCORES = ("auc",)
-_FEWEST = 10  # examples of a class, below which the normal approximation has no use in its tails
+_FEWEST = 10  # with fewer examples of a class, the tails of the approximation are not reliable
 
 
 def binned_forecasts(evidence: xr.DataArray, *, concentration: None = None) -> "BinnedForecasts":
@@ -48,14 +49,14 @@ def binned_forecasts(evidence: xr.DataArray, *, concentration: None = None) -> "
     Parameters
     ----------
     evidence : DataArray, dims (..., actual, bin)
-        As `bayescm.online.forecast_table` returns them, or sums of such tables.
+        Tables from `bayescm.online.forecast_table`, or sums of such tables.
     concentration : None
-        The prior is fixed.
+        Must be None, because the prior is fixed.
 
     Raises
     ------
     ValueError
-        If there is a concentration.
+        If `concentration` is not None.
     """
     if concentration is not None:
         what, todo = "binned forecasts have a prior of their own", "leave `concentration` out"
@@ -63,12 +64,12 @@ def binned_forecasts(evidence: xr.DataArray, *, concentration: None = None) -> "
     return BinnedForecasts(evidence)
 
 
-# The measures
+# Measures.
 
 
 def monitored_measures(measures: Any, table: xr.DataArray) -> list:
     """
-    Return the measures of binned forecasts that are monitored.
+    Return the measures of binned forecasts to monitor.
 
     Parameters
     ----------
@@ -78,8 +79,8 @@ def monitored_measures(measures: Any, table: xr.DataArray) -> list:
     Raises
     ------
     ValueError
-        If one is not of probabilities, needs a curve or more than two classes, or is more than the
-        area and the forecasts are scores.
+        If a measure is not defined for probabilities, or needs a curve or more than two classes. If
+        the forecasts are scores and a measure is not the area under the curve.
     """
     chances = table.attrs["chances"]
     resolved = of_variable(measures, OF_FORECASTS)
@@ -94,11 +95,11 @@ def monitored_measures(measures: Any, table: xr.DataArray) -> list:
     return resolved
 
 
-_ROOM = 4e6  # numbers in a temporary array
+_ROOM = 4e6  # largest number of values in a temporary array
 
 
 def evaluate(measure: Any, tables: np.ndarray, middle: np.ndarray) -> np.ndarray:
-    """Return a measure of tables (T, 2, B) of positive numbers, (T,)."""
+    """Return a measure of positive tables (T, 2, B), shape (T,)."""
     flat = tables.reshape(len(tables), 2 * len(middle))
     outcome, forecast = np.repeat([0.0, 1.0], len(middle)), np.tile(middle, 2)[None]
     step = max(1, int(_ROOM // flat.shape[1]))
@@ -114,25 +115,26 @@ def _no_curve():
     raise NotImplementedError("the curve of binned forecasts")
 
 
-# The posterior
+# Posterior.
 
-_STEP = 1e-3  # of the numerical derivative: the share of a cell moves from s to (1 - h) s + h
+# Step h of the numerical derivative: the share of a cell changes from s to (1 - h) s + h.
+_STEP = 1e-3
 
 
 def prior_of_forecasts(table: xr.DataArray) -> np.ndarray:
-    """Return prior pseudo-counts (2, B): one example over all bins, whose forecasts are right."""
+    """Return prior pseudo-counts (2, B): one example with calibrated forecasts."""
     middle = middles(table)
     return np.stack([1 - middle, middle]) * _PRIOR / len(middle)
 
 
 class BinnedForecasts(Posterior):
     """
-    The posterior of measures of binned forecasts, each leading index of the tables by itself.
+    Posterior of measures of binned forecasts, separately for each table.
 
     Parameters
     ----------
     counts : DataArray, dims (..., actual, bin)
-        As `forecast_table` returns them.
+        Tables from `forecast_table`.
 
     Examples
     --------
@@ -155,23 +157,23 @@ class BinnedForecasts(Posterior):
 
     @cached_property
     def template(self) -> LabelTemplate:
-        """The dims and coords that remain of the evidence."""
+        """The dims and coords of the evidence that results keep."""
         dims, coords = self.counts.dims[:-2], self.counts.coords.variables
         remaining = {name: coord for name, coord in coords.items() if {*coord.dims} <= {*dims}}
         return LabelTemplate(remaining, dims, self.counts.shape[:-2])
 
     @property
     def batch(self) -> xr.DataArray:
-        """The number of examples of every member of the batch."""
+        """The number of examples of each member of the batch."""
         return self.template.to_dataarray(self.counts.values.sum(axis=(-2, -1)))
 
     @property
     def enough(self) -> np.ndarray:
-        """Whether there are enough examples of each class for tails, (...)."""
+        """Whether each class has enough examples for tail probabilities, (...)."""
         return (self.counts.values.sum(axis=-1) >= _FEWEST).all(axis=-1)
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return what the latest table makes doubtful."""
+        """Return cautions about the latest table."""
         latest = self.counts[(-1,) * (self.counts.ndim - 2)]
         cautions = [*_few(latest), *_coarse(latest), *_outermost(latest)]
         return ["; ".join(cautions)] if cautions else []
@@ -179,14 +181,14 @@ class BinnedForecasts(Posterior):
     def exact_distribution(
         self, measure: Any, *, of: str = "parameter", n: Any = None
     ) -> "LinearizedMeasure":
-        """Return the distribution of a measure, shape (...)."""
+        """Return the linearized distribution of a measure, shape (...)."""
         low, high = measure.range
         bounds = (0, 1) if (low, high) == (0, 1) else (0, np.inf) if low == 0 else (-np.inf, np.inf)
         mu, sigma = self._linearized(measure, bounds)
         return LinearizedMeasure(mu, sigma, bounds)
 
     def _linearized(self, measure, bounds):
-        """Return mean and standard deviation of a measure on the scale of a link."""
+        """Return the mean and standard deviation of a measure on the scale of its link."""
         tables = self._flat
         mu = link(evaluate(measure, tables, self.middle), bounds)
         sigma = np.zeros(len(tables))
@@ -206,12 +208,12 @@ class BinnedForecasts(Posterior):
         return self._shaped(mu), self._shaped(sigma)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value at the mean shares, which both classes have."""
+        """Return the value of a measure at the mean shares, which exist for both classes."""
         self.resolve_estimand(of)
         return self._shaped(evaluate(measure, self._flat, self.middle))
 
     def if_right(self, measure: Callable) -> np.ndarray:
-        """Return what a measure would be if the forecasts were right."""
+        """Return the value that a measure would have if the forecasts were calibrated."""
         right = self._flat.sum(axis=-2, keepdims=True) * np.stack([1 - self.middle, self.middle])
         return self._shaped(evaluate(measure, right, self.middle))
 
@@ -228,7 +230,7 @@ class BinnedForecasts(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, from the shares themselves."""
+        """Sample several measures jointly, from the shares."""
         theta = self.variables(size, rng)["theta"]
         tables = theta.reshape(-1, *theta.shape[-2:])
         values = [evaluate(measure, tables, self.middle) for measure in measures]
@@ -243,27 +245,28 @@ class BinnedForecasts(Posterior):
 
 
 class LinearizedMeasure(TransformedNormal):
-    """A measure that is about normal on the scale of its link, by its value at the mean shares."""
+    """Measure that is approximately normal on the scale of its link."""
 
     how = "linearized"
     accurate_tails = True
 
     def mean(self) -> np.ndarray:
         """
-        Return the value at the mean shares.
+        Return the value of the measure at the mean shares.
 
-        The mean of the area is this but for what is small, and that of the Brier score is this,
-        while that of the normal approximation is off by a term in its variance.
+        For the Brier score, this is the posterior mean. For the area under the curve, it is nearly
+        the posterior mean. The mean of the normal approximation differs by a term in its variance.
         """
         return inverse_link(self.mu, self.bounds)
 
 
-# What is doubtful
+# Cautions.
 
-_FEW = 20  # examples of a class, below which intervals are too short
-_SHARED_PAIRS = 0.1  # of a positive and a negative, in one bin
-_FAR = 0.03  # mean distance that a forecast may have from the middle of its bin
-_UNLIKELY = 0.01  # so many wrong forecasts next to 0 or 1, were the bin right
+_FEW = 20  # with fewer examples of a class, intervals are too short
+_SHARED_PAIRS = 0.1  # largest proportion of pairs of a positive and a negative that may share a bin
+_FAR = 0.03  # largest mean distance of a forecast from the midpoint of its bin
+# Smallest probability of the number of wrong forecasts near 0 or 1, if the bin were calibrated.
+_UNLIKELY = 0.01
 
 
 def _few(table):
@@ -275,7 +278,7 @@ def _few(table):
 
 
 def _coarse(table):
-    """Say so where the bins are too wide to tell forecasts apart."""
+    """Return a caution if the bins are too wide to separate the forecasts."""
     negative, positive = table.values.astype(float)
     pairs = positive.sum() * negative.sum()
     shared = positive @ negative / pairs if pairs else 0.0
@@ -297,7 +300,7 @@ def _coarse(table):
 
 
 def _outermost(table):
-    """Say so where forecasts next to 0 or 1 err more than any in their bin can mean."""
+    """Return cautions if forecasts near 0 or 1 have more errors than their bin allows."""
     if not table.attrs["chances"]:
         return []
     edges, (negative, positive) = table.attrs["edges"], table.values.astype(float)

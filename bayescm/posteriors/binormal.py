@@ -1,8 +1,8 @@
 """
-The direct posterior of `bayescm.models.binormal`: normal scores in each class.
+Direct posterior of `bayescm.models.binormal`: normal scores in each class.
 
-Conjugate: a normal-gamma distribution of each class's mean and precision, independent of each other
-and of the prevalence.
+The model is conjugate. The mean and precision of each class have a normal-gamma distribution. The
+two classes and the prevalence are independent.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from bayescm.posteriors.roc.curve_posterior import CurvePosterior
 from bayescm.posteriors.roc.prevalence import prevalence_distribution
 from bayescm.validate import fail
 
-# Points of a drawn curve: quantiles of either class, far into its tails.
+# Points of a sampled curve: quantiles of both classes, far into their tails.
 _LEVELS = ndtr(np.linspace(-8, 8, 257))
 
 
@@ -28,15 +28,17 @@ def binormal(
     prevalence: float | tuple[float, float] | None = None,
 ) -> CurvePosterior:
     """
-    Return the posterior of the curves of scores that are normal in each of two classes.
+    Return the posterior of ROC curves of scores that are normal in each class.
+
+    Use it if each class has few examples and the scores are roughly normal.
 
     Parameters
     ----------
     evidence : xarray.Dataset
-        From :func:`bayescm.from_scores`: one classifier, two classes, finite scores, no weights.
-        Each fold or group has a curve of its own.
+        Evidence from :func:`bayescm.from_scores`: one classifier, two classes, finite scores and no
+        weights. Each fold or group has a separate curve.
     concentration : float, optional
-        How many examples the prior of each class weighs, > 0; by default 0.1.
+        Number of examples that the prior of each class is worth, > 0. Default: 0.1.
     prevalence : float or tuple, optional
         See `bayescm.posteriors.scores`.
 
@@ -61,7 +63,7 @@ def binormal(
 
 
 def _normal_curves(evidence, concentration, prevalence):
-    """Return the curve of one sample by the conjugate update of both classes."""
+    """Return the posterior of the curve of one sample, from the conjugate updates."""
     sides = _sides(evidence)
     weight = 0.1 if concentration is None else concentration
     if not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:
@@ -108,22 +110,23 @@ def _sides(evidence):
 @dataclass(frozen=True, eq=False)
 class NormalCurves:
     """
-    The posterior of both classes' mean and precision.
+    Posterior of the mean and precision of both classes.
 
-    ``precision ~ Gamma(shape, rate)`` and ``mean ~ Normal(centre, 1 / sqrt(weight * precision))``.
+    The distributions are ``precision ~ Gamma(shape, rate)`` and, given the precision, ``mean ~
+    Normal(centre, 1 / sqrt(weight * precision))``.
 
     Attributes
     ----------
     centre, weight, shape, rate : ndarray, shape (2,)
-        Of the negatives and of the positives.
+        Parameters for the negatives and for the positives.
     prior : tuple of float
-        Weight, shape and rate before the data, the same for both.
+        Weight, shape and rate of the prior, equal for both classes.
     totals : ndarray, shape (2,)
-        Number of examples.
+        Number of examples of each class.
     shares : ndarray, shape (2,)
-        The parameters of the beta distribution of the classes' shares.
+        Parameters of the beta distribution of the class shares.
     known_prevalence : float or None
-        The prevalence where it is known.
+        The prevalence, if known.
     """
 
     classes = 2
@@ -138,7 +141,7 @@ class NormalCurves:
     known_prevalence: float | None
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        """Return draws (size, ...) of the variables of the corresponding PyMC model."""
         precision = rng.gamma(self.shape, 1 / self.rate, (size, 2))
         spread = 1 / np.sqrt(self.weight * precision)
         mean = self.centre + spread * rng.standard_normal((size, 2))
@@ -151,11 +154,11 @@ class NormalCurves:
     def curves(
         self, size: int, rng: np.random.Generator, *, resolution: int | None = None
     ) -> list[Curve]:
-        """Draw the curve."""
+        """Sample the curve."""
         return self.curves_given(self.variables(size, rng))
 
     def curves_given(self, drawn: Mapping[str, np.ndarray]) -> list[Curve]:
-        """Return the curve of draws of the variables of the PyMC model."""
+        """Return the curve for draws of the variables of the PyMC model."""
         size = len(drawn["mean"])
         mean, sd = drawn["mean"].T, drawn["precision"].T ** -0.5
         middle, wide = self.centre, np.sqrt(self.rate / self.shape)
@@ -169,7 +172,7 @@ class NormalCurves:
         return [Curve(rates[0], rates[1], drawn["prevalence"], inner, tied, index)]
 
     def areas(self) -> None:
-        """Return None: areas are drawn."""
+        """Return None, because areas under the curve are sampled."""
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log posterior density of the variables of the PyMC model."""
@@ -185,7 +188,7 @@ class NormalCurves:
         return np.asarray((gamma + normal).sum() + beta - betaln(a, b))
 
     def log_marginal_likelihood(self) -> np.ndarray:
-        """Return the log density of the scores and of the number of positives."""
+        """Return the log density of the scores and the number of positives."""
         weight, shape, rate = self.prior
         scores = gammaln(self.shape) - gammaln(shape) + shape * np.log(rate)
         scores = scores - self.shape * np.log(self.rate) + np.log(weight / self.weight) / 2

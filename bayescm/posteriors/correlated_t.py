@@ -1,16 +1,18 @@
 r"""
-The correlated t: differences of two classifiers' means over the folds of one cross-validation.
+Correlated t distribution of mean differences in one cross-validation.
 
-Of the differences :math:`x_1, \dots, x_n` of the folds, with the mean :math:`\bar x` and the
-variance :math:`s^2`, and the correlation :math:`\rho` of any two folds, the mean difference is
+Let :math:`x_1, \dots, x_n` be the differences of two classifiers in the folds, with the mean
+:math:`\bar x` and the variance :math:`s^2`. Let :math:`\rho` be the correlation of any two folds.
+The mean difference has the posterior (Corani and Benavoli 2015)
 
 .. math::
 
     \delta \sim t\Bigl(n - 1, \; \bar x, \;
-    s^2 \bigl(\tfrac{1}{n} + \tfrac{\rho}{1 - \rho}\bigr)\Bigr),
+    s^2 \bigl(\tfrac{1}{n} + \tfrac{\rho}{1 - \rho}\bigr)\Bigr).
 
-and the means of several members together are a multivariate t with the covariance of the folds in
-place of the variance. :math:`\rho / (1 - \rho)` is Nadeau and Bengio's test over training examples.
+The means of several members jointly have a multivariate t distribution, with the covariance matrix
+over the folds instead of the variance. :math:`\rho / (1 - \rho)` is the ratio of test to training
+examples of Nadeau and Bengio (2003).
 
 References
 ----------
@@ -40,7 +42,9 @@ from bayescm.validate import fail
 
 def correlated_t(evidence: Any, *, dim: str = "classifier") -> "CorrelatedT | CorrelatedTOfResults":
     """
-    Return the posterior of differences of mean measures over the folds of one cross-validation.
+    Return the posterior of mean differences over the folds of a cross-validation.
+
+    Use it to compare classifiers on the same folds, or results on one data set.
 
     Parameters
     ----------
@@ -48,7 +52,7 @@ def correlated_t(evidence: Any, *, dim: str = "classifier") -> "CorrelatedT | Co
         Counts, outcomes of several classifiers, or results on one data set
         (`bayescm.from_results`).
     dim : str, default "classifier"
-        The dim whose members are paired, being tested on the same folds.
+        Dim whose members are paired because they were tested on the same folds.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def correlated_t(evidence: Any, *, dim: str = "classifier") -> "CorrelatedT | Co
     Raises
     ------
     ValueError
-        If the counts have no folds, or no such dim. If results are of several data sets.
+        If the counts have no folds, or lack `dim`. If the results cover several data sets.
     """
     if is_results(evidence):
         return CorrelatedTOfResults(as_results(evidence))
@@ -71,18 +75,18 @@ def correlated_t(evidence: Any, *, dim: str = "classifier") -> "CorrelatedT | Co
 
 class CorrelatedT(CountsPosterior):
     """
-    The posterior of the members' mean measures, normal and equally correlated over the folds.
+    Posterior of the members' mean measures over equally correlated folds.
 
     Parameters
     ----------
     counts : DataArray, dims (..., [repeat,] fold, actual, predicted)
     dim : str
-        The dim whose members are paired, being tested on the same folds.
+        Dim whose members are paired because they were tested on the same folds.
     """
 
     pooled_dims = FOLDS
     estimands = {"parameter": "mean over folds"}  # noqa: RUF012
-    # Folds of groups differ by what their groups do, and so do folds of heavy examples.
+    # The variance between folds already reflects groups of examples and heavy weights.
     knows_groups = knows_weights = True
     how = "correlated t"
 
@@ -95,17 +99,17 @@ class CorrelatedT(CountsPosterior):
         self._rows = rows.values if shares is None else with_shares(rows.values, shares)
 
     def bound(self, measure: Any) -> Any:
-        """Return the measure itself: its value in a fold is an estimate, without a prior."""
+        """Return the measure unchanged, because folds have estimates without a prior."""
         return measure
 
     def left_out(self, measure: Callable) -> xr.DataArray | None:
-        """Return which classes a measure leaves out of its average, dims (..., class), or None."""
+        """Return the classes that a measure omits from its average, or None."""
         return super().left_out(super().bound(measure))
 
     def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
     ) -> StudentT | None:
-        """Return the distribution of the mean difference of two members, None where undefined."""
+        """Return the distribution of the mean difference, or None if it is undefined."""
         values = measure(self._rows)
         dims = self.batch.dims
         indices = [tuple(labels[dim] for dim in dims) for labels in (first, second)]
@@ -113,7 +117,7 @@ class CorrelatedT(CountsPosterior):
         if "class" in first:
             minuend, subtrahend = minuend[:, first["class"]], subtrahend[:, second["class"]]
         tables = np.stack([self._rows[index] for index in indices])
-        if np.isfinite(minuend - subtrahend).sum() < 2:  # 0/0 of a member in all folds but one
+        if np.isfinite(minuend - subtrahend).sum() < 2:  # 0/0 for a member in all folds but one
             return None
         _warn_of_certainty(np.stack([minuend, subtrahend]), tables)
         differences = minuend - subtrahend
@@ -123,7 +127,7 @@ class CorrelatedT(CountsPosterior):
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Return draws (size, ..., [C]) of the members' means, joint along the dim compared."""
+        """Return draws (size, ..., [C]) of the members' means, joint along `dim`."""
         values = [measure(self._rows) for measure in measures]
         for measure, of_folds in zip(measures, values, strict=True):
             axes = (self.batch.ndim - 1, *range(self.batch.ndim + 1, of_folds.ndim))
@@ -142,7 +146,7 @@ class CorrelatedT(CountsPosterior):
 
 class CorrelatedTOfResults(Posterior):
     """
-    The posterior of the differences of classifiers over the runs of one cross-validation.
+    Posterior of the differences of classifiers over runs on one data set.
 
     Parameters
     ----------
@@ -174,25 +178,25 @@ class CorrelatedTOfResults(Posterior):
 
     @property
     def template(self) -> LabelTemplate:
-        """The classifiers."""
+        """The dim of the classifiers."""
         return LabelTemplate().append_dim("classifier", self.names)
 
     @property
     def batch(self) -> xr.DataArray:
-        """The number of runs, for every classifier."""
+        """The number of runs of each classifier."""
         return self.observed.notnull().sum(["data_set", "run"]).astype(float)
 
     @property
     def values_per_draw(self) -> int:
-        """The numbers of one draw."""
+        """The number of values in memory for one draw."""
         return len(self.names)
 
     def distributions(self, measures: Sequence[Callable], **keywords: Any) -> list:
-        """Raise: the posterior is of how classifiers differ."""
+        """Raise an error: the posterior only covers differences."""
         raise of_differences()
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Raise: the posterior is of how classifiers differ."""
+        """Raise an error: the posterior only covers differences."""
         raise of_differences()
 
     def exact_difference(
@@ -211,13 +215,13 @@ class CorrelatedTOfResults(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw the mean results of all classifiers over the runs that all have, (size, J)."""
+        """Sample the mean results (size, J), over the runs that all classifiers have."""
         means = correlated_draws(self._runs, self.rho, size, rng)
         return [measure(means) for measure in measures]
 
 
 def _warn_of_certainty(values, tables):
-    """Warn where members (J, folds) differ by the same in every fold: the t has no spread then."""
+    """Warn if members (J, folds) have equal differences in all folds: the t has no spread."""
     values = values[:, np.isfinite(values).all(axis=0)]
     if values.shape[1] < 2:
         return
@@ -231,7 +235,7 @@ def _warn_of_certainty(values, tables):
 
 
 def _warn_of_undefined(measure, undefined):
-    """Warn if a measure is 0/0 for a member in some folds (..., n), which are left out."""
+    """Warn if a measure is 0/0 for a member in some folds (..., n), which are omitted."""
     number = undefined.reshape(-1, undefined.shape[-1]).any(axis=0).sum()
     if 0 < number <= undefined.shape[-1] - 2:  # without two folds the result is NaN
         warnings.warn(
@@ -245,9 +249,10 @@ def correlated_draws(
     folds: np.ndarray, rho: float, size: int, rng: np.random.Generator
 ) -> np.ndarray:
     """
-    Draw the members' means, (size, J), from the folds (J, n) in which all are defined.
+    Sample the members' means, (size, J), given their values in folds (J, n).
 
-    NaN where they are fewer than two, or one is infinite: then so is the mean.
+    Only folds in which all members are defined count. The draws are NaN if there are fewer than two
+    such folds, or if a value is infinite.
     """
     folds = folds[:, ~np.isnan(folds).any(axis=0)]
     if folds.shape[1] < 2 or np.isinf(folds).any():
@@ -262,16 +267,16 @@ def correlated_draws(
 
 def mean_difference(differences: ArrayLike, rho: float) -> StudentT:
     """
-    Return the posterior of the mean difference, of one cross-validation.
+    Return the posterior of the mean difference in one cross-validation.
 
     Parameters
     ----------
     differences : array_like, shape (n,)
-        Difference of every fold (of every repeat), two or more.
-        NaN folds are left out, with a warning.
+        Difference in each fold of each repeat, two or more. NaN folds are omitted, with a warning.
     rho : float
-        Correlation between folds through their common training data, in [0, 1): the test share.
-        Where training is not all the rest, test over test and training examples.
+        Correlation between folds because of shared training data, in [0, 1). If each fold is
+        trained on all other folds, it is the proportion of tested examples. In general, it is the
+        proportion of test examples among the test and training examples of a fold.
     """
     values = np.ravel(np.asarray(differences, float))
     undefined = np.isnan(values)

@@ -1,23 +1,24 @@
 r"""
-The direct posterior of `bayescm.models.crossed_groups`: Laplace's method, and importance weights.
+Direct posterior of `bayescm.models.crossed_groups`, by Laplace and importance.
 
-A matrix of C classes is made of C**2 - 1 binomial rates (`rates_of`), which are independent
-beforehand and afterwards. Of one of them cell g has h_g hits of n_g, and the logit
+A matrix of C classes is a function of C**2 - 1 binomial rates (`rates_of`), which are independent
+in the prior and in the posterior. For one of these rates, cell g has h_g hits among n_g. Its logit
+is
 
 .. math:: x_g = b_0 + (X b)_g + v_g, \qquad b_l \sim N(0, \tau_{a(l)}^2), \quad
-    v_g \sim N(0, \omega^2),
+    v_g \sim N(0, \omega^2).
 
-where the column l of the design X belongs to the term a(l): the levels of an attribute, or the
-slope or the curve of one of numbers. The computation has two stages (`CrossedRates`):
+Column l of the design X belongs to the term a(l): the levels of an attribute, or the slope or the
+curve of a numeric attribute. The computation has two stages (`CrossedRates`):
 
-1. Given the scales :math:`(\tau, \omega)` the effects b and v are integrated out by Laplace's
-   method, at their mode, found by Newton steps. The posterior of the few scales that follows is
-   explored by importance sampling (`bayescm.inference.importance`). The interactions v have a
-   diagonal curvature, so that block elimination leaves a system of the size of b only.
-2. At scales drawn from it, b is proposed from a Student t distribution about its mode
-   (`bayescm.inference.nested_laplace`) and weighted
-   by the posterior density with v integrated out by adaptive Gauss-Hermite quadrature, as of
-   `bayescm.posteriors.logit_normal_groups`. The weights make the approximation of stage 1 good.
+1. Given the scales :math:`(\tau, \omega)`, the effects b and v are integrated out by Laplace's
+   method (Tierney and Kadane 1986). Newton's method finds their mode. The resulting posterior of
+   the few scales is explored by importance sampling (`bayescm.inference.importance`). The curvature
+   of the interactions v is diagonal, so block elimination leaves a system for b only.
+2. For scales sampled from this posterior, b is proposed from a Student t distribution around its
+   mode (`bayescm.inference.nested_laplace`). The weight is the posterior density with v integrated
+   out by adaptive Gauss-Hermite quadrature, as in `bayescm.posteriors.logit_normal_groups`. The
+   weights correct the approximation of stage 1.
 
 References
 ----------
@@ -55,7 +56,7 @@ from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.posteriors.logit_normal_groups import LogitNormalRates
 from bayescm.validate import fail, suggest
 
-# Dims of evidence whose members are no groups of examples.
+# Dims of evidence that are not attributes of examples.
 _NO_ATTRIBUTES = {"batch", "classifier", "fold", "half", "repeat", "step"}
 
 
@@ -69,25 +70,30 @@ def crossed_groups(
     smooth: str | Sequence[str] = (),
 ) -> "CrossedGroups":
     """
-    Return the posterior of the confusion matrices of all cells of several attributes.
+    Return the posterior of confusion matrices for all cells of several attributes.
+
+    Use it if examples are divided by two or more attributes, such as sex and age, so that many
+    cells have few or no examples. Cells are partially pooled.
 
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted), or array_like, (..., C, C)
-        Counts; each of the leading dims, two or more, is an attribute. A cell may be empty.
+        Counts. Each leading dim is an attribute, and there are at least two. A cell may be empty.
     concentration : float, array_like or DataArray, shape (C, C), optional
-        Prior pseudo-counts > 0 of the cell in the middle; by default ``2 / C**2``.
+        Prior pseudo-counts > 0 of the matrix in the middle of the attributes. Default: ``2 /
+        C**2``.
     spread : float, default 1
-        Scale of the half-normal prior of the standard deviations of main effects, on the logit
-        scale; > 0.
+        Scale > 0 of the half-normal prior of the standard deviations of main effects, on the logit
+        scale.
     interaction : float, default 0.5
-        The same for the interactions.
+        Scale > 0 of the half-normal prior of the standard deviations of interactions, on the logit
+        scale.
     prevalence : float or array_like, shape (C,), optional
-        Share of the positive class in the population of every cell, inside (0, 1), or the shares of
-        all classes, where they are known; by default those of the coord ``prevalence``.
+        Known proportion of positives in the population of each cell, inside (0, 1), or known shares
+        of all classes. Default: the coord ``prevalence``, if any.
     smooth : str or sequence of str, optional
-        Attributes whose labels are numbers, such as age: a slope and a curve take the place of a
-        main effect for each level. Values that nobody has are answered if they are levels:
+        Attributes with numeric labels, such as age. A slope and a curve replace the main effects of
+        the levels. To estimate unobserved values, add them as levels:
         ``counts.reindex(age=range(20, 90), fill_value=0)``.
 
     Returns
@@ -97,8 +103,8 @@ def crossed_groups(
     Raises
     ------
     ValueError
-        If there are fewer than two attributes, or a keyword is invalid; if the labels of a smooth
-        attribute are not numbers, or fewer than five were seen.
+        If there are fewer than two attributes, or an argument is invalid. If the labels of a smooth
+        attribute are not numbers, or fewer than five were observed.
 
     Examples
     --------
@@ -142,7 +148,7 @@ def _check_attributes(table):
 
 
 def _smooth_attributes(counts, smooth):
-    """Return the names of smooth attributes, or raise where one cannot be."""
+    """Return the names of smooth attributes, or raise an error if one is invalid."""
     if not isinstance(smooth, (str, Sequence, set, frozenset)):
         todo = 'pass e.g. `smooth="age"`'
         raise fail("smooth must be names of attributes", smooth, "names", todo, TypeError)
@@ -166,19 +172,19 @@ def _smooth_attributes(counts, smooth):
 @dataclass(frozen=True, eq=False)
 class CrossedGroups(CountsPosterior):
     """
-    The posterior of the matrices of all cells of several attributes.
+    Posterior of the matrices of all cells of several attributes.
 
     Attributes
     ----------
     counts : DataArray, dims (..., actual, predicted)
-        Every leading dim is an attribute.
+        Counts. Each leading dim is an attribute.
     concentration : ndarray, shape (C, C)
-        Prior pseudo-counts of the cell in the middle.
+        Prior pseudo-counts of the matrix in the middle of the attributes.
     spread, interaction : float
         Scales of the half-normal priors of the standard deviations of main effects and of
         interactions, on the logit scale.
     shares : ndarray, shape (C,), or None
-        Shares of the classes in the population of every cell, where they are known.
+        Shares of the classes in the population of each cell, if known.
     smooth : tuple of str
         Attributes whose main effect is a slope and a curve.
     """
@@ -195,27 +201,27 @@ class CrossedGroups(CountsPosterior):
 
     @property
     def how(self) -> str:  # type: ignore[override]
-        """How the draws are made, and how many independent ones they are worth at most."""
+        """Description of the method, with the effective number of independent draws."""
         return f"draws by importance sampling ({self.effective_draws:,.0f} effective)"
 
     @property
     def effective_draws(self) -> float:  # type: ignore[override]
-        """The number of independent draws that the parameters are worth."""
+        """The effective number of independent draws of the parameters."""
         return min(rate.parameters.effective for rate in self.rates)
 
     @cached_property
     def apart(self) -> Posterior | None:  # type: ignore[override]
-        """The posterior of every cell by itself; None with weights or known shares."""
+        """The posterior of each cell without pooling. None with weights or known shares."""
         if "effective" in self.counts.coords or self.shares is not None:
             return None
         return dirichlet_multinomial(self.counts, concentration=self.concentration)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made: each has effects for every cell."""
+        """Return the default number of draws. Each draw has effects for all cells."""
         return FINITE_DRAWS
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the measure at the mean of the posterior of the cells, (..., [C])."""
+        """Return the measure at the posterior mean of the cells, (..., [C])."""
         self.resolve_estimand(of)
         return measure(self._mean)
 
@@ -226,12 +232,12 @@ class CrossedGroups(CountsPosterior):
 
     @cached_property
     def rates(self) -> "list[CrossedRates]":
-        """The posterior of each of the rates that make up a matrix; see `rates_of`."""
+        """The posterior of each rate of a matrix. See `rates_of`."""
         terms, columns = _design(self.counts, self.smooth)
         cells = self.counts.values.astype(float).reshape(-1, self.concentration.size)
         weight = self.concentration.ravel()
         hits_and_misses = list(zip(*rates_of(len(self.concentration)), strict=True))
-        # Of importance weights each rate counts as many examples as it is known by.
+        # With importance weights, each rate uses its own effective number of examples.
         parts = np.stack([hits + misses for hits, misses in hits_and_misses])
         factors = kish_factors(self.counts, parts).reshape(-1, len(parts)).T[..., None]
         return [
@@ -248,7 +254,7 @@ class CrossedGroups(CountsPosterior):
         ]
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        """Return draws (size, ...) of the variables of the corresponding PyMC model."""
         drawn = [rate.draw(size, rng) for rate in self.rates]
         variables = {name: np.stack([draws[name] for draws in drawn], axis=-1) for name in drawn[0]}
         variables["theta"] = self._theta(variables.pop("logits"))
@@ -257,7 +263,7 @@ class CrossedGroups(CountsPosterior):
         return variables
 
     def _theta(self, logits):
-        """Return cell probabilities (size, ..., C, C) of the logits (size, G, R) of all rates."""
+        """Return cell probabilities (size, ..., C, C) for the logits (size, G, R) of all rates."""
         if self.shares is not None:
             shares = np.log(self.shares[1:] / np.cumsum(self.shares)[:-1])
             logits[..., : len(shares)] = shares[::-1]
@@ -268,11 +274,17 @@ class CrossedGroups(CountsPosterior):
 
 def rates_of(classes: int) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return which cells are hits and which misses of each rate, two arrays (R, C * C) of 0 and 1.
+    Return indicators of the cells that are hits and misses of each rate.
 
-    The last class comes first. Each share is of the classes that are left; then row by row the
-    right ones, and of the errors each of those that are left. Of two classes these are the
-    prevalence, the recall and the specificity.
+    The first rates are the class shares, last class first: the share of a class among the classes
+    that remain. Then, row by row, come the accuracy of the class and the share of each kind of
+    error among the errors that remain. For two classes, the rates are the prevalence, the recall
+    and the specificity.
+
+    Returns
+    -------
+    hits, misses : ndarray, shape (R, C * C)
+        Arrays of 0 and 1.
 
     Examples
     --------
@@ -298,18 +310,19 @@ def rates_of(classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 # One rate in all cells.
 
-_ROUGH = 150  # draws of the scales in a round that shapes the proposal
-_SCALES = 500  # draws of the scales in the last round
-_SIZE = 4000  # draws of the effects; as many as are made by default
-_FREEDOM = 12  # of the proposal of the effects: its tails are heavier than those of the posterior
-_NEWTON_STEPS = 40  # most steps of Newton's method
-_LONGEST_STEP = 2.0  # in logits of a cell
-_CONVERGED = 1e-6  # a step in logits after which no other is needed
-# Logs of the scales, in units of the scale of the prior.
-_LOWER = -5.0  # below, the effects are negligible
-_UPPER = 1.5  # 7e-6 of the prior are above
-_START = -1.0  # where the search for the mode begins
-# Bounds that all logs of scales are cut to, since precisions would overflow beyond them.
+_ROUGH = 150  # number of draws of the scales in each round that adapts the proposal
+_SCALES = 500  # number of draws of the scales in the last round
+_SIZE = 4000  # number of draws of the effects, equal to the default number of draws
+# Degrees of freedom of the proposal of the effects, for heavier tails than the posterior's.
+_FREEDOM = 12
+_NEWTON_STEPS = 40  # largest number of Newton steps
+_LONGEST_STEP = 2.0  # largest Newton step, in logits of a cell
+_CONVERGED = 1e-6  # Newton's method stops after a step of this size, in logits
+# Logarithms of the scales, in units of the scale of the prior.
+_LOWER = -5.0  # lower limit; the effects of smaller scales are negligible
+_UPPER = 1.5  # upper limit, with prior probability 7e-6 above it
+_START = -1.0  # start of the search for the mode
+# Logarithms of scales are clipped to these bounds, beyond which precisions would overflow.
 _LEAST_LOG_SCALE = -12
 _GREATEST_LOG_SCALE = 5
 
@@ -317,17 +330,18 @@ _GREATEST_LOG_SCALE = 5
 @dataclass(frozen=True, eq=False)
 class CrossedRates(LogitNormalRates):
     """
-    The posterior of one rate, D = 1, in G cells of A terms.
+    Posterior of one rate, D = 1, in G cells of A terms.
 
-    Its parameters (S, 1 + L + A + 1) are the logit in the middle b_0, the main effects b of all
-    columns, and the logarithms of the scales tau of the terms and omega of the interactions. Its
-    standardised effects, as of `LogitNormalRates`, are the interactions.
+    The parameters (S, 1 + L + A + 1) are the logit in the middle b_0, the main effects b, and the
+    logarithms of the scales. The scales are tau, one per term, and omega for the interactions. The
+    standardised effects of `LogitNormalRates` are the interactions.
 
     Attributes
     ----------
     terms : ndarray of int, shape (L,)
-        The term of every column, in order.
+        Term of each column, in order.
     columns : ndarray, shape (G, L)
+        Design of the main effects.
     interaction : float
         Scale of the half-normal prior of the standard deviation of the interactions.
     """
@@ -349,13 +363,17 @@ class CrossedRates(LogitNormalRates):
     def components(
         self, parameters: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return middles (S,), main effects (S, L), their scales (S, A), interactions' (S,)."""
+        """
+        Return middle (S,), main effects (S, L) and scales (S, A) and (S,).
+
+        The last scale is the scale of the interactions.
+        """
         size = 1 + len(self.terms)
         scales = np.exp(parameters[:, size:])
         return parameters[:, 0], parameters[:, 1:size], scales[:, :-1], scales[:, -1]
 
     def draw(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Draw the variables of the PyMC model of this rate, and its logits (size, G)."""
+        """Sample the variables of the PyMC model of this rate, and its logits (size, G)."""
         parameters = self.parameters.draw(size, rng)
         middle, main, spread, interaction = self.components(parameters)
         effect = self.draw_effects(parameters, rng)
@@ -369,7 +387,7 @@ class CrossedRates(LogitNormalRates):
         }
 
     def logit_distribution(self, parameters):
-        """Return the mean of the logits, given the main effects, and the interactions' scale."""
+        """Return the mean of the logits given main effects, and the interaction scale."""
         coefficients = parameters[:, : 1 + len(self.terms)]
         return [coefficients @ self._regressors.T], [[np.exp(parameters[:, -1:])]]
 
@@ -392,7 +410,7 @@ class CrossedRates(LogitNormalRates):
 
     @cached_property
     def parameters(self) -> Weighted:
-        """Weighted draws of scales, middle and main effects, from a fixed seed."""
+        """Weighted draws of scales, middle and main effects, with a fixed seed."""
         logs = np.log(self._prior_scales)
         scales = explore(
             lambda log_scales: self.laplace(log_scales).log_density,
@@ -402,7 +420,7 @@ class CrossedRates(LogitNormalRates):
             size=_SCALES,
         )
         rng = np.random.default_rng(20240229)
-        # Systematic resampling without its random start and order.
+        # Systematic resampling with a fixed start and order.
         edges = np.cumsum(scales.weights) / scales.weights.sum()
         index = np.searchsorted(edges, (np.arange(_SIZE) + 0.5) / _SIZE).clip(max=len(edges) - 1)
         effects, log_proposal = self.laplace(scales.points).propose(index, rng, freedom=_FREEDOM)
@@ -413,7 +431,7 @@ class CrossedRates(LogitNormalRates):
         """
         Integrate the effects out, given logarithms of scales (S, A + 1).
 
-        The approximation is of the middle and the main effects, (1 + L,) for each row of scales.
+        For each row of scales, the result approximates the middle and the main effects, (1 + L,).
         """
         log_heights = self._log_prior_of_scales(log_scales)
         logs = np.clip(log_scales, _LEAST_LOG_SCALE, _GREATEST_LOG_SCALE)
@@ -432,7 +450,7 @@ class CrossedRates(LogitNormalRates):
         return NestedLaplace(log_scales, b, factors, log_heights + log_determinant(factors))
 
     def _mode(self, precision, variance):
-        """Return middle and main effects (S, 1 + L) and interactions (S, G), by Newton's method."""
+        """Return middle and main effects (S, 1 + L) and interactions (S, G) at the mode."""
         x, hits, totals = self._regressors, self.hits[:, 0], self.totals[:, 0]
         prior_hits, prior_misses = self.prior[0]
         b, v = np.zeros(precision.shape), np.zeros((len(precision), len(x)))
@@ -442,7 +460,7 @@ class CrossedRates(LogitNormalRates):
             residual = hits - totals * rate
             gradient = residual @ x - precision * b
             gradient[:, 0] += prior_hits - (prior_hits + prior_misses) * expit(b[:, 0])
-            # The interactions, whose curvature is diagonal, are solved for first.
+            # The curvature of the interactions is diagonal, so they are eliminated first.
             shrinkage = variance / (1 + variance * weight)
             remainder = residual - v / variance
             gradient -= (weight * shrinkage * remainder) @ x
@@ -456,7 +474,7 @@ class CrossedRates(LogitNormalRates):
         return b, v
 
     def _curvature(self, b, v, precision, variance):
-        """Return rates and weights of the cells, and the curvature left for the main effects."""
+        """Return rates and weights of the cells, and the Hessian of b with v eliminated."""
         x, (prior_hits, prior_misses) = self._regressors, self.prior[0]
         rate, middle = expit(b @ x.T + v), expit(b[:, 0])
         weight = self.totals[:, 0] * rate * (1 - rate)
@@ -468,15 +486,16 @@ class CrossedRates(LogitNormalRates):
         return rate, weight, hessian
 
 
-# The design of the main effects: a column for each level, or a slope and a curve of numbers.
+# Design of the main effects: a column for each level, or a slope and a curve of numbers.
 
-# The model file has the same number of pieces of a curve; fewer levels are as good as levels.
+# The model file uses the same number of pieces of a curve. With fewer levels than this, a curve is
+# not better than separate levels.
 _PIECES = 6
 _FEWEST_LEVELS = 5
 
 
 def _design(counts, smooth):
-    """Return the term of every column, (L,), and the columns (G, L) in every cell."""
+    """Return the term of each column, (L,), and the columns (G, L) for all cells."""
     terms, columns, n_terms = [], [], 0
     for dim, level in zip(counts.dims, np.indices(counts.shape[:-2]), strict=False):
         if dim in smooth:
@@ -493,15 +512,20 @@ def _design(counts, smooth):
 
 def curve_basis(levels: np.ndarray, examples: np.ndarray) -> np.ndarray:
     """
-    Return the columns of a slope and of a curve, (levels, 1 + K), which goes on as a line.
+    Return the columns of a slope and of a curve that continues as a line.
 
     The second derivative of the curve is constant between knots, and 0 beyond them.
 
     Parameters
     ----------
     levels : ndarray, shape (levels,)
+        Numeric labels.
     examples : ndarray, shape (levels,)
-        Of each level; those without any do not move the knots.
+        Number of examples of each level. Levels without examples do not affect the knots.
+
+    Returns
+    -------
+    ndarray, shape (levels, 1 + K)
 
     Examples
     --------
@@ -515,13 +539,13 @@ def curve_basis(levels: np.ndarray, examples: np.ndarray) -> np.ndarray:
     knots = np.quantile(observed, np.linspace(0, 1, 1 + min(_PIECES, len(observed) - 2)))
     squares = np.maximum(z[:, None] - knots, 0) ** 2 / 2
     curve = squares[:, :-1] - squares[:, 1:]
-    # What a level and a slope say is not the curve's.
+    # The curve is made orthogonal to the level and the slope.
     line = np.stack([np.ones_like(z), z], axis=1)
     curve = curve - line @ (line.T @ (share[:, None] * curve))
     return np.concatenate([z[:, None], curve / np.sqrt(share @ (curve**2).sum(1))], axis=1)
 
 
 def _examples(counts, dim):
-    """Return how many examples every level of an attribute has."""
+    """Return the number of examples of each level of an attribute."""
     axes = tuple(axis for axis, name in enumerate(counts.dims) if name != dim)
     return counts.values.sum(axes).astype(float)

@@ -1,28 +1,30 @@
 r"""
-The direct posterior of `bayescm.models.dirichlet_calibration`: probabilities of many classes.
+Direct posterior of `bayescm.models.dirichlet_calibration`: many classes.
 
-**The population** of forecasts and outcomes is drawn by the Bayesian bootstrap: every example has a
-gamma weight w_i ~ Gamma(1), and pseudo-examples of each class c, one at its lowest forecast and one
-at its highest, have w ~ Gamma(1/(2C)): one example in all, however many classes there are. Scores
-of the pseudo-examples lie within those of the examples (`mean_score`).
+**The population** of forecasts and outcomes is sampled by the Bayesian bootstrap. Each example has
+a weight w_i ~ Gamma(1). Each class c also has two pseudo-examples, at its lowest and its highest
+forecast, with w ~ Gamma(1/(2C)). All pseudo-examples together are worth one example for any number
+of classes. Their scores lie within the range of the examples (`mean_score`).
 
-A class against the rest needs more: weights with which the mean of its n_c examples varies as a
-sample mean does, of the shape 1 - 2/n_c (`bayescm.inference.bayesian_bootstrap.unbiased_shape`).
-They are a part of the weights above (a Gamma(1) is Gamma(a) + Gamma(1 - a)). The
-interval of one class has the prior of two classes, half an example at each of its ends. In a mean
-over the classes such pulls, small next to the interval of one class, would all go the same way and
-add up: there all classes share an eighth of an example at either end.
+For a class against the rest, the mean of its n_c examples must vary like a sample mean. This needs
+weights of shape 1 - 2/n_c (`bayescm.inference.bayesian_bootstrap.unbiased_shape`). They are a part
+of the weights above, because Gamma(1) is Gamma(a) + Gamma(1 - a). The interval of a single class
+uses the same prior as with two classes, half an example at each of its ends. In a mean over
+classes, the effects of these priors would have the same sign and add up. So for a mean, all classes
+share an eighth of an example at each end.
 
-**The curves** of each class against the rest, and of the highest probability, are the smooth ones
-of two classes. The whole forecast p has the Dirichlet calibration: the chances are
+**The curves** of each class against the rest, and of the highest probability, are the smooth curves
+of `bayescm.posteriors.calibration`. The whole forecast p has the Dirichlet calibration, with the
+probabilities
 
 .. math::
 
-    \mathrm{softmax}\bigl(\log p + a + (b I + s W) \, z(p)\bigr), \qquad W_{jk} \sim N(0, 1),
+    \mathrm{softmax}\bigl(\log p + a + (b I + s W) \, z(p)\bigr), \qquad W_{jk} \sim N(0, 1).
 
-where z(p) is the standardised log forecast, a the levels of the classes, b one slope, and s, the
-scale of what the forecast of each class says of each other one, is learned: Laplace's approximation
-at each of a grid of scales, then importance weights (`bayescm.inference.nested_laplace`).
+z(p) is the standardised log forecast, a are the levels of the classes, and b is a common slope. The
+scale s of the dependence between classes is estimated. For each scale on a grid, the coefficients
+have a Laplace approximation, which is corrected by importance weights
+(`bayescm.inference.nested_laplace`).
 """
 
 import copy
@@ -46,19 +48,23 @@ from bayescm.posteriors.roc.prevalence import class_weights
 from bayescm.validate import fail
 
 # Prior standard deviations, as in the model.
-LEVEL = 2.0  # of the levels a
-SLOPE = 2.0  # of the slope b
-SCALE = 1.0  # of the scale s, which is half-normal
-_END_EXAMPLES = 0.5  # examples at each end of the forecasts: in all of the classes, or of one alone
-# The same in all of the classes that a mean is taken over: half an example made intervals of the
-# mean area up to 2.2 times as long as the t interval of 100 examples of ten classes, an eighth 1.5.
+LEVEL = 2.0  # levels a
+SLOPE = 2.0  # slope b
+SCALE = 1.0  # scale s (half-normal)
+# Pseudo-examples at each end of the forecasts, in all classes together or in a single one.
+_END_EXAMPLES = 0.5
+# The same for a mean over classes, in all classes together. With 100 examples of ten classes,
+# intervals of the mean area are up to 1.5 times as long as the t interval. With half an example,
+# they are up to 2.2 times as long.
 _END_EXAMPLES_OF_MEAN = 0.125
-# Shape of a weight in classes of one or two examples: that of a gamma variate must be positive.
+# Shape of a weight in classes of one or two examples, because the shape of a gamma variable must be
+# positive.
 _LEAST_SHAPE = 0.1
-# Examples of a class whose mean the plain Bayesian bootstrap spreads by 1 % too little.
+# Number of examples of a class from which the plain Bayesian bootstrap is used. Its spread of the
+# mean is then too small by 1%.
 _MANY_EXAMPLES = 100
-_FEW_EXAMPLES = 20  # examples of a class from which on coverage was measured
-_MOST_CLASSES = 20  # classes of which the whole forecast is recalibrated
+_FEW_EXAMPLES = 20  # smallest number of examples of a class with measured coverage
+_MOST_CLASSES = 20  # largest number of classes for recalibrating the whole forecast
 
 
 def dirichlet_calibration(
@@ -67,13 +73,15 @@ def dirichlet_calibration(
     """
     Return the posterior of probabilities of more than two classes.
 
+    Use it for proper scores and calibration errors of whole forecasts, of each class against the
+    rest, or of the highest probability.
+
     Parameters
     ----------
     evidence : xarray.Dataset
-        From :func:`bayescm.from_probabilities`, of more than two classes.
+        Evidence of more than two classes from :func:`bayescm.from_probabilities`.
     spread : float, optional
-        Standard deviation of the half-normal prior of the scale of what the forecast of one class
-        says of another; by default 1.
+        Scale of the half-normal prior of the dependence between classes. Default: 1.
 
     Returns
     -------
@@ -99,16 +107,18 @@ def dirichlet_calibration(
 
 class DirichletCalibration(OfForecasts):
     """
-    The posterior of the forecasts of more than two classes.
+    Posterior of the forecasts of more than two classes.
 
     Attributes
     ----------
     labels : ndarray, shape (C,)
+        Class labels.
     probability : ndarray, shape (K, n, C)
+        Forecasts of K classifiers.
     code : ndarray of int, shape (n,)
-        The index of the class that came true.
+        Index of the observed class.
     weight : ndarray, shape (n,)
-        How many examples each one stands for.
+        Number of examples that each entry represents.
     """
 
     most = 2000
@@ -126,7 +136,7 @@ class DirichletCalibration(OfForecasts):
         self._class_weights = class_weights(evidence, self.weight, self.code, len(self.labels))
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Report few examples of a class, forecasts without log odds, and certain top labels."""
+        """Return cautions about rare classes, certain forecasts and uniform top labels."""
         sentences = []
         rarest = self._totals.argmin()
         if self._totals[rarest] < _FEW_EXAMPLES:
@@ -144,7 +154,7 @@ class DirichletCalibration(OfForecasts):
         return sentences
 
     def classes_of(self, measure):
-        """Return the labels of a measure of each class against the rest, or None."""
+        """Return the class labels if a measure has one value per class, else None."""
         return self.labels if getattr(measure, "one_class", False) else None
 
     @cached_property
@@ -177,19 +187,19 @@ class DirichletCalibration(OfForecasts):
 
     @cached_property
     def _unit_examples(self):
-        """Return the indices of the examples that are the units of the population, (K, n + 2 C)."""
+        """Return the indices of the examples used as units of the population, (K, n + 2 C)."""
         ends = [self.probability.argmin(axis=1), self.probability.argmax(axis=1)]
         examples = np.broadcast_to(np.arange(len(self.code)), self.probability.shape[:2])
         return np.concatenate([examples, *ends], axis=1)
 
     def _at_units(self, values):
-        """Return values (K, n, ...) of the examples for the units of the population."""
+        """Return values (K, n, ...) of the examples at the units of the population."""
         return np.stack(
             [row[index] for row, index in zip(values, self._unit_examples, strict=True)]
         )
 
     def population(self, size: int, rng: np.random.Generator) -> ClassForecasts:
-        """Draw the population of forecasts and outcomes."""
+        """Sample the population of forecasts and outcomes."""
         number = len(self.labels)
         classes = np.arange(number)
         code = np.concatenate([self.code, classes, classes])
@@ -197,7 +207,7 @@ class DirichletCalibration(OfForecasts):
         shape = np.maximum(bayesian_bootstrap.unbiased_shape(total), _LEAST_SHAPE)
         shape = np.where(total < _MANY_EXAMPLES, shape, 1.0)
         gamma_weights = bayesian_bootstrap.gamma_weights
-        inside = gamma_weights(self.weight * shape, size, rng)  # of a class against the rest
+        inside = gamma_weights(self.weight * shape, size, rng)  # for a class against the rest
         example = inside + gamma_weights(self.weight * (1 - shape), size, rng)
         pseudo = rng.standard_gamma(_END_EXAMPLES / number, (size, 2 * number))
         weight = np.concatenate([example, pseudo], axis=1) * self._class_weights[code]
@@ -223,7 +233,7 @@ class DirichletCalibration(OfForecasts):
         return ClassForecasts(forecast, code, weight, one_vs_rest, top, chances, 2 * number)
 
     def sampled(self, weights: np.ndarray | None = None) -> ClassForecasts:
-        """Return the sample, or samples with other weights (S, n), the forecasts for the curves."""
+        """Return the sample, optionally reweighted (S, n), with diagonal curves."""
         forecast = self.probability
         share = (self.weight[None] if weights is None else weights) * self._class_weights[self.code]
         share = share / share.sum(axis=1, keepdims=True)
@@ -240,7 +250,7 @@ class DirichletCalibration(OfForecasts):
         return ClassForecasts(forecast, self.code, share, one_vs_rest, top, lambda: forecast[None])
 
     def _of_highest(self, forecast, code, weight, curve):
-        """Return the highest probability of each classifier, and whether that class came true."""
+        """Return the highest probability of each classifier, and whether its class occurred."""
         correct = (forecast.argmax(axis=-1) == code).astype(float)
         pseudo = forecast.shape[1] - len(self.code)
         return tuple(
@@ -249,17 +259,17 @@ class DirichletCalibration(OfForecasts):
         )
 
     def _curve(self, size, rng, label):
-        """Draw the curve of one class against the rest at the units, (size, K, u)."""
+        """Sample the curve of one class against the rest at the units, (size, K, u)."""
         odds = log_odds(self.probability[..., label])
         return self.against_rest[label].curves(self._at_units(odds), size, rng)
 
     def _top_curve(self, size, rng, classifier):
-        """Draw the curve of the highest probability of one classifier, (size, 1, u)."""
+        """Sample the curve of the highest probability of one classifier, (size, 1, u)."""
         odds = log_odds(self.probability[classifier].max(axis=-1))
         return self.top[classifier].curves(odds[None, self._unit_examples[classifier]], size, rng)
 
     def _chances(self, size, rng):
-        """Draw the chances of all classes given the whole forecast, (size, K, u, C)."""
+        """Sample the probabilities of all classes given the forecasts, (size, K, u, C)."""
         chances = []
         for linear, units in zip(self.linear, self._unit_examples, strict=True):
             draws = rng.choice(len(linear.sample), size, replace=size > len(linear.sample))
@@ -267,7 +277,7 @@ class DirichletCalibration(OfForecasts):
         return np.stack(chances, axis=1)
 
     def given(self, variables: Mapping[str, np.ndarray]) -> "DirichletCalibration":
-        """Return the posterior with draws of the coefficients of the PyMC model."""
+        """Return the posterior with the PyMC model's draws of the coefficients."""
         if len(self.probability) > 1:
             todo = "select one: evidence.sel(classifier=...)"
             raise fail("the model takes one classifier", self.names, "one", todo)
@@ -285,7 +295,7 @@ class DirichletCalibration(OfForecasts):
         return given
 
     def lower_limit(self, measure: Any, prob: float) -> np.ndarray:
-        """Return a distance from calibration of the nearest of the probable curves, (K, [C])."""
+        """Return the lower limit of a distance from calibration, (K, [C])."""
         if measure.form.all_classes:
             limits = [
                 self._limit_of_whole_forecast(k, measure, prob) for k in range(len(self.linear))
@@ -317,7 +327,7 @@ class DirichletCalibration(OfForecasts):
         return float(measure(sample).item())
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws of the variables of the PyMC model, of one classifier."""
+        """Return draws of the variables of the PyMC model, for one classifier."""
         if len(self.probability) > 1:
             todo = "select one: evidence.sel(classifier=...)"
             raise fail("the model takes one classifier", self.names, "one", todo)
@@ -328,35 +338,36 @@ class DirichletCalibration(OfForecasts):
         return {"level": level, "slope": slope, "spread": scale, "step": step}
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the log of prior times likelihood of the variables of the PyMC model."""
+        """Return the log of prior times likelihood of the PyMC model's variables."""
         step = variables["step"].reshape(len(variables["step"]), -1)
         parts = [variables["level"], variables["slope"][:, None], step]
         return self.linear[0].log_density(np.concatenate(parts, axis=1), variables["spread"])
 
 
-# The Dirichlet calibration of one classifier: Laplace at each scale, then importance weights.
+# The Dirichlet calibration of one classifier: a Laplace approximation per scale, then importance
+# weights.
 
 _SCALES = np.geomspace(0.02, 3.0, 11)  # the grid of s
-_BLOCK = 4e6  # numbers of an array, at most
+_BLOCK = 4e6  # largest number of values in an array
 
 
 @dataclass(frozen=True, eq=False)
 class LinearDeparture:
     """
-    The posterior of the departure of the chances from the forecasts of one classifier.
+    Posterior of the departure of one classifier's forecasts from calibration.
 
     Attributes
     ----------
     logs : ndarray, shape (n, C)
-        Of the forecasts, finite.
+        Finite logarithms of the forecasts.
     code : ndarray of int, shape (n,)
-        The index of the class that came true.
+        Index of the observed class.
     weight : ndarray, shape (n,)
-        How many examples each one stands for.
+        Number of examples that each entry represents.
     spread : float
-        Prior standard deviation of the scale (half-normal).
+        Scale of the half-normal prior of the dependence between classes.
     shift : ndarray, shape (C,)
-        By how much the logs of the chances are higher in the population than in the sample.
+        Log ratio of the class shares in the population and in the sample.
     """
 
     logs: np.ndarray
@@ -375,7 +386,7 @@ class LinearDeparture:
         clean = self.logs - self.logs.mean(axis=1, keepdims=True)
         mean = clean.mean(axis=0)
         spread = (clean - mean).std()
-        return mean, spread if spread > 1e-9 else 1.0  # forecasts may be all alike
+        return mean, spread if spread > 1e-9 else 1.0  # all forecasts may be equal
 
     def design(self, logs: np.ndarray) -> np.ndarray:
         """Return 1 and the standardised log forecasts z(p), (..., C + 1)."""
@@ -384,7 +395,11 @@ class LinearDeparture:
         return np.concatenate([np.ones((*standardised.shape[:-1], 1)), standardised], axis=-1)
 
     def matrices(self, coefficients: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        """Return the departure's matrices (S, C, C + 1) of coefficients (S, p), scales (S,)."""
+        """
+        Return the departure's matrices (S, C, C + 1) for coefficients and scales.
+
+        The coefficients have shape (S, p), and the scales (S,).
+        """
         number = self.classes
         level, slope = coefficients[:, :number], coefficients[:, number, None, None]
         step = coefficients[:, number + 1 :].reshape(-1, number, number)
@@ -398,7 +413,11 @@ class LinearDeparture:
         return np.r_[np.full(number, LEVEL**-2), SLOPE**-2, np.ones(number**2)]
 
     def log_density(self, coefficients: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        """Return the log of prior times likelihood, as PyMC's, of coefficients and scales."""
+        """
+        Return the log of prior times likelihood of coefficients and scales.
+
+        It equals the density of the PyMC model.
+        """
         design, matrices = self.design(self.logs), self.matrices(coefficients, scale)
         step = max(1, int(_BLOCK / self.logs.size))
         likelihood = [
@@ -419,18 +438,18 @@ class LinearDeparture:
         return (eta_of_outcome[..., 0] - total) @ self.weight
 
     def _jacobian(self, scale):
-        """Return the matrix from coefficients to the departure's matrix, flattened."""
+        """Return the matrix from coefficients to the departure's flattened matrix."""
         unit = np.eye(len(self.precision))
         return self.matrices(unit, np.full(len(unit), scale)).reshape(len(unit), -1).T
 
     @cached_property
     def _approximation(self):
-        """Return Laplace's approximation of the coefficients at each scale."""
+        """Return the Laplace approximation of the coefficients at each scale."""
         start = np.zeros(len(self.precision))
         return nested_laplace.on_grid(_SCALES, start, self._derivatives, self.log_density)
 
     def _derivatives(self, scale):
-        """Return what gives the gradient and minus the Hessian of the log density at a scale."""
+        """Return a function for the gradient and minus the Hessian of the log density."""
         design, number, jacobian = self.design(self.logs), self.classes, self._jacobian(scale)
         outcome = np.eye(number)[self.code]
 
@@ -446,7 +465,7 @@ class LinearDeparture:
         return at
 
     def _curvature(self, chance, design):
-        """Return minus the second derivative of the log likelihood by the departure's matrix."""
+        """Return minus the Hessian of the log likelihood in the departure's matrix."""
         number, width = chance.shape[1], design.shape[1]
         curvature = np.empty((number, width, number, width))
         for row in range(number):
@@ -457,17 +476,17 @@ class LinearDeparture:
         return curvature.reshape(number * width, number * width)
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
-        """Draw coefficients (size, p) and scales (size,), with the effective share of the draws."""
+        """Return draws of coefficients (size, p), scales (size,), and their efficiency."""
         return self._approximation.draw(self.log_density, size, rng)
 
     @cached_property
     def sample(self) -> np.ndarray:
-        """Departure's matrices of 4,000 draws, always the same."""
+        """4,000 draws of the departure's matrices, with a fixed seed."""
         coefficients, scale, _ = self.draw(4000, np.random.default_rng(0))
         return self.matrices(coefficients, scale)
 
     def chances(self, matrices: np.ndarray, logs: np.ndarray) -> np.ndarray:
-        """Return the chances (S, u, C) of the classes given the logs of forecasts (u, C)."""
+        """Return the class probabilities (S, u, C) given log forecasts (u, C)."""
         departure = self.design(logs) @ matrices.swapaxes(-1, -2)
         departure += logs + self.shift
         departure -= departure.max(axis=-1, keepdims=True)
@@ -477,10 +496,11 @@ class LinearDeparture:
 
     def nearest(self, prob: float) -> np.ndarray | None:
         """
-        Return the matrix (C, C + 1) nearest to no departure in the region of a probability.
+        Return the matrix (C, C + 1) in a region that is closest to calibration.
 
-        The region is that of the draws' Mahalanobis distance from their mean, over the part of the
-        departure that the chances identify. None where it holds no departure at all.
+        The region contains the draws with the smallest Mahalanobis distances from their mean, in
+        the part of the departure that the probabilities identify. The result is None if the region
+        contains perfect calibration.
         """
         matrices = self.sample.copy()
         matrices[..., 0] += self.shift
@@ -502,7 +522,7 @@ class LinearDeparture:
 
 
 def finite_log(probability: np.ndarray) -> np.ndarray:
-    """Return the logs of probabilities (n, C), finite: a 0 lies below the smallest other one."""
+    """Return finite logs of probabilities (n, C). Zeros are below the others."""
     with np.errstate(divide="ignore"):
         logs = np.log(probability)
     finite = logs[np.isfinite(logs)]
@@ -511,10 +531,10 @@ def finite_log(probability: np.ndarray) -> np.ndarray:
 
 def _identified(matrices):
     """
-    Return the part of matrices (S, C, C + 1) that the chances identify, (S, C (C - 1)).
+    Return the part of matrices (S, C, C + 1) that probabilities identify, (S, C (C - 1)).
 
-    The same added to all rows changes no chance, nor does the same added to all columns but the
-    first, since the standardised log forecasts sum to 0.
+    Adding the same values to all rows does not change the probabilities. Adding the same value to
+    all columns but the first does not either, because the standardised log forecasts sum to 0.
     """
     rows = (matrices - matrices[:, -1:])[:, :-1]
     across = rows[..., 1:] - rows[..., 1:].mean(axis=-1, keepdims=True)

@@ -1,15 +1,20 @@
 r"""
-The direct posterior of `bayescm.models.dirichlet_multinomial`: a Dirichlet posterior of the cells.
+Direct posterior of `bayescm.models.dirichlet_multinomial`: Dirichlet cells.
 
 .. math:: \theta \mid n \sim \mathrm{Dirichlet}(a + n),
 
-with the counts n and the prior pseudo-counts a of the cells. With two classes it is three
-independent betas (prevalence, recall, specificity), and so is each class against the rest of many:
-one-class measures have a distribution in closed form or by quadrature for any number of classes
-(`bayescm.distributions.closed_forms`); other functions of few cells are integrated along lines
-(`bayescm.distributions.preintegration`), numbers of many classes have their moments
-(`bayescm.distributions.moments`), and what is left is drawn. Where a label is an abstention its row
-is empty by definition, and the Dirichlet distribution is of the other cells.
+with the counts n and the prior pseudo-counts a of the cells. With two classes, the posterior
+consists of three independent betas: prevalence, recall and specificity. With more classes, the same
+is true of each class against the rest. A measure's distribution is computed in one of four ways:
+
+- Measures of one class have a closed form, or are integrated by quadrature
+  (`bayescm.distributions.closed_forms`).
+- Other functions of few cells are integrated along lines (`bayescm.distributions.preintegration`).
+- Functions of many classes are matched by moments (`bayescm.distributions.moments`).
+- All other measures are sampled.
+
+If a label is an abstention, its row is empty by definition, and the Dirichlet distribution covers
+the other cells.
 
 References
 ----------
@@ -40,9 +45,10 @@ from bayescm.measures.measure import (
 from bayescm.posteriors.base import DRAWS, CountsPosterior, Posterior, as_labelled_counts, prior_of
 from bayescm.posteriors.predictive import enumerated
 
-_COARSE = 1e-3  # the coarsest accuracy that may be asked for
-_MANY_CLASSES = 30  # from here on most cells of a draw are almost 0, with the default prior
-_TAIL = 2.7 / DRAWS**0.5  # the Monte Carlo error of a bound of 95 %, in standard deviations
+_COARSE = 1e-3  # coarsest accuracy that can be requested
+# With this many classes, most cells of a draw are almost 0 under the default prior.
+_MANY_CLASSES = 30
+_TAIL = 2.7 / DRAWS**0.5  # Monte Carlo error of a bound of 95%, in standard deviations
 
 
 def dirichlet_multinomial(
@@ -51,13 +57,16 @@ def dirichlet_multinomial(
     """
     Return the posterior of the cell probabilities of confusion matrices.
 
+    Use it for test sets of independent examples. Each matrix of a batch has a separate posterior.
+
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
-        Counts >= 0, fractional ones too. Of an array with two classes index 1 is the positive one.
+        Counts >= 0, which may be fractional. In an array with two classes, index 1 is the positive
+        class.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default, for C
-        classes. 0 is allowed; measures that depend on an empty cell are then refused.
+        Prior pseudo-counts per cell, one number or (..., C, C). Default: ``2 / C**2`` for C
+        classes. If it is 0, measures that depend on an empty cell are rejected.
 
     Returns
     -------
@@ -66,7 +75,7 @@ def dirichlet_multinomial(
     Raises
     ------
     ValueError
-        If a concentration is negative; when asked for a measure whose distribution is improper, the
+        If a concentration is negative. If the distribution of a requested measure is improper; the
         message names the cell.
 
     Examples
@@ -85,20 +94,20 @@ def dirichlet_multinomial(
 @dataclass(frozen=True, eq=False)
 class DirichletMultinomial(CountsPosterior):
     """
-    The posterior, ``Dirichlet(weights)`` over the cells of each matrix of a batch.
+    Posterior ``Dirichlet(weights)`` of the cells of each matrix of a batch.
 
     Attributes
     ----------
     counts : DataArray, dims (..., actual, predicted)
     weights : ndarray, shape (..., C, C)
-        Prior pseudo-counts plus counts; 0 in the row of an abstention, the last one.
+        Prior pseudo-counts plus counts. The row of an abstention, which is the last, is 0.
     """
 
     counts: xr.DataArray
     weights: np.ndarray
 
     def shrinks_by(self, of: str) -> str:
-        """Return why the posterior may be away from a point estimate, as half a sentence."""
+        """Return why the posterior may differ from a point estimate, as half a sentence."""
         prior = (self.weights - self.pooled).sum(axis=(-2, -1)).max()
         examples = float(np.min(self.batch.values))
         return f"the prior is worth {prior:.3g} examples, compared with {examples:.4g} tested ones"
@@ -113,17 +122,18 @@ class DirichletMultinomial(CountsPosterior):
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """
-        Return the distribution of a measure, shape (...) or (..., C), or None if it is drawn.
+        Return the distribution of a measure, or None if it is sampled.
 
-        The first of these that applies:
+        The shape is (...) or (..., C). The first applicable method is used:
 
-        1. `closed_forms`: measures of two classes, of one class against the rest, and of right
-           against wrong. They are beta variables, F1, or functions of a few independent shares,
-           which `quadrature` integrates with errors as small as requested.
-        2. `preintegration`: any other function of at most 27 cells, for at most 8 numbers, if
-           lines know the bounds to 1e-3 of the length of the interval.
+        1. `closed_forms`: measures of two classes, of one class against the rest, and of correct
+           against wrong predictions. These are beta variables, F1, or functions of a few
+           independent shares. `quadrature` integrates the functions with errors as small as
+           requested.
+        2. `preintegration`: any other function of at most 27 cells, with at most 8 values. The
+           bounds must be accurate to 1e-3 of the length of the interval.
         3. `moments`: averages over classes and the Matthews correlation, for any number of classes
-           and tables, if the error of the moments is less than the error of draws.
+           and tables. The error of the moments must be less than the error of draws.
 
         The predictive distribution of two classes is enumerated (`predictive`).
         """
@@ -148,7 +158,7 @@ class DirichletMultinomial(CountsPosterior):
         return self._by_moments(measure, reduced, weights) if distribution is None else distribution
 
     def _preintegrated(self, measure):
-        """Return the distribution of a function of a few tables of few cells, or None."""
+        """Return the distribution of a function of a few small tables, or None."""
         if is_by_member(measure):
             return None
         counts, labels = self.counts, self.classes_of(measure)
@@ -160,7 +170,7 @@ class DirichletMultinomial(CountsPosterior):
         return preintegrated([self.parameters], function, measure.range, classes=classes)
 
     def _by_moments(self, measure, reduced, weights):
-        """Return the distribution of a number of many classes by moments, or None."""
+        """Return the distribution of a function of many classes from its moments, or None."""
         moments = closed_forms.by_moments(reduced, weights)
         if moments is None:
             return None
@@ -169,14 +179,14 @@ class DirichletMultinomial(CountsPosterior):
             lambda k: LazyDraws(self.isel_batch(k), of_members(measure, k), DRAWS, 0),
             _TAIL,
         )
-        # The measures of a single table are better drawn together than each by itself.
+        # For a single table, sampling all measures together is better than separately.
         usable = distribution.with_tolerance(_COARSE) if self.batch.ndim else distribution
         return distribution if usable.good.any() else None
 
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Draw measures jointly; those of many classes from the totals of the classes alone."""
+        """Sample measures jointly, from class totals alone if there are many classes."""
         if not need_class_totals_only(measures, self.weights, self.counts):
             return super().draw_parameter(measures, size, rng)
         self.check_proper()
@@ -184,18 +194,18 @@ class DirichletMultinomial(CountsPosterior):
         return [totals.measured(measure) for measure in measures]
 
     def check_proper(self) -> None:
-        """Raise where the posterior is improper: a cell has neither counts nor prior."""
+        """Raise an error if the posterior is improper: an empty cell without prior."""
         dirichlet.check_proper(
             self.weights, self.counts.indexes["actual"].tolist(), abstains=abstains(self.counts)
         )
 
     @property
     def parameters(self) -> np.ndarray:
-        """The Dirichlet parameters of the cells that may occur, (..., cells)."""
+        """The Dirichlet parameters of the possible cells, (..., cells)."""
         return possible(self.weights, self.counts)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        """Return draws (size, ...) of the variables of the corresponding PyMC model."""
         self.check_proper()
         theta = dirichlet.draw(self.parameters, size, rng)
         return {"theta_cell": theta, "theta": squared(theta, self.counts)}
@@ -213,7 +223,7 @@ def need_class_totals_only(
     measures: Sequence[Callable], weights: np.ndarray, counts: xr.DataArray
 ) -> bool:
     """
-    Return whether measures of tables of many classes can be drawn from the totals of the classes.
+    Return whether class totals suffice to sample measures of many classes.
 
     Parameters
     ----------
@@ -224,7 +234,7 @@ def need_class_totals_only(
     """
     if weights.shape[-1] < _MANY_CLASSES or abstains(counts):
         return False
-    # The true negatives are found by subtraction, which must leave them digits.
+    # The true negatives are computed by subtraction and must keep enough digits.
     diagonal = np.einsum("...ii->...i", weights)
     in_class = weights.sum(-1) + weights.sum(-2) - diagonal
     negatives = weights.sum((-2, -1))[..., None] - in_class
@@ -232,13 +242,13 @@ def need_class_totals_only(
 
 
 def possible(cells: np.ndarray, counts: xr.DataArray) -> np.ndarray:
-    """Return the cells (..., C, C) that may occur in a row: all but those of an abstention."""
+    """Return the possible cells, flattened, without the row of an abstention."""
     rows = cells.shape[-1] - abstains(counts)
     return cells[..., :rows, :].reshape(*cells.shape[:-2], -1)
 
 
 def squared(flat: np.ndarray, counts: xr.DataArray) -> np.ndarray:
-    """Return the cells (..., C, C) from those that may occur."""
+    """Return the cells (..., C, C), given the possible ones in one axis."""
     size = counts.shape[-1]
     if not abstains(counts):
         return flat.reshape(*flat.shape[:-1], size, size)

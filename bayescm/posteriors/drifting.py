@@ -1,19 +1,18 @@
 r"""
-The direct posterior of `bayescm.models.drifting`: a lattice filter and smoother.
+Direct posterior of `bayescm.models.drifting`: a filter and smoother on a grid.
 
-Prevalence, recall and specificity of step t are three random walks on the logit scale, independent
-beforehand and, given the tables, afterwards,
+The prevalence, recall and specificity at step t are three random walks on the logit scale. They are
+independent in the prior and, given the tables, in the posterior:
 
 .. math::
 
     \operatorname{logit} r_{t+1} \mid r_t \sim N(\operatorname{logit} r_t, d^2), \qquad
-    \mathrm{hits}_t \sim \mathrm{Binomial}(\mathrm{hits}_t + \mathrm{misses}_t, \; r_t),
+    \mathrm{hits}_t \sim \mathrm{Binomial}(\mathrm{hits}_t + \mathrm{misses}_t, \; r_t).
 
-each with a drift d of its own, half-normal, and a beta distribution at the first step. The filter
-and the smoother of each walk are those of `bayescm.inference.random_walk`; the distribution of a
-measure at a step follows from the three rates (`bayescm.distributions.closed_forms`). Draws are
-independent from step to step, each from the posterior of its step; where steps are compared, whole
-paths are drawn.
+Each walk has a separate drift d with a half-normal prior, and a beta prior of the rate at the first
+step. `bayescm.inference.random_walk` filters and smooths each walk. The distribution of a measure
+at a step follows from the three rates (`bayescm.distributions.closed_forms`). Draws are independent
+between steps, unless steps are compared. Then whole paths are sampled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,11 +40,11 @@ from bayescm.posteriors.base import (
 )
 from bayescm.validate import fail
 
-DRIFT = 0.2  # as in the model, where it is explained
+DRIFT = 0.2  # the same value as in the model, where it is explained
 
-PREVALENCE, RECALL, SPECIFICITY = range(3)  # the walks, in the order of their variables
+PREVALENCE, RECALL, SPECIFICITY = range(3)  # indices of the walks, in the order of their variables
 
-# Measures that are the rate of a walk, by their form, and those that are the complement of one.
+# Forms of measures that equal the rate of a walk, and of measures that equal its complement.
 _RATES: dict[Any, int] = {
     ("tp+fn", "fp+tn"): PREVALENCE,
     ("tp", "fn"): RECALL,
@@ -62,20 +61,21 @@ def drifting(
     filtered: bool = False,
 ) -> "Drifting":
     """
-    Return the posterior of the rates of two classes, walking from batch to batch.
+    Return the posterior of the rates of two classes that drift between batches.
+
+    Use it for batches in time order, if performance may change gradually.
 
     Parameters
     ----------
     counts : DataArray, dims (..., step, actual, predicted), or array_like, (..., T, 2, 2)
-        Counts >= 0 of T steps in the order of time, of two classes.
+        Counts >= 0 of two classes at T steps in time order.
     concentration : array_like, optional
-        Prior pseudo-counts of the first step, > 0: one number or (2, 2); 0.5 by default.
+        Prior pseudo-counts of the first step, > 0: one number or (2, 2). Default: 0.5.
     drift : float, optional
-        Scale of the half-normal distribution of a step's standard deviation on the logit scale, >
-        0; 0.2 by default.
+        Scale > 0 of the half-normal prior of the standard deviation of a step, on the logit scale.
+        Default: 0.2.
     filtered : bool, default False
-        Whether each step is judged by the steps up to it only, as at its time; by default by all
-        the steps.
+        Whether each step is estimated only from the steps up to it. By default, all steps are used.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def drifting(
     Raises
     ------
     ValueError
-        If there are other than two classes, or a prior is not > 0.
+        If there are not exactly two classes, or a prior is not > 0.
 
     Examples
     --------
@@ -115,20 +115,20 @@ def drifting(
 @dataclass(frozen=True, eq=False)
 class Drifting(CountsPosterior):
     """
-    The posterior of every step: given all steps (smoothed), or given those up to it (filtered).
+    Posterior of each step, given all steps or only the steps up to it.
 
     Attributes
     ----------
     counts : DataArray, dims (..., step, actual, predicted)
-        Steps in the order of time.
+        Counts of the steps in time order.
     prior : ndarray, shape (2, 2)
         Prior pseudo-counts of the first step.
     scale : float
-        Scale of the half-normal distribution of the drift.
+        Scale of the half-normal prior of the drift.
     only_past : bool
-        Whether the distributions are the filtered ones.
+        Whether the distributions are filtered rather than smoothed.
     joint : bool
-        Whether draws are of whole paths, so that steps can be compared.
+        Whether whole paths are sampled, so that steps can be compared.
     """
 
     sampling_method = "quadrature"
@@ -140,7 +140,7 @@ class Drifting(CountsPosterior):
 
     @property
     def pairs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The dim of the steps, where draws are of whole paths."""
+        """The dim of the steps, if whole paths are sampled."""
         return (str(self.counts.dims[-3]),) if self.joint else ()
 
     @cached_property
@@ -149,7 +149,7 @@ class Drifting(CountsPosterior):
 
     @cached_property
     def _walks(self):
-        """Three walks for every series of the batch, shape (..., 3)."""
+        """Three walks for each series of the batch, shape (..., 3)."""
         shape = self._cells.shape[:-3]
         walks = np.empty((*shape, 3), object)
         for index in np.ndindex(shape):
@@ -160,10 +160,10 @@ class Drifting(CountsPosterior):
 
     @cached_property
     def _rates(self):
-        return {}  # distributions of the rates that have been asked for
+        return {}  # cached distributions of the rates
 
     def _rate(self, rate):
-        """Return the distribution of one of the three rates at every step, (..., T)."""
+        """Return the distribution of one of the three rates at each step, (..., T)."""
         if rate not in self._rates:
             walks = self._walks[..., rate].ravel()
             lattices = [walk.filtered() if self.only_past else walk.smoothed() for walk in walks]
@@ -171,7 +171,7 @@ class Drifting(CountsPosterior):
         return self._rates[rate]
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return the distribution of a measure at every step, (..., T), or None."""
+        """Return the distribution of a measure at each step, (..., T), or None."""
         if of != "parameter":
             return None
         if measure.form in _RATES:
@@ -182,13 +182,13 @@ class Drifting(CountsPosterior):
         return distribution_of_rates(measure, prevalence, recall, specificity.complement())
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return draws (size, ..., T, 2, 2) of the cell probabilities; see ``joint``."""
+        """Return draws (size, ..., T, 2, 2) of the cell probabilities. See ``joint``."""
         if self.joint:
             return table(list(np.moveaxis(special.expit(self._paths(size, rng)[1]), -1, 0)))
         return table([self._rate(rate).draw(size, rng) for rate in range(3)])
 
     def by(self, dim: str) -> Posterior:
-        """Return the posterior in which the steps, or the members of another dim, are compared."""
+        """Return a posterior whose steps, or members of another dim, can be compared."""
         if dim != self.counts.dims[-3]:
             return self
         if self.only_past:
@@ -197,18 +197,22 @@ class Drifting(CountsPosterior):
         return replace(self, joint=True)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return the default number of draws; paths are slow."""
+        """Return the default number of draws, which is smaller for paths."""
         return LARGE_DRAWS if self.joint else super().draws_by_default(of, joint=joint)
 
     def isel_batch(self, index: np.ndarray) -> Posterior:
-        """Return some steps, each by itself."""
+        """Return some steps, each separately."""
         flat = self.pooled.reshape(-1, 2, 2)[index]
         return SelectedSteps(
             as_labelled_counts(flat), [self._rate(rate).take(index) for rate in range(3)]
         )
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model, of one series, smoothed."""
+        """
+        Return draws (size, ...) of the smoothed variables of the PyMC model.
+
+        The evidence must contain one series.
+        """
         check_series(self.counts, batches=False)
         drift, paths = self._paths(size, rng)
         rates = special.expit(paths)
@@ -221,7 +225,7 @@ class Drifting(CountsPosterior):
         }
 
     def _paths(self, size, rng):
-        """Draw the drifts (size, ..., 3) and the paths of the logits (size, ..., T, 3)."""
+        """Sample the drifts (size, ..., 3) and the paths of the logits (size, ..., T, 3)."""
         draws = [walk.paths(size, rng) for walk in self._walks.flat]
         drifts, paths = (np.stack(values, axis=1) for values in zip(*draws, strict=True))
         steps, shape = self._cells.shape[-3], self._walks.shape
@@ -253,13 +257,13 @@ class Drifting(CountsPosterior):
 @dataclass(frozen=True, eq=False)
 class SelectedSteps(CountsPosterior):
     """
-    Some steps of a series, each by itself.
+    Posterior of some steps of a series, each separately.
 
     Attributes
     ----------
     counts : DataArray, dims (batch, actual, predicted)
     rates : list of LogitLattice
-        Prevalence, recall and specificity.
+        Distributions of prevalence, recall and specificity.
     """
 
     sampling_method = "quadrature"
@@ -272,13 +276,13 @@ class SelectedSteps(CountsPosterior):
 
 
 def _split(cells):
-    """Return hits and misses of prevalence, recall and specificity."""
+    """Return the hits and misses of prevalence, recall and specificity."""
     (tn, fp), (fn, tp) = np.moveaxis(cells, (-2, -1), (0, 1))
     return [(tp + fn, tn + fp), (tp, fn), (tn, fp)]
 
 
 def table(rates: Sequence[np.ndarray]) -> np.ndarray:
-    """Return cell probabilities (..., 2, 2) of prevalence, recall and specificity, (...) each."""
+    """Return cell probabilities (..., 2, 2) from prevalence, recall and specificity."""
     prevalence, recall, specificity = rates
     negatives = [(1 - prevalence) * specificity, (1 - prevalence) * (1 - specificity)]
     positives = [prevalence * (1 - recall), prevalence * recall]

@@ -1,8 +1,8 @@
 """
-The direct posterior of `bayescm.models.fixed_totals`: a Dirichlet for each row, times a prevalence.
+Direct posterior of `bayescm.models.fixed_totals`: Dirichlet rows, prevalence.
 
-With two classes the recall and the specificity are independent betas, as they are in
-`dirichlet_multinomial`; only the distribution of the prevalence is another.
+With two classes, recall and specificity are independent betas, as in `dirichlet_multinomial`. Only
+the distribution of the prevalence differs.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,20 +36,23 @@ def fixed_totals(
     prevalence: Any = None,
 ) -> "FixedTotals":
     """
-    Return the posterior of confusion matrices whose class totals the design has fixed.
+    Return the posterior of confusion matrices with class totals fixed by design.
+
+    Use it for case-control and stratified test sets. The prevalence is known or has a prior.
 
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
-        Counts >= 0. Of an array with two classes index 1 is the positive one.
+        Counts >= 0. In an array with two classes, index 1 is the positive class.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default.
+        Prior pseudo-counts per cell, one number or (..., C, C). Default: ``2 / C**2``.
     prevalence : float, array_like, DataArray or tuple, optional
-        Share of each actual class: by default that of the scalar coord ``prevalence``, or else the
-        sample's. With two classes one number (or an
-        array of the shape of the batch) is the share of the positive class, and a *tuple* (a, b)
-        is a prior Beta(a, b) for it, the same for the whole batch; otherwise shape ``(..., C)``,
-        summing to 1.
+        Share of each actual class, of shape ``(..., C)`` and summing to 1. With two classes, also:
+
+        - a number, or an array of the shape of the batch: the share of the positive class
+        - a *tuple* (a, b): the prior Beta(a, b) of this share, for the whole batch
+
+        Default: the scalar coord ``prevalence`` or, without it, the shares in the sample.
 
     Returns
     -------
@@ -58,7 +61,7 @@ def fixed_totals(
     Raises
     ------
     ValueError
-        If a share lies outside (0, 1).
+        If a share is outside (0, 1).
 
     Examples
     --------
@@ -112,7 +115,7 @@ def _shares(cells, prevalence):
 @dataclass(frozen=True, eq=False)
 class FixedTotals(CountsPosterior):
     """
-    The posterior: independent rows ``Dirichlet(weights[..., i, :])`` and a prevalence.
+    Posterior: independent rows ``Dirichlet(weights[..., i, :])`` and a prevalence.
 
     Attributes
     ----------
@@ -120,9 +123,9 @@ class FixedTotals(CountsPosterior):
     weights : ndarray, shape (..., C, C)
         Prior pseudo-counts plus counts.
     shares : ndarray, shape (..., C), or None
-        The share of each actual class; None where it has a prior.
+        Share of each actual class. None if it has a prior.
     prior : tuple of two floats, or None
-        The parameters of the beta distribution of the positive class's share.
+        Parameters of the beta distribution of the share of the positive class.
     """
 
     counts: xr.DataArray
@@ -140,14 +143,14 @@ class FixedTotals(CountsPosterior):
         return FixedTotals(as_labelled_counts(cells), weights, shares, self.prior)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the measure of the observed rates at the prevalence, or at its prior mean."""
+        """Return the measure of the observed rates at the prevalence or its prior mean."""
         if self.prior is None:
             return measure(with_shares(self.pooled, self.shares))
         mean = self.prior[0] / sum(self.prior)
         return measure(with_shares(self.pooled, np.array([1 - mean, mean])))
 
     def exact_distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return the distribution of a measure, shape (...), or None where there is none."""
+        """Return the distribution of a measure, shape (...), or None if it is sampled."""
         row = closed_forms.is_of_a_row(measure) and closed_forms.is_proper(measure, self.weights)
         if of == "predictive" or not row:
             self._check_proper()
@@ -163,7 +166,7 @@ class FixedTotals(CountsPosterior):
         return self._preintegrated(measure) if distribution is None else distribution
 
     def _preintegrated(self, measure):
-        """Return the distribution of a function of a few tables of few cells, or None."""
+        """Return the distribution of a function of a few small tables, or None."""
         if is_by_member(measure):
             return None
         labels, size = self.classes_of(measure), self.weights.shape[-1]
@@ -189,14 +192,14 @@ class FixedTotals(CountsPosterior):
         return Beta(self.prior[0] * batch, self.prior[1] * batch)
 
     def _share(self):
-        """Return the beta parameters of the share of positives, or the share and NaN."""
+        """Return the beta parameters of the share of positives, or a known share and NaN."""
         batch = np.ones(self.weights.shape[:-2])
         if self.prior is None:
             return np.stack([self.shares[..., 1], np.nan * batch], axis=-1)
         return np.stack([self.prior[0] * batch, self.prior[1] * batch], axis=-1)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        """Return draws (size, ...) of the variables of the corresponding PyMC model."""
         self._check_proper()
         rates = dirichlet.draw(self.weights, size, rng)
         if self.prior is None:

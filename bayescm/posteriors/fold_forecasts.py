@@ -1,7 +1,7 @@
 """
-Out-of-fold probabilities: the mean of a measure over the folds, by the correlated t.
+Mean measures of out-of-fold probabilities over folds, by the correlated t.
 
-The formula stands in `bayescm.posteriors.correlated_t`.
+The formula is in `bayescm.posteriors.correlated_t`.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,16 +21,16 @@ from bayescm.posteriors.dirichlet_calibration import dirichlet_calibration
 from bayescm.posteriors.forecasts import OfForecasts, exact_forecast_caveats
 from bayescm.validate import fail
 
-_FEW_EXAMPLES = 20  # examples of a class in a fold
+_FEW_EXAMPLES = 20  # a caution is added if a fold has fewer examples of a class
 
 
 class FoldForecasts(OfForecasts):
     """
-    The posterior of mean measures over the folds of a cross-validation.
+    Posterior of mean measures over the folds of a cross-validation.
 
-    The measure in each fold is normal, all folds equally correlated through the training examples
-    that they share; a measure of few examples is noisy, which the folds show. Classifiers are
-    paired fold by fold.
+    The measure in each fold is assumed to be normal. All folds are equally correlated because they
+    share training examples. The variance between folds includes the noise from few test examples.
+    Classifiers are paired within folds.
 
     References
     ----------
@@ -56,14 +56,14 @@ class FoldForecasts(OfForecasts):
 
     @cached_property
     def of_folds(self) -> list[OfForecasts]:
-        """The posterior of each fold by itself."""
+        """The posterior of each fold separately."""
         posterior = dirichlet_calibration if "class" in self.evidence.dims else calibration
         fold = self.evidence["fold"].values
         evidence = self.evidence.drop_vars("fold")
         return [posterior(evidence.isel(example=fold == label)) for label in self.folds]
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say so where a fold has so few examples of a class that its slope says little."""
+        """Return cautions about few examples of a class in a fold, and about weights."""
         truth, fold = self.evidence["actual"].values, self.evidence["fold"].values
         weight = self.evidence["weight"].values if "weight" in self.evidence else np.ones(len(fold))
         fewest = pd.crosstab(fold, truth, weight, aggfunc="sum").fillna(0).to_numpy().min()
@@ -75,7 +75,7 @@ class FoldForecasts(OfForecasts):
         return [f"{examples}: slopes and intercepts of single folds say little.", *exact]
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
-        """Return the labels of a measure of each class against the rest, or None."""
+        """Return the class labels if a measure has one value per class, else None."""
         return self.of_folds[0].classes_of(measure)
 
     def values(self, measure: Callable) -> np.ndarray:
@@ -96,7 +96,11 @@ class FoldForecasts(OfForecasts):
         return self.values(measure).mean(axis=0)
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return the t distribution of one number within the measure's range, None of several."""
+        """
+        Return the t distribution of a single value, truncated to the measure's range.
+
+        The result is None if the measure has several values.
+        """
         values = self.values(measure)
         if values.ndim > 1:
             return None
@@ -107,7 +111,7 @@ class FoldForecasts(OfForecasts):
 
     @property
     def _variance_factor(self):
-        """The variance of the mean over folds, as a share of that between folds."""
+        """The variance of the mean over folds, relative to the variance between folds."""
         return 1 / len(self.folds) + self.rho / (1 - self.rho)
 
     def draw(
@@ -119,7 +123,7 @@ class FoldForecasts(OfForecasts):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw the means of measures, joint over classifiers, (size, [K], [C])."""
+        """Sample the mean measures jointly over classifiers, (size, [K], [C])."""
         draws = []
         for values in map(self.values, measures):
             flat = values.reshape(len(values), -1).T
@@ -128,5 +132,5 @@ class FoldForecasts(OfForecasts):
         return draws
 
     def empirical(self, measure: Any, draws: np.ndarray) -> Any:
-        """Return the distribution of draws; those beyond the measure's range are at its end."""
+        """Return the distribution of draws, clipped to the measure's range."""
         return super(OfForecasts, self).empirical(measure, np.clip(draws, *measure.range))

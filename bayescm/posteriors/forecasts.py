@@ -1,7 +1,8 @@
 """
-What the posteriors of probabilities share: draws of a population, and measures of it.
+Base class of the posteriors of probabilities, and grouping of forecasts.
 
-The population is drawn by the Bayesian bootstrap (`bayescm.inference.bayesian_bootstrap`).
+Measures are computed for a population, which is sampled by the Bayesian bootstrap
+(`bayescm.inference.bayesian_bootstrap`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,18 +22,19 @@ from bayescm.posteriors.scores import scores
 from bayescm.posteriors.shared_examples import SharedExamples
 from bayescm.validate import fail
 
-_SOME = 500  # draws that tell whether the sample's value is one
-_AT_ONCE = 2e7  # numbers in memory at once
-_LARGEST = 1e8  # numbers drawn in all
-_FEWEST_FORECASTS = 3  # different ones, that the PyMC model of a calibration curve needs
+_SOME = 500  # number of draws that decide whether the value in the sample is plausible
+_AT_ONCE = 2e7  # largest number of values in memory
+_LARGEST = 1e8  # largest number of values sampled in total
+# Smallest number of distinct forecasts for the PyMC model of a calibration curve.
+_FEWEST_FORECASTS = 3
 
 
 class OfForecasts(Posterior):
     """
-    The posterior of the forecasts of one or more classifiers on the same examples.
+    Base class of posteriors of forecasts of classifiers on the same examples.
 
-    A subclass has ``evidence``, ``probability`` (K, n, ...), ``weight`` (n,), and says what its
-    population is.
+    A subclass has the attributes ``evidence``, ``probability`` (K, n, ...) and ``weight`` (n,), and
+    defines `population`.
     """
 
     measured_variable = ("probabilities", "curve")
@@ -41,18 +43,18 @@ class OfForecasts(Posterior):
     estimands = {"parameter": "curve"}  # noqa: RUF012
     sampling_method = "importance"
     how = "draws by the Bayesian bootstrap"
-    most = 4000  # draws
+    most = 4000  # largest default number of draws
     evidence: xr.Dataset
     probability: np.ndarray
     weight: np.ndarray
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a PyMC model: of one classifier whose forecasts differ."""
+        """Whether there is a PyMC model: for one classifier with varying forecasts."""
         return len(self.probability) == 1 and len(np.unique(self.probability)) >= _FEWEST_FORECASTS
 
     def population(self, size: int, rng: np.random.Generator) -> Any:
-        """Draw the population of forecasts and outcomes."""
+        """Sample the population of forecasts and outcomes."""
         raise NotImplementedError
 
     def sampled(self, weights: np.ndarray | None = None) -> Any:
@@ -60,37 +62,38 @@ class OfForecasts(Posterior):
         raise NotImplementedError
 
     def lower_limit(self, measure: Any, prob: float) -> np.ndarray:
-        """Return a distance from calibration of the nearest of the probable curves, (K, [C])."""
+        """Return the lower limit of a distance from calibration, (K, [C])."""
         raise NotImplementedError
 
     @cached_property
     def curve_posterior(self) -> CurvePosterior | None:
-        """The posterior of the ROC curves, which measures of curves are of."""
+        """The posterior of the ROC curves, for measures of curves."""
         return scores(self.evidence)
 
     def _curves_for(self, measure):
         """
         Return the posterior of the curves if the measure is of a curve, else None.
 
-        Means over many classes are of the population: the curves of every class are drawn a little
-        towards chance, together further than the mean is uncertain.
+        Means over many classes use the population instead. Otherwise the prior would shrink the
+        curve of each class slightly towards chance. In the mean, this would exceed the posterior
+        uncertainty.
         """
         of_curves = measure.takes == "curve" and measure.average not in ("macro", "weighted")
         return self.curve_posterior if of_curves else None
 
     def bound(self, measure: Any) -> Any:
-        """Return the measure of a class that it names (``auc[cat]``) against the rest."""
+        """Return the measure for the class in its name (``auc[cat]``), against the rest."""
         curves = self._curves_for(measure)
         return measure if curves is None else curves.bound(measure)
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return the distribution of an area by its moments, None of what is drawn."""
+        """Return the distribution of an area from its moments, or None if it is sampled."""
         curves = self._curves_for(measure)
         return None if curves is None else curves.exact_distribution(measure)
 
     @property
     def names(self) -> list | None:
-        """The classifiers, None where there is no such dim."""
+        """The names of the classifiers, or None if there is no such dim."""
         score = self.evidence["score"]
         return score["classifier"].values.tolist() if "classifier" in score.dims else None
 
@@ -101,23 +104,23 @@ class OfForecasts(Posterior):
 
     @cached_property
     def template(self):
-        """The classifiers."""
+        """The dim of the classifiers, if any."""
         coords = self.evidence.coords.variables
         frame = LabelTemplate({key: coords[key] for key in ("positive",) if key in coords})
         return frame if self.names is None else frame.append_dim("classifier", self.names)
 
     @property
     def batch(self):
-        """The number of examples, for every classifier."""
+        """The number of examples of each classifier."""
         return self.template.to_dataarray(np.full(self.template.shape, self.weight.sum()))
 
     @property
     def values_per_draw(self):
-        """The numbers of one draw."""
+        """The number of values in memory for one draw."""
         return self.probability.size
 
     def draws_by_default(self, of, *, joint=False):
-        """Return how many draws are made where nothing else is asked for."""
+        """Return the default number of draws, which falls with the number of examples."""
         return int(np.clip(_LARGEST / self.values_per_draw, 500, self.most))
 
     def draw(
@@ -129,7 +132,7 @@ class OfForecasts(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw measures of forecasts jointly, and of curves jointly, (size, [K], [C])."""
+        """Sample measures of forecasts jointly, and of curves jointly, (size, [K], [C])."""
         posterior = self.curve_posterior
         of_curves = [measure for measure in measures if self._curves_for(measure) is not None]
         others = [measure for measure in measures if measure not in of_curves]
@@ -142,16 +145,16 @@ class OfForecasts(Posterior):
 
     @cached_property
     def _shared_examples(self) -> SharedExamples:
-        """The examples in which the classifiers differ, by probabilities and by their log odds."""
+        """The examples that represent the disagreement of the classifiers."""
         rows = np.moveaxis(self.probability, 1, -1)
         return SharedExamples([rows, log_odds(rows)], self.weight)
 
     def _joint_of_forecasts(self, measures, drawn, size, rng):
         """
-        Return draws of measures in their joint order, with disagreement that was not seen.
+        Return draws of measures in a joint order, with unobserved disagreement.
 
-        Calibration curves of several classifiers are drawn independently: their measures differ as
-        if the examples were different ones, which is on the safe side.
+        Calibration curves of several classifiers are sampled independently. Differences of their
+        measures then vary as if the classifiers had different examples, which is conservative.
         """
         measures = [
             one for one in measures if not isinstance(getattr(one, "form", None), CalibrationForm)
@@ -169,7 +172,7 @@ class OfForecasts(Posterior):
         return joint
 
     def given(self, variables: Mapping[str, np.ndarray]) -> "OfForecasts":
-        """Return the posterior whose calibration curves are draws of the PyMC model, in turn."""
+        """Return the posterior whose calibration curves are draws of the PyMC model."""
         raise NotImplementedError
 
     def draw_given(
@@ -182,10 +185,10 @@ class OfForecasts(Posterior):
         n: Any = None,
     ) -> list[np.ndarray]:
         """
-        Return draws of measures, given draws of the calibration curve; see `Posterior.draw_given`.
+        Return draws of measures, given draws of the calibration curve.
 
-        The model is conditional on the forecasts. Which forecasts and outcomes the population has
-        is drawn by the Bayesian bootstrap, as in `draw`.
+        See `Posterior.draw_given`. The model is conditional on the forecasts. The population of
+        forecasts and outcomes is sampled by the Bayesian bootstrap, as in `draw`.
         """
         size = len(next(iter(variables.values())))
         step = max(1, int(_AT_ONCE / self.values_per_draw))
@@ -214,7 +217,7 @@ class OfForecasts(Posterior):
         return arrays
 
     def _shaped(self, measure, population, size):
-        """Return values of a measure of a population, (size, [K], [C])."""
+        """Return the values of a measure of a population, (size, [K], [C])."""
         labels = self.classes_of(measure)
         further = () if labels is None else (len(labels),)
         values = np.broadcast_to(measure(population), (size, len(self.probability), *further))
@@ -222,10 +225,13 @@ class OfForecasts(Posterior):
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """
-        Return the value in the sample; of what needs the curve, the median of the posterior.
+        Return the value in the sample, or the posterior median.
 
-        So too where the sample has no such value: the slope of forecasts that tell the classes
-        apart without a mistake is infinite.
+        The median is used in two cases:
+
+        - The measure needs the calibration curve.
+        - The value in the sample is outside the range of the draws. For example, the slope is
+          infinite if the forecasts separate the classes completely.
         """
         self.resolve_estimand(of)
         if (curves := self._curves_for(measure)) is not None:
@@ -242,7 +248,7 @@ class OfForecasts(Posterior):
         return np.where(inside, estimate, np.median(draws, axis=0))
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws; of a distance from calibration with its own limits."""
+        """Return the distribution of draws. Distances from calibration have other limits."""
         if (curves := self._curves_for(measure)) is not None:
             return curves.empirical(measure, draws)
         form = getattr(measure, "form", None)
@@ -255,19 +261,22 @@ class OfForecasts(Posterior):
 @dataclass(frozen=True, eq=False)
 class Distance(Empirical):
     """
-    The posterior of a distance from calibration, by draws.
+    Posterior of a distance from calibration, from draws.
 
-    Where it is 0 no two-sided interval of a posterior holds it. Hence the lower limit is 0 if the
-    simultaneous smooth band of the same probability holds the diagonal, and else that of `least`;
-    the upper limit is that of the equal-tailed interval. It is the smooth band whatever band the
-    curve is shown with: right forecasts have a smooth curve, the diagonal.
+    If the distance is 0, no two-sided posterior interval contains it. So the lower limit is
+    computed differently. It is 0 if the simultaneous smooth band with the same probability contains
+    the diagonal. Otherwise, it is `lower_limit` of the posterior. The upper limit comes from the
+    equal-tailed interval.
+
+    The smooth band is used even if the curve is shown with another band. The curve of calibrated
+    forecasts, the diagonal, is smooth.
     """
 
     posterior: Any = None
     measure: Any = None
 
     def eti(self, prob: float) -> np.ndarray:
-        """Return lower and upper limit, (..., 2)."""
+        """Return the lower and upper limit, (..., 2)."""
         upper = self.quantile((1 + prob) / 2)
         lower = self.posterior.lower_limit(self.measure, prob).reshape(np.shape(upper))
         return np.stack([np.minimum(lower, upper), upper], axis=-1)
@@ -275,12 +284,12 @@ class Distance(Empirical):
     hdi = eti
 
     def hdi_kind(self, prob: float) -> np.ndarray:
-        """Say that it is not a highest-density interval."""
+        """Return "eti", because the interval is not a highest-density interval."""
         return np.broadcast_to("eti", self.shape)
 
 
 def exact_forecast_caveats(probability: np.ndarray) -> list[str]:
-    """Say so where forecasts are exactly 0 or 1, which have no log odds."""
+    """Return a caution if forecasts are exactly 0 or 1, without finite log odds."""
     number = int(np.isin(probability, (0, 1)).sum())
     if not number:
         return []
@@ -292,16 +301,16 @@ def exact_forecast_caveats(probability: np.ndarray) -> list[str]:
     ]
 
 
-# Neighbouring forecasts put together, where they are many.
+# Grouping of neighbouring forecasts in large samples.
 
-_GROUPS = 1024  # of each class, where the examples are many
-_NEIGHBOURS = 64  # of each site
+_GROUPS = 1024  # number of groups per class in large samples
+_NEIGHBOURS = 64  # number of groups per site
 
 
 def grouped(
     probability: np.ndarray, outcome: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Put examples (n,) of one class and neighbouring forecasts together where they are many."""
+    """Group neighbouring forecasts of examples (n,) within classes, in large samples."""
     if len(outcome) <= 4 * _GROUPS:
         return probability, outcome, weight
     order = np.lexsort((probability, outcome))
@@ -317,7 +326,7 @@ def grouped(
 
 
 def neighbours(rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Put neighbouring forecasts (1, n) of one classifier together where they are many."""
+    """Group neighbouring forecasts (1, n) of one classifier, in large samples."""
     if len(rows) > 1 or len(weight) <= _NEIGHBOURS:
         return rows, weight
     order = np.argsort(rows[0], kind="stable")

@@ -1,15 +1,16 @@
 r"""
-Several classifiers on the same examples of several data sets: paired, and partially pooled.
+Several classifiers on the same examples in groups, paired and partly pooled.
 
-Of M joint outcomes (the actual class and what every classifier predicts) group g has counts. Their
-probabilities are the share of the actual class times the share of the joint answers within it,
+A joint outcome is the actual class together with the predictions of all classifiers. Group g has
+counts of the M joint outcomes. Their probabilities are the share of the actual class times the
+share of the joint predictions a within the class,
 
-.. math:: \theta_g(c, a) = s_g(c) \, q_{gc}(a),
+.. math:: \theta_g(c, a) = s_g(c) \, q_{gc}(a).
 
-and s_g, and q_gc of every class c, come from Dirichlet distributions around the shares of the
-average, each with a spread of its own (`bayescm.posteriors.dirichlet_shares`). They are independent
-beforehand and afterwards, so that the average of the products is the product of the averages. The
-prior of the average answers is centred on classifiers that are independent given the class.
+s_g, and q_gc for each class c, have Dirichlet distributions around average shares, each with a
+separate spread (`bayescm.posteriors.dirichlet_shares`). They are independent in the prior and in
+the posterior, so the average of the products is the product of the averages. The prior of the
+average predictions is centred on classifiers that are independent given the class.
 """
 
 from collections.abc import Callable
@@ -26,21 +27,24 @@ from bayescm.posteriors.dirichlet_shares import DirichletShares, average_cells
 from bayescm.posteriors.joint_table import base_measure, classifier_priors
 from bayescm.validate import fail
 
-_MOST_OUTCOMES = 100  # M: draws hold as many numbers for every group
+_MOST_OUTCOMES = 100  # largest M, because each draw has M values per group
 
 
 def grouped_outcomes(
     outcomes: xr.Dataset, *, concentration=None, spread: float = 1.0
 ) -> "GroupedOutcomes":
     """
-    Return the posterior of classifiers tested on the same examples of each of several groups.
+    Return the posterior of classifiers tested on the same examples in groups.
+
+    Use it to compare classifiers if their common test examples come from several sites or data
+    sets.
 
     Parameters
     ----------
     outcomes : xarray.Dataset
-        From :func:`bayescm.from_classifiers` with ``by={"group": ...}``.
+        Outcomes from :func:`bayescm.from_classifiers` with ``by={"group": ...}``.
     concentration : float or array_like, shape (C, C) or (J, C, C), optional
-        Each classifier's own prior pseudo-counts; by default ``2 / C**2``.
+        Prior pseudo-counts of each classifier's matrix. Default: ``2 / C**2``.
     spread : float, default 1
         Scale of the half-normal prior of the spreads between groups, on the logit scale.
 
@@ -51,7 +55,7 @@ def grouped_outcomes(
     Raises
     ------
     ValueError
-        If the evidence has another dim than ``group``, or fewer than two groups; if there are more
+        If the evidence has a dim other than ``group``, or fewer than two groups. If there are more
         than a hundred joint outcomes.
     """
     outcomes = as_outcomes(outcomes)
@@ -78,19 +82,21 @@ def grouped_outcomes(
 @dataclass(frozen=True, eq=False)
 class GroupedOutcomes(CountsPosterior):
     """
-    The posterior of joint outcomes whose probabilities differ between groups.
+    Posterior of joint outcomes whose probabilities differ between groups.
 
-    The classes' shares, and within each actual class the joint answers of all classifiers, come
-    from Dirichlet distributions around those of the average.
+    The class shares, and the joint predictions of all classifiers within each actual class, have
+    Dirichlet distributions around average shares.
 
     Attributes
     ----------
     counts : DataArray, dims (classifier, group, actual, predicted)
-        Each classifier's own matrices.
+        Matrices of each classifier.
     outcomes : ndarray, shape (G, M)
-        How often each of the M joint outcomes occurred.
+        Counts of the M joint outcomes.
     actual, predicted : ndarray of int, shape (M,) and (J, M)
+        Actual class and predictions of each joint outcome.
     prior : ndarray, shape (J, C, C)
+        Prior pseudo-counts of each classifier's matrix.
     spread : float
         Scale of the half-normal prior of the spreads between groups, on the logit scale.
     """
@@ -116,7 +122,7 @@ class GroupedOutcomes(CountsPosterior):
 
     @cached_property
     def apart(self) -> Posterior:  # type: ignore[override]
-        """The posterior of each classifier in every group by itself."""
+        """The posterior of each classifier in each group without pooling."""
         return dirichlet_multinomial(self.counts, concentration=self.prior[:, None])
 
     @cached_property
@@ -127,7 +133,7 @@ class GroupedOutcomes(CountsPosterior):
 
     @cached_property
     def answer_shares(self) -> list[DirichletShares]:
-        """The shares of the joint answers of all classifiers, within each actual class."""
+        """The shares of the joint predictions of all classifiers, per actual class."""
         weight = base_measure(self.prior, self.actual, self.predicted)
         rows = [self.actual == c for c in self._classes]
         return [DirichletShares(self.outcomes[:, row], weight[row], self.spread) for row in rows]
@@ -143,24 +149,24 @@ class GroupedOutcomes(CountsPosterior):
         return measure(average_cells(self.counts.transpose("group", ...).values.astype(float)))
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws of the matrices of the average, of a new group and of each at hand."""
+        """Return draws of the average, new and observed groups' matrices."""
         estimand_of = {variable: of for of, variable in self.estimands.items()}
         return {name: self.cells(of, size, rng) for name, of in estimand_of.items()}
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the classifiers' matrices of an estimand, (size, J, [G], C, C)."""
+        """Sample the classifiers' matrices of an estimand, (size, J, [G], C, C)."""
         cells = self._matrices(self._draw_joint(of, size, rng))
         return cells.swapaxes(1, 2) if cells.ndim > 4 else cells
 
     def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
-        """Draw the classifiers' matrices of the same next n examples, of a new group."""
+        """Sample the classifiers' matrices of the same n examples in a new group."""
         joint = self._draw_joint("predictive", size, rng)
         sizes = n if n.ndim == 0 else n[..., 0]
         counts = rng.multinomial(sizes, joint / joint.sum(-1, keepdims=True))
         return self._matrices(counts.astype(float))
 
     def _draw_joint(self, of, size, rng):
-        """Draw the probabilities (size, [G], M) of the joint outcomes of an estimand."""
+        """Sample the probabilities (size, [G], M) of the joint outcomes of an estimand."""
         variable = self.estimands[of]
 
         def draw(dirichlet):
@@ -178,5 +184,5 @@ class GroupedOutcomes(CountsPosterior):
         return cells
 
     def _matrices(self, joint):
-        """Return each classifier's matrices (..., J, C, C) of joint outcomes (..., M)."""
+        """Return each classifier's matrices (..., J, C, C) from joint outcomes (..., M)."""
         return marginal_matrices(joint, self.actual, self.predicted, self.prior.shape[-1])

@@ -1,10 +1,10 @@
 r"""
-The direct posterior of `bayescm.models.hierarchical_rows`: what the classes share, on grids.
+Direct posterior of `bayescm.models.hierarchical_rows`: sums over grids.
 
-Row i has :math:`h_i` hits of :math:`n_i` examples. Given the common accuracy m and the spread
-:math:`\tau` of the classes' accuracies :math:`a_i \sim \mathrm{Beta}(w m, w (1 - m))` with
-:math:`w = 4 / \tau^2`, and given the weight v of the class shares
-:math:`\pi \sim \mathrm{Dirichlet}(v, \dots, v)`, everything is conjugate, and integrated out
+Row i has :math:`h_i` hits among :math:`n_i` examples. The accuracies of the classes are
+:math:`a_i \sim \mathrm{Beta}(w m, w (1 - m))`. Their mean is m, and :math:`w = 4 / \tau^2` for the
+spread :math:`\tau`. The class shares are :math:`\pi \sim \mathrm{Dirichlet}(v, \dots, v)`. Given m,
+:math:`\tau` and v, the model is conjugate. Integrating out the accuracies and shares gives
 
 .. math::
 
@@ -13,8 +13,8 @@ Row i has :math:`h_i` hits of :math:`n_i` examples. Given the common accuracy m 
     p(v \mid n) &\propto p(v) \, \frac{\Gamma(C v)}{\Gamma(C v + \sum_i n_i)}
         \prod_i \frac{\Gamma(v + n_i)}{\Gamma(v)}.
 
-Both are summed over a grid, and the draws are independent: a cell of the grid, a point uniform in
-it, and the conjugate rows given that.
+Both densities are summed over grids. Draws are independent. Each one selects a cell of the grid, a
+uniform point within it, and the rows from their conjugate posterior.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,10 +30,11 @@ from bayescm.distributions import dirichlet
 from bayescm.posteriors.base import CountsPosterior, as_labelled_counts
 from bayescm.validate import fail
 
-_LOGIT_GRID = np.linspace(-8, 10, 145)  # of the common accuracy
-_UNIFORM_GRID = (np.arange(240) + 0.5) / 240  # of v / (1 + v)
-_BLOCK = 2**17  # cells of some draws at a time, so that they stay in the processor's cache
-_OF_ANSWERS = ("right", "wrong"), ("wrong", "right")  # forms
+_LOGIT_GRID = np.linspace(-8, 10, 145)  # grid of the logit of the mean accuracy
+_UNIFORM_GRID = (np.arange(240) + 0.5) / 240  # grid of v / (1 + v)
+_BLOCK = 2**17  # number of cells in a block of draws, so that they stay in the processor's cache
+# Forms of measures that depend only on correct and wrong predictions.
+_OF_ANSWERS = ("right", "wrong"), ("wrong", "right")
 
 
 def hierarchical_rows(
@@ -44,18 +45,20 @@ def hierarchical_rows(
     errors: float = 1.0,
 ) -> "HierarchicalRows":
     """
-    Return the posterior of matrices of many classes that share strength.
+    Return the posterior of matrices whose class accuracies are partially pooled.
+
+    Use it for macro averages of three or more classes with few examples each.
 
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
-        Counts of C >= 3 classes; a class may be absent.
+        Counts of C >= 3 classes. A class may be absent.
     concentration : float, default 0.5
-        Beta parameters, both, of the common accuracy; > 0.
+        Both parameters of the beta prior of the mean accuracy, > 0.
     spread : float, default 1
-        Scale of the half-normal prior of the spread of the classes' accuracies on the logit scale.
+        Scale of the half-normal prior of the spread of the accuracies, on the logit scale.
     errors : float, default 1
-        Prior pseudo-counts, together, of where a row's errors go.
+        Total of the prior pseudo-counts of the errors in a row.
 
     Returns
     -------
@@ -64,7 +67,7 @@ def hierarchical_rows(
     Raises
     ------
     ValueError
-        If there are fewer than three classes, or a keyword is not > 0.
+        If there are fewer than three classes, or an argument is not > 0.
 
     Examples
     --------
@@ -88,17 +91,17 @@ def hierarchical_rows(
 @dataclass(frozen=True, eq=False)
 class HierarchicalRows(CountsPosterior):
     """
-    The posterior of one matrix, or of a batch, whose classes share strength.
+    Posterior of one or more matrices whose class accuracies are partially pooled.
 
     Attributes
     ----------
     counts : DataArray, dims (..., actual, predicted)
     concentration : float
-        Prior pseudo-counts of the common accuracy, right and wrong.
+        Both parameters of the beta prior of the mean accuracy.
     spread : float
         Scale of the half-normal prior of the spread of the accuracies, on the logit scale.
     errors : float
-        Prior pseudo-counts of a row's errors, together.
+        Total of the prior pseudo-counts of the errors in a row.
     """
 
     cell_prior = False
@@ -109,22 +112,22 @@ class HierarchicalRows(CountsPosterior):
     errors: float
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        """Return draws (size, ...) of the variables of the corresponding PyMC model."""
         drawn = [matrix.draws(size, rng) for matrix in self._matrices]
         return {name: self._as_batch([draws[name] for draws in drawn]) for name in drawn[0]}
 
     def _as_batch(self, parts):
-        """Return draws (size, ..., *shape) of the batch from each matrix's (size, *shape)."""
+        """Return draws (size, ..., *shape) of the batch from draws (size, *shape) per matrix."""
         draws = parts[0][:, None] if len(parts) == 1 else np.stack(parts, axis=1)
         return draws.reshape(len(draws), *self.batch.shape, *draws.shape[2:])
 
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Draw the parameter of measures jointly, a few draws at a time: they stay in the cache."""
+        """Sample the parameter of measures jointly, in blocks that fit into the cache."""
         rates = [matrix.rates(size, rng) for matrix in self._matrices]
         if all(getattr(measure, "form", None) in _OF_ANSWERS for measure in measures):
-            # Where the errors go does not matter.
+            # The distribution of the errors does not affect these measures.
             parts = [(draws["accuracy"][..., 0] * draws["shares"]).sum(-1) for draws in rates]
             accuracy = self._as_batch(parts)
             error, zero = 1 - accuracy, np.zeros_like(accuracy)
@@ -149,7 +152,7 @@ class HierarchicalRows(CountsPosterior):
 
 
 class _MatrixPosterior:
-    """The posterior of one matrix."""
+    """Posterior of one matrix."""
 
     def __init__(self, cells, concentration, spread, errors):
         self.cells, self.errors, self.classes = cells, errors, len(cells)
@@ -158,7 +161,7 @@ class _MatrixPosterior:
         self._shares()
 
     def _rows(self, concentration, spread):
-        """Weight a grid over the common accuracy and the spread of those of the classes."""
+        """Compute the posterior of the mean accuracy and the spread of accuracies on a grid."""
         logs = np.log(spread) + np.linspace(np.log(0.02), np.log(5), 60)
         logit, log_spread = (axis.ravel() for axis in np.meshgrid(_LOGIT_GRID, logs, indexing="ij"))
         weight = 4 / np.exp(2 * log_spread)
@@ -171,7 +174,7 @@ class _MatrixPosterior:
         self.steps = (_LOGIT_GRID[1] - _LOGIT_GRID[0], logs[1] - logs[0])
 
     def _shares(self):
-        """Weigh a grid over the prior weight of each class, w / (1 + w) uniform."""
+        """Compute the posterior of the weight v on a grid, with v / (1 + v) uniform."""
         weight = _UNIFORM_GRID / (1 - _UNIFORM_GRID)
         heights = gammaln(self.classes * weight) - gammaln(
             self.classes * weight + self.totals.sum()
@@ -184,15 +187,15 @@ class _MatrixPosterior:
         return variables | {"accuracy": variables["accuracy"][..., 0]}
 
     def completed(self, rates, rng):
-        """Draw where errors go, and what comes of it."""
+        """Sample the distribution of the errors, and return all variables."""
         mistakes = self._draw_mistakes(len(rates["shares"]), rng)
         theta = self._theta(rates["shares"], rates["accuracy"], mistakes)
         return rates | {"mistakes": mistakes, "theta": theta}
 
     def rates(self, size, rng):
-        """Draw everything but where errors go; accuracies (size, C, 2) with their complements."""
+        """Sample everything but the errors; accuracies are (size, C, 2) with complements."""
         cell = rng.choice(len(self.mass), size, p=self.mass)
-        # Uniform within its cell: a draw must not sit on the grid.
+        # Sample uniformly within the cell, so that draws do not lie on the grid.
         logit, log_spread = (
             axis[cell] + step * (rng.random(size) - 0.5)
             for axis, step in zip(self.grid, self.steps, strict=True)
@@ -217,7 +220,7 @@ class _MatrixPosterior:
 
     @cached_property
     def _mistakes(self):
-        """Dirichlet parameters of where each row's errors go, shape (C, C - 1)."""
+        """Dirichlet parameters of the errors of each row, shape (C, C - 1)."""
         off_diagonal = ~np.eye(self.classes, dtype=bool)
         errors = self.cells[off_diagonal].reshape(self.classes, self.classes - 1)
         return errors + self.errors / (self.classes - 1)
@@ -226,7 +229,7 @@ class _MatrixPosterior:
         size, classes = len(shares), self.classes
         theta = np.empty((size, classes, classes))
         flat = theta.reshape(size, -1)
-        # Row by row, what is between two cells of the diagonal are as many as there are classes.
+        # In row-major order, there are C cells between two cells of the diagonal.
         errors = flat[:, 1:].reshape(size, classes - 1, classes + 1)[..., :-1]
         probabilities = mistakes * (accuracy[..., 1:] * shares[..., None])
         errors[...] = probabilities.reshape(size, classes - 1, classes)
