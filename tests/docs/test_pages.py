@@ -107,7 +107,7 @@ def table_for(words):
         names = [name.replace("*", label) for name in patterns for label in ("cat", "dog")]
         return pd.DataFrame({name: rng.integers(0, 2, 200) for name in names})
     size = 400
-    usual = "sick" if words[0] == "monitor" else "1"  # a monitor has the class of its first batch
+    usual = "spam" if words[0] == "monitor" else "1"  # a monitor has the class of its first batch
     positive = options.get("--positive", [usual])[0]
     negative = "0" if positive == "1" else "other"
     is_positive = rng.random(size) < 0.4
@@ -266,22 +266,31 @@ SETUPS = {
     + "import duckdb\ntable_ = table\nwith duckdb.connect('answers.duckdb') as database:\n"
     "    database.execute('create table january as from table_')\n"
     "cells = rng.integers(1, 9, (100, 2, 2))",
-    "online.md": """
+    "monitor.md": "actual, predicted = (np.where(c == 'sick', 'spam', 'ham') for c in (y, new))",
+    "monitor-alarms.md": """
 import hashlib, hmac, time
 from types import SimpleNamespace
-actual, predicted, old, new = ((each == "sick").astype(int) for each in (y, new, old, new))
-died, risk, marks, question_ids = actual, rng.random(300).round(3), 1 + 4 * rng.random(300), y
-question_ids, tags = list(range(300)), [{"urgent"} if label == "sick" else {"spam"} for label in y]
-predicted_tags, secret, body = tags[::-1], b"sixteen letters!", b"{}"
-votes = pd.DataFrame({"model_a": ["new", "old"] * 9, "model_b": ["old", "new"] * 9, "winner": "a"})
+monitor = bcm.online.Monitor("sqlite:///eval.db", "spam filter")
+monitor.add("2026-01-05", counts)
+secret, body = b"sixteen letters!", b"{}"
 moment = str(int(time.time()))
 signature = hmac.digest(secret, f"{moment}.".encode() + body, "sha256").hex()
 header = {"Bayescm-Signature": f"t={moment},sha256={signature}"}
 request = SimpleNamespace(headers=header, body=body)
+""",
+    "monitor-challenger.md": "actual, old, new = ((c == 'sick').astype(int) for c in (y, old, new))",
+    "monitor-raters.md": """
+votes = pd.DataFrame({"model_a": ["new", "old"] * 9, "model_b": ["old", "new"] * 9, "winner": "a"})
 ann, bob, eve, llm = (
     ["ill" if (label == "sick") ^ (rng.random() < wrong) else "well" for label in y]
     for wrong in (0.05, 0.1, 0.1, 0.15)
 )
+""",
+    "monitor-types.md": """
+died, risk = (y == "sick").astype(int), rng.random(300).round(3)
+marks, question_ids = 1 + 4 * rng.random(300), list(range(300))
+tags = [{"urgent"} if label == "sick" else {"spam"} for label in y]
+predicted_tags = tags[::-1]
 """,
     "other-tools.md": "import mlflow\nfrom types import SimpleNamespace\n"
     "import os\nos.environ['MLFLOW_ALLOW_FILE_STORE'] = 'true'\n"
