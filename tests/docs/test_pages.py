@@ -278,7 +278,7 @@ signature = hmac.digest(secret, f"{moment}.".encode() + body, "sha256").hex()
 header = {"Bayescm-Signature": f"t={moment},sha256={signature}"}
 request = SimpleNamespace(headers=header, body=body)
 """,
-    "monitor-challenger.md": "actual, old, new = ((c == 'sick').astype(int) for c in (y, old, new))",
+    "monitor-challenger.md": "actual, old, new = (1 * (c == 'sick') for c in (y, old, new))",
     "monitor-raters.md": """
 votes = pd.DataFrame({"model_a": ["new", "old"] * 9, "model_b": ["old", "new"] * 9, "winner": "a"})
 ann, bob, eve, llm = (
