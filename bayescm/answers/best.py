@@ -10,7 +10,7 @@ import xarray as xr
 from bayescm.answers.interval import distribution
 from bayescm.evidence.outcomes import arrays, as_outcomes, marginal_matrices, tables_of
 from bayescm.evidence.trees import with_positive_class
-from bayescm.measures.labelled import kernels
+from bayescm.measures.labelled import as_measures
 from bayescm.validate import check_seed, check_whole, fail
 
 _AT_ONCE = 2**24  # largest number of resampled counts in memory
@@ -113,7 +113,7 @@ def best(
     names = outcomes["classifier"].values.tolist()
     if len(names) < 2:
         raise fail("nothing to select from", names, "two classifiers or more", "use interval()")
-    (kernel,) = kernels(measure, tables_of(outcomes))
+    (resolved,) = as_measures(measure, tables_of(outcomes))
     pooled = outcomes["counts"].sum([d for d in outcomes["counts"].dims if d != "outcome"])
     flat = outcomes.drop_vars(["counts", "halves"], errors="ignore").assign(counts=pooled)
     counts, actual, predicted = arrays(flat)
@@ -123,35 +123,35 @@ def best(
         )
     check_whole("resamples", resamples, 10, "resamples", 1000)
     classes = outcomes.sizes["label"]
-    sign = -1.0 if kernel.lower_is_better else 1.0
-    points = kernel(marginal_matrices(counts.astype(float)[None], actual, predicted, classes)[0])
+    sign = -1.0 if resolved.lower_is_better else 1.0
+    points = resolved(marginal_matrices(counts.astype(float)[None], actual, predicted, classes)[0])
     if np.ndim(points) != 1:
         todo = "pass e.g. f1_macro, or recall[a]"
-        raise fail("not one number", kernel.__name__, "a measure of one number", todo)
+        raise fail("not one number", resolved.__name__, "a measure of one number", todo)
     if np.isnan(points).all():
         todo = "choose another measure, or collect more examples"
-        raise fail(f"{kernel.__name__} is undefined in this sample", ..., "a number", todo)
+        raise fail(f"{resolved.__name__} is undefined in this sample", ..., "a number", todo)
     selected = int(np.nanargmax(sign * points))
     rng = np.random.default_rng(check_seed(random_seed))
     in_bag, out_of_bag = _bootstrap(
-        counts.astype(int), actual, predicted, classes, kernel, sign, resamples, rng
+        counts.astype(int), actual, predicted, classes, resolved, sign, resamples, rng
     )
     optimism, stretch = _optimism(
         points, in_bag, selected, float(points[selected] - np.nanmean(out_of_bag))
     )
     alone = outcomes.sel(classifier=[names[selected]])
     arguments: dict[str, Any] = {"of": of, "n": n, "model": model, "concentration": concentration}
-    posterior = distribution(alone, kernel, draws=draws, **arguments, **keywords)
+    posterior = distribution(alone, resolved, draws=draws, **arguments, **keywords)
     ends = np.ravel(posterior.interval(prob, kind))
     mean = float(np.ravel(posterior.mean())[0])
-    low, high = np.clip(mean - optimism + stretch * (ends - mean), *_range(kernel))
-    row: dict[str, Hashable] = {"selected": names[selected], "measure": kernel.__name__}
+    low, high = np.clip(mean - optimism + stretch * (ends - mean), *_range(resolved))
+    row: dict[str, Hashable] = {"selected": names[selected], "measure": resolved.__name__}
     row |= {"point": points[selected], "optimism": optimism, "mean": mean - optimism}
     row |= {"lower": low, "upper": high, "naive_lower": ends[0], "naive_upper": ends[1]}
     return pd.DataFrame([row])
 
 
-def _bootstrap(counts, actual, predicted, classes, kernel, sign, resamples, rng):
+def _bootstrap(counts, actual, predicted, classes, measure, sign, resamples, rng):
     """Return the measures in each resample, and the out-of-bag measure of its best classifier."""
     examples, starts = counts.sum(), np.concatenate([[0], np.cumsum(counts)[:-1]])
     width = max(examples, len(predicted) * classes**2)
@@ -163,8 +163,8 @@ def _bootstrap(counts, actual, predicted, classes, kernel, sign, resamples, rng)
         inside = np.add.reduceat(times, starts, axis=1).astype(float)
         outside = np.add.reduceat(times == 0, starts, axis=1, dtype=float)
         with np.errstate(invalid="ignore"):
-            in_bag.append(kernel(marginal_matrices(inside, actual, predicted, classes)))
-            values = kernel(marginal_matrices(outside, actual, predicted, classes))
+            in_bag.append(measure(marginal_matrices(inside, actual, predicted, classes)))
+            values = measure(marginal_matrices(outside, actual, predicted, classes))
         selected = np.nan_to_num(sign * in_bag[-1], nan=-np.inf).argmax(-1)
         out_of_bag.append(values[np.arange(size), selected])
     return np.concatenate(in_bag), np.concatenate(out_of_bag)
@@ -209,6 +209,6 @@ def _expected_error(points, variances, selected):
     return mean, (share * second).sum() - mean**2
 
 
-def _range(kernel):
-    low, high = kernel.range
+def _range(measure):
+    low, high = measure.range
     return (-np.inf if low is None else low), (np.inf if high is None else high)

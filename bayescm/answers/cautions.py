@@ -24,31 +24,31 @@ _PROB = 0.99
 _NEAR = 0.01
 
 
-def of_measures(posterior: Posterior, kernels: Sequence[Callable], of: str) -> list[str]:
+def of_measures(posterior: Posterior, measures: Sequence[Callable], of: str) -> list[str]:
     """
     Return the cautions of a posterior and its measures, as sentences.
 
     Parameters
     ----------
     posterior : Posterior
-    kernels : sequence of Measure
+    measures : sequence of Measure
         Measures returned by `bayescm.answers.interval.resolve_measures`.
     of : str
         Estimand.
     """
-    return [*posterior.caveats(of), *_classes_left_out(posterior, kernels)]
+    return [*posterior.caveats(of), *_classes_left_out(posterior, measures)]
 
 
 # Classes without examples that an average over the classes excludes. See
 # docs/background/undefined.md for the convention.
 
 
-def _classes_left_out(posterior, kernels):
+def _classes_left_out(posterior, measures):
     """Return a sentence on the classes that averages exclude, for all measures."""
     by_classes: dict[str, list[str]] = {}
     differ = False
-    for kernel in kernels:
-        left_out = posterior.left_out(kernel)
+    for measure in measures:
+        left_out = posterior.left_out(measure)
         if left_out is None:
             continue
         names = _names_left_out(left_out)
@@ -59,7 +59,7 @@ def _classes_left_out(posterior, kernels):
             members = ["/".join(map(display_label, at)) for at in _indices(posterior.template)]
             of_members = zip(names, members, strict=True)
             written = _listed([f"{name} ({member})" for name, member in of_members if name])
-        by_classes.setdefault(written, []).append(display_name(kernel.__name__))
+        by_classes.setdefault(written, []).append(display_name(measure.__name__))
     if not by_classes:
         return []
     parts = [f"{', '.join(names)}: {written}" for written, names in by_classes.items()]
@@ -96,7 +96,7 @@ def undefined_points(names: Sequence[str]) -> list[str]:
 
 def of_point(
     posterior: Posterior,
-    kernel: Callable,
+    measure: Callable,
     answer: tuple[Distribution, LabelTemplate],
     rows: Mapping[str, Any],
     *,
@@ -109,7 +109,7 @@ def of_point(
 
     Parameters
     ----------
-    posterior, kernel
+    posterior, measure
     answer : tuple of a Distribution and a LabelTemplate
         Distribution of the measure, and the labels of its batch.
     rows : mapping of str to ndarray
@@ -137,18 +137,20 @@ def of_point(
     if not undefined.any() and not outside.any():
         return [], []
     names = [
-        with_index(display_name(kernel.__name__), [display_label(label) for label in where])
+        with_index(display_name(measure.__name__), [display_label(label) for label in where])
         for where in _indices(template)
     ]
     shown = np.flatnonzero(outside)[:_MOST_NAMED]
     sentences = [
         f"The point estimate of {names[k]}, {point[k]:.3g}, is outside its own "
         f"{100 * max(prob, _PROB):.4g}% interval, {lower[k]:.3g} to {upper[k]:.3g}: "
-        f"{_reason(posterior, kernel, point[k], of)}."
+        f"{_reason(posterior, measure, point[k], of)}."
         for k in shown
     ]
     if more := int(outside.sum()) - len(shown):
-        sentences.append(f"So are {more} other point estimates of {display_name(kernel.__name__)}.")
+        sentences.append(
+            f"So are {more} other point estimates of {display_name(measure.__name__)}."
+        )
     return [names[k] for k in np.flatnonzero(undefined)], sentences
 
 
@@ -161,9 +163,9 @@ def _is_outside(point, lower, upper, error):
         return (point < lower - near) | (point > upper + near)
 
 
-def _reason(posterior, kernel, point, of):
+def _reason(posterior, measure, point, of):
     """Return the reason why a point estimate is far from the posterior."""
-    low, high = getattr(kernel, "range", (-np.inf, np.inf))
+    low, high = getattr(measure, "range", (-np.inf, np.inf))
     if np.isinf(point):
         return "its denominator is 0 in the evidence"
     if point in (low, high):

@@ -423,26 +423,26 @@ def _difference(evidence, requirement, question) -> Distribution:
 
 def _difference_of_classifiers(part, terms, question):
     """Return the distribution of the difference of two classifiers, as in `compare`."""
-    posterior, (kernel,), of = joint_posterior(part, [terms[0].measure], question)
-    template = posterior.measure_template(kernel).to_dataarray()
+    posterior, (measure,), of = joint_posterior(part, [terms[0].measure], question)
+    template = posterior.measure_template(measure).to_dataarray()
     first, second = (_indices_of_term(template, term, part) for term in terms)
     paired, n = is_paired(posterior, "classifier"), question.n
-    exact = None if paired else posterior.exact_members(kernel, of=of, n=n)
+    exact = None if paired else posterior.exact_members(measure, of=of, n=n)
 
     def draws():
         size, rng = draws_of(question, posterior, of), rng_of(question)
-        return draw_labelled(posterior, [kernel], size, rng, of=of, n=n)[kernel.__name__].values
+        return draw_labelled(posterior, [measure], size, rng, of=of, n=n)[measure.__name__].values
 
-    return difference_of(posterior, kernel, first, second, of=of, exact=exact, draws=draws)
+    return difference_of(posterior, measure, first, second, of=of, exact=exact, draws=draws)
 
 
 def _draws_of_terms(part, terms, rng, question):
     """Return joint draws of the measures of one part of the evidence."""
     posterior, of = select_estimand(posterior_of(part, question), question.of)
     names = list(dict.fromkeys(term.measure for term in terms))
-    kernels = resolve_measures(posterior, names)
-    drawn = draw_labelled(posterior, kernels, _DRAWS, rng, of=of, n=question.n)
-    values = dict(zip(names, (drawn[kernel.__name__] for kernel in kernels), strict=True))
+    measures = resolve_measures(posterior, names)
+    drawn = draw_labelled(posterior, measures, _DRAWS, rng, of=of, n=question.n)
+    values = dict(zip(names, (drawn[measure.__name__] for measure in measures), strict=True))
     return [_value_of_term(values[term.measure], term, part).values for term in terms]
 
 

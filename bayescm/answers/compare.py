@@ -220,32 +220,32 @@ def _comparison(
             for name, words in zip(table["data_set"], table["sentence"], strict=True)
         ]
         return table
-    posterior, kernels, of = joint_posterior(evidence, measures, question, dim=dim)
+    posterior, resolved_measures, of = joint_posterior(evidence, measures, question, dim=dim)
     n, size, rng = question.n, draws_of(question, posterior, of), rng_of(question)
-    joint_draws = cache(partial(draw_labelled, posterior, kernels, size, rng, of=of, n=n))
+    joint_draws = cache(partial(draw_labelled, posterior, resolved_measures, size, rng, of=of, n=n))
     if contrast == "ratio":
         check_levels(posterior)
-        _check_ratios(kernels)
+        _check_ratios(resolved_measures)
     paired = is_paired(posterior, dim)
     alone = cache(partial(posterior.exact_members, of=of, n=n))
     rows: list[dict] = []
     ranges: dict[str, tuple[float, float]] = {}
     prior_decides: list[str] = []
-    for kernel, position, names in positions(posterior, kernels, dim):
-        values = partial(_values_of, joint_draws, kernel)
+    for measure, position, names in positions(posterior, resolved_measures, dim):
+        values = partial(_values_of, joint_draws, measure)
         difference = partial(
             difference_of,
             posterior,
-            kernel,
+            measure,
             of=of,
-            exact=None if paired or contrast == "ratio" else alone(kernel),
+            exact=None if paired or contrast == "ratio" else alone(measure),
             draws=values,
             by_draws=question.draws is not None,
         )
-        less = kernel.lower_is_better
-        pairs, where = _pairs(names, reference, dim), labels(posterior, kernel, position)
+        less = measure.lower_is_better
+        pairs, where = _pairs(names, reference, dim), labels(posterior, measure, position)
         members = [({**position, dim: i}, {**position, dim: j}) for i, j in pairs]
-        index = partial(_index, posterior.measure_template(kernel).dims)
+        index = partial(_index, posterior.measure_template(measure).dims)
         if contrast == "ratio":
             better = (
                 _excess(values(), index(first), index(second), less) for first, second in members
@@ -255,28 +255,28 @@ def _comparison(
         numbers = _decisions(better, rope=turned(region) if less else region, prob=prob, kind=kind)
         for pair, member, decision in zip(pairs, members, numbers, strict=True):
             row = where | _numbers_of_contrast(decision, less, contrast)
-            if kernel.ideal is not None and not posterior.measured:
-                first, second = (kernel.oriented(values()[index(at)]) for at in member)
+            if measure.ideal is not None and not posterior.measured:
+                first, second = (measure.oriented(values()[index(at)]) for at in member)
                 row |= _verdict(first - second, rope=region, prob=prob, kind=kind)
             row |= {"first": names[pair[0]], "second": names[pair[1]], "paired": paired}
             words = sentence(
-                _displayed(row, kernel, display_names),
+                _displayed(row, measure, display_names),
                 rope=region,
                 prob=prob,
                 contrast=contrast,
                 lower_is_better=less,
             )
             words = _sentence_with_labels(row, words, display_names)
-            row["sentence"] = words + _ASSUMED if kernel.direction_assumed else words
-            ranges[row["measure"]] = kernel.range
+            row["sentence"] = words + _ASSUMED if measure.direction_assumed else words
+            ranges[row["measure"]] = measure.range
             rows.append(row)
             usual_prior = question.concentration is None
             if usual_prior and contrast == "difference" and of == "parameter":
                 at = member[::-1] if less else member
                 rope_of_better = turned(region) if less else region
-                displayed = row | _displayed(row, kernel, display_names)
+                displayed = row | _displayed(row, measure, display_names)
                 prior_decides += _prior_decides(
-                    posterior, kernel, at, displayed, rope_of_better, prob
+                    posterior, measure, at, displayed, rope_of_better, prob
                 )
     leading = [key for key in rows[0] if key not in COLUMNS]
     columns = [*leading, *COLUMNS]
@@ -287,8 +287,10 @@ def _comparison(
         table.attrs["how"] = posterior.how
     if joint_draws.cache_info().currsize:
         table.attrs["draws"] = size
-    caveats = cautions.of_measures(posterior, kernels, of) + prior_decides
-    caveats += [words for kernel in kernels for words in posterior.caveats_of_pairs(kernel)]
+    caveats = cautions.of_measures(posterior, resolved_measures, of) + prior_decides
+    caveats += [
+        words for measure in resolved_measures for words in posterior.caveats_of_pairs(measure)
+    ]
     if is_members(evidence):
         caveats += cautions.of_items(evidence)
     if is_members(evidence) and hold_dim(evidence, "classifier"):
@@ -362,9 +364,9 @@ def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFra
     return joined
 
 
-def _values_of(joint_draws, kernel):
+def _values_of(joint_draws, measure):
     """Return the draws of one measure; all measures share the same joint draws."""
-    return joint_draws()[kernel.__name__].values
+    return joint_draws()[measure.__name__].values
 
 
 # The joint posterior of all members, and the distribution of the difference of two members.
@@ -400,11 +402,11 @@ def joint_posterior(
         whole, of = posterior_of(evidence, question, compared=dim), question.of
         of = "parameter" if of == dim and dim in whole.pooled_dims else of  # per member
         posterior, of = select_estimand(whole.by(dim), of)
-        kernels = resolve_measures(posterior, measures)
+        resolved_measures = resolve_measures(posterior, measures)
         if compared and not is_paired(posterior, dim):
             _warn_if_paired(_classifiers(posterior.observed, dim))
             _warn_if_apart(posterior.observed, dim)
-        return posterior, kernels, of
+        return posterior, resolved_measures, of
     if not evidence:
         raise fail("no evidence", {}, "two or more members", 'pass {"a": counts_a, "b": counts_b}')
     matrices = {k: member for k, member in evidence.items() if isinstance(member, xr.DataArray)}
@@ -416,11 +418,11 @@ def joint_posterior(
             name: joint_posterior(member, measures, question, dim="", compared=compared)
             for name, member in evidence.items()
         }
-    _, kernels, of = next(iter(parts.values()))
-    _check_votes(evidence, kernels)
+    _, resolved_measures, of = next(iter(parts.values()))
+    _check_votes(evidence, resolved_measures)
     posteriors = {name: posterior for name, (posterior, *_) in parts.items()}
-    resolved = {name: kernels_of_member for name, (_, kernels_of_member, _) in parts.items()}
-    return IndependentMembers(posteriors, dim, resolved), kernels, of
+    resolved = {name: measures_of_member for name, (_, measures_of_member, _) in parts.items()}
+    return IndependentMembers(posteriors, dim, resolved), resolved_measures, of
 
 
 def _default_measures(evidence):
@@ -545,12 +547,12 @@ def draw_measures(
     Dataset, dims (draw, ..., [class])
         One variable per measure; NaN if undefined.
     """
-    posterior, kernels, of = joint_posterior(
+    posterior, resolved_measures, of = joint_posterior(
         evidence, measures, question, dim=dim, compared=compared
     )
     check_levels(posterior)
     size, rng = draws_of(question, posterior, of), rng_of(question)
-    return draw_labelled(posterior, kernels, size, rng, of=of, n=question.n)
+    return draw_labelled(posterior, resolved_measures, size, rng, of=of, n=question.n)
 
 
 def draws_of(question: Question, posterior: Posterior, of: str) -> int:
@@ -563,11 +565,11 @@ def rng_of(question: Question) -> np.random.Generator:
     return np.random.default_rng(check_seed(question.random_seed))
 
 
-def count_values(posterior: Posterior, kernels: Sequence[Callable], *apart: str) -> int:
+def count_values(posterior: Posterior, measures: Sequence[Callable], *apart: str) -> int:
     """Return the number of values in one draw of all measures, excluding the dims `apart`."""
     return sum(
         math.prod(size for dim, size in template.sizes.items() if dim not in apart)
-        for template in map(posterior.measure_template, kernels)
+        for template in map(posterior.measure_template, measures)
     )
 
 
@@ -634,11 +636,11 @@ def _classifiers(counts, dim):
 
 
 def positions(
-    posterior: Posterior, kernels: Sequence[Any], dim: str
+    posterior: Posterior, measures: Sequence[Any], dim: str
 ) -> Iterator[tuple[Any, dict[str, int], list]]:
     """Yield each measure, each position along the other dims, and the names of the members."""
-    for kernel in kernels:
-        template = posterior.measure_template(kernel)
+    for measure in measures:
+        template = posterior.measure_template(measure)
         if dim not in template.dims:
             dims = [*template.dims, *(name for name in posterior.pooled_dims if name == "group")]
             todo = 'pass several by name, {"a": counts_a, "b": counts_b}, or evidence with this dim'
@@ -655,12 +657,12 @@ def positions(
             raise fail(f"only one {dim}", names, "two or more", todo)
         others = [str(other) for other in template.dims if other != dim]
         for index in np.ndindex(*(template.sizes[other] for other in others)):
-            yield kernel, dict(zip(others, index, strict=True)), names
+            yield measure, dict(zip(others, index, strict=True)), names
 
 
-def labels(posterior: Posterior, kernel: Any, position: dict[str, int]) -> dict[str, Any]:
+def labels(posterior: Posterior, measure: Any, position: dict[str, int]) -> dict[str, Any]:
     """Return the labels of a position, and the name of the measure including its class."""
-    name, coords = kernel.__name__, posterior.measure_template(kernel).coords
+    name, coords = measure.__name__, posterior.measure_template(measure).coords
     if "class" in position:
         name = f"{name}[{coords['class'].values.tolist()[position['class']]}]"
     where = {
@@ -714,25 +716,25 @@ def _verdict(draws, **options):
     return {key: numbers[key] for key in _VERDICT}
 
 
-def _prior_decides(posterior, kernel, members, row, rope, prob):
+def _prior_decides(posterior, measure, members, row, rope, prob):
     """Return a caution if the verdict on a pair changes with a uniform prior on who is right."""
     stands = {"better": row["p_better"] >= prob, "worse": row["p_worse"] >= prob}
     if not isinstance(posterior, PairedOutcomes) or not any(stands.values()):
         return []
-    heavier = posterior.with_uniform_prior(kernel, *members)
+    heavier = posterior.with_uniform_prior(measure, *members)
     if heavier is None or heavier[1].sum() > _MANY_DISCORDANT:
         return []
-    difference = heavier[0].exact_difference(kernel, *members)
+    difference = heavier[0].exact_difference(measure, *members)
     if difference is None and heavier[0].size > _FEW_CELLS:
         return []
-    difference = heavier[0].difference(kernel, *members) if difference is None else difference
+    difference = heavier[0].difference(measure, *members) if difference is None else difference
     low, high = rope
     below = difference.cdf(low) - difference.mass_at(low)
     share = float(difference.sf(high) if stands["better"] else below)
     if share >= prob:
         return []
     verdict = "better" if stands["better"] else "worse"
-    alone = heavier[1][::-1] if kernel.lower_is_better else heavier[1]
+    alone = heavier[1][::-1] if measure.lower_is_better else heavier[1]
     return [
         f"Whether {row['first']} is {verdict} than {row['second']} in {row['measure']} hangs on "
         f"the prior: {row['first']} alone is right about {alone[0]:.6g} examples and "
@@ -752,9 +754,9 @@ def _numbers_of_contrast(numbers, less, contrast):
     return numbers
 
 
-def _displayed(row, kernel, display_names):
+def _displayed(row, measure, display_names):
     """Return a row of a comparison with display names for its measure and members."""
-    if kernel.ideal is not None:  # the verdict is about distance from the ideal, not the interval
+    if measure.ideal is not None:  # the verdict is about distance from the ideal, not the interval
         row = {name: value for name, value in row.items() if name not in ("lower", "upper")}
     names = {side: display_label(row[side], display_names) for side in ("first", "second")}
     return row | names | {"measure": display_name(row["measure"], display_names)}

@@ -106,25 +106,25 @@ def frontier(
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not margin >= 0:
         raise fail("margin is a difference of the measure", margin, "a number >= 0", "pass 0.01")
     question = Question(of, n, model, concentration, positive, draws, random_seed, None, keywords)
-    posterior, kernels, of = joint_posterior(evidence, [measure], question, dim=dim)
-    (kernel,) = kernels
-    found = list(positions(posterior, kernels, dim))
-    if len(found) > 1 or "class" in posterior.measure_template(kernel).dims:
+    posterior, measures, of = joint_posterior(evidence, [measure], question, dim=dim)
+    (resolved,) = measures
+    found = list(positions(posterior, measures, dim))
+    if len(found) > 1 or "class" in posterior.measure_template(resolved).dims:
         todo = "select one member of the other dims, or pass an average, e.g. f1_macro"
-        what = f"{kernel.__name__} has several values for each system"
+        what = f"{resolved.__name__} has several values for each system"
         raise fail(what, len(found), "one value for each system", todo)
     (_, position, names) = found[0]
     size, rng = draws_of(question, posterior, of), rng_of(question)
-    (values,) = posterior.draw_in_parts(kernels, size, rng, of=of, n=question.n)
-    template = posterior.measure_template(kernel)
+    (values,) = posterior.draw_in_parts(measures, size, rng, of=of, n=question.n)
+    template = posterior.measure_template(resolved)
     values = xr.DataArray(values, dims=("draw", *template.dims)).isel(position).values
     costs = _draw_costs(cost, names, size, rng)
     defined = ~np.isnan(values).any(axis=1)
     if not defined.any():
         todo = "ask for another measure, or leave the system out"
-        raise fail(f"{kernel.__name__} is 0/0 for a system in every draw", ..., "", todo)
+        raise fail(f"{resolved.__name__} is 0/0 for a system in every draw", ..., "", todo)
     values, costs = values[defined], costs[defined]
-    better = kernel.oriented(values)
+    better = resolved.oriented(values)
     # Entry i, j: system i is at least as cheap as system j, and at least as good.
     as_cheap, as_good = costs[:, :, None] <= costs[:, None], better[:, :, None] >= better[:, None]
     strictly = (costs[:, :, None] < costs[:, None]) | (better[:, :, None] > better[:, None])
@@ -139,7 +139,7 @@ def frontier(
     table = pd.DataFrame(
         {
             dim: names,
-            "measure": kernel.__name__,
+            "measure": resolved.__name__,
             "mean": values.mean(axis=0),
             "lower": ends[:, 0],
             "upper": ends[:, 1],

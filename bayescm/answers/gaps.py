@@ -215,9 +215,11 @@ def gap_of(
     asked: dict[str, Any] = {"statistic": statistic, "prob": prob, "kind": kind, "delta": delta}
     asked |= {"reference": reference, "draws": draws, "random_seed": check_seed(random_seed)}
     answer = _gap_of_measures(posterior, measures, dim, **asked)
-    kernels = resolve_measures(posterior, measures)
-    doubts = cautions.of_measures(posterior, kernels, "parameter")
-    doubts += [sentence for kernel in kernels for sentence in posterior.misfit(kernel)]
+    resolved_measures = resolve_measures(posterior, measures)
+    doubts = cautions.of_measures(posterior, resolved_measures, "parameter")
+    doubts += [
+        sentence for resolved in resolved_measures for sentence in posterior.misfit(resolved)
+    ]
     doubts += _prior_decides(posterior, answer, measures, dim, **asked)
     # Other types of evidence have a separate spread for each classifier.
     of_cells = posterior.measured_variable == "cells" and posterior.partially_pooled
@@ -234,21 +236,21 @@ def _gap_of_measures(
     posterior, measures, dim, *, statistic, prob, kind, delta, reference, draws, random_seed
 ):
     """Return the gap in one or more measures, with its largest error in the attributes."""
-    kernels = resolve_measures(posterior, measures)
+    resolved_measures = resolve_measures(posterior, measures)
     size, rng = number_of_draws(posterior, draws), np.random.default_rng(random_seed)
-    drawn = _draw_statistic(posterior, kernels, dim, statistic, size, rng)
-    sample_values = [observed_values(posterior, kernel) for kernel in kernels]
-    of_sample = _worse_statistic(sample_values, kernels, dim, statistic)
+    drawn = _draw_statistic(posterior, resolved_measures, dim, statistic, size, rng)
+    sample_values = [observed_values(posterior, measure) for measure in resolved_measures]
+    of_sample = _worse_statistic(sample_values, resolved_measures, dim, statistic)
     scale_end = SCALE_ENDS.get(statistic)
     if reference is not None:
         drawn = _minus_reference(drawn, reference, posterior)
         of_sample = _minus_reference(of_sample, reference, posterior)
         scale_end = None
     drawn = drawn.transpose("draw", ...)
-    distribution = posterior.empirical(kernels[0], drawn.values)
+    distribution = posterior.empirical(resolved_measures[0], drawn.values)
     answer, error = _intervals(distribution, drawn, prob, kind, delta, scale_end)
     answer = answer.assign_coords(observed=of_sample.variable)
-    return answer.rename(kernels[0].__name__).assign_attrs(error=error)
+    return answer.rename(resolved_measures[0].__name__).assign_attrs(error=error)
 
 
 def number_of_draws(posterior: Posterior, draws: int | None) -> int:
@@ -311,27 +313,27 @@ def _measures_and_statistic(measure, statistic):
 # Statistics of draws and of the sample.
 
 
-def _draw_statistic(posterior, kernels, dim, statistic, size, rng):
+def _draw_statistic(posterior, measures, dim, statistic, size, rng):
     """Draw a statistic, dims (draw, ...), in batches of draws."""
     step = max(1, int(_NUMBERS_AT_ONCE / posterior.values_per_draw))
     parts = []
     for start in range(0, size, step):
-        some = draw_labelled(posterior, kernels, min(step, size - start), rng)
+        some = draw_labelled(posterior, measures, min(step, size - start), rng)
         for group_dim in [dim] if isinstance(dim, str) else dim:
             if group_dim not in some.dims:
                 todo = "name the column of groups: `from_predictions(..., by={'group': site})`"
                 what = f"the evidence has no {group_dim}s to tell apart"
                 raise fail(what, ..., f"a dim {group_dim}", todo)
-        values = [some[kernel.__name__] for kernel in kernels]
-        parts.append(_worse_statistic(values, kernels, dim, statistic))
+        values = [some[measure.__name__] for measure in measures]
+        parts.append(_worse_statistic(values, measures, dim, statistic))
     return xr.concat(parts, "draw")
 
 
-def observed_values(posterior: Posterior, kernel: Measure) -> xr.DataArray:
+def observed_values(posterior: Posterior, measure: Measure) -> xr.DataArray:
     """Return a measure of the sample in every group."""
     if posterior.measured_variable != "cells":
-        return posterior.measure_template(kernel).to_dataarray(posterior.point(kernel))
-    return apply(kernel, posterior.observed.transpose(..., *CELLS))
+        return posterior.measure_template(measure).to_dataarray(posterior.point(measure))
+    return apply(measure, posterior.observed.transpose(..., *CELLS))
 
 
 def number_of_examples(posterior: Posterior) -> xr.DataArray:
@@ -340,11 +342,11 @@ def number_of_examples(posterior: Posterior) -> xr.DataArray:
     return posterior.observed.sum(CELLS) if of_cells else posterior.batch
 
 
-def _worse_statistic(values, kernels, dim, statistic):
+def _worse_statistic(values, measures, dim, statistic):
     """Return the statistic of one measure, or the worst of several."""
     parts = [
-        statistic_of(array, dim, statistic, less=kernel.lower_is_better)
-        for array, kernel in zip(values, kernels, strict=True)
+        statistic_of(array, dim, statistic, less=measure.lower_is_better)
+        for array, measure in zip(values, measures, strict=True)
     ]
     if len(parts) == 1:
         return parts[0]

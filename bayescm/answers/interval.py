@@ -25,7 +25,7 @@ from bayescm.evidence.registry import type_of
 from bayescm.evidence.unsupported import NO_LEVEL
 from bayescm.fitting.posterior_for import posterior_of, select_estimand
 from bayescm.fitting.question import USUAL, Question
-from bayescm.measures.labelled import kernels, of_variable, several
+from bayescm.measures.labelled import as_measures, of_variable, several
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import check_choice, check_kind, check_prob, fail
 
@@ -697,8 +697,8 @@ def resolve_measures(posterior: Posterior, measures: Wanted | None) -> list:
         raise fail("no measures", ..., "one or more", 'pass e.g. "f1"', TypeError)
     if posterior.measured_variable != "cells":
         resolved = of_variable(measures, posterior.measured_variable)
-        return [posterior.bound(kernel) for kernel in resolved]
-    return [posterior.bound(kernel) for kernel in kernels(measures, posterior.counts)]
+        return [posterior.bound(measure) for measure in resolved]
+    return [posterior.bound(measure) for measure in as_measures(measures, posterior.counts)]
 
 
 def _measured(available, measures):

@@ -88,37 +88,37 @@ def joint_interval(
     """
     prob = check_prob(prob)
     question = Question(of, n, model, concentration, positive, draws, random_seed, None, keywords)
-    posterior, kernels, of = joint_posterior(evidence, measures, question)
+    posterior, resolved_measures, of = joint_posterior(evidence, measures, question)
     check_levels(posterior)
     size = draws_of(question, posterior, of)
     todo = "ask for fewer classifiers or measures at a time, or pass `draws=1000`"
-    n_values = count_values(posterior, kernels)
-    n_per_member = count_values(posterior, kernels, "batch")
+    n_values = count_values(posterior, resolved_measures)
+    n_per_member = count_values(posterior, resolved_measures, "batch")
     check_memory("draws that are ranked need", size * (2 * n_values + _COPIES * n_per_member), todo)
-    values = draw_labelled(posterior, kernels, size, rng_of(question), of=of, n=n)
-    values = values if pairs is None else _select_pairs(values, kernels, pairs)
+    values = draw_labelled(posterior, resolved_measures, size, rng_of(question), of=of, n=n)
+    values = values if pairs is None else _select_pairs(values, resolved_measures, pairs)
     batches = values.sizes["batch"] if "batch" in values.dims else None
     parts = [values] if batches is None else [values.isel(batch=index) for index in range(batches)]
     envelopes = [_envelope(part, prob) for part in parts]
-    for intervals, kernel in product(envelopes, kernels):
-        intervals[kernel.__name__] = intervals[kernel.__name__].clip(*kernel.range)
+    for intervals, measure in product(envelopes, resolved_measures):
+        intervals[measure.__name__] = intervals[measure.__name__].clip(*measure.range)
     if batches is None:
         return envelopes[0]
     # Without a name, xarray merges equal probabilities into a scalar.
     return xr.concat(envelopes, "batch", coords=["prob_all"]).transpose("batch", ...)
 
 
-def _select_pairs(values, kernels, pairs):
+def _select_pairs(values, measures, pairs):
     """Return the draws with NaN for all but the selected classifiers and measures."""
     if "classifier" not in values.dims:
         todo = "name the measures alone, or pass evidence with classifiers"
         raise fail("pairs need evidence with classifiers", pairs, "None", todo)
     names = values.coords["classifier"].values.tolist()
-    selected = xr.DataArray(check_pairs(pairs, names, kernels), dims=("classifier", "measure"))
+    selected = xr.DataArray(check_pairs(pairs, names, measures), dims=("classifier", "measure"))
     return values.assign(
         {
-            kernel.__name__: values[kernel.__name__].where(selected.isel(measure=index))
-            for index, kernel in enumerate(kernels)
+            measure.__name__: values[measure.__name__].where(selected.isel(measure=index))
+            for index, measure in enumerate(measures)
         }
     )
 

@@ -107,9 +107,9 @@ def measure(
         return measure_cells(evidence, measures, **options, positive=positive)  # type: ignore[arg-type]
     measures = usual_measures(evidence) if measures is None else measures
     posterior, of = select_estimand(posterior_of(evidence, Question(positive=positive)), of)
-    kernels = resolve_measures(posterior, measures)
-    templates = [posterior.measure_template(kernel) for kernel in kernels]
-    points = [posterior.point(kernel, of) for kernel in kernels]
+    resolved_measures = resolve_measures(posterior, measures)
+    templates = [posterior.measure_template(resolved) for resolved in resolved_measures]
+    points = [posterior.point(resolved, of) for resolved in resolved_measures]
     return xr.Dataset(
         {
             template.name: template.to_dataarray(point)
@@ -127,13 +127,17 @@ def _draws_of_fit(tree, measures, of, group, variable):
         raise fail("a fit without cell probabilities has no other draws", got, allowed, todo)
     fitted = FittedMeasures(tree)
     posterior, of = select_estimand(fitted, of)
-    kernels = resolve_measures(posterior, usual_measures(tree) if measures is None else measures)
+    resolved_measures = resolve_measures(
+        posterior, usual_measures(tree) if measures is None else measures
+    )
     sampled = tree["posterior"].to_dataset()
     lead = {dim: sampled.sizes[dim] for dim in ("chain", "draw")}
-    values_of_kernels = posterior.draw(kernels, fitted.size, np.random.default_rng(0), of=of)
+    values_of_measures = posterior.draw(
+        resolved_measures, fitted.size, np.random.default_rng(0), of=of
+    )
     draws = {}
-    for kernel, values in zip(kernels, values_of_kernels, strict=True):
-        template = posterior.measure_template(kernel)
+    for measure, values in zip(resolved_measures, values_of_measures, strict=True):
+        template = posterior.measure_template(measure)
         coords = {**template.coords, **{dim: sampled[dim].variable for dim in lead}}
         shape = (*lead.values(), *values.shape[1:])
         dims = (*lead, *template.dims)

@@ -144,18 +144,20 @@ def _ranking(evidence, measures, question, *, dim, prob):
     if is_members(evidence) and hold_dim(evidence, dim):
         again = partial(_ranking, measures=measures, question=question, dim=dim, prob=prob)
         return within_each(again, evidence)
-    posterior, kernels, of = joint_posterior(evidence, measures, question, dim=dim)
+    posterior, resolved_measures, of = joint_posterior(evidence, measures, question, dim=dim)
     size, rng = draws_of(question, posterior, of), rng_of(question)
-    joint_draws = draw_labelled(posterior, kernels, size, rng, of=of, n=question.n)
-    tables, doubts = [], cautions.of_measures(posterior, kernels, of)
-    doubts += [words for kernel in kernels for words in posterior.caveats_of_pairs(kernel)]
-    for kernel, position, names in positions(posterior, kernels, dim):
-        values = joint_draws[kernel.__name__].isel(position).transpose("draw", dim).values
-        better = kernel.oriented(values)
+    joint_draws = draw_labelled(posterior, resolved_measures, size, rng, of=of, n=question.n)
+    tables, doubts = [], cautions.of_measures(posterior, resolved_measures, of)
+    doubts += [
+        words for measure in resolved_measures for words in posterior.caveats_of_pairs(measure)
+    ]
+    for measure, position, names in positions(posterior, resolved_measures, dim):
+        values = joint_draws[measure.__name__].isel(position).transpose("draw", dim).values
+        better = measure.oriented(values)
         better = better[~np.isnan(better).any(axis=1)]
         numbers = _rank_probabilities(better)
         relative = bool(posterior.measured)
-        scores = _scores_of_differences(posterior, kernel, of, len(names)) if relative else None
+        scores = _scores_of_differences(posterior, measure, of, len(names)) if relative else None
         disagreement = [] if scores is None else _disagreement(better, scores, names)
         for words in disagreement:
             warnings.warn(words, UserWarning, stacklevel=2)
@@ -165,7 +167,7 @@ def _ranking(evidence, measures, question, *, dim, prob):
         numbers |= _central_ranks(np.stack([*shares.values()], axis=1), prob)
         numbers["tiers"] = numbers.pop("tiers")  # moved after the ranks
         columns = {dim: names, "mean": np.nanmean(values, axis=0), **numbers, **shares}
-        tables.append(pd.DataFrame(labels(posterior, kernel, position) | columns))
+        tables.append(pd.DataFrame(labels(posterior, measure, position) | columns))
     table = pd.concat(tables, ignore_index=True)
     table.attrs |= {"prob": prob} | ({"caution": " ".join(doubts)} if doubts else {})
     table.attrs |= {"mean": "how far above the mean of all"} if posterior.measured else {}
@@ -239,13 +241,13 @@ def _rank_sets_and_tiers(values, prob, scores):
     return {"best_rank": best, "worst_rank": worst, "tiers": names}
 
 
-def _scores_of_differences(posterior, kernel, of, number):
+def _scores_of_differences(posterior, measure, of, number):
     """Return the normal quantiles of P(row is better than column), (J, J)."""
     scores = np.zeros((number, number))
     for first, second in combinations(range(number), 2):
-        pair = (second, first) if kernel.lower_is_better else (first, second)
+        pair = (second, first) if measure.lower_is_better else (first, second)
         members = [{"classifier": classifier} for classifier in pair]
-        scores[first, second] = ndtri(posterior.difference(kernel, *members, of=of).sf(0.0))
+        scores[first, second] = ndtri(posterior.difference(measure, *members, of=of).sf(0.0))
         scores[second, first] = -scores[first, second]
     return scores
 

@@ -87,15 +87,17 @@ def region(
     is_small = isinstance(evidence, xr.DataArray) and evidence.size <= _SMALL
     many = _MANY_DRAWS if is_small and model is None else None
     question = Question(of, n, model, concentration, positive, draws, random_seed, None, keywords)
-    posterior, kernels, of = _posterior_of_two(evidence, measures, question)
+    posterior, resolved_measures, of = _posterior_of_two(evidence, measures, question)
     many = None if is_sampled(posterior) else many
     size = draws or many or draws_of(question, posterior, of)
-    matrices = posterior.measure_template(kernels[0]).size
-    numbers = _COPIES * size * count_values(posterior, kernels) + _GRIDS * _GRID**2 * matrices
+    matrices = posterior.measure_template(resolved_measures[0]).size
+    numbers = (
+        _COPIES * size * count_values(posterior, resolved_measures) + _GRIDS * _GRID**2 * matrices
+    )
     check_memory("these regions need", numbers, "ask for fewer members at a time, or fewer draws")
-    values = draw_labelled(posterior, kernels, size, rng_of(question), of=of, n=n)
-    names = [kernel.__name__ for kernel in kernels]
-    grids = [_grid(values[kernel.__name__].values, kernel.range) for kernel in kernels]
+    values = draw_labelled(posterior, resolved_measures, size, rng_of(question), of=of, n=n)
+    names = [measure.__name__ for measure in resolved_measures]
+    grids = [_grid(values[measure.__name__].values, measure.range) for measure in resolved_measures]
     stacked = xr.concat([values[name] for name in names], "measure", coords="minimal")
     leading = [dim for dim in stacked.dims if dim not in ("measure", "draw")]
     stacked = stacked.transpose(*leading, "measure", "draw")
@@ -122,13 +124,13 @@ def _posterior_of_two(evidence, measures, question):
     allowed = "two measures, both of one class or of the whole matrix"
     if len(several(measures)) != 2:
         raise fail("a region needs two measures", measures, allowed, 'pass ("recall", "precision")')
-    posterior, kernels, of = joint_posterior(evidence, measures, question, compared=False)
+    posterior, resolved_measures, of = joint_posterior(evidence, measures, question, compared=False)
     check_levels(posterior)
-    if len({posterior.measure_template(kernel).dims for kernel in kernels}) > 1:
-        names = [kernel.__name__ for kernel in kernels]
+    if len({posterior.measure_template(measure).dims for measure in resolved_measures}) > 1:
+        names = [measure.__name__ for measure in resolved_measures]
         todo = "use averages such as f1_macro, or a function of the cells for one class"
         raise fail("only one measure has a value per class", names, allowed, todo)
-    return posterior, kernels, of
+    return posterior, resolved_measures, of
 
 
 def _grid(draws, ends):
@@ -170,8 +172,8 @@ def _smooth(counts, precision, steps):
     offsets = [np.fft.fftfreq(wide.shape[0], 1 / wide.shape[0]) * step for step in steps]
     x, y = np.meshgrid(*offsets, indexing="ij")
     square = precision[0, 0] * x**2 + 2 * precision[0, 1] * x * y + precision[1, 1] * y**2
-    kernel = np.exp(-square / 2)
-    product = np.fft.rfft2(wide) * np.fft.rfft2(kernel)
+    measure = np.exp(-square / 2)
+    product = np.fft.rfft2(wide) * np.fft.rfft2(measure)
     smooth = np.fft.irfft2(product, wide.shape)
     return np.maximum(smooth[size // 2 :, size // 2 :][:size, :size], 0)
 

@@ -123,17 +123,17 @@ def worst_slices(
         "parameter", None, model, concentration, positive, draws, seed, None, keywords
     )
     posterior, dims, names = pooled(evidence, dim, question)
-    kernel = _single_measure(posterior, measure)
+    resolved = _single_measure(posterior, measure)
     level = _number("threshold", threshold)
-    values = _draw_slices(posterior, kernel, dims, draws, seed)
-    sign = -1.0 if kernel.lower_is_better else 1.0
+    values = _draw_slices(posterior, resolved, dims, draws, seed)
+    sign = -1.0 if resolved.lower_is_better else 1.0
     bad = _prob_bad(values, sign, level, dims, _number("delta", delta))
-    ends, errors = posterior.empirical(kernel, values.values).interval_with_error(prob, kind)
-    labels = _row_labels(values, kernel.__name__, names)
+    ends, errors = posterior.empirical(resolved, values.values).interval_with_error(prob, kind)
+    labels = _row_labels(values, resolved.__name__, names)
     number = _check_k(k, bad.size)
     columns = {
         "examples": _by_row(number_of_examples(posterior), values),
-        "observed": _by_row(observed_values(posterior, kernel), values),
+        "observed": _by_row(observed_values(posterior, resolved), values),
         "mean": values.values.mean(0).ravel(),
         "lower": ends[..., 0].ravel(),
         "upper": ends[..., 1].ravel(),
@@ -143,7 +143,7 @@ def worst_slices(
     table = _flag(pd.DataFrame({**labels, **columns}), sign, fdr)
     flagged = table[table["flagged"]]
     table.attrs = {
-        "measure": kernel.__name__,
+        "measure": resolved.__name__,
         "threshold": threshold,
         "fdr": fdr,
         "k": number,
@@ -154,7 +154,7 @@ def worst_slices(
         "expected_false": float((1 - flagged["p_bad"]).sum()),
         "expected_bad": float(table["p_bad"].sum()),
     }
-    doubts = cautions.of_measures(posterior, [kernel], "parameter") + posterior.misfit(kernel)
+    doubts = cautions.of_measures(posterior, [resolved], "parameter") + posterior.misfit(resolved)
     if doubts:
         table.attrs["caution"] = " ".join(doubts)
     return table
@@ -170,8 +170,8 @@ def _single_measure(posterior, measure):
     if not isinstance(measure, str) and not callable(measure):
         todo = "ask for each by itself"
         raise fail("one measure at a time", measure, "a name or a function", todo, TypeError)
-    (kernel,) = resolve_measures(posterior, [measure])
-    return kernel
+    (resolved,) = resolve_measures(posterior, [measure])
+    return resolved
 
 
 def _number(name, value):
@@ -183,13 +183,13 @@ def _number(name, value):
     return float(value)
 
 
-def _draw_slices(posterior, kernel, dims, draws, seed):
+def _draw_slices(posterior, measure, dims, draws, seed):
     """Draw the measure of every slice, dims (draw, ..., [class]), with slice dimensions first."""
     size = number_of_draws(posterior, draws)
     if draws is None:
         size = max(_FEWEST, min(size, int(_LARGEST / max(1, posterior.batch.size))))
-    drawn = draw_labelled(posterior, [kernel], size, np.random.default_rng(seed))
-    values = drawn[kernel.__name__].transpose("draw", *dims, ...)
+    drawn = draw_labelled(posterior, [measure], size, np.random.default_rng(seed))
+    values = drawn[measure.__name__].transpose("draw", *dims, ...)
     if np.prod([values.sizes[name] for name in dims]) < 2:
         raise fail("fewer than two slices", dict(values.sizes), "two or more", "name the column")
     return values

@@ -234,13 +234,13 @@ def table_of(
     inner: float | None = None,
 ) -> pd.DataFrame:
     """Return the summary of a posterior; see `summary` for the other options."""
-    of, kernels = question.of, resolve_measures(posterior, measures)
-    answers = labelled_distributions(posterior, kernels, question)
+    of, resolved_measures = question.of, resolve_measures(posterior, measures)
+    answers = labelled_distributions(posterior, resolved_measures, question)
     scalars = [distribution for distribution, template in answers if not template.dims]
     precompute_intervals(scalars, prob, kind, moments=True)
     if inner is not None:
         precompute_intervals(scalars, inner, kind)
-    points = [posterior.point(kernel, of) for kernel in kernels]
+    points = [posterior.point(measure, of) for measure in resolved_measures]
     parts = [
         _rows(distribution, template, point, prob, kind, inner)
         for (distribution, template), point in zip(answers, points, strict=True)
@@ -257,8 +257,8 @@ def table_of(
         table.insert(list(table).index("point"), "of", estimand)
     table.attrs |= {"prob": prob, "kind": kind}
     table.attrs["ranges"] = {
-        str(template.name): kernel.range
-        for kernel, (_, template) in zip(kernels, answers, strict=True)
+        str(template.name): measure.range
+        for measure, (_, template) in zip(resolved_measures, answers, strict=True)
     }
     _warn_of_accuracy(table, question.accuracy)
     template_attrs = answers[0][1].attrs
@@ -272,12 +272,12 @@ def table_of(
     cautions += _of_the_judge(posterior, table)
     of_points = [
         of_point(posterior, *each, prob=prob, kind=kind, of=of)
-        for each in zip(kernels, answers, parts, strict=True)
+        for each in zip(resolved_measures, answers, parts, strict=True)
     ]
     cautions += undefined_points([name for names, _ in of_points for name in names])
     cautions += [sentence for _, sentences in of_points for sentence in sentences]
     if kind == "hdi" and of == "new":
-        cautions += _orders_of_magnitude(parts, kernels)
+        cautions += _orders_of_magnitude(parts, resolved_measures)
     cautions += [_without_end(part, answer[0]) for part, answer in zip(parts, answers, strict=True)]
     if caution := " ".join(filter(None, cautions)):
         table.attrs["caution"] = caution
@@ -312,12 +312,12 @@ def _warn_of_accuracy(table, accuracy):
     )
 
 
-def _orders_of_magnitude(parts, kernels):
+def _orders_of_magnitude(parts, measures):
     """Return a caution if a ratio in a new group ranges over orders of magnitude."""
     names = [
         display_name(part["measure"][0])
-        for part, kernel in zip(parts, kernels, strict=True)
-        if np.isinf(getattr(kernel, "range", (0.0, 1.0))[1]) and (part["sd"] > part["mean"]).any()
+        for part, measure in zip(parts, measures, strict=True)
+        if np.isinf(getattr(measure, "range", (0.0, 1.0))[1]) and (part["sd"] > part["mean"]).any()
     ]
     if not names:
         return []

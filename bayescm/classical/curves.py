@@ -388,7 +388,7 @@ def curve_bootstrap(
     """
     check_prob(prob)
     evidence = as_scores(evidence)
-    kernel = resolve(measure, "curve")
+    resolved = resolve(measure, "curve")
     structure = [
         part for part in ("fold", "group", "weight", "class") if part in {*evidence.dims, *evidence}
     ]
@@ -405,9 +405,11 @@ def curve_bootstrap(
     for start in range(0, resamples, block):
         counts = _resample_by_class(actual, min(block, resamples - start), rng)
         blocks.append(
-            np.stack([kernel(resampled_curve(row, actual, counts)) for row in scores], axis=1)
+            np.stack([resolved(resampled_curve(row, actual, counts)) for row in scores], axis=1)
         )
-    values = xr.DataArray(np.concatenate(blocks), dims=("draw", "classifier"), name=kernel.__name__)
+    values = xr.DataArray(
+        np.concatenate(blocks), dims=("draw", "classifier"), name=resolved.__name__
+    )
     if "classifier" in evidence.dims:
         values = values.assign_coords(classifier=evidence["classifier"].values)
     else:

@@ -23,8 +23,7 @@ from scipy.special import betainc, betaincinv, expit, logit, ndtr, ndtri
 from bayescm.classical.max_z import max_abs_z
 from bayescm.evidence.counts import as_counts, classes, is_outcomes, known_shares, with_shares
 from bayescm.evidence.outcomes import arrays, as_outcomes, marginal_matrices, matrices_of
-from bayescm.measures.labelled import check_pairs
-from bayescm.measures.labelled import kernels as as_kernels
+from bayescm.measures.labelled import as_measures, check_pairs
 from bayescm.validate import (
     check_choice,
     check_counts,
@@ -317,15 +316,15 @@ def gradients(samples: "MultinomialSamples", matrix: np.ndarray) -> np.ndarray:
     cells = matrix.size
     directions = np.eye(cells).reshape(cells, *matrix.shape)
     derivatives = []
-    for kernel in samples.kernels:
+    for measure in samples.measures:
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.asarray(kernel(matrix + 1j * _COMPLEX_STEP * directions))
+            values = np.asarray(measure(matrix + 1j * _COMPLEX_STEP * directions))
         if values.dtype.kind == "c":
             slope = values.imag / _COMPLEX_STEP
         else:
             h = 1e-6
-            rise = np.asarray(kernel(matrix + h * directions))
-            slope = (rise - np.asarray(kernel(matrix - h * directions))) / (2 * h)
+            rise = np.asarray(measure(matrix + h * directions))
+            slope = (rise - np.asarray(measure(matrix - h * directions))) / (2 * h)
         derivatives.append(slope.reshape(cells, -1))
     return np.concatenate(derivatives, axis=1).T.reshape(-1, *matrix.shape)
 
@@ -537,7 +536,7 @@ class MultinomialSamples:
     predicted : ndarray of int, shape (J, M)
     sample : ndarray of int, shape (J,)
         The sample on which each classifier was tested.
-    kernels : list of callables
+    measures : list of callables
         K measures, which have W values in all: one each, or one for each class.
     selected : ndarray of bool, shape (J, W)
         Which values are asked for of which classifier.
@@ -553,7 +552,7 @@ class MultinomialSamples:
     actual: np.ndarray
     predicted: np.ndarray
     sample: np.ndarray
-    kernels: list
+    measures: list
     selected: np.ndarray
     labels: np.ndarray
     size: int
@@ -571,7 +570,7 @@ class MultinomialSamples:
         """Return all measures of matrices (..., J, C, C), laid side by side, (..., J, W)."""
         shape = (*matrices.shape[:-2], -1)
         return np.concatenate(
-            [np.asarray(kernel(matrices)).reshape(shape) for kernel in self.kernels], axis=-1
+            [np.asarray(measure(matrices)).reshape(shape) for measure in self.measures], axis=-1
         )
 
     def to_dataset(self, bounds: np.ndarray) -> xr.Dataset:
@@ -581,15 +580,15 @@ class MultinomialSamples:
         coords: dict[Any, Any] = {**dict(self.leading.coords), "bound": ["lower", "upper"]}
         variables: dict[str, tuple] = {}
         start = 0
-        for kernel, width in zip(self.kernels, _widths(self.kernels, self.size), strict=True):
+        for measure, width in zip(self.measures, _widths(self.measures, self.size), strict=True):
             values = bounds[:, :, start : start + width]
             start += width
             if width > 1:
                 coords["class"] = self.labels
                 values = values.reshape(*shape, width, 2)
-                variables[kernel.__name__] = ((*dims, "class", "bound"), values)
+                variables[measure.__name__] = ((*dims, "class", "bound"), values)
             else:
-                variables[kernel.__name__] = ((*dims, "bound"), values.reshape(*shape, 2))
+                variables[measure.__name__] = ((*dims, "bound"), values.reshape(*shape, 2))
         return xr.Dataset(variables, coords=coords)
 
 
@@ -602,7 +601,7 @@ def multinomial_samples(
     matrices = as_counts(matrices_of(evidence))
     if "classifier" in matrices.dims:
         matrices = matrices.transpose(..., "classifier", "actual", "predicted")
-    kernels = _at_shares(as_kernels(measures, matrices), known_shares(matrices))
+    resolved_measures = _at_shares(as_measures(measures, matrices), known_shares(matrices))
     size, number = matrices.sizes["actual"], matrices.sizes.get("classifier", 1)
     if is_outcomes(evidence):
         counts, actual, predicted = arrays(as_outcomes(evidence))
@@ -613,23 +612,27 @@ def multinomial_samples(
         predicted = np.tile(answers, (number, 1))
     leading = matrices.isel(actual=0, predicted=0, drop=True)
     names = np.atleast_1d(leading.coords.get("classifier", "")).tolist()
-    selected = np.repeat(check_pairs(pairs, names, kernels), _widths(kernels, size), axis=1)
+    selected = np.repeat(
+        check_pairs(pairs, names, resolved_measures), _widths(resolved_measures, size), axis=1
+    )
     labels = classes(matrices)
     return MultinomialSamples(
-        counts, actual, predicted, sample, kernels, selected, labels, size, leading
+        counts, actual, predicted, sample, resolved_measures, selected, labels, size, leading
     )
 
 
-def _widths(kernels, size):
+def _widths(measures, size):
     """Return how many values each measure has: one, or one per class."""
-    return [np.size(kernel(np.ones((size, size)))) for kernel in kernels]
+    return [np.size(measure(np.ones((size, size)))) for measure in measures]
 
 
-def _at_shares(kernels, shares):
+def _at_shares(measures, shares):
     """Return the measures of a population with these shares of the classes, if any are known."""
     if shares is None:
-        return kernels
-    return [replace(kernel, compute=partial(_scaled, kernel.compute, shares)) for kernel in kernels]
+        return measures
+    return [
+        replace(measure, compute=partial(_scaled, measure.compute, shares)) for measure in measures
+    ]
 
 
 def _scaled(compute, shares, cells):

@@ -396,9 +396,9 @@ def number_draws(
     ('draw', 'classifier')
     """
     check_whole("draws", draws, 2, "draws", DRAWS)
-    posterior, kernel = _posterior_and_measure(evidence, measure, average, model)
+    posterior, resolved = _posterior_and_measure(evidence, measure, average, model)
     rng = np.random.default_rng(check_seed(random_seed))
-    return draw_labelled(posterior, [kernel], draws, rng)[kernel.__name__]
+    return draw_labelled(posterior, [resolved], draws, rng)[resolved.__name__]
 
 
 def estimate(
@@ -426,14 +426,14 @@ def estimate(
     >>> estimate(evidence).item(), round(estimate(evidence, "average_precision").item(), 4)
     (0.75, 0.8333)
     """
-    posterior, kernel = _posterior_and_measure(evidence, measure, average, "scores")
-    return posterior.measure_template(kernel).to_dataarray(posterior.point(kernel))
+    posterior, resolved = _posterior_and_measure(evidence, measure, average, "scores")
+    return posterior.measure_template(resolved).to_dataarray(posterior.point(resolved))
 
 
 def _posterior_and_measure(evidence, measure, average, model):
     posterior = posterior_of(evidence, Question(model=_checked(model)))
-    (kernel,) = resolve_measures(posterior, _of_classes(measure, average))
-    return posterior, kernel
+    (resolved,) = resolve_measures(posterior, _of_classes(measure, average))
+    return posterior, resolved
 
 
 def _checked(model: str | None) -> str:

@@ -119,12 +119,12 @@ def threshold_draws(
     2
     """
     evidence = two_classes(evidence)
-    kernel = one_number(measure)
+    resolved = one_number(measure)
     candidates = thresholds(evidence) if at is None else _check_thresholds(at)
     drawn = draw_curves(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=candidates)
     pairs = zip(drawn.curves, drawn.slots, strict=True)
-    values = [values_at(candidates, curve, slots, kernel) for curve, slots in pairs]
-    return drawn.label(values, kernel.__name__, {"threshold": candidates})
+    values = [values_at(candidates, curve, slots, resolved) for curve, slots in pairs]
+    return drawn.label(values, resolved.__name__, {"threshold": candidates})
 
 
 def at_threshold(
@@ -175,9 +175,9 @@ def at_threshold(
     return xr.Dataset(answers)
 
 
-def values_at(thresholds: np.ndarray, curve: Curve, slots: Slots, kernel: Callable) -> np.ndarray:
+def values_at(thresholds: np.ndarray, curve: Curve, slots: Slots, measure: Callable) -> np.ndarray:
     """Return draws (S, T) of a measure at thresholds."""
-    return kernel(cells_at(curve, slots.above(thresholds)))
+    return measure(cells_at(curve, slots.above(thresholds)))
 
 
 def thresholds(evidence: xr.Dataset) -> np.ndarray:
@@ -271,8 +271,8 @@ def best_threshold(
     """
     check_prob(prob)
     evidence = two_classes(evidence)
-    kernel = one_number(measure)
-    is_loss = kernel.lower_is_better if lower_is_better is None else lower_is_better
+    resolved = one_number(measure)
+    is_loss = resolved.lower_is_better if lower_is_better is None else lower_is_better
     sign = -1.0 if is_loss else 1.0
     candidates = thresholds(evidence)
     drawn = draw_curves(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=candidates)
@@ -280,10 +280,10 @@ def best_threshold(
     observed = observed_curves(evidence).curves
     choices = []
     for curve, slots, sample in zip(drawn.curves, drawn.slots, observed, strict=True):
-        values = _oriented(values_at(candidates, curve, slots, kernel), sign)
+        values = _oriented(values_at(candidates, curve, slots, resolved), sign)
         replicate = _replicate(curve, slots, rng)
-        replicated = _oriented(values_at(candidates, replicate, slots, kernel), sign)
-        apparent = _oriented(_observed(sample, kernel), sign).max()
+        replicated = _oriented(values_at(candidates, replicate, slots, resolved), sign)
+        apparent = _oriented(_observed(sample, resolved), sign).max()
         choices.append(_choose(values, replicated, apparent, prob, sign))
     answer = {}
     for name in _Choice._fields:
@@ -292,7 +292,7 @@ def best_threshold(
         tail = {"bound": ["lower", "upper"]} if values.ndim > 1 else None
         labelled = drawn.label(list(values[:, None]), name, tail)
         answer[name] = labelled.isel(draw=0, drop=True)
-    return xr.Dataset(answer).assign_coords(measure=kernel.__name__, prob=prob)
+    return xr.Dataset(answer).assign_coords(measure=resolved.__name__, prob=prob)
 
 
 class _Choice(NamedTuple):
@@ -360,9 +360,9 @@ def _replicate(curve: Curve, slots: Slots, rng) -> Curve:
     return replace(curve, fpr=rates[0], tpr=rates[1])
 
 
-def _observed(curve: Curve, kernel):
+def _observed(curve: Curve, measure):
     """Return the measure at every threshold that the examples themselves tell apart."""
-    return kernel(cells_at(curve, np.arange(len(curve.slots_above), dtype=float)))[0]
+    return measure(cells_at(curve, np.arange(len(curve.slots_above), dtype=float)))[0]
 
 
 # The answers at a threshold that was fixed beforehand.

@@ -124,7 +124,7 @@ class LazyDraws(InTurn):
     ----------
     posterior : Posterior
         Whose members are to be had apart, by ``isel_batch(index)``.
-    kernel : Kernel
+    measure : Measure
     size : int
         Draws of each matrix.
     seed : int
@@ -134,7 +134,7 @@ class LazyDraws(InTurn):
 
     how: ClassVar[str] = "draws"
     posterior: Any
-    kernel: Callable
+    measure: Callable
     size: int
     seed: int
     of: str = "parameter"
@@ -142,7 +142,7 @@ class LazyDraws(InTurn):
     @cached_property
     def shape(self) -> tuple[int, ...]:
         classes = self.posterior.counts.shape[-1]
-        labels = (classes,) if by_class(self.kernel, classes) else ()
+        labels = (classes,) if by_class(self.measure, classes) else ()
         return (*self.posterior.batch.shape, *labels)
 
     @property
@@ -175,11 +175,11 @@ def together(distributions: Sequence[LazyDraws], question: Callable) -> list[np.
     """
     first = distributions[0]
     batch = first.posterior.batch.shape
-    kernels = [distribution.kernel for distribution in distributions]
+    measures = [distribution.measure for distribution in distributions]
     answers: list[list[np.ndarray]] = [[] for _ in distributions]
     for number, part in enumerate(_in_parts(first, np.arange(int(np.prod(batch))).reshape(batch))):
         rng = np.random.default_rng(np.random.SeedSequence(first.seed, spawn_key=(number,)))
-        of_part = [of_members(kernel, part) for kernel in kernels]
+        of_part = [of_members(measure, part) for measure in measures]
         members = first.posterior.isel_batch(part)
         values = members.draw_in_parts(of_part, first.size, rng, of=first.of)
         for answer, draws in zip(answers, values, strict=True):

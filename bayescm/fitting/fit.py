@@ -218,19 +218,19 @@ def _tree_of_measures(posterior, entry, evidence, shape, attrs):
     """
     chains, draws = shape
     measured = posterior.measured or entry.default_measures(evidence)
-    kernels = of_variable(measured, posterior.measured_variable)
-    kernels = [posterior.bound(kernel) for kernel in kernels]
+    measures = of_variable(measured, posterior.measured_variable)
+    measures = [posterior.bound(measure) for measure in measures]
     started = time.perf_counter()
     rng = np.random.default_rng(attrs["random_seed"])
-    arrays = posterior.draw_in_parts(kernels, chains * draws, rng)
+    arrays = posterior.draw_in_parts(measures, chains * draws, rng)
     lead = {"chain": np.arange(chains), "draw": np.arange(draws)}
     sampled = xr.Dataset(attrs=tree.ORIGIN | attrs)
-    for kernel, values in zip(kernels, arrays, strict=True):
-        template = posterior.measure_template(kernel)
+    for measure, values in zip(measures, arrays, strict=True):
+        template = posterior.measure_template(measure)
         coords = {**{dim: xr.Variable(dim, labels) for dim, labels in lead.items()}}
         coords |= template.coords
         shaped = values.reshape(chains, draws, *values.shape[1:])
-        sampled[kernel.__name__] = xr.DataArray(shaped, coords, (*lead, *template.dims))
+        sampled[measure.__name__] = xr.DataArray(shaped, coords, (*lead, *template.dims))
     attrs |= {"sampling_method": posterior.sampling_method}
     attrs |= {"sampling_reason": "there is no PyMC model of this evidence"}
     sampled.attrs |= attrs | {"sampling_time": time.perf_counter() - started}

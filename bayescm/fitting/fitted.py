@@ -236,7 +236,9 @@ class FittedPosterior(TreeDraws, CountsPosterior):
             rng = np.random.default_rng(0)
             return CountsPosterior.draw(self, measures, self.size, rng, of=of, n=n)
         measured = measure_cells(self.tree, list(measures), of=of, variable=self.variable)
-        arrays = [measured[kernel.__name__].transpose("chain", "draw", ...) for kernel in measures]
+        arrays = [
+            measured[measure.__name__].transpose("chain", "draw", ...) for measure in measures
+        ]
         return [array.values.reshape(self.size, *array.shape[2:]) for array in arrays]
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:

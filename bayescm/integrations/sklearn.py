@@ -206,14 +206,14 @@ class Scorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Return the score of a fitted estimator on a test set."""
-        kernel = bcm.measures.resolve(self.measure)
-        as_evidence = _counts if kernel.takes == "cells" else _probabilities
+        measure = bcm.measures.resolve(self.measure)
+        as_evidence = _counts if measure.takes == "cells" else _probabilities
         evidence = as_evidence(estimator, X, y, self.positive)
-        value = self._point(evidence, lower_is_better=kernel.lower_is_better)
+        value = self._point(evidence, lower_is_better=measure.lower_is_better)
         if value.size != 1:
-            todo = f'take an average, e.g. "{kernel.__name__}_macro", or one class, "f1[a]"'
+            todo = f'take an average, e.g. "{measure.__name__}_macro", or one class, "f1[a]"'
             raise fail("a score is one number", dict(value.sizes), "a single value", todo)
-        return -value.item() if kernel.lower_is_better else value.item()
+        return -value.item() if measure.lower_is_better else value.item()
 
     def _point(self, evidence, *, lower_is_better):
         """Return the point of the posterior; of a loss the cautious end is the upper one."""

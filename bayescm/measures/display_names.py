@@ -102,12 +102,12 @@ def names_in_call(measures: Iterable[str | Callable]) -> dict[str, str]:
     {}
     """
     entries = [_entry(measure) for measure in measures if isinstance(measure, str)]
-    kernels = [entry for entry in entries if entry is not None]
-    in_call = {kernel.__name__ for kernel in kernels}
+    resolved_measures = [entry for entry in entries if entry is not None]
+    in_call = {resolved.__name__ for resolved in resolved_measures}
     return {
-        kernel.canonical: display_name(kernel.__name__)
-        for kernel in reversed(kernels)  # of two aliases the first
-        if kernel.canonical and kernel.canonical not in in_call
+        resolved.canonical: display_name(resolved.__name__)
+        for resolved in reversed(resolved_measures)  # of two aliases the first
+        if resolved.canonical and resolved.canonical not in in_call
     }
 
 

@@ -1,4 +1,4 @@
-"""Measures of labelled counts and of posterior draws: kernels in, labelled arrays out."""
+"""Measures of labelled counts and of posterior draws, as labelled arrays."""
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -59,22 +59,22 @@ def measure_cells(
         counts = as_counts(matrices_of(evidence))
         shares = known_shares(counts)
         cells = counts if shares is None else counts.copy(data=with_shares(counts.values, shares))
-        return _dataset(cells, _kernels_or_usual(measures, counts))
+        return _dataset(cells, _measures_or_usual(measures, counts))
     if variable is not None:
         cells = cells_of(evidence, group, variable)
-        return _dataset(cells, _kernels_or_usual(measures, cells))
+        return _dataset(cells, _measures_or_usual(measures, cells))
     name = variable_of(evidence, group, of)
     cells = cells_of(evidence, group, name)
     if of == "predictive":
         cells = _predicted(evidence, group, cells)
-    values = _dataset(cells, _kernels_or_usual(measures, cells))
+    values = _dataset(cells, _measures_or_usual(measures, cells))
     over = [dim for dim in extra_dims(evidence, cells) if dim in values.dims and dim != of]
     return _averaged(values, over, evidence) if over and of != "predictive" else values
 
 
-def _kernels_or_usual(measures, cells):
-    """Return the kernels of the measures, or of the usual ones where none are named."""
-    return kernels(default_measures(cells, TABULATED) if measures is None else measures, cells)
+def _measures_or_usual(measures, cells):
+    """Return the named measures, or the usual ones by default."""
+    return as_measures(default_measures(cells, TABULATED) if measures is None else measures, cells)
 
 
 def _predicted(tree, group, cells):
@@ -92,9 +92,9 @@ def _predicted(tree, group, cells):
     return in_order(of_joint_cells(flat[0], cells.indexes["actual"], members))
 
 
-def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataArray) -> list:
+def as_measures(measures: str | Callable | Sequence[str | Callable], cells: xr.DataArray) -> list:
     """
-    Return the kernels of the measures, or raise where one cannot be had of these cells.
+    Return the named measures, or raise an error if one is undefined for these cells.
 
     Parameters
     ----------
@@ -110,32 +110,32 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
     if any(measure.class_selection for measure in resolved):
         resolved = [bound(measure, classes(cells)) for measure in resolved]
     if lacks_true_negatives(cells):
-        for kernel in resolved:
-            if not _is_same_for_other_true_negatives(kernel):
-                check_true_negatives(cells, kernel.__name__)
+        for each in resolved:
+            if not _is_same_for_other_true_negatives(each):
+                check_true_negatives(cells, each.__name__)
     if abstains(cells):
         resolved = [with_abstentions(measure) for measure in resolved]
     if cells.sizes["actual"] - abstains(cells) == 2 and positive(cells) is None:
-        for kernel in resolved:
-            if kernel.needs_positive or (kernel.symmetry_assumed and not _symmetric(kernel)):
-                raise _no_positive(kernel, cells)
+        for each in resolved:
+            if each.needs_positive or (each.symmetry_assumed and not _symmetric(each)):
+                raise _no_positive(each, cells)
     if not abstains(cells) and cells.sizes["actual"] > 2:
         _warn_of_columns([each for each in resolved if each.average == "macro"], cells)
     return resolved
 
 
-def _is_same_for_other_true_negatives(kernel):
+def _is_same_for_other_true_negatives(measure):
     """Try whether a measure has the same values for other true negatives."""
     cells = np.random.default_rng(0).integers(5, 50, (8, 2, 2)).astype(float)
     others = cells.copy()
     others[:, 0, 0] *= 3
-    return np.allclose(kernel(cells), kernel(others), equal_nan=True)
+    return np.allclose(measure(cells), measure(others), equal_nan=True)
 
 
-def _symmetric(kernel):
+def _symmetric(measure):
     """Try whether the value of a function of one's own stays where the two classes are swapped."""
     cells = np.random.default_rng(0).integers(5, 50, (8, 2, 2)).astype(float)
-    return np.allclose(kernel(cells), kernel(cells[..., ::-1, ::-1]), equal_nan=True)
+    return np.allclose(measure(cells), measure(cells[..., ::-1, ::-1]), equal_nan=True)
 
 
 def of_variable(
@@ -143,7 +143,7 @@ def of_variable(
 ) -> list:
     """Return measures that are functions of a variable of a posterior, or of several, or raise."""
     resolved = [resolve(measure, variable) for measure in several(measures)]
-    called = [kernel.__name__ for kernel in resolved]
+    called = [each.__name__ for each in resolved]
     if len(set(called)) < len(called):
         todo = "name it once, or give the functions different names"
         raise fail("the same measure twice", called, "each name once", todo)
@@ -158,11 +158,13 @@ def _warn_of_columns(means, cells):
         return
     (place, *_) = np.flatnonzero(strange)
     # The recall of this class is 0/0, so that averages of recall leave the class out.
-    for kernel in means:
-        if not np.isnan(of_each_class(kernel, len(table))(table)[place]):
+    for measure in means:
+        if not np.isnan(of_each_class(measure, len(table))(table)[place]):
             label = repr(cells.indexes["actual"].tolist()[place])
             number = number_of(table[:, place].sum(), "examples")
-            what = f"{kernel.__name__} includes the class {label}, which is predicted for {number} "
+            what = (
+                f"{measure.__name__} includes the class {label}, which is predicted for {number} "
+            )
             what += f"but has no examples. {label} may mark an abstention"
             todo = [f"make the counts with `abstain={label}` if it does", "leave its rows out"]
             warnings.warn(Advice(what, todo), stacklevel=4)
@@ -180,25 +182,25 @@ def several(measures: Any) -> list:
 
 def one_number(measure: str | Callable) -> Measure:
     """Return a measure that is one number of two classes, or raise where it is one per class."""
-    kernel = resolve(measure)
-    if np.ndim(kernel(np.ones((2, 2)))):
+    resolved = resolve(measure)
+    if np.ndim(resolved(np.ones((2, 2)))):
         todo = "sum over both axes of the cells"
-        raise fail(f"{kernel.__name__} has a value per class", ..., "one number", todo)
-    return kernel
+        raise fail(f"{resolved.__name__} has a value per class", ..., "one number", todo)
+    return resolved
 
 
-def one_kernel(measure: str | Callable, cells: xr.DataArray) -> Any:
-    """Return the kernel of a single measure; raise where there are several."""
-    resolved = kernels(measure, cells)
+def one_measure(measure: str | Callable, cells: xr.DataArray) -> Any:
+    """Return a single measure; raise an error if several are named."""
+    resolved = as_measures(measure, cells)
     if len(resolved) > 1:
-        names = [kernel.__name__ for kernel in resolved]
+        names = [each.__name__ for each in resolved]
         raise fail("only one measure at a time", names, "a name or a function", "ask for each")
     return resolved[0]
 
 
-def check_pairs(pairs, names: Sequence, kernels: Sequence[Measure]) -> np.ndarray:
+def check_pairs(pairs, names: Sequence, measures: Sequence[Measure]) -> np.ndarray:
     """Return which measures (K) are wanted of which classifier (J), shape (J, K)."""
-    available = [kernel.__name__ for kernel in kernels]
+    available = [each.__name__ for each in measures]
     if pairs is None:
         return np.ones((len(names), len(available)), bool)
     if not len(pairs):
@@ -206,7 +208,7 @@ def check_pairs(pairs, names: Sequence, kernels: Sequence[Measure]) -> np.ndarra
         raise fail("no pairs", pairs, "one or more (classifier, measure)", todo)
     requested = np.zeros((len(names), len(available)), bool)
     for classifier, measure in pairs:
-        indices = among(kernels, measure)
+        indices = among(measures, measure)
         if classifier not in names or not indices:
             strange = (classifier, names) if classifier not in names else (measure, available)
             got, allowed = (
@@ -218,30 +220,30 @@ def check_pairs(pairs, names: Sequence, kernels: Sequence[Measure]) -> np.ndarra
     return requested
 
 
-def _no_positive(kernel, cells):
+def _no_positive(measure, cells):
     labels = classes(cells).tolist()
     free = [name for name in names() if not resolve(name).needs_positive]
     return fail(
-        f"{kernel.__name__} needs to know which class is positive",
+        f"{measure.__name__} needs to know which class is positive",
         labels,
         f"a positive class, or a measure that needs none ({', '.join(free)})",
         f"pass `positive={labels[-1]!r}` or {labels[0]!r}",
     )
 
 
-def apply(kernel: Measure, cells: xr.DataArray) -> xr.DataArray:
+def apply(measure: Measure, cells: xr.DataArray) -> xr.DataArray:
     """Return the measure of labelled cells whose last dims are actual and predicted."""
-    values = kernel(cells.values)
+    values = measure(cells.values)
     dims = list(cells.dims[:-2])
     coords = {k: v for k, v in cells.coords.items() if not set(CELLS) & set(v.dims)}
     if values.ndim > len(dims):
         dims.append("class")
         coords["class"] = classes(cells)
-    return xr.DataArray(values, dims=dims, coords=coords, name=kernel.__name__)
+    return xr.DataArray(values, dims=dims, coords=coords, name=measure.__name__)
 
 
 def _dataset(cells, measures):
-    called = [kernel.__name__ for kernel in measures]
+    called = [measure.__name__ for measure in measures]
     clash = [name for name in called if name in (*cells.dims, "class")]
     if clash:
         raise fail(
@@ -249,7 +251,7 @@ def _dataset(cells, measures):
         )
     # The measure "prevalence" takes the place of the scalar coord of that name.
     cells = cells.drop_vars([name for name in called if name in cells.coords])
-    return xr.Dataset({kernel.__name__: apply(kernel, cells) for kernel in measures})
+    return xr.Dataset({measure.__name__: apply(measure, cells) for measure in measures})
 
 
 def _averaged(values, over, tree):

@@ -6,7 +6,7 @@ import xarray as xr
 
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.folds import stack
-from bayescm.measures.labelled import apply, one_kernel
+from bayescm.measures.labelled import apply, one_measure
 from bayescm.validate import check_choice
 
 UNDEFINED = ("drop", "zero", "nan")
@@ -41,8 +41,8 @@ def fold_micro(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
     0.7778
     """
     counts = stack(as_counts(counts)).sum("fold")
-    kernel = one_kernel(measure, counts)
-    return apply(kernel, counts)
+    resolved = one_measure(measure, counts)
+    return apply(resolved, counts)
 
 
 def fold_macro(
@@ -82,8 +82,8 @@ def fold_macro(
 def fold_values(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
     """Return the measure of every fold, repeats in one row, dims (..., fold, [class])."""
     counts = stack(as_counts(counts))
-    kernel = one_kernel(measure, counts)
-    return apply(kernel, counts)
+    resolved = one_measure(measure, counts)
+    return apply(resolved, counts)
 
 
 def fill_undefined(values: xr.DataArray, undefined: str) -> xr.DataArray:

@@ -22,7 +22,7 @@ from bayescm.evidence.item_scores import ITEM_SCORES
 from bayescm.evidence.multilabel import MULTILABEL
 from bayescm.evidence.outcomes import arrays, as_outcomes, tables_of
 from bayescm.measures.catalogue import resolve, same
-from bayescm.measures.labelled import kernels
+from bayescm.measures.labelled import as_measures
 from bayescm.online.classes import current_measure
 from bayescm.online.encoding import PAIRED_OUTCOMES, check_name
 from bayescm.online.ledger import Ledger, LedgerClient
@@ -178,7 +178,7 @@ class Challenge(LedgerClient):
         """
         table, rule = pair_table(outcomes), self.rule
         if self.name not in self.ledger.challenges():
-            _kernel(rule.measure, outcomes)  # rejects an invalid new challenge
+            _measure_for(rule.measure, outcomes)  # rejects an invalid new challenge
         table.attrs["rule"] = rule._asdict()
         return self.ledger.record(self.name, batch_id, table, at=at, corrects=corrects)
 
@@ -255,8 +255,8 @@ class Challenge(LedgerClient):
         """
         outcomes, rule = self.outcomes(), self.rule
         summed = outcomes.assign(counts=outcomes["counts"].cumsum("step"))
-        kernel = _kernel(rule.measure, outcomes)
-        analyses = interim_analyses(summed, kernel, margin=rule.margin)
+        measure = _measure_for(rule.measure, outcomes)
+        analyses = interim_analyses(summed, measure, margin=rule.margin)
         n = summed["counts"].sum("outcome").values
         columns = {name: outcomes[name].values for name in ("batch_id", "at")}
         columns |= {"n": n, "difference": analyses.mean}
@@ -291,13 +291,13 @@ def verdict(history: pd.DataFrame) -> str:
     return f"{decided}, which stays; by all batches so far {better}"
 
 
-def _kernel(measure, outcomes):
-    """Return the kernel of a measure; raise an error if it is not a single number."""
-    (kernel,) = kernels(measure, tables_of(outcomes))
-    if kernel(np.ones((outcomes.sizes["label"],) * 2)).ndim:
+def _measure_for(measure, outcomes):
+    """Return the resolved measure; raise an error if it is not a single number."""
+    (resolved,) = as_measures(measure, tables_of(outcomes))
+    if resolved(np.ones((outcomes.sizes["label"],) * 2)).ndim:
         todo = "take an average: 'f1_macro', 'accuracy', or one class: 'f1[a]'"
-        raise fail("a measure with a value for each class", kernel.__name__, "one number", todo)
-    return kernel
+        raise fail("a measure with a value for each class", resolved.__name__, "one number", todo)
+    return resolved
 
 
 def _check_measure(measure):
@@ -384,7 +384,7 @@ class InterimAnalyses(NamedTuple):
 
 
 def interim_analyses(
-    outcomes: xr.Dataset, kernel: Callable, *, margin: float = 0.0, random_seed: Any = 0
+    outcomes: xr.Dataset, measure: Callable, *, margin: float = 0.0, random_seed: Any = 0
 ) -> InterimAnalyses:
     """
     Return the posterior of the difference after each batch.
@@ -394,7 +394,7 @@ def interim_analyses(
     outcomes : Dataset
         Outcomes of the champion and the challenger, in this order. ``counts`` may have leading
         dimensions, and are cumulative over the batches.
-    kernel : callable
+    measure : callable
         Measure with one value per classifier.
     margin : float
         See `Rule`.
@@ -409,16 +409,16 @@ def interim_analyses(
     for counts in flat:
         part = xr.Dataset({"counts": (("batch", "outcome"), counts[None])}, coords)
         # The same seed for every batch, so that earlier results do not change with later batches.
-        parts.append(_analyse(part, kernel, margin, np.random.default_rng(random_seed)))
+        parts.append(_analyse(part, measure, margin, np.random.default_rng(random_seed)))
     columns = [np.concatenate(column).reshape(lead) for column in zip(*parts, strict=True)]
     return InterimAnalyses(*columns)
 
 
-def _analyse(outcomes, kernel, margin, rng):
+def _analyse(outcomes, measure, margin, rng):
     cells = paired_outcomes(outcomes).cells("parameter", _DRAWS, rng)
-    values = kernel(cells)
+    values = measure(cells)
     difference = values[..., 1] - values[..., 0]
-    if getattr(kernel, "lower_is_better", False):
+    if getattr(measure, "lower_is_better", False):
         difference = -difference
     if np.isnan(difference).any():  # draws with 0/0 are left out
         undefined = np.isnan(difference).mean(axis=0)

@@ -1019,8 +1019,8 @@ class Monitor(LedgerClient):
         posterior = posterior_of(current, self._concentration)
         ends = history_of(posterior, batches, measures, prob=prob, kind=kind, of=of, n=n)
         ends = ends.assign_coords(since=current["since"])
-        kernels = resolve_measures(posterior, measures)
-        if doubts := cautions.of_measures(posterior, kernels, of):
+        resolved_measures = resolve_measures(posterior, measures)
+        if doubts := cautions.of_measures(posterior, resolved_measures, of):
             ends.attrs["caution"] = " ".join(doubts)
         return ends
 

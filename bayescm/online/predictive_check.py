@@ -11,7 +11,7 @@ from scipy import special
 from bayescm.distributions import dirichlet
 from bayescm.distributions.beta import F1, Beta
 from bayescm.evidence.counts import as_counts
-from bayescm.measures.labelled import apply, one_kernel
+from bayescm.measures.labelled import apply, one_measure
 from bayescm.online.discounting import accumulate, check_single_series
 from bayescm.online.updating import prior_cells
 from bayescm.posteriors.base import Posterior, as_labelled_counts
@@ -83,22 +83,22 @@ def surprise(
     """
     counts = as_counts(counts)
     check_single_series(counts)
-    kernel = one_kernel(measure, counts)
+    resolved = one_measure(measure, counts)
     prior = prior_cells(concentration, counts)
     past = accumulate(counts, forgetting=forgetting, window=window)
     before = forgetting * past.shift(step=1, fill_value=0).values + prior
-    tails = _tails(kernel, counts.values, before)
+    tails = _tails(resolved, counts.values, before)
     values = np.minimum(1.0, 2 * np.minimum(*tails))
-    return apply(kernel, counts).copy(data=values)
+    return apply(resolved, counts).copy(data=values)
 
 
-def unlikely(kernel: Any, cells: np.ndarray, weights: np.ndarray, level: float) -> np.ndarray:
+def unlikely(measure: Any, cells: np.ndarray, weights: np.ndarray, level: float) -> np.ndarray:
     """
     Return the two-sided tail probability of batches if it may be below a level, else 1.
 
     Parameters
     ----------
-    kernel : Measure
+    measure : Measure
         Measure to check.
     cells : ndarray, shape (T, C, C)
         The batches.
@@ -112,10 +112,10 @@ def unlikely(kernel: Any, cells: np.ndarray, weights: np.ndarray, level: float) 
     ndarray, shape (T, ...)
         Tail probabilities. If they are simulated, the smallest value is about 1e-6.
     """
-    distribution = _distribution(kernel, weights)
+    distribution = _distribution(measure, weights)
     if not isinstance(distribution, Beta | F1):
-        return _unlikely_by_draws(kernel, cells, weights, level)
-    hits, size = _hits_and_trials(kernel, cells, weights, distribution)
+        return _unlikely_by_draws(measure, cells, weights, level)
+    hits, size = _hits_and_trials(measure, cells, weights, distribution)
     hits, size, a, b = np.broadcast_arrays(hits, size, distribution.a, distribution.b)
     total, result = a + b, np.ones(hits.shape)
     variance = size * (a / total) * (b / total) * (total + size) / (total + 1)
@@ -130,24 +130,24 @@ def unlikely(kernel: Any, cells: np.ndarray, weights: np.ndarray, level: float) 
     return result
 
 
-def _unlikely_by_draws(kernel, cells, weights, level):
+def _unlikely_by_draws(measure, cells, weights, level):
     """Return simulated tail probabilities, with more draws if a batch may be unlikely."""
-    result, far = np.ones(np.shape(kernel(cells))), 15 * level  # 30 times the level, for one tail
+    result, far = np.ones(np.shape(measure(cells))), 15 * level  # 30 times the level, for one tail
     is_asked = np.ones(len(cells), bool)
-    if level < _RARE and kernel.canonical and np.isfinite(kernel.range).all():
-        is_asked = ~_is_near(kernel, cells, weights)
+    if level < _RARE and measure.canonical and np.isfinite(measure.range).all():
+        is_asked = ~_is_near(measure, cells, weights)
     for index in np.flatnonzero(is_asked):
         table, prior = cells[index, None], weights[index, None]
         rng, hits, size, draws = np.random.default_rng(0), np.zeros(result.shape[1:]), 0, _FIRST
         while size < _MOST and np.min(hits) < (_FEW if np.min(hits) > far * size else _ENOUGH):
-            more = np.minimum(*_tails_by_draws(kernel, table, prior, draws, rng))[0]
+            more = np.minimum(*_tails_by_draws(measure, table, prior, draws, rng))[0]
             hits, size = hits + draws * more, size + draws
             draws = min(size, _DRAWS)
         result[index] = np.minimum(1.0, 2 * (hits + 1) / (size + 1))
     return np.nan_to_num(result, nan=1.0)
 
 
-def _is_near(kernel, cells, weights):
+def _is_near(measure, cells, weights):
     r"""
     Return which batches are so close to their mean that no tail is below `_RARE`.
 
@@ -161,17 +161,17 @@ def _is_near(kernel, cells, weights):
     shares = weights / total[:, None, None]
     expected = shares * size[:, None, None]
     steps = _STEP * np.sqrt(shares / np.maximum(size, 1)[:, None, None])
-    mean, variance, sum_of_slopes = kernel(shares), 0.0, 0.0
+    mean, variance, sum_of_slopes = measure(shares), 0.0, 0.0
     across = [slice(None)] + [None] * (np.ndim(mean) - 1)  # for a measure with one value per class
     for cell in np.ndindex(shares.shape[1:]):
         moved = shares.copy()
         moved[:, *cell] += steps[:, *cell]
-        slope = (kernel(moved) - mean) / steps[:, *cell][*across]
+        slope = (measure(moved) - mean) / steps[:, *cell][*across]
         variance = variance + shares[:, *cell][*across] * slope**2
         sum_of_slopes = sum_of_slopes + shares[:, *cell][*across] * slope
     factor = (total + size) / (np.maximum(size, 1) * (total + 1))
     variance = (variance - sum_of_slopes**2) * factor[*across]
-    near = (kernel(cells) - mean) ** 2 < _NEAR**2 * variance
+    near = (measure(cells) - mean) ** 2 < _NEAR**2 * variance
     return near.reshape(len(cells), -1).all(1) & (expected >= _EXPECTED).all((-2, -1))
 
 
@@ -228,28 +228,28 @@ def _check_whole_numbers(cells):
         raise fail("fractional counts have no predictive distribution", ..., "whole numbers", todo)
 
 
-def _tails(kernel, cells, weights):
+def _tails(measure, cells, weights):
     """Return the predictive probabilities of values at most and at least the observed one."""
-    distribution = _distribution(kernel, weights)
+    distribution = _distribution(measure, weights)
     if not isinstance(distribution, Beta | F1):
-        return _tails_by_draws(kernel, cells, weights, _DRAWS, np.random.default_rng(0))
+        return _tails_by_draws(measure, cells, weights, _DRAWS, np.random.default_rng(0))
     _check_whole_numbers(cells)
-    hits, size = _hits_and_trials(kernel, cells, weights, distribution)
+    hits, size = _hits_and_trials(measure, cells, weights, distribution)
     low = beta_binomial_cdf(hits, size, distribution.a, distribution.b)
     high = 1 - beta_binomial_cdf(hits - 1, size, distribution.a, distribution.b)
     return np.where(size > 0, low, np.nan), np.where(size > 0, high, np.nan)
 
 
-def _hits_and_trials(kernel, cells, weights, distribution):
+def _hits_and_trials(measure, cells, weights, distribution):
     """Return the hits and trials in tables: the increases of the parameters."""
-    after = _distribution(kernel, weights + cells)
+    after = _distribution(measure, weights + cells)
     hits, misses = np.rint(after.a - distribution.a), np.rint(after.b - distribution.b)
     return np.broadcast_arrays(hits, hits + misses)
 
 
-def _distribution(kernel, weights):
+def _distribution(measure, weights):
     """Return the distribution of a measure at Dirichlet parameters (..., C, C), or None."""
-    return DirichletMultinomial(_labels(weights.shape[-1]), weights).distribution(kernel)
+    return DirichletMultinomial(_labels(weights.shape[-1]), weights).distribution(measure)
 
 
 @cache
@@ -258,13 +258,13 @@ def _labels(size):
     return as_labelled_counts(np.zeros((1, size, size)))
 
 
-def _tails_by_draws(kernel, cells, weights, draws, rng):
+def _tails_by_draws(measure, cells, weights, draws, rng):
     tails = []
     for table, prior in zip(cells, weights, strict=True):
         flat = dirichlet.draw(prior, draws, rng, axes=2).reshape(draws, -1)
         size = int(table.sum())
         drawn = rng.multinomial(size, flat / flat.sum(-1, keepdims=True))
-        values, observed = kernel(drawn.reshape(draws, *prior.shape)), kernel(table)
+        values, observed = measure(drawn.reshape(draws, *prior.shape)), measure(table)
         defined = np.maximum((~np.isnan(values)).sum(axis=0), 1)
         beyond = np.stack([values <= observed + _TIE, values >= observed - _TIE])
         tails.append(np.where(np.isnan(observed), np.nan, beyond.sum(axis=1) / defined))

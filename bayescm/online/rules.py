@@ -74,7 +74,7 @@ from bayescm.evidence.evidence_type import ChangeStatistic
 from bayescm.evidence.registry import type_of
 from bayescm.measures.catalogue import among, same
 from bayescm.measures.display_names import display_name
-from bayescm.measures.labelled import apply, kernels, one_kernel
+from bayescm.measures.labelled import apply, as_measures, one_measure
 from bayescm.online.bayes_factor import check_proper, geometric_prior, mixture
 from bayescm.online.comparable import comparable
 from bayescm.online.discounting import check_single_series, discounted
@@ -391,7 +391,7 @@ class MonitoredSeries:
         posterior: Any = self.posterior(tables)
         if posterior.measured or posterior.measured_variable != "cells":
             return resolve_measures(posterior, monitored)
-        return kernels(monitored, posterior.counts)
+        return as_measures(monitored, posterior.counts)
 
     @property
     def is_sampled(self) -> bool:
@@ -1168,10 +1168,10 @@ def prob_below(
     0.4
     """
     counts = as_counts(counts)
-    kernel = one_kernel(measure, counts)
+    resolved = one_measure(measure, counts)
     floor = check_number("floor", floor, usual=0.8)
-    below = _distribution(posterior_of(counts, concentration), kernel).cdf(floor)
-    return _labelled(kernel, counts, below)
+    below = _distribution(posterior_of(counts, concentration), resolved).cdf(floor)
+    return _labelled(resolved, counts, below)
 
 
 def prob_worse(
@@ -1210,12 +1210,12 @@ def prob_worse(
     counts, reference = as_counts(counts), as_counts(reference)
     if reference.ndim != 2:
         raise _not_a_single_table(reference)
-    kernel = one_kernel(measure, counts)
+    resolved = one_measure(measure, counts)
     _check_same_labels(reference, counts)
     current, earlier = (
-        _distribution(posterior_of(table, concentration), kernel) for table in (counts, reference)
+        _distribution(posterior_of(table, concentration), resolved) for table in (counts, reference)
     )
-    return _labelled(kernel, counts, _prob_worse(current, earlier, kernel.lower_is_better))
+    return _labelled(resolved, counts, _prob_worse(current, earlier, resolved.lower_is_better))
 
 
 def _prob_worse(current: Distribution, earlier: Distribution, lower_is_better: bool) -> np.ndarray:

@@ -312,30 +312,30 @@ def intervals_of(
 ) -> xr.Dataset:
     """Return intervals of measures of a posterior; the parameters are as in `intervals`."""
     prob, kind = check_prob(prob), check_kind(kind)
-    kernels, of = resolve_measures(posterior, measures), posterior.resolve_estimand(of)
+    resolved_measures, of = resolve_measures(posterior, measures), posterior.resolve_estimand(of)
     distributions = posterior.distributions(
-        kernels, of=of, n=check_size(n, of), random_seed=random_seed
+        resolved_measures, of=of, n=check_size(n, of), random_seed=random_seed
     )
     ends = {}
-    for measure, distribution in zip(kernels, distributions, strict=True):
+    for measure, distribution in zip(resolved_measures, distributions, strict=True):
         if accuracy is not None:
             distribution = distribution.with_tolerance(accuracy)
         ends[measure.__name__] = getattr(distribution, kind)(prob)
-    return _dataset(posterior, kernels, ends, bound=("lower", "upper"))
+    return _dataset(posterior, resolved_measures, ends, bound=("lower", "upper"))
 
 
 def values_of(posterior: Posterior, measures: Any) -> xr.Dataset:
     """Return the plug-in estimates of measures of a posterior."""
-    kernels = resolve_measures(posterior, measures)
-    points = {measure.__name__: posterior.point(measure) for measure in kernels}
-    return _dataset(posterior, kernels, points)
+    resolved_measures = resolve_measures(posterior, measures)
+    points = {measure.__name__: posterior.point(measure) for measure in resolved_measures}
+    return _dataset(posterior, resolved_measures, points)
 
 
-def _dataset(posterior: Posterior, kernels: list, values: Mapping, **further: Any) -> xr.Dataset:
+def _dataset(posterior: Posterior, measures: list, values: Mapping, **further: Any) -> xr.Dataset:
     """Return values (..., [class], [further]) of measures as a labelled dataset."""
     coords: dict[str, Any] = {name: list(labels) for name, labels in further.items()}
     variables = {}
-    for measure in kernels:
+    for measure in measures:
         labels = posterior.measure_template(measure)
         variables[measure.__name__] = (*labels.dims, *further), values[measure.__name__]
         coords |= labels.coords

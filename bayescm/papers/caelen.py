@@ -181,7 +181,7 @@ def two_test_sets(
     forest.fit(features[train], classes[train])
     outcomes = [2 * classes[test] + forest.predict(features[test]) for test in tests]
     tables = [np.bincount(outcome, minlength=4).reshape(2, 2) for outcome in outcomes]
-    truth = {name: float(kernel(tables[1])) for name, kernel in MEASURES.items()}
+    truth = {name: float(measure(tables[1])) for name, measure in MEASURES.items()}
     dims = ("test", "actual", "predicted")
     return xr.DataArray(np.stack(tables), dims=dims, coords={"seed": seed}), truth
 
@@ -192,7 +192,7 @@ def shortest_interval(
     """Return the shortest interval of 1,000 draws made from the first test set."""
     rng = np.random.default_rng(int(evidence["seed"]))
     matrices = DRAWS[draws](evidence.values[0], 1000, rng)
-    return {name: _shortest(kernel(matrices), prob) for name, kernel in MEASURES.items()}
+    return {name: _shortest(measure(matrices), prob) for name, measure in MEASURES.items()}
 
 
 def _shortest(values, prob):
@@ -204,7 +204,7 @@ def _shortest(values, prob):
 
 def average(evidence: xr.DataArray) -> Mapping[str, Any]:
     """Return the measures of the first test set, each as both ends of an interval."""
-    return {name: [float(kernel(evidence.values[0]))] * 2 for name, kernel in AVERAGED.items()}
+    return {name: [float(measure(evidence.values[0]))] * 2 for name, measure in AVERAGED.items()}
 
 
 METHODS: dict[str, Method] = {

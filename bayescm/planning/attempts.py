@@ -107,15 +107,15 @@ def plan_attempts(
     check_choice("of", of, ["population", "finite"])
     check_prob(prob), check_kind(kind)
     check_whole("replications", replications, 2, "data sets", 20)
-    posterior, kernel = _of_one_system(evidence, measure, concentration)
+    posterior, resolved = _of_one_system(evidence, measure, concentration)
     rng = np.random.default_rng(check_seed(random_seed))
     default_items = [posterior.n_right.shape[1] * factor for factor in (1, 2, 4)]
     rows = []
-    for n_attempts in _numbers("attempts", attempts, _default_attempts(posterior, kernel)):
+    for n_attempts in _numbers("attempts", attempts, _default_attempts(posterior, resolved)):
         for n_items in _numbers("items", items, default_items):
             numbers = n_items, n_attempts, replications
-            widths = _widths(posterior, kernel, numbers, rng, of=of, prob=prob, kind=kind)
-            row = {"measure": kernel.__name__, "items": n_items, "attempts": n_attempts}
+            widths = _widths(posterior, resolved, numbers, rng, of=of, prob=prob, kind=kind)
+            row = {"measure": resolved.__name__, "items": n_items, "attempts": n_attempts}
             row |= {"answers": n_items * n_attempts, "width": float(np.mean(widths))}
             rows.append(row | {"width_se": float(np.std(widths, ddof=1) / replications**0.5)})
     table = pd.DataFrame(rows)
@@ -139,13 +139,13 @@ def simulated_widths(
     The widths are those of the intervals of `plan_attempts`, with as many attempts at each item as
     the pilot has in the median.
     """
-    posterior, kernel = _of_one_system(evidence, measure, 1.0)
+    posterior, resolved = _of_one_system(evidence, measure, 1.0)
     n_attempts = int(np.median(posterior.n_attempts))
 
     def simulate(n: int) -> np.ndarray:
         rng = np.random.default_rng(check_seed(random_seed))
         numbers = n, n_attempts, replications
-        return _widths(posterior, kernel, numbers, rng, of="population", prob=prob, kind=kind)
+        return _widths(posterior, resolved, numbers, rng, of="population", prob=prob, kind=kind)
 
     return n_attempts, simulate
 
@@ -162,25 +162,25 @@ def _of_one_system(evidence, measure, concentration):
     if len(posterior.n_right) > 1:
         todo = "select one: evidence.sel(classifier=...)"
         raise fail("a plan is of one system", posterior.names, "one", todo)
-    (kernel,) = of_variable(measure, posterior.measured_variable)
-    return posterior, kernel
+    (resolved,) = of_variable(measure, posterior.measured_variable)
+    return posterior, resolved
 
 
-def _widths(posterior, kernel, numbers, rng, *, of, prob, kind):
+def _widths(posterior, measure, numbers, rng, *, of, prob, kind):
     """Return the widths (R,) of the intervals of R simulated sets of items and attempts."""
     n_items, n_attempts, replications = numbers
-    votes = posterior.counts_votes([kernel])
+    votes = posterior.counts_votes([measure])
     truth = posterior.mixtures(replications, rng, votes=votes)
     simulated = _simulate(posterior, truth, n_items, n_attempts, rng)
-    simulated[0].check_reach(kernel)
+    simulated[0].check_reach(measure)
     rates = _draw_rates(simulated, of, rng, votes=votes)
-    bounds, _ = posterior.empirical(kernel, kernel(rates)).interval_with_error(prob, kind)
+    bounds, _ = posterior.empirical(measure, measure(rates)).interval_with_error(prob, kind)
     return np.diff(bounds)[..., 0]
 
 
-def _default_attempts(posterior, kernel):
+def _default_attempts(posterior, measure):
     """Return half as many, as many and twice as many attempts, as far as the measure allows."""
-    form, n_attempts = getattr(kernel, "form", None), int(np.median(posterior.n_attempts))
+    form, n_attempts = getattr(measure, "form", None), int(np.median(posterior.n_attempts))
     least = max(2, form.answers if isinstance(form, Repeated) else 2)
     numbers = (n_attempts // 2, n_attempts, 2 * n_attempts)
     return [number for number in numbers if number >= least] or [least]

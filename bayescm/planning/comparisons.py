@@ -79,8 +79,8 @@ def plan_comparison(
          n       unit
     0  348  positives
     """
-    kernel = resolve(measure)
-    name, weight = kernel.__name__, _WEIGHTS.get(kernel.form)
+    resolved = resolve(measure)
+    name, weight = resolved.__name__, _WEIGHTS.get(resolved.form)
     if weight is None:
         allowed = "accuracy, recall, specificity"
         raise fail("cannot plan a comparison in this measure", name, allowed, "choose one of these")
@@ -119,7 +119,7 @@ def plan_comparison(
     event = f"P(new - old > -{margin:.4g})" if margin else "P(better)"
     goal = f"{event} >= {p_better:.4g} for a difference of {difference:.4g}"
     error, how = (np.nan, "expansion") if margin else (0.0, "exact")
-    return plan_table(name, goal, reached, n, kernel.unit, error, how)
+    return plan_table(name, goal, reached, n, resolved.unit, error, how)
 
 
 def _prob_above(x, wins, losses, rest):

@@ -23,7 +23,7 @@ from bayescm.evidence.counts import CELLS
 from bayescm.evidence.partly_labelled import has_strata, is_partly_labelled, judgements
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.fitting.question import Question
-from bayescm.measures.labelled import kernels as as_kernels
+from bayescm.measures.labelled import as_measures
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.posteriors.partly_labelled import PartlyLabelled, partly_labelled
 from bayescm.validate import check_prob, check_seed, check_whole, fail
@@ -109,10 +109,10 @@ def plan_labels(
     if not posterior.unlabelled.any():
         todo = "there is nothing to plan; ask for the measure"
         raise fail("nothing is left to label", 0, "unlabelled examples", todo)
-    (kernel,) = as_kernels([measure], posterior.counts)
+    (resolved,) = as_measures([measure], posterior.counts)
     check_prob(prob)
     rng = np.random.default_rng(check_seed(random_seed))
-    variance, remainder = posterior.variance_by_stratum(kernel, _VARIANCE_DRAWS, rng)
+    variance, remainder = posterior.variance_by_stratum(resolved, _VARIANCE_DRAWS, rng)
     labelled, unlabelled = posterior.labelled.sum(-1), posterior.unlabelled
     weight = (posterior.labelled + posterior.prior).sum(-1)
     label_next, label_in_all = (
@@ -323,7 +323,7 @@ def labels_worth(
     from bayescm.answers.interval import usual_measures
 
     names = usual_measures(evidence) if measures is None else measures
-    kernels = as_kernels(names, posterior.counts)
+    resolved_measures = as_measures(names, posterior.counts)
     rng = np.random.default_rng(check_seed(random_seed))
     # What as many labels by themselves would show on average: the mean of the posterior.
     theta = posterior.cells("parameter", _WORTH_DRAWS, rng).mean(axis=0)
@@ -333,17 +333,21 @@ def labels_worth(
     counts = xr.DataArray(theta * n[..., None, None], dims=dims, coords=coords, name="counts")
     labels_alone = dirichlet_multinomial(counts)
     prior = (labels_alone.weights - counts.values).sum((-2, -1))
-    drawn, drawn_alone = (one.draw(kernels, _WORTH_DRAWS, rng) for one in (posterior, labels_alone))
+    drawn, drawn_alone = (
+        one.draw(resolved_measures, _WORTH_DRAWS, rng) for one in (posterior, labels_alone)
+    )
     tables = []
-    for kernel, with_judge, without_judge in zip(kernels, drawn, drawn_alone, strict=True):
-        classes, frame = posterior.classes_of(kernel), posterior.template
+    for measure, with_judge, without_judge in zip(
+        resolved_measures, drawn, drawn_alone, strict=True
+    ):
+        classes, frame = posterior.classes_of(measure), posterior.template
         template = (frame if classes is None else frame.append_dim("class", classes)).to_dataarray()
         shape = (*frame.shape, *(1,) * (template.ndim - frame.ndim))
         size, pseudo_counts = n.reshape(shape), prior.reshape(shape)
         # The variance goes with one over the examples, pseudo-counts included.
         ratio = (np.nanstd(without_judge, axis=0) / np.nanstd(with_judge, axis=0)) ** 2
         equivalent = (size + pseudo_counts) * ratio - pseudo_counts
-        tables.append(_worth_table(template.rename(kernel.__name__), size, equivalent))
+        tables.append(_worth_table(template.rename(measure.__name__), size, equivalent))
     return pd.concat(tables, ignore_index=True)
 
 

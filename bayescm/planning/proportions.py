@@ -157,28 +157,28 @@ def plan(
             replications=replications,
             random_seed=random_seed,
         )
-    kernel = resolve(measure)
-    if _is_proportion(kernel, pilot):
-        interval_width = partial(_interval_width, _prior(kernel), prob, kind)
-        reach = _width_assurance(interval_width, width, _truth(kernel, expect, pilot))
+    resolved = resolve(measure)
+    if _is_proportion(resolved, pilot):
+        interval_width = partial(_interval_width, _prior(resolved), prob, kind)
+        reach = _width_assurance(interval_width, width, _truth(resolved, expect, pilot))
         if prevalence is not None:
             goal = f"{prob:.4g} {kind} at most {width:.4g} wide"
-            return _plan_of_examples(kernel, goal, reach, prevalence, assurance)
+            return _plan_of_examples(resolved, goal, reach, prevalence, assurance)
         n, reached = smallest_size(reach, assurance)
-        error, how, unit = 0.0, "exact", kernel.unit
+        error, how, unit = 0.0, "exact", resolved.unit
     else:
         if prevalence is not None:
-            _check_one_class(kernel, prevalence)
+            _check_one_class(resolved, prevalence)
         replications = 1000 if replications is None else replications
         check_whole("replications", replications, 20, "test sets", 1000)
-        simulate = _simulator(kernel, pilot, prob, kind, replications, random_seed)
+        simulate = _simulator(resolved, pilot, prob, kind, replications, random_seed)
         n = size_for_width(simulate, width, assurance, start=100, tolerance=0.005)
         while np.mean((widths := simulate(n)) <= width) < assurance:
             n += max(1, n // 500)
         reached, error = float(np.mean(widths <= width)), size_error(n, widths, assurance)
         how, unit = f"{replications} simulated test sets", "examples"
     goal = f"{prob:.4g} {kind} at most {width:.4g} wide"
-    return plan_table(kernel.__name__, goal, reached, n, unit, error, how)
+    return plan_table(resolved.__name__, goal, reached, n, unit, error, how)
 
 
 def width_curve(
@@ -217,16 +217,16 @@ def width_curve(
     """
     check_prob(prob), check_kind(kind)
     check_share("assurance", assurance)
-    kernel = resolve(measure)
-    exact = _is_proportion(kernel, pilot)
+    resolved = resolve(measure)
+    exact = _is_proportion(resolved, pilot)
     if prevalence is not None:
-        _check_one_class(kernel, prevalence)
+        _check_one_class(resolved, prevalence)
     if exact:
-        interval_width = partial(_interval_width, _prior(kernel), prob, kind)
-        outcomes = _truth(kernel, expect, pilot).outcomes
-        share = prevalence if kernel.unit == "positives" else 1 - (prevalence or 0)
+        interval_width = partial(_interval_width, _prior(resolved), prob, kind)
+        outcomes = _truth(resolved, expect, pilot).outcomes
+        share = prevalence if resolved.unit == "positives" else 1 - (prevalence or 0)
     else:
-        simulate = _simulator(kernel, pilot, prob, kind, replications=1000, random_seed=0)
+        simulate = _simulator(resolved, pilot, prob, kind, replications=1000, random_seed=0)
     rows = []
     for n in np.asarray(sizes, int).tolist():
         if exact:
@@ -250,17 +250,17 @@ def _numbers_of_class(n, share):
     return np.ceil(special.bdtrik(levels, n, share)).astype(int).tolist()
 
 
-def _is_proportion(kernel, pilot):
+def _is_proportion(measure, pilot):
     """Return whether a measure is one proportion, whose prior is the same on both sides."""
-    return bool(kernel.unit) and (pilot is None or len(_concentration(pilot)) == 2)
+    return bool(measure.unit) and (pilot is None or len(_concentration(pilot)) == 2)
 
 
-def _prior(kernel):
+def _prior(measure):
     """Return the default prior of a proportion, a beta distribution."""
-    if not kernel.unit:
-        what = f"{kernel.__name__} is not one proportion"
+    if not measure.unit:
+        what = f"{measure.__name__} is not one proportion"
         raise fail(what, ..., "e.g. recall, specificity or accuracy", "choose one of these")
-    return dirichlet_multinomial(np.zeros((2, 2))).exact_distribution(kernel)
+    return dirichlet_multinomial(np.zeros((2, 2))).exact_distribution(measure)
 
 
 def _interval_width(prior, prob, kind, x, n):
@@ -305,12 +305,12 @@ class _PilotPosterior:
         return np.array(outside)
 
 
-def _truth(kernel, expect, pilot):
+def _truth(measure, expect, pilot):
     if expect is not None:
         check_share("expect", expect)
         return _PlausibleValue(expect)
     posterior = dirichlet_multinomial(np.zeros((2, 2)), concentration=_concentration(pilot))
-    proportion = posterior.exact_distribution(kernel)
+    proportion = posterior.exact_distribution(measure)
     return _PilotPosterior(proportion.a, proportion.b)
 
 
@@ -343,13 +343,13 @@ def _width_assurance(interval_width, width, truth):
     return reach
 
 
-def _simulator(kernel, pilot, prob, kind, replications, random_seed):
+def _simulator(measure, pilot, prob, kind, replications, random_seed):
     """Return the function from n to the widths of the intervals of simulated test sets."""
     from bayescm.answers.interval import interval
 
     if pilot is None:
         raise fail(
-            f"{kernel.__name__} is not one proportion, so that one expected value does not fix it",
+            f"{measure.__name__} is not one proportion, so that one expected value does not fix it",
             "expect",
             "`pilot=counts` of a pilot, or a concentration",
             "pass `pilot=bayescm.priors.elicit(...)` with three plausible measures",
@@ -364,10 +364,10 @@ def _simulator(kernel, pilot, prob, kind, replications, random_seed):
         theta = rng.dirichlet(concentration.ravel(), replications)
         tables = rng.multinomial(n, theta).reshape(-1, *concentration.shape)
         counts = from_matrix(tables, labels=labels, positive=positive)
-        bounds = interval(counts, kernel, prob=prob, kind=kind)
+        bounds = interval(counts, measure, prob=prob, kind=kind)
         if "class" in bounds.dims:
-            todo = f"pass e.g. {kernel.__name__}_macro"
-            raise fail(f"{kernel.__name__} has a value for each class", ..., "one number", todo)
+            todo = f"pass e.g. {measure.__name__}_macro"
+            raise fail(f"{measure.__name__} has a value for each class", ..., "one number", todo)
         return (bounds.sel(bound="upper") - bounds.sel(bound="lower")).values
 
     return simulate
@@ -440,26 +440,28 @@ def plan_above(
     0  213  examples               115                67
     """
     if isinstance(measure, Sequence) and not isinstance(measure, str):
-        kernels = [resolve(name) for name in measure]
+        resolved_measures = [resolve(name) for name in measure]
     else:
-        kernels = [resolve(measure)]
+        resolved_measures = [resolve(measure)]
     check_share("assurance", assurance)
     check_share("level", level, 0.5)
-    required = _one_per_measure("above", above, kernels)
-    plausible = _one_per_measure("expect", expect, kernels)
+    required = _one_per_measure("above", above, resolved_measures)
+    plausible = _one_per_measure("expect", expect, resolved_measures)
     reaches = [
         _requirement_assurance(*values, level)
-        for values in zip(kernels, required, plausible, strict=True)
+        for values in zip(resolved_measures, required, plausible, strict=True)
     ]
-    measures = [kernel.__name__ for kernel in kernels]
+    measures = [resolved.__name__ for resolved in resolved_measures]
     goals = [f"P({name} > {value:.4g})" for name, value in zip(measures, required, strict=True)]
     goal = f"{' and '.join(goals)} >= {level:.4g}"
-    units = [kernel.unit for kernel in kernels]
+    units = [resolved.unit for resolved in resolved_measures]
     reach, unit = reaches[0], units[0]
     teeth = [_tooth(value) for value in required]
-    if len(kernels) == 1 and prevalence is not None:
-        return _plan_of_examples(kernels[0], goal, reach, prevalence, assurance, tooth=teeth[0])
-    if len(kernels) != 1:
+    if len(resolved_measures) == 1 and prevalence is not None:
+        return _plan_of_examples(
+            resolved_measures[0], goal, reach, prevalence, assurance, tooth=teeth[0]
+        )
+    if len(resolved_measures) != 1:
         _check_both_classes(units, prevalence)
         by_class = dict(zip(units, zip(reaches, teeth, strict=True), strict=True))
         return _plan_of_both_classes(measures, goal, by_class, prevalence, assurance)
@@ -477,10 +479,10 @@ def _tooth(above):
     return 2 / (1 - above) + 1
 
 
-def _one_per_measure(name, numbers, kernels):
+def _one_per_measure(name, numbers, measures):
     values: Any = np.ravel(numbers).tolist()
-    if len(values) != len(kernels):
-        allowed = f"{len(kernels)}, one for each measure"
+    if len(values) != len(measures):
+        allowed = f"{len(measures)}, one for each measure"
         raise fail(f"{name} has another number of values", numbers, allowed, "pass a list")
     for value in values:
         check_share(name, value)
@@ -498,13 +500,13 @@ def _check_both_classes(units, prevalence):
     check_share("prevalence", prevalence)
 
 
-def _requirement_assurance(kernel, above, expect, level):
+def _requirement_assurance(measure, above, expect, level):
     """Return the function from sizes to the probability that the posterior exceeds as required."""
-    prior = _prior(kernel)
+    prior = _prior(measure)
     if not expect > above:
         todo = f"expect more than {above:g}, or require less"
         raise fail(
-            f"{kernel.__name__} cannot be shown to exceed this", above, f"< {expect:g}", todo
+            f"{measure.__name__} cannot be shown to exceed this", above, f"< {expect:g}", todo
         )
 
     def suffices(x, n):
@@ -532,14 +534,14 @@ def _joint_assurance(by_class, prevalence, sizes):
     return np.add.reduceat(joint, starts)
 
 
-def _plan_of_examples(kernel, goal, reach, prevalence, assurance, *, tooth=0.0):
+def _plan_of_examples(measure, goal, reach, prevalence, assurance, *, tooth=0.0):
     """Return the plan of a measure of one class, in examples of which so many have the class."""
-    _check_one_class(kernel, prevalence)
-    share = prevalence if kernel.unit == "positives" else 1 - prevalence
+    _check_one_class(measure, prevalence)
+    share = prevalence if measure.unit == "positives" else 1 - prevalence
     needed, _ = smallest_size(reach, assurance, tooth=tooth)
-    joint = partial(_joint_assurance, {kernel.unit: reach}, prevalence)
+    joint = partial(_joint_assurance, {measure.unit: reach}, prevalence)
     n, reached = smallest_size(joint, assurance, tooth=tooth / share)
-    table = plan_table(kernel.__name__, goal, reached, n, "examples", 0.0, "exact")
+    table = plan_table(measure.__name__, goal, reached, n, "examples", 0.0, "exact")
     return table.assign(needed=needed, p_too_few=special.bdtr(needed - 1, n, share))
 
 
@@ -562,10 +564,10 @@ def _plan_of_both_classes(measures, goal, by_class, prevalence, assurance):
     return table.assign(**columns, p_too_few=min(too_few, 1.0))
 
 
-def _check_one_class(kernel, prevalence):
+def _check_one_class(measure, prevalence):
     """Raise unless a measure is a proportion of the positives or of the negatives."""
-    if kernel.unit not in ("positives", "negatives"):
-        what = f"a prevalence has no effect on a plan of {kernel.__name__}"
+    if measure.unit not in ("positives", "negatives"):
+        what = f"a prevalence has no effect on a plan of {measure.__name__}"
         allowed = "a measure of the positives or of the negatives, such as recall or specificity"
         raise fail(what, prevalence, allowed, "leave it out")
     check_share("prevalence", prevalence)
@@ -622,7 +624,7 @@ def operating_characteristics(
     0    0.8      0.116     0.123   0.761     175.523
     1    0.9      0.994     0.000   0.006      75.565
     """
-    kernel = resolve(measure)
+    resolved = resolve(measure)
     check_share("level", level, 0.5)
     check_share("above", above)
     sizes = np.asarray(looks)
@@ -636,7 +638,7 @@ def operating_characteristics(
         raise fail("looks must be increasing sizes", looks, "e.g. [50, 100, 200]", "sort them")
     if not 0 <= futility < 0.5:
         raise fail("futility is out of range", futility, "0 <= futility < 0.5", "pass 0.05")
-    prior = _prior(kernel)
+    prior = _prior(resolved)
     rows = []
     for p in truth:
         check_share("truth", p)

@@ -102,8 +102,8 @@ def plan_like(
 
 def _is_mean(measure):
     """Return whether a measure of item scores is their mean."""
-    (kernel,) = of_variable(measure, ITEM_SCORES.measured_variable or "")
-    return getattr(kernel.form, "kind", None) == "mean"
+    (resolved,) = of_variable(measure, ITEM_SCORES.measured_variable or "")
+    return getattr(resolved.form, "kind", None) == "mean"
 
 
 def _names(pilot):

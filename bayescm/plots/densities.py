@@ -148,7 +148,7 @@ def plot_posterior(
         _check_rope(_of_measure(rope, template.name))
     parts = zip(resolved, answers, strict=True)
     panels = [
-        panel for kernel, (_, template) in parts for panel in _panels_of(kernel, template, dim)
+        panel for measure, (_, template) in parts for panel in _panels_of(measure, template, dim)
     ]
     most = max(len(panel.members) for panel in panels)
     written = distinct_display_names([panel.name for panel in panels], display_names)
@@ -217,7 +217,7 @@ class _Panel:
     members: list[tuple[Any, tuple[int, ...]]]
 
 
-def _panels_of(kernel, template, dim):
+def _panels_of(measure, template, dim):
     """Return the panels of a measure; up to seven members of the compared dim share one."""
     labels = template.to_dataarray()
     over = [dim] if 1 < labels.sizes.get(dim, 1) <= style.MOST_COLORS else []
@@ -236,7 +236,7 @@ def _panels_of(kernel, template, dim):
                 (label, (*index[:axis], i, *index[axis + 1 :]))
                 for i, label in enumerate(labels[dim].values.tolist())
             ]
-        panels.append(_Panel(str(template.name), kernel.range, labels.shape, where, members))
+        panels.append(_Panel(str(template.name), measure.range, labels.shape, where, members))
     return panels
 
 
@@ -391,8 +391,10 @@ def plot_prior_posterior(
     first_draw = groups["posterior"].isel(chain=0, draw=0)
     variables = list(first_draw.values())
     panels = [(values.name, where) for values in variables for where in style.panels(values, ())]
-    kernels = map(resolve, list(first_draw) if measures is None else several(measures))
-    ranges = {name: kernel.range for name, kernel in zip(first_draw, kernels, strict=True)}
+    resolved_measures = map(resolve, list(first_draw) if measures is None else several(measures))
+    ranges = {
+        name: resolved.range for name, resolved in zip(first_draw, resolved_measures, strict=True)
+    }
     looks = style.roles(["posterior", "prior"], colors)
     with _panel_canvas(_check_few(panels), ax) as page:
         for axes, (name, where) in zip(page.panels, panels, strict=True):
@@ -664,8 +666,8 @@ def plot_region(
             for (where, look), name in zip(style.looks_at(members, colors), names, strict=True)
         ]
         variable = type_of(evidence).measured_variable
-        kernels = [resolve(name, variable) for name in measures]
-        _frame(page.axes, kernels, np.array(ends), display_names)
+        resolved_measures = [resolve(name, variable) for name in measures]
+        _frame(page.axes, resolved_measures, np.array(ends), display_names)
         if len(members) > 1:
             # Outside the axes: "best" does not see the regions, and would hide one.
             legend_position: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
@@ -700,13 +702,13 @@ def _draw_region(axes, look, outer, inner_level, name):
     return x[inside.any(1)][[0, -1]], y[inside.any(0)][[0, -1]]
 
 
-def _frame(axes, kernels, ends, display_names):
-    axes.set_xlabel(display_name(kernels[0], display_names))
-    axes.set_ylabel(display_name(kernels[1], display_names))
+def _frame(axes, measures, ends, display_names):
+    axes.set_xlabel(display_name(measures[0], display_names))
+    axes.set_ylabel(display_name(measures[1], display_names))
     bare(axes)
     low, high = ends[..., 0].min(axis=0), ends[..., 1].max(axis=0)
     low, high = low - 0.08 * (high - low), high + 0.08 * (high - low)
-    if all(kernel.range == (0, 1) for kernel in kernels):
+    if all(measure.range == (0, 1) for measure in measures):
         # One scale and one length for both axes, inside [0, 1].
         length = min(1.0, (high - low).max())
         low = np.clip((low + high - length) / 2, 0, 1 - length)
@@ -714,7 +716,7 @@ def _frame(axes, kernels, ends, display_names):
         axes.set_aspect("equal")
     axes.set_xlim(low[0], high[0])
     axes.set_ylim(low[1], high[1])
-    if {kernel.canonical for kernel in kernels} == {"recall", "precision"}:
+    if {measure.canonical for measure in measures} == {"recall", "precision"}:
         equal_f1(axes)
 
 

@@ -11,7 +11,7 @@ from bayescm.classical.folds import fold_t
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.folds import stack
 from bayescm.measures.display_names import DisplayNames, display_label, display_name
-from bayescm.measures.labelled import kernels, several
+from bayescm.measures.labelled import as_measures, several
 from bayescm.measures.over_folds import fold_macro, fold_micro
 from bayescm.plots import style
 from bayescm.plots.canvas import band, canvas, name_rows, rows
@@ -142,7 +142,7 @@ def _figure_of_folds(runs, single, pooled, measure, prob, kind, display_names, a
             _draw(axes, single[name], pooled[name])
             summed = fold_micro(run, measure).item()
             axes.axvline(summed, color=style.muted(), linestyle=":", linewidth=1, zorder=0)
-            axes.set_xlabel(display_name(kernels(measure, run)[0], display_names))
+            axes.set_xlabel(display_name(as_measures(measure, run)[0], display_names))
             if number > 1:
                 axes.set_title(style.wrapped(display_label(name, display_names)), fontsize=10)
         missing = sum(int(fold_macro(run, measure).undefined_folds) for run in runs.values())
@@ -272,7 +272,7 @@ def plot_omega(
             band(axes, omegas, ends, color=style.color(0), edges=True)
             axes.axhline(fold_micro(counts, measure).item(), color=style.muted(), linestyle=":")
             axes.axvline(default, color=style.color(1), linestyle="--")
-            axes.set_title(display_name(kernels(measure, counts)[0], display_names))
+            axes.set_title(display_name(as_measures(measure, counts)[0], display_names))
             axes.set_xlabel("omega")
             axes.set_xlim(omegas[0], 1)
         page.heading(
@@ -293,12 +293,12 @@ def _one_cross_validation(counts, *measures):
         first = {dim: 0 for dim in others}
         todo = f"select one, e.g. counts.isel({first})"
         raise fail("more than one cross-validation", others, "dims repeat and fold", todo)
-    for kernel in [kernel for measure in measures for kernel in kernels(measure, counts)]:
-        if np.ndim(kernel(np.ones((counts.sizes["actual"],) * 2))):
+    for resolved in [resolved for measure in measures for resolved in as_measures(measure, counts)]:
+        if np.ndim(resolved(np.ones((counts.sizes["actual"],) * 2))):
             todo = "use an average over the classes such as f1_macro, or a function of your own"
             raise fail(
-                f"{kernel.__name__} has one value per class",
-                kernel.__name__,
+                f"{resolved.__name__} has one value per class",
+                resolved.__name__,
                 "a single number",
                 todo,
             )

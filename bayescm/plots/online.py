@@ -201,12 +201,12 @@ def _needed_classes(name, where, batches):
     labels = batches.indexes["actual"]
     size = len(labels)
     cells = np.ones((size, size)) + 3 * np.eye(size)
-    kernel, mask = resolve(name), np.zeros(size, bool)
+    measure, mask = resolve(name), np.zeros(size, bool)
     index = (labels.get_loc(where["class"]),) if where else ()
     for row in range(size):
         moved = cells.copy()
         moved[row] = np.roll(cells[row], 1)
-        mask[row] = not np.isclose(kernel(moved)[index], kernel(cells)[index])
+        mask[row] = not np.isclose(measure(moved)[index], measure(cells)[index])
     return mask
 
 

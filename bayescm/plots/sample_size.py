@@ -140,8 +140,8 @@ def plot_plan(
     sizes = np.unique(np.geomspace(max(4, middle / 10), 3 * middle, 25).astype(int))
     asked: dict[str, Any] = {"expect": expect, "pilot": pilot, "prob": prob, "kind": kind}
     widths = width_curve(measure, sizes, assurance=assurance, prevalence=prevalence, **asked)
-    kernel = resolve(measure)
-    unit = (kernel.unit or "examples") if prevalence is None else "examples"
+    resolved = resolve(measure)
+    unit = (resolved.unit or "examples") if prevalence is None else "examples"
     with canvas((6, 3.6), ax=ax) as page:
         axes = page.axes
         axes.plot(widths["n"], widths["mean"], color=style.color(0), label="mean")
@@ -161,5 +161,5 @@ def plot_plan(
         bare(axes)
         axes.legend(frameon=False)
         interval = style.interval_words(prob, kind)
-        page.heading(f"{display_name(kernel, display_names)}: {interval}")
+        page.heading(f"{display_name(resolved, display_names)}: {interval}")
     return page.figure

@@ -327,8 +327,10 @@ def _posterior(counts, concentration, random_seed, keywords):
 
 def _pooled(posterior, prob, kind, random_seed):
     """Return by measure the means and intervals of what one posterior says of all studies."""
-    kernels = resolve_measures(posterior, list(_MEASURES))
-    answers = [posterior.distributions(kernels, of=of, random_seed=random_seed) for of in _POOLED]
+    resolved_measures = resolve_measures(posterior, list(_MEASURES))
+    answers = [
+        posterior.distributions(resolved_measures, of=of, random_seed=random_seed) for of in _POOLED
+    ]
     return {
         name: (
             np.array([measures[i].mean() for measures in answers]),

@@ -123,8 +123,8 @@ class HierarchicalDifferences(Posterior):
     def __init__(self, results: xr.Dataset, scale: float | None):
         self.results = results
         self.names = results["classifier"].values.tolist()
-        kernel = measure_of_results(results["measured"].item())
-        self.measured = (kernel,)
+        measure = measure_of_results(results["measured"].item())
+        self.measured = (measure,)
         rho, table = results["test_share"].item(), results["result"].values
         self.pairs_of = {
             (first, second): _pair(

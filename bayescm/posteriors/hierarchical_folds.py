@@ -391,8 +391,8 @@ def row_worth(counts: xr.DataArray) -> xr.DataArray:
     return (total / square).where(square > 0, 1.0)
 
 
-def _distributions(kernel, nodes):
-    values = nodes.expected(kernel)
+def _distributions(measure, nodes):
+    values = nodes.expected(measure)
     distributions = np.empty(values.shape[1:], object)
     for index in np.ndindex(distributions.shape):
         distributions[index] = WeightedNodes.of(values[:, *index], nodes.weights)
@@ -441,9 +441,9 @@ class Nodes:
     shares: np.ndarray
     rho: np.ndarray
 
-    def expected(self, kernel: Callable) -> np.ndarray:
+    def expected(self, measure: Callable) -> np.ndarray:
         """Return the expected measure over training sets at every node, (N, [C])."""
-        return kernel(self.trained(self.centred)).mean(axis=1)
+        return measure(self.trained(self.centred)).mean(axis=1)
 
     def trained(self, spreads: np.ndarray) -> np.ndarray:
         """

@@ -392,7 +392,7 @@ class PairedOutcomes(CountsPosterior):
         return total / total.sum((-2, -1), keepdims=True)
 
 
-def _right_of(kernel, classes, label):
+def _right_of(measure, classes, label):
     """Return the classes of which a measure is the share right, or wrong, or None."""
     positive = 1 if label is None else label
     one_class, all_classes = np.arange(classes) == positive, np.ones(classes, bool)
@@ -400,4 +400,4 @@ def _right_of(kernel, classes, label):
     shares |= {("tp", "fn"): (one_class, False), ("fn", "tp"): (one_class, True)}
     if classes == 2:
         shares |= {("tn", "fp"): (~one_class, False), ("fp", "tn"): (~one_class, True)}
-    return shares.get(kernel.form)
+    return shares.get(measure.form)

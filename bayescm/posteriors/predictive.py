@@ -65,7 +65,7 @@ def enumerated(measure: Callable, weights: np.ndarray, share: np.ndarray, n: Arr
     return distributions[()] if not sizes.shape else Stack(distributions)
 
 
-def _enumerate_tables(kernel, n, weights, share):
+def _enumerate_tables(measure, n, weights, share):
     """Return the measure of every confusion matrix of n examples, and its probability."""
     positives = np.arange(n + 1)
     log_positives = _log_positives(positives, n, share)
@@ -77,7 +77,7 @@ def _enumerate_tables(kernel, n, weights, share):
         cells = np.broadcast_arrays(tn, n - k - tn, k - tp, tp)
         values.append(np.stack(cells, axis=-1).reshape(-1, 2, 2))
         logs.append((log_positives[k] + hits + rejections).ravel())
-    return kernel(np.concatenate(values)), np.exp(np.concatenate(logs))
+    return measure(np.concatenate(values)), np.exp(np.concatenate(logs))
 
 
 def _log_positives(k, n, share):

@@ -88,8 +88,8 @@ def elicit(*, weight: float, like: Like = None, **measures: Any) -> xr.DataArray
 
 def _two_class_cells(measures: Mapping[str, float]) -> np.ndarray:
     """Return the cell probabilities (2, 2), all > 0, that yield three measures."""
-    kernels = [resolve(name) for name in measures]
-    canonical = [kernel.canonical for kernel in kernels]
+    resolved_measures = [resolve(name) for name in measures]
+    canonical = [measure.canonical for measure in resolved_measures]
     if len(measures) != 3 or len(set(canonical)) != 3:
         todo = "name three that determine the cells, e.g. prevalence, recall and specificity"
         raise fail("three different measures are needed", list(measures), "three", todo)
@@ -98,7 +98,7 @@ def _two_class_cells(measures: Mapping[str, float]) -> np.ndarray:
             raise fail(f"{name} must be a number", value, "a finite number", f"pass {name}=0.8")
     if set(canonical) == {"precision", "recall", "accuracy"}:
         return _caelen(**dict(zip(canonical, measures.values(), strict=True)))
-    return _solve(kernels, measures)
+    return _solve(resolved_measures, measures)
 
 
 def _caelen(precision, recall, accuracy):
@@ -122,13 +122,16 @@ def _caelen(precision, recall, accuracy):
     return np.array([[accuracy - tp, fp], [fn, tp]])
 
 
-def _solve(kernels, measures):
+def _solve(resolved_measures, measures):
     """Solve for the cells by least squares from several starts, which must all agree."""
     target = np.array(list(measures.values()), float)
 
     def residuals(logits):
         cells = _cells(logits)
-        return np.nan_to_num([float(kernel(cells)) for kernel in kernels], nan=9.0) - target
+        return (
+            np.nan_to_num([float(measure(cells)) for measure in resolved_measures], nan=9.0)
+            - target
+        )
 
     tight = {"xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-15}
     solutions = [
@@ -140,7 +143,7 @@ def _solve(kernels, measures):
     tables = [cells for cells in tables if cells.min() > _EMPTY]
     if not tables:
         cells = _cells(best.x)
-        values = [round(float(kernel(cells)), 4) for kernel in kernels]
+        values = [round(float(measure(cells)), 4) for measure in resolved_measures]
         raise fail(
             "no table has these three measures with all cells positive",
             measures,

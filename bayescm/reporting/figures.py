@@ -142,8 +142,8 @@ def _in_parts(name, alt, draw, *, tree, measures, interval, most):
 def _parts_of_fit(tree, measures, most):
     """Split the measures of a fit, and then its members, into parts with few enough panels."""
     posterior = posterior_of(tree)
-    kernels = resolve_measures(posterior, measures)
-    number = sum(posterior.measure_template(kernel).size for kernel in kernels)
+    resolved_measures = resolve_measures(posterior, measures)
+    number = sum(posterior.measure_template(measure).size for measure in resolved_measures)
     if number <= most:
         return [(tree, measures)]
     half = len(measures) // 2

@@ -96,12 +96,12 @@ class MetaAnalysisRecipe(Recipe):
         if not measures:
             return None
         table = self._summary(measures, "eti")
-        kernels = [resolve(measure) for measure in measures]
+        resolved_measures = [resolve(measure) for measure in measures]
         seed = {"random_seed": self.random_seed}
         medians = [
             [
                 answer.quantile(0.5)
-                for answer in self.posterior.distributions(kernels, of=of, **seed)
+                for answer in self.posterior.distributions(resolved_measures, of=of, **seed)
             ]
             for of in _ESTIMANDS
         ]
@@ -311,5 +311,5 @@ def _is_ratio(measure):
 def _depends_on_prevalence(measure):
     """Say whether a measure changes where the ill are ten times as many beside the same rates."""
     cells = np.array([[90.0, 10.0], [3.0, 12.0]])
-    kernel = resolve(measure)
-    return not np.isclose(kernel(cells), kernel(cells * [[1.0], [10.0]])).all()
+    resolved = resolve(measure)
+    return not np.isclose(resolved(cells), resolved(cells * [[1.0], [10.0]])).all()

@@ -24,9 +24,9 @@ def uncertain(
 ) -> Section:
     """Say which interval is widest, and how many examples would make it half as wide."""
     title = "What is uncertain, and what would settle it"
-    kernels = {kernel.__name__: kernel for kernel in map(resolve, measures)}
+    resolved_measures = {measure.__name__: measure for measure in map(resolve, measures)}
     # A coefficient runs from -1 to 1: its interval is twice as wide by its scale alone.
-    scale = table["measure"].map(lambda name: np.ptp(kernels[name].range))
+    scale = table["measure"].map(lambda name: np.ptp(resolved_measures[name].range))
     width = (table["upper"] - table["lower"]) / scale.where(np.isfinite(scale), 1)
     if width.isna().all():
         return Section(title, ["Every measure is undefined."])
@@ -43,7 +43,7 @@ def uncertain(
     one = counts.sel(classifier=row["classifier"]) if "classifier" in row else counts
     plain = one.dims == CELLS and one.sizes["actual"] == 2 and "prevalence" not in one.coords
     small = float(one.sum()) <= _LARGEST_PILOT
-    if plain and small and kernels[row["measure"]].unit:
+    if plain and small and resolved_measures[row["measure"]].unit:
         plan = planning.plan(
             row["measure"], width=widest / 2, pilot=one, assurance=0.9, prob=prob, kind=kind
         ).iloc[0]
@@ -90,8 +90,8 @@ def open_questions(
     if type_of(evidence) is not OUTCOMES or {"fold", "group"} & set(evidence.dims):
         return []
     verdict = comparison[["p_better", "p_rope", "p_worse"]].max(axis=1)
-    kernels = [resolve(measure) for measure in measures]
-    names = [kernels[i].__name__ for i in among(kernels, "accuracy")]
+    resolved_measures = [resolve(measure) for measure in measures]
+    names = [resolved_measures[i].__name__ for i in among(resolved_measures, "accuracy")]
     rows = comparison[comparison["measure"].isin(names) & (verdict < prob)]
     return [_size_for_pair(evidence, row, prob, rope) for row in rows.to_dict("records")[:3]]
 

@@ -23,7 +23,7 @@ from bayescm.distributions.decision import chance
 from bayescm.evidence.counts import CELLS, classes, default_measures, lacks_true_negatives
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.display_names import display_label, display_name
-from bayescm.measures.labelled import kernels, several
+from bayescm.measures.labelled import as_measures, several
 from bayescm.reporting.progress import progress
 from bayescm.validate import fail
 
@@ -345,7 +345,7 @@ def check_measures(measures: Sequence | None, counts: xr.DataArray) -> list:
     if measures is None:
         return default_measures(counts)
     names = several(measures)
-    kernels(names, counts)
+    as_measures(names, counts)
     return names
 
 

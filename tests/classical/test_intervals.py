@@ -146,7 +146,7 @@ def test_gradients_are_right_for_every_measure(classes, name):
     labels = list(range(classes))
     sample = multinomial_samples(bcm.from_matrix(random_cells(classes), labels=labels), name)
     slopes = gradients(sample, table)
-    kernel = sample.kernels[0]
+    kernel = sample.measures[0]
     for cell in np.ndindex(table.shape):
         step = np.zeros_like(table)
         step[cell] = 1e-6

@@ -186,9 +186,9 @@ def test_the_name_given_is_the_name_of_the_answer():
     assert values["cosine"] == values["g_score"]
 
 
-def test_kernels_are_told_apart_by_name():
+def test_measures_with_one_name_are_distinguished():
     counts = bcm.from_cells(tp=1, fn=2, fp=3, tn=4)
-    found = labelled.kernels(["f1", measures.fbeta(2), "kappa"], counts)
+    found = labelled.as_measures(["f1", measures.fbeta(2), "kappa"], counts)
     assert [kernel.__name__ for kernel in found] == ["f1", "fbeta(2)", "kappa"]
 
 

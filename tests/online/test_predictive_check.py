@@ -7,7 +7,7 @@ from scipy import stats
 
 import bayescm as bcm
 from bayescm import online
-from bayescm.measures.labelled import one_kernel
+from bayescm.measures.labelled import one_measure
 from bayescm.online import predictive_check
 from bayescm.online.predictive_check import beta_binomial_cdf
 
@@ -86,7 +86,7 @@ def test_batches_that_are_not_drawn_are_not_unlikely(measure):
     rng = np.random.default_rng(3)
     weights = np.broadcast_to([[450.0, 60.5], [80.5, 300.0]], (60, 2, 2))
     cells = rng.multinomial(200, rng.dirichlet([20, 3, 4, 14], 60)).reshape(-1, 2, 2)
-    kernel = one_kernel(measure, bcm.from_matrix(cells, positive=1))
+    kernel = one_measure(measure, bcm.from_matrix(cells, positive=1))
     near = predictive_check._is_near(kernel, cells, weights)
     tails = predictive_check._tails_by_draws(kernel, cells, weights, 5000, rng)
     two_sided = 2 * np.minimum(*tails)

@@ -32,7 +32,7 @@ from bayescm.evidence.counts import from_matrix
 from bayescm.evidence.partly_labelled import from_partly_labelled_counts
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.fitting.question import Question
-from bayescm.measures.labelled import kernels
+from bayescm.measures.labelled import as_measures
 from bayescm.simulation import Repeated, Replications
 
 KINDS = ("hdi", "eti")
@@ -306,7 +306,7 @@ def distributions(evidence: Any, design: Design, options: Mapping[str, Any]) -> 
     posterior = posterior_of(evidence)
     differences = [
         posterior.difference(measure, {"classifier": 0}, {"classifier": 1})
-        for measure in kernels(design.measures, posterior.counts)
+        for measure in as_measures(design.measures, posterior.counts)
     ]
     accuracy = options.get("accuracy")
     if accuracy is None:
