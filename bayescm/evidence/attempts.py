@@ -527,7 +527,7 @@ def _check_alike(answers, truth):
 
 
 def _is_large(x: Any) -> bool:
-    """Return whether a number is too large for exact integers in float64."""
+    """Check whether a number is too large for exact integers in float64."""
     number = isinstance(x, (int, float, np.integer, np.floating))
     return number and 2**53 <= abs(x) < np.inf
 
@@ -536,7 +536,7 @@ def _is_large(x: Any) -> bool:
 
 
 def is_attempts(evidence: Any) -> bool:
-    """Return whether evidence is repeated attempts."""
+    """Check whether evidence is repeated attempts."""
     return isinstance(evidence, xr.Dataset) and "attempt" in evidence.dims
 
 

@@ -634,7 +634,7 @@ def _labelled_values(values, counts):
 
 def positive(counts: xr.DataArray) -> Any:
     """
-    Return the label of the positive class, or None if there is none.
+    Return the label of the positive class, or None.
 
     Examples
     --------
@@ -660,7 +660,7 @@ def _scalar_coord(counts, name):
 
 
 def abstains(cells: xr.DataArray | xr.Dataset) -> bool:
-    """Return whether one of the labels marks abstentions."""
+    """Check whether one of the labels marks abstentions."""
     return "abstain" in cells.coords
 
 
@@ -672,7 +672,7 @@ def classes(cells: xr.DataArray) -> np.ndarray:
 
 
 def lacks_true_negatives(counts: xr.DataArray) -> bool:
-    """Return whether the number of true negatives is unknown."""
+    """Check whether the number of true negatives is unknown."""
     return _TRUE_NEGATIVES in counts.coords
 
 
@@ -684,7 +684,7 @@ def check_true_negatives(counts: Any, what: str) -> None:
 
 
 def is_outcomes(evidence: Any) -> TypeGuard[xr.Dataset]:
-    """Return whether the evidence is outcomes of several classifiers on the same examples."""
+    """Check whether the evidence is outcomes of several classifiers on the same examples."""
     return isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims
 
 

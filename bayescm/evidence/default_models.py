@@ -2,41 +2,40 @@
 Default models: the model of each type of evidence and design, if the user names none.
 
 ==================  ===============================================  ==============================
-evidence            design, or what is asked                         model
+evidence            design or question                               model
 ==================  ===============================================  ==============================
-counts              one table, or tables that stand by themselves    ``dirichlet_multinomial``
-                    the totals of the classes, or a prevalence,      ``fixed_totals``
-                    are known
+counts              one table, or independent tables                 ``dirichlet_multinomial``
+                    known class totals, or a known prevalence        ``fixed_totals``
                     weighted examples                                ``importance_weighted``
                     folds                                            ``hierarchical_folds``
                     groups                                           ``hierarchical_groups``
-                    groups compared, or each of them                 see below
+                    groups compared, or single groups                see below
                     classifiers compared in the same folds           ``correlated_t``
 outcomes            classifiers on the same examples                 ``paired_outcomes``
-                    folds or groups, nothing compared                those of the counts of each
+                    folds or groups without a comparison             models of counts
                     classifiers compared in the same folds           ``correlated_t``
-                    and with halves of them                          ``paired_folds``
-                    groups compared, or each of them                 see below
+                    the same, with halves                            ``paired_folds``
+                    groups compared, or single groups                see below
 partly labelled     one sample                                       ``partly_labelled``
-                    errors known from elsewhere                      ``transferred_errors``
+                    error rates from another population              ``transferred_errors``
 scores                                                               ``scores``
-                    batches of a monitor, in bins                    ``binned_forecasts``
-                    each of the groups                               ``score_groups``
+                    batches of a monitor, binned                     ``binned_forecasts``
+                    single groups                                    ``score_groups``
 probabilities       two classes                                      ``calibration``
-                    batches of a monitor, in bins                    ``binned_forecasts``
+                    batches of a monitor, binned                     ``binned_forecasts``
                     more classes                                     ``dirichlet_calibration``
                     groups                                           ``hierarchical_calibration``
-                    each of the groups                               ``score_groups``
+                    single groups                                    ``score_groups``
                     folds                                            ``fold_forecasts``
 item scores                                                          ``item_scores``
 attempts                                                             ``repeated_items``
-several labels, item counts                                          ``multilabel``
-                    each slice of one of these three                 see below
+multilabel, item counts                                              ``multilabel``
+                    single slices of the last three types            see below
 ratings                                                              ``noisy_labels``
 preferences                                                          ``preferences``
 results             several data sets                                ``hierarchical_differences``
                     one data set                                     ``correlated_t``
-a fit                                                                its own draws
+a fit                                                                draws of the fit
 ==================  ===============================================  ==============================
 
 **Groups compared, or single groups.** `gap`, `worst_slices` and comparisons of groups use the same
@@ -44,7 +43,7 @@ model, which depends on the number of groups. ``interval(..., of="group")`` uses
 pools the groups (``hierarchical_groups``).
 
 =============  =====================================  ==============================================
-groups         counts and outcomes                    slices of items, attempts or several labels
+groups         counts and outcomes                    slices of items, attempts, multilabel data
 =============  =====================================  ==============================================
 two            not pooled: the model of tables        not pooled: the model of one sample
 three to five  ``hierarchical_groups``, ``spread=3``  ``item_score_slices``

@@ -206,7 +206,7 @@ def read(
 
 
 def is_table(file: "File", actual: str | None, predicted: str | None) -> bool:
-    """Return whether a file is a confusion table or table of studies, not one row per example."""
+    """Check whether a file is a confusion table or table of studies, not one row per example."""
     return actual is None and predicted is None and not {"actual", "predicted"} <= set(file.names)
 
 

@@ -124,7 +124,7 @@ def from_item_counts(
 
 
 def _items_of(systems):
-    """Return the column of the items, or None if there is none."""
+    """Return the column of the items, or None."""
     columns: dict[Any, np.ndarray] = {}
     for name, table in systems.items():
         named = [label for label in table if has_role(label, "item")] if _is_frame(table) else []
@@ -161,7 +161,7 @@ def _table(name, table):
 
 
 def is_item_counts(evidence: Any) -> bool:
-    """Return whether evidence is item counts."""
+    """Check whether evidence is item counts."""
     return (
         isinstance(evidence, xr.Dataset)
         and {*CELLS} <= {*evidence.data_vars}

@@ -250,7 +250,7 @@ def _from_wide(scores, item, columns):
 
 
 def _have_index(scores):
-    """Return whether the scores of each system are labelled by item."""
+    """Check whether the scores of each system are labelled by item."""
     return all(isinstance(values, pd.Series | xr.DataArray) for values in scores.values())
 
 
@@ -333,7 +333,7 @@ def _by_item(values, codes, items):
 
 
 def _names_columns(key, name):
-    """Return whether the argument contains names of columns rather than columns."""
+    """Check whether the argument contains names of columns rather than columns."""
     if key != "by":
         return isinstance(name, str)
     if isinstance(name, Mapping):
@@ -480,7 +480,7 @@ def _with_columns(evidence, *, group, by, weights, weights_are):
 
 
 def is_item_scores(evidence: Any) -> bool:
-    """Return whether evidence is item scores."""
+    """Check whether evidence is item scores."""
     return isinstance(evidence, xr.Dataset) and "item_score" in evidence
 
 

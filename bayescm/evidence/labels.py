@@ -152,7 +152,7 @@ def obvious_positive(labels: list) -> Any:
 
 
 def find_label(wanted: Any, labels: list, what: str = "positive class") -> Any:
-    """Return the label that equals ``wanted``; raise an error if there is none."""
+    """Return the label that equals ``wanted``; raise an error if it does not exist."""
     for label in labels:
         if label == wanted:
             return label
@@ -165,7 +165,7 @@ def find_label(wanted: Any, labels: list, what: str = "positive class") -> Any:
 
 
 def is_default_index(index: pd.Index) -> bool:
-    """Return whether an index is the pandas default, 0, 1, 2, ...."""
+    """Check whether an index is the pandas default, 0, 1, 2, ...."""
     bare = isinstance(index, pd.RangeIndex) and index.name is None
     return bare and (index.start, index.step) == (0, 1)
 

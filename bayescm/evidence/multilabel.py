@@ -187,7 +187,7 @@ def _matrices(tables, labels):
 
 
 def _is_sets(name, table):
-    """Return whether a table contains the labels of each example rather than indicators."""
+    """Check whether a table contains the labels of each example rather than indicators."""
     if isinstance(table, str | Mapping) or (
         not hasattr(table, "shape") and not isinstance(table, Iterable)
     ):
@@ -352,7 +352,7 @@ def _scores(evidence, scores, several):
 
 
 def is_multilabel(evidence: Any) -> bool:
-    """Return whether evidence is multilabel."""
+    """Check whether evidence is multilabel."""
     return isinstance(evidence, xr.Dataset) and all(
         name in evidence.data_vars and "label" in evidence[name].dims
         for name in ("actual", "predicted")

@@ -136,7 +136,7 @@ def may_have_thousands(texts: pd.Series) -> str | None:
 
 
 def may_be_thousandths(numbers: pd.Series) -> bool:
-    """Return whether all fractional numbers are at least 1 and have at most three decimals."""
+    """Check whether all fractional numbers are at least 1 and have at most three decimals."""
     if numbers.dtype.kind != "f":
         return False
     values = numbers[np.isfinite(numbers)].to_numpy()
@@ -147,7 +147,7 @@ def may_be_thousandths(numbers: pd.Series) -> bool:
 
 
 def has_hundreds(numbers: pd.Series) -> bool:
-    """Return whether there are integers that suggest thousands separators in other numbers."""
+    """Check whether there are integers that suggest thousands separators in other numbers."""
     return bool(((numbers.abs() >= _HUNDRED) & (numbers % 1 == 0)).any())
 
 

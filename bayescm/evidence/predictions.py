@@ -160,5 +160,5 @@ def _known(design):
 
 
 def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
-    """Return the column; raise an error if there is no column of that name."""
+    """Return a column; raise an error if it does not exist."""
     return frame[check_column(name, frame.columns)]

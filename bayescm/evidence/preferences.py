@@ -240,7 +240,7 @@ def _wide_ranks(table, item, system, rank):
 
 
 def _is_square(votes):
-    """Return whether a table contains wins: rows and columns are the same systems."""
+    """Check whether a table contains wins: rows and columns are the same systems."""
     if isinstance(votes, pd.DataFrame):
         return votes.shape[0] == votes.shape[1] and list(votes.index) == list(votes.columns)
     return np.ndim(votes) == 2
@@ -445,7 +445,7 @@ def _of_counts(names, left, right, counts, ordered):
 
 
 def is_preferences(evidence: Any) -> bool:
-    """Return whether evidence is votes on pairs of systems."""
+    """Check whether evidence is votes on pairs of systems."""
     return (
         isinstance(evidence, xr.Dataset)
         and "vote_count" in evidence

@@ -135,7 +135,7 @@ def _several(members):
 
 
 def type_named(name: Any) -> EvidenceType:
-    """Return the type of evidence with a given name; raise an error if there is none."""
+    """Return the type of evidence with a given name; raise an error if it does not exist."""
     by_name = {entry.name: entry for entry in TYPES}
     if name not in by_name:
         todo = "install the version of bayescm that wrote it, or make the evidence again"
@@ -144,5 +144,5 @@ def type_named(name: Any) -> EvidenceType:
 
 
 def is_members(evidence: Any) -> TypeGuard[Mapping[Any, Any]]:
-    """Return whether the object is a mapping from names to pieces of evidence."""
+    """Check whether the object is a mapping from names to pieces of evidence."""
     return isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset | xr.DataTree)

@@ -199,7 +199,7 @@ def _long(table, measure, data_set, classifier, runs):
 
 
 def is_results(evidence: Any) -> bool:
-    """Return whether evidence is results of classifiers on data sets."""
+    """Check whether evidence is results of classifiers on data sets."""
     return isinstance(evidence, xr.Dataset) and "data_set" in evidence.dims
 
 
