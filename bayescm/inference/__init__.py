@@ -1,1 +1,1 @@
-"""Algorithms of Bayesian inference by their textbook names: arrays in, arrays out."""
+"""Algorithms of Bayesian inference, named as in textbooks; they work on arrays only."""

@@ -1,10 +1,11 @@
 r"""
 Adaptive Gauss-Hermite quadrature of the likelihood of groups with one or two random effects.
 
-Group g has h hits among n trials of each of D = 1 or 2 rates, with logits :math:`m + L e`, m their
-mean, L the lower Cholesky factor of their covariance (``factor``) and e standard normal effects.
-With the mode :math:`\hat e` of the integrand f (``modes``), a root R of its inverse curvature there
-(``roots``), and nodes z and weights w of averages over a standard normal variable,
+Group g has h successes in n trials for each of D = 1 or 2 rates. The logits of the rates are
+:math:`m + L e`, where m is their mean, L the lower Cholesky factor of their covariance
+(``factor``), and e are standard normal effects. Let :math:`\hat e` be the mode of the integrand f
+(``modes``), and R a root of its inverse curvature there (``roots``). With nodes z and weights w for
+averages over a standard normal variable,
 
 .. math::
 
@@ -13,11 +14,11 @@ With the mode :math:`\hat e` of the integrand f (``modes``), a root R of its inv
     f(e) = \prod_d \mathrm{Binomial}\bigl(h_d; n_d, \operatorname{expit}(m + L e)_d\bigr)
            \, e^{-e_d^2 / 2},
 
-without the binomial coefficients; of two effects the sum is over pairs of nodes.
+without the binomial coefficients. With two effects, the sum is over pairs of nodes.
 
-Arrays are small enough for the cache, and no logarithm is taken twice: the logit of the first of
-two rates depends on one effect alone, and the odds of the second are a product of what each of the
-two effects does to them.
+Arrays are small enough for the cache, and no logarithm is computed twice. The logit of the first of
+two rates depends on one effect only. The odds of the second rate are a product of factors from the
+two effects.
 
 References
 ----------
@@ -35,14 +36,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-_FARTHEST = 300.0  # logits beyond which odds are not told apart
-_HIGHEST = 300.0  # above the most probable effects, where the search ended on its way to them
-_NODES = 61  # of averages over all groups there may be
+_FARTHEST = 300.0  # bound of logits, beyond which odds are practically 0 or infinite
+_HIGHEST = 300.0  # bound of log heights above the mode, in case the search did not converge
+_NODES = 61  # number of nodes for averages over the population of groups
 
 
 class GroupModes(NamedTuple):
     """
-    Groups, the distribution of their logits, and the modes of their effects.
+    Groups with the distribution of their logits and the modes of their effects.
 
     Attributes
     ----------
@@ -50,11 +51,11 @@ class GroupModes(NamedTuple):
     means : D arrays, shape (S, 1 or G)
         Means of the logits.
     factor : D rows of arrays, shape (S, 1)
-        The lower Cholesky factor of their covariance.
+        Lower Cholesky factor of the covariance of the logits.
     modes : D arrays, shape (S, G)
-        The most probable standardised effects.
+        Modes of the standardised effects.
     roots : D rows of arrays, shape (S, G)
-        A lower triangular root of the inverse curvature there.
+        Lower triangular root of the inverse curvature at the modes.
     """
 
     hits: np.ndarray
@@ -67,7 +68,7 @@ class GroupModes(NamedTuple):
 
 def softplus(logits: np.ndarray) -> np.ndarray:
     """
-    Return log(1 + exp(x)), as `numpy.logaddexp` does in six times the time.
+    Return log(1 + exp(x)), in a sixth of the time of `numpy.logaddexp`.
 
     Examples
     --------
@@ -79,7 +80,7 @@ def softplus(logits: np.ndarray) -> np.ndarray:
 
 def fast_expit(logits: np.ndarray) -> np.ndarray:
     """
-    Return the rates of logits, as `scipy.special.expit` does in three times the time.
+    Return the rates of logits, in a third of the time of `scipy.special.expit`.
 
     Examples
     --------
@@ -90,7 +91,7 @@ def fast_expit(logits: np.ndarray) -> np.ndarray:
 
 
 def logit_normal_means(means: np.ndarray, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the means of rates with normal logits and of their complements, all of one shape."""
+    """Return the means of logit-normal rates and of their complements, in a common shape."""
     nodes, weights = gauss_hermite_rule(_NODES)
     odds = np.exp(np.minimum(-means[..., None] - deviations[..., None] * nodes, 700))
     rates = 1 / (1 + odds)
@@ -105,13 +106,13 @@ def gauss_hermite_rule(number: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def log_likelihood_of_logit(logit: np.ndarray, hits: np.ndarray, totals: np.ndarray) -> np.ndarray:
-    """Return the log likelihood of logits (S, G), without the coefficients."""
+    """Return the log likelihood of logits (S, G), without the binomial coefficients."""
     logit = np.clip(logit, -_FARTHEST, _FARTHEST)
     return hits * logit - totals * softplus(logit)
 
 
 def log_marginal_likelihood(groups: GroupModes, numbers: np.ndarray) -> np.ndarray:
-    """Return the log of p(h), (S, G), by the numbers of nodes (G,) of each effect."""
+    """Return log p(h), (S, G), given the number of nodes (G,) per effect."""
     logs = np.empty_like(groups.modes[0])
     for number in np.unique(numbers):
         has_number = numbers == number
@@ -121,7 +122,7 @@ def log_marginal_likelihood(groups: GroupModes, numbers: np.ndarray) -> np.ndarr
 
 
 def _select(groups, index):
-    """Return the groups of an index."""
+    """Return the groups with the given index."""
     means = [values[:, index] if values.shape[1] > 1 else values for values in groups.means]
     modes = [values[:, index] for values in groups.modes]
     roots = [[values[:, index] for values in row] for row in groups.roots]
@@ -147,7 +148,7 @@ def _quadrature(groups, number):
 
 
 def _peak(groups):
-    """Return the log likelihood of the most probable effects, and their log density."""
+    """Return the log likelihood at the modes, plus the log density of the effects there."""
     total = 0.0
     for rate, (hits, totals) in enumerate(zip(groups.hits, groups.totals, strict=True)):
         logit = groups.means[rate]
@@ -158,11 +159,12 @@ def _peak(groups):
 
 
 def _inner(groups, rule, at, heights):
-    """Sum over the second effect at every node (S, G, K) of the first one."""
+    """Sum over the second effect at every node (S, G, K) of the first effect."""
     totals = groups.totals[1][:, None]
     along, across = groups.factor[1]
     cross, width = (entry[..., None] for entry in groups.roots[1])
-    # At the second effect's node n its logit is start + n * step, and the effect base + n * width.
+    # At node n of the second effect, the logit is start + n * step and the effect is base + n *
+    # width.
     base = groups.modes[1][..., None] + cross * rule[0]
     start = groups.means[1][..., None] + along[..., None] * at + across[..., None] * base
     start = np.clip(start, -_FARTHEST, _FARTHEST)

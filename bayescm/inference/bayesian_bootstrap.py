@@ -1,31 +1,32 @@
 r"""
-The Bayesian bootstrap: the shares of the examples in the population, as they may be.
+Bayesian bootstrap: the posterior distribution of the population proportions of examples.
 
-The shares of n examples, each counted :math:`w_i` times, have the posterior Dirichlet(w) under a
-prior without information (Rubin 1981): gamma variates :math:`g_i \sim \mathrm{Gamma}(w_i)` over
-their sum.
+The proportions of n examples, with counts :math:`w_i`, have the posterior Dirichlet(w) under a
+noninformative prior (Rubin 1981). They are gamma variates :math:`g_i \sim \mathrm{Gamma}(w_i)`,
+divided by their sum.
 
-The mean of n numbers of variance :math:`s^2` (divided by n - 1) under shares Dirichlet(a, ..., a)
-has the variance
+The mean of n numbers with sample variance :math:`s^2`, under proportions Dirichlet(a, ..., a), has
+the variance
 
 .. math:: \frac{n - 1}{n} \, \frac{s^2}{n a + 1}.
 
-At a = 1 that is less than the :math:`s^2 / n` of the sample mean; a = 1 - 2/n gives this
-(`unbiased_shape`), and a = 1 - 4/n the variance :math:`s^2 (n - 1) / (n (n - 3))` of the t
-distribution with n - 1 degrees of freedom (`student_shape`).
+With a = 1, this is smaller than the variance :math:`s^2 / n` of the sample mean. With a = 1 - 2/n,
+the variances are equal (`unbiased_shape`). With a = 1 - 4/n, the variance is :math:`s^2 (n - 1) /
+(n (n - 3))`, as for the t distribution with n - 1 degrees of freedom (`student_shape`).
 
-Several systems on the same items share the weights. If two of them differ in few items, or in none,
+Several systems on the same items share the weights. If two systems differ in few items or in none,
 the weights alone would make their difference far too certain. Two shared pseudo-items, with weights
-:math:`h_j \sim \mathrm{Gamma}(e)`, represent the disagreement that was not seen. In each of them
-system k has the score
+:math:`h_j \sim \mathrm{Gamma}(e)`, represent unobserved disagreement. In each pseudo-item, system k
+has the score
 
 .. math:: c_k + z_k D_k / 2,
 
-with :math:`c_k` its score of one item that is drawn at random, the same for all systems, moved
-inwards so that both sides are inside the range. Half of the systems, chosen at random, are below
-(:math:`z_k = -1`) and the others above. :math:`D_k` is the largest difference between system k and
-the system next to it (`largest_differences`), so that a pair is as far apart as was seen. All
-differences, ratios, ranks and spreads of any number of systems follow from the same joint draw.
+where :math:`c_k` is its score in a random item, which is the same for all systems, moved inwards
+such that both sides are inside the range. A random half of the systems is below (:math:`z_k = -1`),
+and the others are above. :math:`D_k` is the largest difference between system k and its nearest
+neighbour (`largest_differences`), so that a pair is as far apart as in the data. All differences,
+ratios, ranks and standard deviations of any number of systems are functions of the same joint
+draws.
 
 References
 ----------
@@ -37,18 +38,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Differences up to this part of the range are rounding errors.
+# Differences up to this proportion of the range are treated as rounding errors.
 _ROUNDING = 1e-9
 
 
 def gamma_weights(counts: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """
-    Draw gamma variates (size, n), whose shares of their sum are those of examples counted so often.
+    Draw gamma variates (size, n), whose normalised values are proportions of the examples.
 
     Parameters
     ----------
     counts : ndarray, shape (n,)
-        Gamma variates of shape 1 are exponential, and quick.
+        Counts of the examples. Counts of 1 use the faster exponential variates.
     size : int
     rng : numpy.random.Generator
     """
@@ -68,16 +69,16 @@ def stratified_shares(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """
-    Draw the shares (size, n) of examples in the population, by a bootstrap inside each stratum.
+    Draw population proportions of examples (size, n), by a bootstrap within each stratum.
 
     Parameters
     ----------
     stratum : ndarray of int, shape (n,)
-        The stratum of each example, such as its class.
+        Stratum of each example, such as its class.
     counts : ndarray, shape (n,)
-        How often each example is counted.
+        Count of each example.
     stratum_shares : ndarray, shape (size, C)
-        Draws of the share of each stratum, to which those of its examples add up.
+        Draws of the proportion of each stratum. The proportions of its examples sum to this value.
     size : int
     rng : numpy.random.Generator
 
@@ -95,26 +96,26 @@ def stratified_shares(
 
 
 def student_shape(number: Any) -> Any:
-    """Return the shape of weights by which means of more than 4 vary as a t distribution does."""
+    """Return the shape of weights that gives means of n > 4 the variance of a t distribution."""
     return 1 - 4 / number
 
 
 def unbiased_shape(number: Any) -> Any:
-    """Return the shape of weights by which means of more than 2 vary as sample means do."""
+    """Return the shape of weights that gives means of n > 2 the variance of sample means."""
     return 1 - 2 / number
 
 
 class Disagreement(NamedTuple):
     """
-    Draws of the pseudo-items in which systems on the same items disagree.
+    Draws of pseudo-items that represent disagreement between systems on the same items.
 
     Attributes
     ----------
     weight : ndarray, shape (S, 2)
     item : ndarray of int, shape (S, 2)
-        The item at which each pseudo-item has its center.
+        Item that is the centre of each pseudo-item.
     sign : ndarray, shape (S, K, 2)
-        On which side of the center each system is, 1.0 or -1.0.
+        Side of the centre on which each system is, 1.0 or -1.0.
     """
 
     weight: np.ndarray
@@ -128,10 +129,10 @@ class Disagreement(NamedTuple):
         Parameters
         ----------
         score : ndarray, shape (K, n)
-            The scores of the items, such as the losses of examples. NaN where a system has none:
-            the center is then its mean.
+            Scores of the items, such as the losses of examples. If a system has no score (NaN), its
+            mean is used as the centre.
         low, high : float
-            The ends of the range, infinite if they are not known.
+            Limits of the range, infinite if unknown.
         """
         with np.errstate(invalid="ignore"):
             number = (~np.isnan(score)).sum(axis=1, keepdims=True)
@@ -149,15 +150,15 @@ def draw_disagreement(
     rng: np.random.Generator,
 ) -> Disagreement:
     """
-    Draw the pseudo-items in which several systems on the same items disagree.
+    Draw pseudo-items that represent disagreement between systems on the same items.
 
     Parameters
     ----------
     systems : int
     item_weight : ndarray, shape (n,)
-        The weight of each item, in any scale: how often it becomes a center.
+        Weight of each item on any scale, proportional to its probability of being a centre.
     concentration : float
-        The shape e of the weights of both pseudo-items: 1/2, or 0 to leave them out.
+        Shape e of the weights of both pseudo-items: 1/2, or 0 to omit them.
     size : int
     rng : numpy.random.Generator
 
@@ -182,26 +183,27 @@ def draw_disagreement(
 
 
 def opposite_sides(systems: int) -> float:
-    """Return the probability that two of several systems are on different sides of a center."""
+    """Return the probability that two systems are on opposite sides of a centre."""
     above = systems // 2
     return 2 * above * (systems - above) / (systems * (systems - 1))
 
 
 def largest_differences(score: np.ndarray, low: float, high: float) -> np.ndarray:
     """
-    Return how far each of several systems may be from another one in an item, (K,).
+    Return the assumed distance of each system from others in an unobserved item, (K,).
 
-    It is the largest absolute difference over the items between the system and the one next to it:
-    the other system for which this is smallest. The difference of two systems then hardly depends
-    on the others. Systems with the same scores in all items say nothing about it. If there are no
-    others, it is the range of the scores, or that of the observed scores if the ends are not known.
+    This is the largest absolute difference over the items between a system and its nearest
+    neighbour, the system with the smallest such difference. The difference of two systems then
+    hardly depends on the other systems. Systems with identical scores are not considered. If no
+    system remains, the distance is the range of the scores, or their observed range if the limits
+    are unknown.
 
     Parameters
     ----------
     score : ndarray, shape (K, n)
-        NaN where a system has no score of an item.
+        Scores, with NaN for missing scores.
     low, high : float
-        The ends of the range, infinite if they are not known.
+        Limits of the range, infinite if unknown.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 r"""
-Gibbs sampling of a mixture of binomial distributions: how rates differ between items.
+Gibbs sampling of a mixture of binomial distributions, for rates that vary between items.
 
-Item i has :math:`x_i` right answers of :math:`n_i`, with a rate that is one of M components:
+Item i has :math:`x_i` correct of :math:`n_i` attempts, and its rate is one of M components:
 
 .. math::
 
@@ -10,26 +10,28 @@ Item i has :math:`x_i` right answers of :math:`n_i`, with a rate that is one of 
     q_1 = 0, \quad q_2 = 1, \quad
     q_m \sim \mathrm{Beta}\bigl(\tfrac12 + \mu \phi, \; \tfrac12 + (1 - \mu) \phi\bigr).
 
-With small :math:`a_m` and many components this is a Dirichlet process mixture (Ishwaran & Zarepour
-2002). The rates of the components are continuous, so that any number of attempts is described. The
-population of rates is learned: :math:`\mu \sim \mathrm{Beta}(1/2, 1/2)` is where rates are, and
-:math:`\phi = 1 / \rho - 1` with :math:`\rho \sim \mathrm{Beta}(1/4, 1)` how much alike they are.
-The rates of components without items are thus like the observed ones. At :math:`\phi = 0` a rate
-has Jeffreys' prior.
+With small :math:`a_m` and many components, this approximates a Dirichlet process mixture (Ishwaran
+& Zarepour 2002). The rates of the components are continuous, so the model describes any number of
+attempts. The distribution of rates is estimated: :math:`\mu \sim \mathrm{Beta}(1/2, 1/2)` is its
+location, and :math:`\phi = 1 / \rho - 1`, with :math:`\rho \sim \mathrm{Beta}(1/4, 1)`, its
+concentration. Components without items thus have rates similar to the observed ones. With
+:math:`\phi = 0`, a rate has the Jeffreys prior.
 
-Component m has :math:`N_m` items, :math:`X_m` right and :math:`F_m` wrong answers. A sweep draws
+Component m has :math:`N_m` items with :math:`X_m` correct and :math:`F_m` wrong attempts. A sweep
+samples:
 
-1. the component of each item, with probabilities in proportion to :math:`w_m q_m^{x_i} (1 -
+1. the component of each item, with probabilities proportional to :math:`w_m q_m^{x_i} (1 -
    q_m)^{n_i - x_i}`;
-2. whether a component takes all items of the rate 0 (or 1) and gives it its own, w and q integrated
-   out: a lump of items hardly ever moves one by one;
-3. :math:`\mu` and :math:`\rho` by random walk Metropolis steps, q integrated out: their likelihood
-   is beta-binomial;
+2. an exchange of all items between rate 0 (or 1) and a component, with w and q integrated out,
+   because a large set of items rarely moves one item at a time;
+3. :math:`\mu` and :math:`\rho` by random walk Metropolis steps, with q integrated out: their
+   likelihood is beta-binomial;
 4. :math:`q_m \sim \mathrm{Beta}(\tfrac12 + \mu \phi + X_m, \tfrac12 + (1 - \mu) \phi + F_m)` and
    :math:`w \sim \mathrm{Dirichlet}(a + N)`.
 
-If it is known which wrong answers are equal, each component also has one of several ways in which
-wrong answers are shared, a priori each as likely. It is drawn with the rates.
+If it is known which wrong outputs are equal, each component also has one of several distributions
+of wrong outputs ("ways"), with equal prior probabilities. The way is sampled together with the
+rates.
 
 References
 ----------
@@ -48,27 +50,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaln, gammaln
 
-_FEW = 8  # equal items: up to here their components are drawn one by one, which is quicker
-_EXCHANGES = 2  # moves of kind 2 for each end, in each sweep
-_STEPS = 4  # moves of kind 3 in each sweep
-_SCALES = (0.02, 0.08, 0.3)  # standard deviations of the random walk: one is drawn for each step
-_LEAST = 1e-12  # rates of components are this far from 0 and 1, and weights no smaller
-_ALIKE = 1e-7  # least rho: rates that differ by a part of 3,000 of their standard error of counting
+_FEW = 8  # up to this number of identical items, sampling one by one is faster
+_EXCHANGES = 2  # moves of type 2 per end and sweep
+_STEPS = 4  # moves of type 3 per sweep
+_SCALES = (0.02, 0.08, 0.3)  # standard deviations of the random walk, chosen at random
+_LEAST = 1e-12  # smallest weight, and smallest distance of rates from 0 and 1
+_ALIKE = 1e-7  # smallest rho: rates differ by 1/3000 of their binomial standard error
 _HALF_CIRCLE = np.pi / 2
 
 
 class Items(NamedTuple):
     """
-    What is known of a set of items.
+    Sufficient statistics of a set of items.
 
     Attributes
     ----------
     right, number : ndarray, shape (D,)
-        Right answers and attempts of each kind of item.
+        Correct attempts and all attempts of each type of item.
     frequency : ndarray of int, shape (D,)
-        How many items are of the kind.
+        Number of items of each type.
     log_way : ndarray, shape (D, J), optional
-        Log probability that their wrong answers are equal as they are, for each way.
+        Log probability of the observed equalities of their wrong outputs, for each way.
     """
 
     right: np.ndarray
@@ -84,12 +86,12 @@ class Mixtures(NamedTuple):
     Attributes
     ----------
     weight, rate : ndarray, shape (S, K, M)
-        Of the components, w and q.
+        Weights w and rates q of the components.
     share : ndarray, shape (S, K, M)
-        The share of the items that is of each component.
+        Proportion of the items in each component.
     mu, rho : ndarray, shape (S, K)
     way : ndarray of int, shape (S, K, M), or None
-        The way in which the wrong answers of each component are shared.
+        Distribution of wrong outputs of each component.
     """
 
     weight: np.ndarray
@@ -117,28 +119,28 @@ def draw(
     thin: int = 1,
 ) -> Mixtures:
     """
-    Draw the mixtures of several sets of items, all at once and independently.
+    Sample the mixtures of several sets of items, all at once and independently.
 
     Parameters
     ----------
     sets : sequence of K Items
     prior : ndarray, shape (M,)
-        Parameters of the Dirichlet prior. The rates of the first two components are 0 and 1, those
-        of the others exchangeable.
+        Parameters of the Dirichlet prior. The first two components have rates 0 and 1, and the
+        others are exchangeable.
     size : int
-        The number of draws.
+        Number of draws.
     rng : numpy.random.Generator
     burn : int
-        Sweeps that are left out first.
+        Number of discarded sweeps at the start.
     chains : int
-        Chains side by side.
+        Number of parallel chains.
     thin : int, default 1
-        Sweeps from one draw of a chain to the next.
+        Number of sweeps between draws of a chain.
 
     Returns
     -------
     Mixtures
-        The draws of a chain are far from each other.
+        Draws of the same chain are not adjacent.
 
     Examples
     --------
@@ -166,14 +168,14 @@ def probabilities(
     weight: np.ndarray, rate: np.ndarray, items: Items, way: np.ndarray | None = None
 ) -> np.ndarray:
     """
-    Return the probability (S, M) of each component for one item of each draw.
+    Return the probability (S, M) of each component for one item per draw.
 
     Parameters
     ----------
     weight, rate, way : ndarray, shape (S, M)
         Draws of one mixture.
     items : Items
-        An item for each draw, with arrays (S,); ``frequency`` is not used.
+        One item per draw, with arrays (S,); ``frequency`` is not used.
     """
     arrays: list[Any] = [
         None if array is None else array.T[..., None] for array in (weight, rate, way)
@@ -186,7 +188,7 @@ def probabilities(
 
 
 class _Sampler:
-    """The state of all chains of all sets, with arrays (M, K, S)."""
+    """State of all chains of all sets, with arrays (M, K, S)."""
 
     def __init__(self, sets, prior, chains, rng):
         self.prior, self.rng = prior, rng
@@ -194,7 +196,7 @@ class _Sampler:
         singles, bulk = zip(*(_split(items) for items in sets), strict=True)
         self.single, self.bulk = _padded(singles), _padded(bulk)
         self.total = np.array([items.frequency.sum() for items in sets])[:, None]
-        # Each chain begins with mu and rho from their prior, and rates all over the range.
+        # Each chain starts with mu and rho from their prior, and with rates across the whole range.
         self.angle = rng.uniform(0, _HALF_CIRCLE, self.lead)  # mu = sin^2(angle)
         self.root = rng.uniform(0, 1, self.lead)  # rho = root^4
         rank = (np.arange(self.components)[:, None, None] + rng.random((1, *self.lead))) / (
@@ -207,7 +209,7 @@ class _Sampler:
         self.way: Any = rng.integers(0, self.ways, self.rate.shape) if self.ways else None
 
     def state(self):
-        """Return the draw as `Mixtures` have it, the chains first."""
+        """Return the draws in the form of `Mixtures`, with the chains first."""
         share = self.number / self.total
         arrays = (self.weight, self.rate, share, self.mu, self.rho, self.way)
         return [None if array is None else array.T for array in arrays]
@@ -221,7 +223,7 @@ class _Sampler:
         return np.clip(self.root**4, _ALIKE, 1)
 
     def sweep(self):
-        """Draw everything once."""
+        """Perform one Gibbs sweep."""
         self._allocate()
         if self.ways:
             self._draw_ways()
@@ -236,7 +238,7 @@ class _Sampler:
         self.weight = np.maximum(gammas / gammas.sum(axis=0), _LEAST)
 
     def _allocate(self):
-        """Draw how many items, right and wrong answers each component has (step 1)."""
+        """Sample the number of items, correct and wrong attempts of each component (step 1)."""
         shape = self.rate.shape
         sums = np.zeros((3 + self.ways, *shape))
         if self.single.right.shape[1]:
@@ -263,7 +265,7 @@ class _Sampler:
         return _mass(self.weight, self.rate, right, number, self.way, log_way)
 
     def _values(self, items):
-        """Return the sums over the items of each kind: items, right, wrong, log of the ways."""
+        """Return sums per type of item: items, correct, wrong, log probabilities of ways."""
         wrong = items.number - items.right
         values = [items.frequency, items.frequency * items.right, items.frequency * wrong]
         if self.ways:
@@ -271,7 +273,7 @@ class _Sampler:
         return values
 
     def _draw_ways(self):
-        """Draw in which way the wrong answers of each component are shared."""
+        """Sample the distribution of wrong outputs of each component."""
         logs = np.array(self.log_ways)
         mass = np.exp(logs - logs.max(axis=0))
         self.way = _categorical(mass, self.rng)
@@ -280,7 +282,8 @@ class _Sampler:
         """
         Exchange the items of an end with those of a component that could be there (step 2).
 
-        ``never`` are the answers that items of the end do not have, and ``answers`` the others.
+        ``never`` is the outcome that items of this end do not have, and ``answers`` is the other
+        one.
         """
         chosen = self.rng.random((self.components - 2, *self.lead))
         chosen = 2 + np.where(never[2:] == 0, chosen, -1).argmax(axis=0)
@@ -303,7 +306,7 @@ class _Sampler:
             array[here] = np.where(accepted, value, other)
 
     def _draw_population(self):
-        """Draw mu and rho by steps of a random walk (step 3): angle and root are uniform."""
+        """Sample mu and rho by random walk steps (step 3); angle and root have uniform priors."""
         current = self._log_likelihood(self.angle, self.root)
         for _ in range(_STEPS):
             scale = self.rng.choice(_SCALES, self.lead)
@@ -323,7 +326,7 @@ class _Sampler:
 
 
 def _split(items):
-    """Return kinds of few items, a row for each item, and kinds of many."""
+    """Split into rare types of items, with one row per item, and frequent types."""
     few = items.frequency <= _FEW
     rows = np.repeat(np.arange(len(few)), np.where(few, items.frequency, 0))
     singles = _rows(items, rows)
@@ -336,7 +339,7 @@ def _rows(items, rows):
 
 
 def _padded(sets):
-    """Return sets of items as arrays (K, D): rows without items fill up, and count nothing."""
+    """Return sets of items as arrays (K, D), padded with rows of frequency 0."""
     width = max(len(items.right) for items in sets)
 
     def fill(arrays):
@@ -352,7 +355,7 @@ def _padded(sets):
 
 def _mass(weight, rate, right, number, way, log_way):
     """
-    Return the mass (M, ..., D) of the components of each item, in single precision.
+    Return the unnormalised probabilities of the components (M, ..., D), in single precision.
 
     Parameters
     ----------
@@ -368,7 +371,7 @@ def _mass(weight, rate, right, number, way, log_way):
     mass[0], mass[1] = np.where(right > 0, -np.inf, 0), np.where(wrong > 0, -np.inf, 0)
     mass += np.log(weight[..., None]).astype(np.float32)
     if way is not None:
-        # The rows of each set are taken by the way of each component: (M, [K], S, D).
+        # Select the rows of each set by the way of each component: (M, [K], S, D).
         rows = np.moveaxis(log_way, -1, -2).astype(np.float32)  # ([K], J, D)
         mass += rows[way] if rows.ndim == 2 else rows[np.arange(len(rows))[:, None], way]
     mass -= mass.max(axis=0)
@@ -376,7 +379,7 @@ def _mass(weight, rate, right, number, way, log_way):
 
 
 def _categorical(mass, rng):
-    """Draw a component in proportion to masses (M, ...), which are overwritten."""
+    """Sample a component with probabilities proportional to masses (M, ...), in place."""
     for below, here in pairwise(mass):
         here += below
     uniform = rng.random(mass.shape[1:], mass.dtype)
@@ -384,5 +387,5 @@ def _categorical(mass, rng):
 
 
 def _reflected(values, end):
-    """Return values reflected at 0 and at an end."""
+    """Return values reflected at 0 and at ``end``."""
     return end - np.abs(end - np.abs(values) % (2 * end))

@@ -1,17 +1,17 @@
 r"""
-Bridge sampling: the marginal likelihood of a model from draws of its posterior.
+Bridge sampling: the marginal likelihood of a model from posterior draws.
 
-With the unnormalised posterior density q, a proposal density g and any bridge function h,
+For the unnormalised posterior density q, a proposal density g and any bridge function h,
 
 .. math:: Z = \int q(x) \, dx = \frac{E_g[q(x) h(x)]}{E_p[g(x) h(x)]},
 
-where p = q / Z. The relative mean-squared error is smallest with Meng and Wong's bridge function
-:math:`h = 1 / (s_1 q / Z + s_2 g)`, which contains Z. It is found by iteration; :math:`s_1` and
-:math:`s_2` are the shares of the draws of p (their effective number) and of g. The proposal is a
-normal distribution with the mean and covariance of the draws.
+where p = q / Z. The relative mean-squared error is minimised by Meng and Wong's bridge function
+:math:`h = 1 / (s_1 q / Z + s_2 g)`, which contains Z and is therefore found by iteration.
+:math:`s_1` and :math:`s_2` are the proportions of draws from p (their effective number) and from g.
+The proposal is a normal distribution with the mean and covariance of the draws.
 
-Each chain is evaluated with a proposal that is fitted to the other chains, so that the draws that
-fit the proposal are not used twice, and chains that disagree are seen.
+Each chain is evaluated with a proposal fitted to the other chains. Thus no draws are used twice,
+and disagreement between chains becomes visible.
 
 References
 ----------
@@ -35,30 +35,30 @@ from scipy import special, stats
 
 from bayescm.validate import fail
 
-# Largest change of log Z in the last iteration.
+# Convergence tolerance: largest change of log Z in the last iteration.
 _SETTLED = 1e-10
-# Largest number of iterations. A few tens are usual.
+# Maximum number of iterations. A few tens are typical.
 _ITERATIONS = 1000
-# Probability of a disagreement as large as this among chains that agree.
+# Probability of a larger disagreement between chains that have converged.
 _RARE = 1e-4
-# Chains whose estimates of log Z differ by less than this agree, in nats.
+# Tolerance in nats: chains agree if their estimates of log Z differ by less than this.
 _ALIKE = 0.2
 
 
 @dataclass(frozen=True)
 class Estimate:
     """
-    The logarithm of a marginal likelihood.
+    Estimate of the logarithm of a marginal likelihood.
 
     Attributes
     ----------
     log_marginal_likelihood : float
-        The mean of the estimates of the chains.
+        Mean of the estimates of the chains.
     error : float
-        Its standard error: from the relative mean-squared errors of the chains, or from the spread
-        of their estimates if that is larger.
+        Standard error of the mean: from the relative mean-squared errors of the chains, or from the
+        standard deviation of their estimates if that is larger.
     by_chain, errors : ndarray, shape (chains,)
-        The estimate of each chain and its standard error.
+        Estimate of each chain and its standard error.
     """
 
     by_chain: np.ndarray
@@ -66,19 +66,19 @@ class Estimate:
 
     @property
     def log_marginal_likelihood(self) -> float:
-        """The mean of the estimates of the chains."""
+        """Mean of the estimates of the chains."""
         return float(self.by_chain.mean())
 
     @property
     def error(self) -> float:
-        """The standard error of the mean."""
+        """Standard error of the mean."""
         chains = len(self.by_chain)
         stated = np.sqrt((self.errors**2).sum()) / chains
         return float(max(stated, self.by_chain.std(ddof=1) / np.sqrt(chains)))
 
     @property
     def chains_agree(self) -> bool:
-        """Whether the estimates of the chains differ by no more than their errors explain."""
+        """Whether the differences between chains are within their standard errors."""
         if np.ptp(self.by_chain) < _ALIKE:
             return True
         precision = self.errors**-2
@@ -91,17 +91,17 @@ def bridge_sampling(
     draws: np.ndarray, log_density: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator
 ) -> Estimate:
     """
-    Return the log marginal likelihood of a density from draws.
+    Return the log marginal likelihood of a density, estimated from draws.
 
     Parameters
     ----------
     draws : ndarray, shape (chains, n, d)
-        Draws of the posterior on an unconstrained scale, from two or more independent chains.
+        Posterior draws on an unconstrained scale, from two or more independent chains.
     log_density : callable
-        From points (m, d) to the log of the prior density times the likelihood, (m,), on the same
-        scale, with the log determinants of the transformations.
+        From points (m, d) to the log of prior density times likelihood, (m,), on the same scale and
+        including the log Jacobian determinants of the transformations.
     rng : numpy.random.Generator
-        Source of randomness of the proposals.
+        Random number generator for the proposals.
 
     Returns
     -------
@@ -110,8 +110,8 @@ def bridge_sampling(
     Raises
     ------
     ValueError
-        If there are fewer than two chains, a variable does not vary, a density is not finite at a
-        draw, or the draws of a chain do not overlap with those of the others.
+        If there are fewer than two chains, a variable is constant, the density is not finite at a
+        draw, or the draws of a chain do not overlap with the draws of the others.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def bridge_sampling(
 
 
 def _log_normal(points, centre, root):
-    """Return the log density of a normal distribution, whose covariance has a Cholesky factor."""
+    """Return the log density of a normal distribution, given its Cholesky factor."""
     scores = np.linalg.solve(root, (points - centre).T)
     log_density_of_scores = -(scores**2).sum(0) / 2 - len(centre) / 2 * np.log(2 * np.pi)
     return log_density_of_scores - np.log(np.diag(root)).sum()
@@ -167,15 +167,15 @@ def _estimate(at_draws, at_proposed, effective):
     Parameters
     ----------
     at_draws, at_proposed : ndarray, shape (n,)
-        log q - log g at draws of the posterior and of the proposal.
+        log q - log g at the posterior draws and at the proposed points.
     effective : float
-        The effective number of draws of the posterior.
+        Effective number of posterior draws.
     """
     n = len(at_proposed)
     log_s1, log_s2 = np.log(effective / (effective + n)), np.log(n / (effective + n))
     log_z = np.median(at_draws)
     for _ in range(_ITERATIONS):
-        # log of q h at the proposed points, and of g h at the draws, both up to the same factor
+        # Logs of q h at the proposed points and of g h at the draws, up to the same factor.
         above = at_proposed - np.logaddexp(log_s1 + at_proposed, log_s2 + log_z)
         below = -np.logaddexp(log_s1 + at_draws, log_s2 + log_z)
         new = special.logsumexp(above) - special.logsumexp(below)
@@ -188,7 +188,7 @@ def _estimate(at_draws, at_proposed, effective):
         raise fail(what, ..., "chains of one distribution", todo)
     first = np.exp(above - above.max())
     second = np.exp(below - below.max())
-    # Relative mean-squared error; draws of the posterior are worth fewer independent ones.
+    # Relative mean-squared error; autocorrelated draws count as fewer independent ones.
     relative = first.var() / first.mean() ** 2 / n
     relative += second.var() / second.mean() ** 2 / _effective_draws(second)
     return log_z, np.sqrt(relative)

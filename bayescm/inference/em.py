@@ -1,23 +1,23 @@
 r"""
-Expectation-maximisation (EM) of two mixtures: of known components, and of latent classes.
+Expectation-maximisation (EM) for mixtures of known components and for latent classes.
 
-**Known components** (`mixture_weights`). There are :math:`n_d` observations of kind d, each of
-which has the probability :math:`L_{dm}` under component m. The weights w of the components, which
-have :math:`a_m` pseudo-observations, maximise
+**Known components** (`mixture_weights`). There are :math:`n_d` observations of type d, which have
+probability :math:`L_{dm}` under component m. The weights w of the components, with :math:`a_m`
+pseudo-observations, maximise
 
 .. math:: \sum_d n_d \log \sum_m w_m L_{dm} + \sum_m a_m \log w_m
 
 by repeating :math:`w_m \leftarrow \bigl(a_m + \sum_d n_d \, w_m L_{dm} / \sum_k w_k L_{dk}\bigr) /
 (\sum_k a_k + \sum_d n_d)`.
 
-**Latent classes** (`latent_class`; Dawid & Skene 1979). An example of class c gets the answer j of
-rater r with probability :math:`\theta_{rcj}`, independently of the other raters, and is of class c
-with probability :math:`\pi_{gc}` in population g. With the answers :math:`v_{rpj}` of pattern p
-(how often each was given), the expectation step is
+**Latent classes** (`latent_class`; Dawid & Skene 1979). An example of class c is labelled j by
+rater r with probability :math:`\theta_{rcj}`, independently of the other raters. It belongs to
+class c with probability :math:`\pi_{gc}` in population g. Given the number :math:`v_{rpj}` of
+labels j by rater r in pattern p, the expectation step is
 
 .. math:: t_{pc} \propto \pi_{g(p) c} \prod_{r, j} \theta_{rcj}^{v_{rpj}},
 
-and the maximisation step counts examples of each class by t, and adds pseudo-counts.
+The maximisation step counts examples of each class, weighted by t, and adds pseudo-counts.
 
 References
 ----------
@@ -35,8 +35,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-_STEPS = 200  # most steps of `latent_class`
-_TOLERANCE = 1e-9  # change in the probability of a class at which it ends
+_STEPS = 200  # maximum number of steps of `latent_class`
+_TOLERANCE = 1e-9  # convergence tolerance for class probabilities
 
 
 def mixture_weights(
@@ -48,18 +48,19 @@ def mixture_weights(
     Parameters
     ----------
     likelihood : ndarray, shape ([...], D, M)
-        Of each kind of observation under each component. The steps are of its precision.
+        Likelihood of each type of observation under each component. Its precision is used
+        throughout.
     counts : ndarray, shape (..., D)
-        How many observations are of each kind.
+        Number of observations of each type.
     pseudo_counts : array_like, broadcasts against (..., M)
-        Of each component.
+        Pseudo-observations of each component.
     steps : int
-        Each is as fast as two products of matrices; the error shrinks by a constant factor.
+        Number of steps. Each costs two matrix products, and the error decreases geometrically.
 
     Returns
     -------
     ndarray, shape (..., M)
-        Sums to 1; without observations and pseudo-counts all components have the same weight.
+        Weights, which sum to 1. They are equal if there are no observations or pseudo-counts.
 
     Examples
     --------
@@ -96,22 +97,22 @@ def latent_class(
     group: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the prevalence of latent classes and the rates of raters' answers that are most probable.
+    Return the most probable prevalence of latent classes and response rates of raters.
 
     Parameters
     ----------
     votes : ndarray, shape (R, P, J)
-        How often each rater gave each answer in each pattern.
+        Number of times that each rater gave each label in each pattern.
     counts : ndarray, shape (P,)
-        How many examples have the pattern.
+        Number of examples with each pattern.
     start : ndarray, shape (P, C)
-        Probabilities of the classes of each pattern, with which the first step begins.
+        Class probabilities of each pattern at the start.
     pseudo_counts : array_like, broadcasts against (R, C, J)
-        Of each answer to a class.
+        Pseudo-counts of each label given the class.
     possible : ndarray of bool, shape (P, C), optional
-        Which classes an example may be of; by default all.
+        Possible classes of each pattern. By default all classes.
     group : ndarray of int, shape (P,), optional
-        The population of each pattern, from 0; by default there is one.
+        Population of each pattern, from 0. By default there is one population.
 
     Returns
     -------
@@ -157,7 +158,7 @@ def log_joint(
     group: np.ndarray,
 ) -> np.ndarray:
     """
-    Return the log probability (S, P, C) of every pattern together with every class.
+    Return the joint log probability (S, P, C) of every pattern and class.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def log_joint(
     likelihood : ndarray, shape (S, P, C)
         See `log_likelihood`.
     possible, group
-        As `latent_class` takes them.
+        As in `latent_class`.
     """
     logs = likelihood + np.log(np.maximum(prevalence, 1e-300))[:, group]
     return logs if possible is None else np.where(possible, logs, -np.inf)

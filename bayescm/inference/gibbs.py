@@ -1,22 +1,22 @@
 r"""
-Gibbs sampling by data augmentation, of two mixtures: of known components, and of latent classes.
+Gibbs sampling by data augmentation, for mixtures of known components and for latent classes.
 
-The component (class) that each observation is of is drawn given the parameters, and the parameters
-given these: both are conjugate, a multinomial and a Dirichlet distribution.
+The component (class) of each observation is sampled given the parameters, and the parameters given
+the components. Both steps are conjugate: a multinomial and a Dirichlet distribution.
 
 **Known components** (`mixture_weights`; Diebolt & Robert 1994). With :math:`n_d` observations of
-kind d, whose probability under component m is :math:`L_{dm}`, and weights w ~ Dirichlet(a),
+type d, whose probability under component m is :math:`L_{dm}`, and weights w ~ Dirichlet(a),
 
 .. math::
 
     p(w \mid n) \propto \prod_m w_m^{a_m - 1} \prod_d \Bigl(\sum_m w_m L_{dm}\Bigr)^{n_d}.
 
-A sweep draws the numbers :math:`z_d \sim \mathrm{Multinomial}(n_d, \, w_m L_{dm} / \sum_k w_k
+A sweep samples the numbers :math:`z_d \sim \mathrm{Multinomial}(n_d, \, w_m L_{dm} / \sum_k w_k
 L_{dk})` and then :math:`w \sim \mathrm{Dirichlet}(a + \sum_d z_d)`.
 
 **Latent classes** (`latent_class`; the model of Dawid & Skene 1979, see `bayescm.inference.em`). A
-sweep draws how many examples of each pattern are of each class, then the prevalence and the rates
-of the raters' answers.
+sweep samples the number of examples of each class in each pattern, then the prevalence and the
+response rates of the raters.
 
 References
 ----------
@@ -37,8 +37,8 @@ from scipy.special import softmax
 from bayescm.distributions import dirichlet
 from bayescm.inference import em
 
-_FEW = 10  # observations of a kind: up to here inverting the distribution is quicker, one by one
-_NEGLIGIBLE = 1e-12  # beside the largest likelihood of a kind
+_FEW = 10  # up to this number of observations per type, inversion is faster
+_NEGLIGIBLE = 1e-12  # negligible likelihood, relative to the largest of a type
 
 
 def mixture_weights(
@@ -54,32 +54,32 @@ def mixture_weights(
     start: np.ndarray | None = None,
 ) -> np.ndarray:
     """
-    Draw the weights of known components from their posterior, of many data sets at once.
+    Sample the weights of known components from their posterior, for many data sets at once.
 
     Parameters
     ----------
     likelihood : ndarray, shape ([...], D, M)
-        Of each kind of observation under each component, up to a factor for each kind.
+        Likelihood of each type of observation under each component, up to a factor for each type.
     counts : ndarray of int, shape (..., D)
-        How many observations of each data set are of each kind.
+        Number of observations of each type in each data set.
     prior : ndarray, broadcasts against (..., M)
         Parameters of the Dirichlet prior.
     size : int
-        The number of draws.
+        Number of draws.
     rng : numpy.random.Generator
     burn : int
-        Sweeps that are left out first.
+        Number of discarded sweeps at the start.
     chains : int, optional
-        Chains beside each other; by default every draw is the end of its own.
+        Number of parallel chains. By default each draw is the last state of a separate chain.
     thin : int, default 1
-        Sweeps from one draw of a chain to the next.
+        Number of sweeps between draws of a chain.
     start : ndarray, shape (..., M), optional
-        Where all chains begin; by default at the mean of the prior.
+        Initial weights of all chains. By default the prior mean.
 
     Returns
     -------
     ndarray, shape (size, ..., M)
-        The draws of a chain follow each other.
+        Draws, ordered by chain.
 
     Examples
     --------
@@ -124,42 +124,42 @@ def latent_class(
     support: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """
-    Draw the prevalence of latent classes and the rates of raters' answers from their posterior.
+    Sample the prevalence of latent classes and the response rates of raters from the posterior.
 
     The prior of the prevalence is uniform.
 
     Parameters
     ----------
     votes : ndarray, shape (R, P, J)
-        How often each rater gave each answer in each pattern.
+        Number of times that each rater gave each label in each pattern.
     counts : ndarray of int, shape (P,)
-        How many examples have the pattern.
+        Number of examples with each pattern.
     prior : ndarray, broadcasts against (R, C, J)
-        Parameters of the Dirichlet prior of the answers to each class.
+        Parameters of the Dirichlet prior of the labels given each class.
     size : int
-        The number of draws.
+        Number of draws.
     rng : numpy.random.Generator
     burn, chains, thin : int
-        Sweeps that are left out first, chains beside each other, and sweeps from one draw of a
-        chain to the next.
+        Number of discarded sweeps at the start, number of parallel chains, and number of sweeps
+        between draws of a chain.
     start : tuple of ndarray, shape (G, C) and (R, C, J), optional
-        Prevalence and rates with which all chains begin; by default each begins at a draw from the
+        Initial prevalence and rates of all chains. By default each chain starts at a draw from the
         prior.
     possible : ndarray of bool, shape (P, C), optional
-        Which classes an example may be of; by default all.
+        Possible classes of each pattern. By default all classes.
     group : ndarray of int, shape (P,), optional
-        The population of each pattern, from 0; by default there is one.
+        Population of each pattern, from 0. By default there is one population.
     support : callable, optional
-        Says of rates (S, R, C, J) whether the prior allows them; by default it allows all.
+        Returns whether the prior allows given rates (S, R, C, J). By default all rates are allowed.
 
     Returns
     -------
     prevalence : ndarray, shape (size, G, C)
-        The draws of a chain follow each other.
+        Draws, ordered by chain.
     rates : ndarray, shape (size, R, C, J)
     autocorrelation : float
-        Of the prevalence, halfway through what is left out and at the first draw, over the chains:
-        the largest of all classes.
+        Correlation over the chains between the prevalence halfway through the burn-in and at the
+        first draw; the largest value of all classes.
     """
     group = np.zeros(len(counts), int) if group is None else group
     member = np.eye(group.max() + 1)[group]
@@ -178,7 +178,7 @@ def latent_class(
         prevalence = dirichlet.draw(classed + 1.0, 1, rng)[0]
         cells = np.einsum("snc,rnj->srcj", truth, votes)
         proposed = dirichlet.draw(cells + prior, 1, rng)[0]
-        if support is not None:  # rejection keeps the distribution, cut to the support
+        if support is not None:  # rejection truncates the distribution to the support
             proposed = np.where(support(proposed)[:, None, None, None], proposed, rates)
         return prevalence, proposed
 
@@ -194,13 +194,13 @@ def latent_class(
     return prevalence, rates, float(autocorrelation)
 
 
-# The steps.
+# Steps of the samplers
 
 
 def _thinned[State](
     sweep: Callable[[State], State], state: State, burn: int, thin: int, keep: int
 ) -> Iterator[State]:
-    """Yield the state of all chains after the burn-in, and then after every few sweeps."""
+    """Yield the state of all chains after the burn-in, then after every ``thin`` sweeps."""
     for number in range(burn + 1 + (keep - 1) * thin):
         state = sweep(state)
         if number >= burn and (number - burn) % thin == 0:
@@ -208,18 +208,18 @@ def _thinned[State](
 
 
 def _scaled(likelihood, lead):
-    """Return the likelihood (B, D, M) of every data set, that of each kind at most 1."""
+    """Return the likelihood (B, D, M) of every data set, scaled to a maximum of 1 per type."""
     scaled = likelihood / likelihood.max(-1, keepdims=True)
     shape = likelihood.shape[-2:]
     return np.broadcast_to(scaled, (*lead, *shape)).reshape(-1, *shape)
 
 
 def _allocate(weights, likelihood, counts, rng):
-    """Draw how many observations of each data set are of each component, (M, B, S)."""
+    """Sample the number of observations per component in each data set, (M, B, S)."""
     single = np.ascontiguousarray(weights, np.float32)
     total = np.zeros(weights.shape)
     data, chain = np.ogrid[: weights.shape[1], : weights.shape[2]]
-    for row, number in zip(likelihood.swapaxes(0, 1), counts.T, strict=True):  # of one kind
+    for row, number in zip(likelihood.swapaxes(0, 1), counts.T, strict=True):  # of one type
         likely = np.flatnonzero((row > _NEGLIGIBLE).any(0))
         mass = single[likely] * row.T[likely, :, None].astype(np.float32)
         if number.max() > _FEW:
@@ -233,8 +233,8 @@ def _allocate(weights, likelihood, counts, rng):
 
 
 def _multinomial(number, mass, rng):
-    """Draw how many of so many (B,) are of each component in proportion to masses (M, B, S)."""
-    # The likeliest component first: few observations are then left for the others.
+    """Sample component counts with totals (B,) and unnormalised probabilities (M, B, S)."""
+    # Sampling the most likely component first leaves few observations for the others.
     order = np.argsort(-mass.mean(-1), axis=0)[..., None]
     mass = np.take_along_axis(mass, order, axis=0)
     numbers = rng.multinomial(number[:, None], np.moveaxis(mass / mass.sum(0), 0, -1))
@@ -242,12 +242,12 @@ def _multinomial(number, mass, rng):
 
 
 def _inverted(cumulated, rng):
-    """Draw a component (B, S) by the inverse of the cumulated masses (M, B, S)."""
+    """Sample a component (B, S) by inversion of cumulative masses (M, B, S)."""
     uniform = rng.random(cumulated.shape[1:], np.float32)
     return (cumulated <= uniform * cumulated[-1]).sum(0)
 
 
 def _cumulate(mass: np.ndarray) -> None:
-    """Cumulate in place along the first axis, several times as fast as numpy, column by column."""
+    """Cumulate in place along the first axis, several times faster than numpy."""
     for below, here in pairwise(mass):
         here += below

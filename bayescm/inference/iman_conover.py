@@ -1,5 +1,5 @@
 """
-Rank correlation of draws by their order: each column keeps its values.
+Induced rank correlation: draws are reordered, and each column keeps its values.
 
 References
 ----------
@@ -13,20 +13,20 @@ import numpy as np
 
 def iman_conover(draws: np.ndarray, common: np.ndarray) -> np.ndarray:
     """
-    Put the draws of each column in the order of the ranks of common values.
+    Reorder the draws of each column to have the ranks of given values.
 
     Parameters
     ----------
     draws : ndarray, shape (S, K)
         Draws of each variable, in any order.
     common : ndarray, shape (S, K)
-        Values with the ranks that the draws are to have, such as joint draws of a similar model.
+        Values that define the ranks, such as joint draws from a similar model.
 
     Returns
     -------
     ndarray, shape (S, K)
-        Every column has the values of ``draws`` and the ranks of ``common``. Ties of ``common`` are
-        in the order of the rows.
+        Draws with the values of ``draws`` and the ranks of ``common`` in every column. Ties in
+        ``common`` are ordered by row.
 
     Examples
     --------

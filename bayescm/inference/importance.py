@@ -1,16 +1,17 @@
 r"""
-Importance sampling: independent draws of a posterior of a few parameters, without a chain.
+Importance sampling: independent posterior draws of a few parameters, without a Markov chain.
 
-Points :math:`x_s` from a proposal q stand for the density p by the weights
-:math:`w_s \propto p(x_s) / q(x_s)`. The largest are cut to :math:`\sqrt{S}` times their mean, so
-that the mean over S points settles (Ionides 2008). They are worth :math:`1 / \sum_s w_s^2`
-independent draws (Kish 1965), and equally weighted draws are taken by systematic resampling, which
-takes each point as often as its weight says, but for one.
+Points :math:`x_s` from a proposal q represent the density p with weights :math:`w_s \propto p(x_s)
+/ q(x_s)`. Weights are truncated at :math:`\sqrt{S}` times their mean to stabilise averages over S
+points (Ionides 2008). The effective number of independent draws is :math:`1 / \sum_s w_s^2` (Kish
+1965). Equally weighted draws are obtained by systematic resampling, in which the frequency of a
+point differs by less than one from its expectation.
 
 The proposal of `explore` is a Student t distribution with the moments of the points so far, or a
-mixture of K of them, :math:`q = \sum_k \alpha_k t_\nu(\mu_k, \Sigma_k)`, which meets densities
-that are wide in one place and narrow in another. Each round reweights the points of the last one
-(population Monte Carlo, Cappé et al. 2008): with :math:`\rho_k(x) = \alpha_k t_k(x) / q(x)` and
+mixture of K such distributions, :math:`q = \sum_k \alpha_k t_\nu(\mu_k, \Sigma_k)`. A mixture can
+approximate densities that are wide in one region and narrow in another. Each round reweights the
+points of the previous one (population Monte Carlo, Cappé et al. 2008): with
+:math:`\rho_k(x) = \alpha_k t_k(x) / q(x)` and
 :math:`\gamma_k(x) = (\nu + P) / (\nu + (x - \mu_k)^T \Sigma_k^{-1} (x - \mu_k))`,
 
 .. math::
@@ -41,26 +42,26 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtri, logsumexp, ndtri
 
-_FREEDOM = 5  # of the Student t proposal
+_FREEDOM = 5  # degrees of freedom of the Student t proposal
 _PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19])
-_ROUGH = 700  # points of a round that shapes the proposal
-_SIZE = 4000  # points of the last round
-_ROUNDS = 8  # most rounds that shape the proposal
-_EFFICIENT = 0.35  # effective share of the points at which these rounds end
-_MIXTURE_ROUNDS = 6  # rounds that shape a mixture; with ten the points were worth no more
-_LEAST_SHARE = 0.2  # share of the points that components divide evenly, so that none dies out
+_ROUGH = 700  # number of points per round of adaptation
+_SIZE = 4000  # number of points in the last round
+_ROUNDS = 8  # maximum number of rounds of adaptation
+_EFFICIENT = 0.35  # efficiency at which adaptation ends
+_MIXTURE_ROUNDS = 6  # rounds of adaptation of a mixture; ten are not more efficient
+_LEAST_SHARE = 0.2  # proportion of points divided evenly, which keeps all components alive
 
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
     """
-    Points of a posterior and their weights.
+    Weighted points of a posterior.
 
     Attributes
     ----------
     points : ndarray, shape (S, P)
     weights : ndarray, shape (S,)
-        Sum to 1.
+        Weights, which sum to 1.
     """
 
     points: np.ndarray
@@ -75,7 +76,7 @@ class Weighted:
         ----------
         points : ndarray, shape (S, P)
         log_weights : ndarray, shape (S,)
-            Log densities less those of the proposal, up to a constant.
+            Log densities minus log densities of the proposal, up to a constant.
         """
         weights = np.exp(log_weights - log_weights.max())
         weights = np.minimum(weights, weights.mean() * len(weights) ** 0.5)
@@ -83,28 +84,28 @@ class Weighted:
 
     @property
     def effective(self) -> float:
-        """The number of independent draws that the points are worth."""
+        """Effective number of independent draws."""
         return effective_size(self.weights)
 
     def choose(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw places of points, (size,); see `systematic`."""
+        """Sample indices of points, (size,); see `systematic`."""
         return systematic(self.weights, size, rng)
 
     def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw points, shape (size, P); see `systematic`."""
+        """Sample points, shape (size, P); see `systematic`."""
         return self.points[self.choose(size, rng)]
 
 
 def effective_size(weights: np.ndarray) -> float:
-    """Return the number of independent draws that weights (S,), which sum to 1, are worth."""
+    """Return the effective number of independent draws for weights (S,) that sum to 1."""
     return float(1 / (weights**2).sum())
 
 
 def systematic(weights: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """
-    Return indices (size,) resampled systematically by weights (S,), in random order.
+    Return indices (size,) from systematic resampling by weights (S,), in random order.
 
-    Each comes up as often as its weight says, rounded up or down.
+    The frequency of each index is its expectation, rounded up or down.
     """
     edges = np.cumsum(weights)
     chosen = np.searchsorted(edges, (np.arange(size) + rng.random()) / size * edges[-1])
@@ -115,12 +116,12 @@ def resample(
     log_weights: np.ndarray, size: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, float]:
     """
-    Return indices (size,) resampled by weights that are not truncated, and their efficiency.
+    Return indices (size,) resampled by untruncated weights, and their efficiency.
 
     Parameters
     ----------
     log_weights : ndarray, shape (S,)
-        Up to a constant.
+        Log weights, up to a constant.
     size : int
     rng : numpy.random.Generator
 
@@ -128,7 +129,7 @@ def resample(
     -------
     indices : ndarray of int, shape (size,)
     efficiency : float
-        The effective share of the points.
+        Effective number of draws, as a proportion of the points.
     """
     weights = np.exp(log_weights - logsumexp(log_weights))
     return systematic(weights, size, rng), effective_size(weights) / len(weights)
@@ -145,31 +146,31 @@ def explore(
     components: int = 1,
 ) -> Weighted:
     """
-    Sample a density by importance.
+    Sample a density by adaptive importance sampling.
 
-    The proposal is a Student t distribution: first at the mode with the curvature there, then with
-    the moments of the points so far, so that skewed densities are met half way. Where that is not
-    enough it is a mixture of them.
+    The proposal is a Student t distribution. It starts at the mode with the curvature there, and is
+    adapted to the moments of the points so far, which also works for moderately skewed densities.
+    For more difficult densities, use a mixture of several components.
 
     Parameters
     ----------
     log_density : callable
-        From points (S, P), unconstrained, to log densities (S,), up to a constant.
+        From unconstrained points (S, P) to log densities (S,), up to a constant.
     start : ndarray, shape (P,)
-        Where the search for the mode begins.
+        Starting point of the search for the mode.
     bounds : list of P pairs
-        Where the mode is searched; the points may lie outside.
+        Bounds of the search for the mode. The points may be outside.
     rough, size : int
-        Points of a round that only shapes the proposal, and of the last one.
+        Number of points per round of adaptation, and in the last round.
     sketch : callable, optional
-        A faster log density that is near enough to shape the proposal.
+        Faster approximation of the log density, used to adapt the proposal.
     components : int, default 1
-        Of the proposal.
+        Number of components of the proposal.
 
     Returns
     -------
     Weighted
-        From a fixed seed: the same density gives the same points.
+        Weighted points. The seed is fixed, so the same density gives the same points.
     """
     rng = np.random.default_rng(20240229)
     sketch = sketch or log_density
@@ -193,14 +194,14 @@ def explore(
 @dataclass(frozen=True, eq=False)
 class _Mixture:
     """
-    A mixture of Student t distributions.
+    Mixture of Student t distributions.
 
     Attributes
     ----------
     shares : ndarray, shape (K,)
     centres : ndarray, shape (K, P)
     factors : ndarray, shape (K, P, P)
-        Of Cholesky, of the scale matrices.
+        Cholesky factors of the scale matrices.
     """
 
     shares: np.ndarray
@@ -212,12 +213,12 @@ class _Mixture:
         return cls(np.ones(1), centre[None], np.linalg.cholesky(covariance)[None])
 
     def split(self, centres):
-        """Return components of equal shares about centres (K, P), each as wide as this one."""
+        """Return components with equal proportions at centres (K, P), each as wide as this one."""
         number = len(centres)
         return _Mixture(np.full(number, 1 / number), centres, np.repeat(self.factors, number, 0))
 
     def sample(self, log_density, size, rng):
-        """Return weighted points, of each component as many as its share says."""
+        """Return weighted points, with a number per component proportional to its share."""
         counts = np.diff(np.rint(np.cumsum(self.shares) * size).astype(int), prepend=0)
         parts = []
         for count, centre, factor in zip(counts, self.centres, self.factors, strict=True):
@@ -229,7 +230,7 @@ class _Mixture:
         return Weighted.from_logs(points, log_density(points) - logsumexp(logs, axis=0))
 
     def log_densities(self, points):
-        """Return log shares times densities (K, S), up to a constant, and squared distances."""
+        """Return log shares plus log densities (K, S), up to a constant, and squared distances."""
         dims = points.shape[1]
         whitened = np.linalg.solve(
             self.factors, (points - self.centres[:, None]).swapaxes(1, 2)
@@ -243,10 +244,11 @@ class _Mixture:
 
     def updated(self, sample):
         """
-        Return the mixture that is nearer to the density of weighted points.
+        Return the mixture updated to weighted points of the density.
 
-        Of a component of few points the covariance is drawn towards that of all points, which
-        stands for as many points as there are dimensions; and no share falls to nothing.
+        The covariance of a component with few points is shrunk towards the covariance of all
+        points, which has the weight of as many points as there are dimensions. Proportions cannot
+        become zero.
         """
         points, dims = sample.points, sample.points.shape[1]
         logs, distances = self.log_densities(points)
@@ -265,11 +267,12 @@ class _Mixture:
 
 def _even(size, dims, rng):
     """
-    Return uniform numbers (size, dims) that fill the cube evenly, of many dims independent ones.
+    Return quasi-random uniform numbers (size, dims), or independent ones in many dimensions.
 
-    A Weyl sequence by roots of primes, shifted at random: 2500 of its points tell quantiles of five
-    parameters about as well as 4000 independent ones do. `quasi_random` does not replace it:
-    components have any number of points, and Sobol's sequence is balanced for powers of two only.
+    The numbers are a randomly shifted Weyl sequence of roots of primes. For quantiles of five
+    parameters, 2500 such points are about as accurate as 4000 independent ones. `quasi_random`
+    cannot be used, because components have any number of points, whereas Sobol sequences are
+    balanced for powers of two only.
     """
     if dims > len(_PRIMES):
         return np.clip(rng.random((size, dims)), 1e-16, None)
@@ -278,7 +281,7 @@ def _even(size, dims, rng):
 
 
 def _mode(log_density, start, bounds):
-    """Return the mode and the inverse curvature there."""
+    """Return the mode and the inverse of the curvature there."""
 
     def descent(point, step=1e-4):
         size = len(point)
@@ -294,7 +297,7 @@ def _mode(log_density, start, bounds):
 
 
 def _curvature(log_density, point, far=1e-2, near=1e-4):
-    """Return minus the second derivatives, all points in one call."""
+    """Return the negative Hessian, with all points evaluated in one call."""
     size = len(point)
     ends = np.concatenate([far * np.eye(size), -far * np.eye(size)])[:, None]
     steps = np.concatenate([near * np.eye(size), -near * np.eye(size)])

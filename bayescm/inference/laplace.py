@@ -1,7 +1,7 @@
 """
-The mode of a log-concave density by damped Newton steps, and the Hessian there.
+Mode and Hessian of a log-concave density by damped Newton steps.
 
-It is the first half of Laplace's method (Tierney & Kadane 1986); `nested_laplace` is the second.
+This is the first half of Laplace's method (Tierney & Kadane 1986); `nested_laplace` is the second.
 
 References
 ----------
@@ -16,29 +16,29 @@ import numpy as np
 
 type Derivatives = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
-_STEPS = 60  # Newton steps at most; well started densities take five
-_LONGEST = 3.0  # largest move of a coordinate in one step, in units of the coordinates
-_NEAR = 1e-7  # a step that is shorter than this is the last one
+_STEPS = 60  # maximum number of Newton steps; five are typical
+_LONGEST = 3.0  # largest change of a coordinate in one step
+_NEAR = 1e-7  # convergence tolerance: largest change in the last step
 
 
 def mode(start: np.ndarray, derivatives: Derivatives) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the mode of a log-concave density, by damped Newton steps, and the Hessian there.
+    Return the mode of a log-concave density and the Hessian there, by damped Newton steps.
 
-    Several densities of the same dimension are solved side by side.
+    Several densities of the same dimension are solved simultaneously.
 
     Parameters
     ----------
     start : ndarray, shape (..., p)
     derivatives : callable
-        The gradient (..., p) of the log density and minus its Hessian (..., p, p) at points
-        (..., p).
+        Returns the gradient (..., p) of the log density and its negative Hessian (..., p, p) at
+        points (..., p).
 
     Returns
     -------
     point : ndarray, shape (..., p)
     hessian : ndarray, shape (..., p, p)
-        Minus the second derivatives of the log density.
+        Negative Hessian of the log density.
 
     Examples
     --------

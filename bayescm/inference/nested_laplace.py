@@ -1,17 +1,19 @@
 r"""
-Nested Laplace approximation: a few hyperparameters on a grid, and the effects by Laplace's method.
+Nested Laplace approximation: a few hyperparameters on a grid, with effects by Laplace's method.
 
-Effects b of p dimensions have a density p(b, s) that is near to a normal one given the
-hyperparameters s, which are few, such as the standard deviation between groups. At each s of a set
-of points let :math:`b_s` be the mode of the effects and :math:`H_s` the Hessian of minus the log of
-p(b, s) in b. Laplace's method integrates the effects out (Tierney & Kadane 1986),
+Effects b with p dimensions have a joint density p(b, s) that is approximately normal in b given the
+hyperparameters s. There are few hyperparameters, such as the standard deviation between groups. At
+each of a set of points s, let :math:`b_s` be the mode of the effects, and :math:`H_s` the Hessian
+of -log p(b, s) with respect to b. Laplace's method integrates out the effects (Tierney & Kadane
+1986),
 
 .. math:: p(s) \approx p(b_s, s) \, (2 \pi)^{p/2} \, |H_s|^{-1/2}.
 
-A proposal takes a point s by this density, and b from :math:`N(b_s, H_s^{-1})` or from a Student t
-distribution with that scale. Its draws are weighted by the exact density p(b, s) over their own and
-resampled. So the approximation of Rue, Martino & Chopin (2009) becomes exact except for the set of
-points: an even grid of log s (`on_grid`), or a weighted sample of the approximate density.
+The proposal samples a point s from this density, and b from :math:`N(b_s, H_s^{-1})` or from a
+Student t distribution with this scale. Its draws are weighted by the exact density p(b, s) divided
+by the proposal density, and resampled. The approximation of Rue, Martino & Chopin (2009) thus
+becomes exact, except for the discretisation of s. The points are an even grid of log s (`on_grid`),
+or a weighted sample from the approximate density.
 
 References
 ----------
@@ -39,19 +41,19 @@ type LogDensity = Callable[[np.ndarray, np.ndarray], np.ndarray]
 @dataclass(frozen=True, eq=False)
 class NestedLaplace:
     """
-    Laplace's approximation of the effects at each of G points of the hyperparameters.
+    Laplace approximation of the effects at each of G points of the hyperparameters.
 
     Attributes
     ----------
     points : ndarray, shape (G,) or (G, H)
         Values of the hyperparameters.
     modes : ndarray, shape (G, p)
-        The mode of the effects at each point.
+        Mode of the effects at each point.
     factors : ndarray, shape (G, p, p)
-        A root F of the covariance F F' of the effects at each point.
+        Root F of the covariance F F' of the effects at each point.
     log_density : ndarray, shape (G,)
         Log of the approximate density of the hyperparameters, up to a constant. On a grid that is
-        even in log(s) it is the density of log(s).
+        even in log(s), this is the density of log(s).
     """
 
     points: np.ndarray
@@ -61,19 +63,19 @@ class NestedLaplace:
 
     @property
     def probabilities(self) -> np.ndarray:
-        """The probabilities (G,) of the points of a grid; they sum to 1."""
+        """Probabilities (G,) of the points of a grid, which sum to 1."""
         return np.exp(self.log_density - logsumexp(self.log_density))
 
     def propose(
         self, index: np.ndarray, rng: np.random.Generator, *, freedom: float = np.inf
     ) -> tuple[np.ndarray, np.ndarray]:
         """
-        Draw effects around their modes.
+        Sample effects around their modes.
 
         Parameters
         ----------
         index : ndarray of int, shape (S,)
-            The point of each draw.
+            Index of the point for each draw.
         rng : numpy.random.Generator
         freedom : float, default inf
             Degrees of freedom of a Student t proposal, which has heavier tails than a normal one.
@@ -82,7 +84,7 @@ class NestedLaplace:
         -------
         effects : ndarray, shape (S, p)
         log_proposal : ndarray, shape (S,)
-            Log density of the points and the effects in the proposal, up to a constant.
+            Log density of the points and effects under the proposal, up to a constant.
         """
         size, dims = len(index), self.modes.shape[1]
         noise = rng.standard_normal((size, dims))
@@ -101,12 +103,12 @@ class NestedLaplace:
         self, log_joint: LogDensity, size: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """
-        Draw effects and scales from the posterior, by importance resampling from a grid.
+        Sample effects and scales from the posterior, by importance resampling from a grid.
 
         Parameters
         ----------
         log_joint : callable
-            From effects (S, p) and scales (S,) or (S, H) to the log of their density, up to a
+            From effects (S, p) and scales (S,) or (S, H) to their joint log density, up to a
             constant.
         size : int
         rng : numpy.random.Generator
@@ -116,7 +118,7 @@ class NestedLaplace:
         effects : ndarray, shape (size, p)
         scales : ndarray, shape (size,) or (size, H)
         efficiency : float
-            Effective share of the draws before they were resampled by their weights.
+            Effective number of draws before resampling, as a proportion.
         """
         index = rng.choice(len(self.points), size=size, p=self.probabilities)
         effects, log_proposal = self.propose(index, rng)
@@ -133,19 +135,20 @@ def on_grid(
     log_joint: LogDensity,
 ) -> NestedLaplace:
     """
-    Return the approximation on a grid of scales.
+    Return the nested Laplace approximation on a grid of scales.
 
     Parameters
     ----------
     scales : ndarray, shape (G,) or (G, H)
-        Positive, on a grid that is even in their logarithms.
+        Positive scales, on a grid that is even in log scale.
     start : ndarray, shape (p,)
-        Where the search for the mode at the first scale begins; each further one begins at the mode
-        before.
+        Starting point of the search for the mode at the first scale. Each further search starts at
+        the previous mode.
     derivatives : callable
-        From a scale to the derivatives of the log density in the effects; see `laplace.mode`.
+        From a scale to the derivatives of the log density with respect to the effects; see
+        `laplace.mode`.
     log_joint : callable
-        From effects (S, p) and scales (S,) or (S, H) to the log of their density, up to a constant.
+        From effects (S, p) and scales (S,) or (S, H) to their joint log density, up to a constant.
     """
     point, rows = start, []
     for scale in scales:
@@ -158,7 +161,7 @@ def on_grid(
 
 
 def _log_measure(scales):
-    """Return log |ds / d log s|, which makes a density of s one of log s."""
+    """Return log |ds / d log s|, which converts a density of s to a density of log s."""
     return np.log(scales).reshape(len(scales), -1).sum(axis=1)
 
 

@@ -1,13 +1,13 @@
 r"""
-A rate that walks at random on the logit scale, observed by binomial counts: filter and smoother.
+Random walk of a rate on the logit scale with binomial observations: filter and smoother.
 
 .. math::
 
     x_{t+1} \mid x_t \sim N(x_t, d^2), \qquad
     y_t \sim \mathrm{Binomial}\bigl(n_t, \operatorname{expit} x_t\bigr),
 
-with a half-normal prior of the drift d. The logit x is a lattice of points and d a set of nodes of
-Gauss-Legendre quadrature. Of each node, with the likelihood :math:`L_t(x)` of step t and
+with a half-normal prior of the drift d. The logit x is discretised on a lattice, and d on the nodes
+of Gauss-Legendre quadrature. For each node, with the likelihood :math:`L_t(x)` of step t and
 :math:`N \ast` the convolution with the density of :math:`N(0, d^2)` (`ForwardBackward`),
 
 .. math::
@@ -16,10 +16,10 @@ Gauss-Legendre quadrature. Of each node, with the likelihood :math:`L_t(x)` of s
     b_{t-1} &= N \ast (L_t \cdot b_t) && \text{(message backwards)} \\
     s_t &\propto f_t \cdot b_t && \text{(smoother)};
 
-the constants of the filter multiply to the marginal likelihood of d, which weights its node
-(`Walk`). Paths are drawn from the last step to the first, given the filtered densities. A Kalman
-filter goes ahead and finds how fine and how wide the lattice must be, and which nodes to begin
-with; none of it enters the result.
+The product of the normalising constants of the filter is the marginal likelihood of d, which
+weights its node (`Walk`). Paths are sampled backwards from the last step, given the filtered
+densities. A preliminary Kalman filter determines the spacing and width of the lattice and the
+initial nodes, but does not enter the result.
 
 References
 ----------
@@ -38,38 +38,38 @@ from scipy import special
 
 from bayescm.distributions.logit_lattice import LogitLattice, concatenate
 
-# The posterior of the walk, summed over nodes of the drift.
+# Posterior of the walk, summed over nodes of the drift
 
-_PLAUSIBLE = 14.0  # in log density: drifts further below the maximum are left out
-_END = 7.0  # and an end of the range of drifts so far below it is far enough
-_TRIES = 5  # to find the range
-# Numbers of first steps that show the error of the approximation, of a long series.
+_PLAUSIBLE = 14.0  # nats below the maximum log density; other drifts are omitted
+_END = 7.0  # nats below the maximum at which the range of drifts may end
+_TRIES = 5  # attempts to find the range
+# Lengths of initial segments of a long series, used to estimate the error of the approximation.
 _PILOT_STEPS = 100, 400, 1600
-_EXTRA = 16  # points of the fine grid added at each end of the range, so that it has a length
-_HALVINGS = 6  # of the steps of the rough grid of the drift
-_NODES = 12  # of a panel inside the range
-_OUTER_NODES = 8  # of a panel outside the range
+_EXTRA = 16  # fine grid points added at both ends, so that the range is not empty
+_HALVINGS = 6  # number of bisections of the coarse grid of the drift
+_NODES = 12  # nodes per panel inside the range
+_OUTER_NODES = 8  # nodes per panel outside the range
 _POINTS_PER_SD = 2.0
-_POINTS_PER_FILTERED_SD = 3.0  # of the filter, whose next step may contradict all those before
-_LATTICE_REACH = 8.0  # standard deviations on either side
-_SKEW = 0.7  # a standard deviation of a logit that only steps with few or no hits have
-_FEWEST = 200  # points of a lattice at least
-_MOST = 40_000  # points of a lattice at most
+_POINTS_PER_FILTERED_SD = 3.0  # finer for the filter, whose next step may be a surprise
+_LATTICE_REACH = 8.0  # in standard deviations, on either side
+_SKEW = 0.7  # larger standard deviations of a logit occur only with few or no hits
+_FEWEST = 200  # minimum number of lattice points
+_MOST = 40_000  # maximum number of lattice points
 
 
 @dataclass(frozen=True, eq=False)
 class Walk:
     """
-    The posterior of one rate at every step.
+    Posterior of one rate at every step.
 
     Attributes
     ----------
     hits, trials : ndarray, shape (T,)
         Binomial counts of each step.
     prior : (float, float)
-        Parameters of the beta distribution of the rate at the first step.
+        Parameters of the beta prior of the rate at the first step.
     scale : float
-        Scale of the half-normal distribution of the drift.
+        Scale of the half-normal prior of the drift.
     """
 
     hits: np.ndarray
@@ -79,10 +79,10 @@ class Walk:
 
     @cached_property
     def _approximation(self):
-        """A rough grid of the log drift; log evidence, means and deviations of a Kalman filter."""
+        """Coarse grid of log drift; log evidence, means and deviations of a Kalman filter."""
         logs = np.linspace(np.log(4.5 * self.scale) - 6, np.log(4.5 * self.scale), 41)
         filter_all = kalman_filter(self.hits, self.trials, self.prior, np.exp(logs))
-        # Steps without a failure, or with failures only, bound the rate on one side alone.
+        # Steps without failures, or with failures only, bound the rate on one side only.
         inner = (self.hits > 0) & (self.hits < self.trials)
         if inner.all():
             return logs, *filter_all, *filter_all[1:]
@@ -92,13 +92,14 @@ class Walk:
         return logs, *filter_all, *filter_inner[1:]
 
     def _log_prior(self, logs):
-        """Return the log prior density of roots of the drift, up to a factor."""
+        """Return the log prior density of the root of the drift, up to a constant."""
         return logs / 2 - np.exp(2 * logs) / (2 * self.scale**2)
 
     def _passes(self, drift, weight, probable, points=_POINTS_PER_SD):
-        """Return passes over a lattice as fine and wide as probable drifts and steps need."""
+        """Return passes over a lattice that is fine and wide enough for the probable drifts."""
         mean, sd, *wide = self._approximation[2:]
-        # A rate without a failure so far has an exponential tail, and an end that is as steep.
+        # If there are no failures so far, the rate has an exponential tail, with an end that is as
+        # steep.
         finest = (sd / (1 + 2 * (sd > _SKEW))).min(where=probable, initial=np.inf) / points
         reach = [_LATTICE_REACH * array + 12.0 * (array > _SKEW) for array in (sd, wide[1])]
         low = np.minimum(mean - reach[0], wide[0] - reach[1]).min(
@@ -113,7 +114,8 @@ class Walk:
 
     def _nodes(self, low, high):
         """Return nodes of the drift and their log prior weights, given the range of its root."""
-        # Densely what the whole series leaves possible, ever more widely what the first steps do.
+        # Dense nodes where the whole series has its posterior, and wider panels for the first
+        # steps.
         distance = (high - low) * (2.0 ** np.arange(12) - 1)
         edges = np.unique(
             np.clip(np.r_[low - distance, high + distance], 0, np.sqrt(4.5 * self.scale))
@@ -130,10 +132,10 @@ class Walk:
 
     @cached_property
     def _posterior(self):
-        """All nodes of the drift, and the passes of those of any weight after the last step."""
+        """All nodes of the drift, and the passes for nodes with non-negligible weight."""
         rough, evidence, *_ = self._approximation
         logs, steps = _refine(rough), len(self.hits)
-        # The error of the approximate evidence, for a step: a parabola over the drift.
+        # Error of the approximate log evidence per step, as a parabola in the drift.
         bias, drift_range = np.zeros(3), (0.0, np.inf)
         pilots = [length for length in _PILOT_STEPS if 4 * length < steps]
         for length in [*pilots, *[steps] * _TRIES]:
@@ -157,7 +159,7 @@ class Walk:
 
     @cached_property
     def _forward(self):
-        """The passes of all nodes of the drift, whose weights change from step to step."""
+        """Passes for all nodes of the drift, whose weights change from step to step."""
         logs, evidence, *_ = self._approximation
         weight = evidence + self._log_prior(logs)
         plausible = weight > weight.max(axis=1, keepdims=True) - 2 * _PLAUSIBLE
@@ -165,19 +167,19 @@ class Walk:
         return self._passes(drift, weight, plausible, _POINTS_PER_FILTERED_SD)
 
     def filtered(self) -> LogitLattice:
-        """Return the distribution of every step given the steps so far."""
+        """Return the distribution at every step given the data up to this step."""
         return self._forward.filtered()
 
     def smoothed(self) -> LogitLattice:
-        """Return the distribution of every step given all steps."""
+        """Return the distribution at every step given all data."""
         return self._posterior[-1].smoothed()
 
     def log_marginal_likelihood(self) -> float:
-        """Return the log probability of all counts."""
+        """Return the log marginal likelihood of all counts."""
         return float(special.logsumexp(self._posterior[-1].log_weights))
 
     def paths(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return drifts (size,) and paths of the logit (size, T), drawn from the posterior."""
+        """Return drifts (size,) and paths of the logit (size, T), sampled from the posterior."""
         passes, paths = self._posterior[-1], np.empty((size, len(self.hits)))
         node = rng.choice(len(passes.drifts), size, p=special.softmax(passes.log_weights))
         rows_of_node = [(index, np.flatnonzero(node == index)) for index in np.unique(node)]
@@ -194,7 +196,7 @@ class Walk:
 
 
 def _refine(values):
-    """Return values on a rough grid of the drift on a finer one."""
+    """Interpolate values on a coarse grid of the drift to a finer one."""
     for _ in range(_HALVINGS):
         values = refine(values)
     return values
@@ -206,49 +208,49 @@ def _legendre(low, high, size):
     return np.array([low + half * (nodes + 1), half * weights])
 
 
-# The passes over a walk, forward and backward, where its density is. A step is a convolution with a
-# Gaussian, done by the Fourier transform, which is exact for a density that the lattice resolves,
-# however small the drift, but for the rounding of its greatest value. Where a batch contradicts
-# those before it, all hangs on what is smaller than that, and the sum is done term by term. Some
-# steps at a time have a window of the lattice in common: where the density was before them, and
-# where an approximation expects it. Where it reaches the edge of a window the steps are done again
-# in a wider one.
+# Forward and backward passes over a walk, on the part of the lattice with non-negligible density. A
+# step is a convolution with a Gaussian, computed by Fourier transform. It is exact for a density
+# that the lattice resolves, for any drift, up to rounding errors relative to the maximum. If a
+# batch contradicts the previous ones, smaller values matter, and the convolution is computed by
+# direct summation. Several consecutive steps share a window of the lattice: the previous support of
+# the density together with its expected support. If the density reaches the edge of a window, the
+# steps are repeated in a wider one.
 
-_WINDOW_STEPS = 24  # at most, in one window
-_SUPPORT = 1e-15  # of the greatest density: what is left out of a window
-_ROUNDING = 1e-14  # of the greatest density: more than the Fourier transform is wrong by
-_UNDERFLOW = 1e-8  # of the mass: counts where so little was expected hang on the tails
-_RESOLVED = 1.2  # points of the lattice in a drift: a sum over them is its integral
-_EDGE = 1e-11  # of the greatest density, at the edge of a window: too much
-_SMOOTHED_EDGE = 1e-7  # the same after all steps
-_REACH = 8.0  # standard deviations of a step that do not come round again
-_MARGIN = 8  # points on either side of where a window is expected
-# In log density below the best drift.
-_NEGLIGIBLE = 30.0  # drifts further below make no window wider
-_IMPLAUSIBLE = 100.0  # small values of drifts further below are not computed term by term
-_FACTORS = 8, 9, 10, 12, 15  # and times powers of two: sizes of a Fourier transform
-_TINY = 1e-300  # in place of a mass of 0
-_POINTS_OF_STEP = 16  # points in a standard deviation of a step's distribution that are enough
-_STORED = 24_000_000  # numbers stored between the passes; beyond, they are worked out again
+_WINDOW_STEPS = 24  # maximum number of steps per window
+_SUPPORT = 1e-15  # relative to the maximum density: negligible outside a window
+_ROUNDING = 1e-14  # relative to the maximum density: bound of the error of the Fourier transform
+_UNDERFLOW = 1e-8  # of the mass: below this, the result depends on the tails
+_RESOLVED = 1.2  # lattice points per drift for which a sum equals the integral
+_EDGE = 1e-11  # relative to the maximum density: too large at the edge of a window
+_SMOOTHED_EDGE = 1e-7  # the same for smoothed densities
+_REACH = 8.0  # padding of the periodic convolution, in standard deviations of a step
+_MARGIN = 8  # lattice points on either side of the expected window
+# Differences in log density from the best drift.
+_NEGLIGIBLE = 30.0  # worse drifts do not widen a window
+_IMPLAUSIBLE = 100.0  # worse drifts are not computed by direct summation
+_FACTORS = 8, 9, 10, 12, 15  # sizes of Fourier transforms are these times powers of two
+_TINY = 1e-300  # replaces a mass of 0
+_POINTS_OF_STEP = 16  # sufficient number of points per standard deviation of a result
+_STORED = 24_000_000  # maximum number of stored values; others are recomputed
 
 
 @dataclass(frozen=True, eq=False)
 class _Window:
-    """Some steps with a window of the lattice in common."""
+    """Consecutive steps with a common window of the lattice."""
 
     first: int  # the first step
     end: int
     left: int  # the first point
     right: int
-    plausible: np.ndarray  # drifts whose weight is more than next to nothing (S,)
+    plausible: np.ndarray  # drifts with non-negligible weight (S,)
     start: np.ndarray  # densities before the first step (S, w)
-    densities: Any = None  # after each step (n, S, w), where they are stored
+    densities: Any = None  # densities after each step (n, S, w), if stored
 
 
 @dataclass(frozen=True, eq=False)
 class ForwardBackward:
     """
-    The filter and the smoother of a walk, for several drifts.
+    Filter and smoother of a walk, for several drifts.
 
     Attributes
     ----------
@@ -260,7 +262,7 @@ class ForwardBackward:
     lattice : ndarray, shape (m,)
         Equidistant points of the logit.
     expected : ndarray, shape (T, 2)
-        Between which logits each step is expected: the windows that are tried first.
+        Expected range of the logit at each step, which defines the initial windows.
     """
 
     hits: np.ndarray
@@ -270,7 +272,7 @@ class ForwardBackward:
     weights: np.ndarray
     lattice: np.ndarray
     expected: np.ndarray
-    full_lattice: bool = False  # whether every window is all of the lattice
+    full_lattice: bool = False  # whether every window is the whole lattice
 
     @cached_property
     def _spacing(self):
@@ -278,13 +280,13 @@ class ForwardBackward:
 
     @cached_property
     def _logs(self):
-        """Log rates and log complements at the points, and the log of the ways, (T,)."""
+        """Log rates and log complements at the points, and log binomial coefficients (T,)."""
         misses = self.trials - self.hits
         log_coefficient = -special.betaln(self.hits + 1, misses + 1) - np.log1p(self.trials)
         return special.log_expit(self.lattice), special.log_expit(-self.lattice), log_coefficient
 
     def _likelihood(self, window):
-        """Return the likelihood (n, w) of the steps of a window, and the log of its scale (n,)."""
+        """Return the likelihood (n, w) of the steps of a window, and its log scale (n,)."""
         log_rate, log_complement, log_coefficient = self._logs
         steps, points = slice(window.first, window.end), slice(window.left, window.right)
         hits, misses = self.hits[steps, None], (self.trials - self.hits)[steps, None]
@@ -293,7 +295,7 @@ class ForwardBackward:
         return np.exp(log - peak[:, None]), peak + log_coefficient[steps]
 
     def _forwards(self):
-        """Yield the windows, their densities and the log evidence after each of their steps."""
+        """Yield each window with its densities and the log evidence after each of its steps."""
         start = self._logs[0] * self.prior[0] + self._logs[1] * self.prior[1]
         start = np.exp(start - special.betaln(*self.prior) + np.log(self._spacing))
         density = np.broadcast_to(start, (len(self.drifts), len(start)))
@@ -307,7 +309,7 @@ class ForwardBackward:
 
     @cached_property
     def _forward(self):
-        """The windows, and the log evidence of every drift after the last step, (S,)."""
+        """Windows, and the log evidence of every drift after the last step, (S,)."""
         windows, stored, last = [], 0, np.zeros(len(self.drifts))
         for window, densities, evidence in self._forwards():
             stored, last = stored + densities.size, evidence[-1]
@@ -317,7 +319,7 @@ class ForwardBackward:
         return windows, last
 
     def _advance(self, first, end, left, density, evidence):
-        """Do the steps of one window; return it, the densities and the gains in evidence."""
+        """Filter the steps of one window; return it with the densities and log evidence gains."""
         logs = evidence + self.weights
         plausible, probable = logs > logs.max() - _IMPLAUSIBLE, logs > logs.max() - _NEGLIGIBLE
         peak = density[probable].max(axis=1, keepdims=True)
@@ -336,7 +338,7 @@ class ForwardBackward:
             pad = 2 * pad + 2 * _MARGIN
 
     def _filter(self, window):
-        """Return the densities (n, S, w) after each step of a window, and the gains (n, S)."""
+        """Return the densities (n, S, w) after each step of a window, and the log gains (n, S)."""
         likelihood, scale = self._likelihood(window)
         density, step = window.start, self._step(window.right - window.left)
         densities, total = np.empty((len(likelihood), *density.shape)), likelihood.sum(axis=1)
@@ -358,14 +360,14 @@ class ForwardBackward:
 
     @cached_property
     def _steps(self):
-        return {}  # convolutions by their number of points
+        return {}  # convolution functions by number of points
 
     @cached_property
     def _multipliers(self):
-        return {}  # Fourier transforms of a step by their size
+        return {}  # Fourier transforms of a step by size
 
     def _step(self, points):
-        """Return the convolution with a step of the walk, for every drift, over so many points."""
+        """Return the convolution function with a step, for every drift, over lattice points."""
         if points in self._steps:
             return self._steps[points]
         margin = int(_REACH * self.drifts.max() / self._spacing) + 1
@@ -386,7 +388,7 @@ class ForwardBackward:
         return step
 
     def _convolve_directly(self, density, rows):
-        """Return the step of some drifts done term by term, small values as exact as large ones."""
+        """Convolve by direct summation, so that small values are as precise as large ones."""
         moved_rows, points = [], density.shape[1]
         for row in rows:
             distance = np.arange(1 - points, points) * (self._spacing / self.drifts[row])
@@ -410,11 +412,11 @@ class ForwardBackward:
 
     @property
     def log_weights(self) -> np.ndarray:
-        """The log of prior weight times evidence of every drift, after the last step."""
+        """Log of prior weight times evidence of every drift after the last step."""
         return self._forward[1] + self.weights
 
     def filtered(self) -> LogitLattice:
-        """Return the distribution of every step given the steps so far."""
+        """Return the distribution at every step given the data up to this step."""
         parts = []
         for window, densities, evidence in self._forwards():
             weights = special.softmax(evidence + self.weights, axis=1)
@@ -423,7 +425,7 @@ class ForwardBackward:
         return concatenate(parts)
 
     def smoothed(self) -> LogitLattice:
-        """Return the distribution of every step given all steps."""
+        """Return the distribution at every step given all data."""
         weights, parts = special.softmax(self.log_weights), []
         product, left = None, 0
         for window in self._forward[0][::-1]:
@@ -441,17 +443,18 @@ class ForwardBackward:
         return concatenate(parts[::-1])
 
     def _edges(self, window, densities):
-        """Return densities at the edges of a window that are not those of the lattice, by peaks."""
+        """Return relative densities at the edges of a window, unless these are lattice edges."""
         inner = [window.left > 0] * 2 + [window.right < len(self.lattice)] * 2
         most = np.maximum(densities.max(axis=-1, keepdims=True), _TINY)
         return densities[..., [0, 1, -2, -1]] * inner / most
 
     def _messages(self, window, densities, product, left):
         """
-        Return the messages b of the steps of a window (n, S, w), up to a factor, and a product.
+        Return the backward messages b of the steps of a window (n, S, w), and a product.
 
-        The product is the likelihood of the step after the window times its message, on points from
-        the left on; that of the window's first step is returned.
+        Messages are given up to a factor. The argument ``product`` is the likelihood of the step
+        after the window times its message, on points from ``left``. The returned product is that
+        for the first step of the window.
         """
         likelihood, _ = self._likelihood(window)
         points = window.right - window.left
@@ -472,7 +475,7 @@ class ForwardBackward:
         return later, later[0] * likelihood[0]
 
     def _message(self, product, density):
-        """Return the message of a step (S, w), from likelihood times message of the next."""
+        """Return the message of a step (S, w), from likelihood times message of the next step."""
         message = self._step(product.shape[1])(product)
         message /= np.maximum(message.max(axis=1, keepdims=True), _TINY)
         underflowing = np.einsum("sw,sw->s", message, density) < _UNDERFLOW
@@ -482,7 +485,7 @@ class ForwardBackward:
         return message
 
     def backwards(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """Yield each step from the last on, the points and the filtered densities (S, w) there."""
+        """Yield the steps in reverse order, with lattice points and filtered densities (S, w)."""
         for window in self._forward[0][::-1]:
             points, densities = self.lattice[window.left : window.right], self._densities(window)
             for number in range(window.end - window.first - 1, -1, -1):
@@ -492,7 +495,7 @@ class ForwardBackward:
         return self._filter(window)[0] if window.densities is None else window.densities
 
     def _distribution(self, window, masses):
-        """Return the distributions of the steps of a window, over the points that matter."""
+        """Return the distributions of the steps of a window, on points with non-negligible mass."""
         masses = np.exp(refine(refine(np.log(np.maximum(masses, _TINY)), 0.1), 0.1))
         points = masses.shape[1]
         support = masses > 1e-14 * masses.max(axis=1, keepdims=True)
@@ -500,7 +503,7 @@ class ForwardBackward:
         high = np.minimum(points - support[:, ::-1].argmax(axis=1) + 3, points)
         mean = (masses @ np.arange(points)) / masses.sum(axis=1)
         spread = np.sqrt((masses * (np.arange(points) - mean[:, None]) ** 2).sum(axis=1))
-        # Where it is finer than need be, every second point, or fourth, ..., describes it as well.
+        # If the lattice is finer than necessary, keep every second point, every fourth, and so on.
         stride = 2 ** np.maximum(np.log2(np.maximum(spread, 1) / _POINTS_OF_STEP).astype(int), 0)
         index = low[:, None] + stride[:, None] * np.arange((-((low - high) // stride)).max())
         strided = np.take_along_axis(masses, np.minimum(index, points - 1), axis=1)
@@ -510,7 +513,7 @@ class ForwardBackward:
 
 
 def _in_window(values, left, low, high):
-    """Return the points low to high of values (S, w) that begin at the point left, 0 elsewhere."""
+    """Return values (S, w) that begin at ``left`` on the window low to high, padded with 0."""
     if low == left and high == left + values.shape[1]:
         return np.array(values)
     values_in_window = np.zeros((len(values), high - low))
@@ -520,9 +523,9 @@ def _in_window(values, left, low, high):
     return values_in_window
 
 
-# A Gaussian approximation of a walk: where it goes, and the evidence of each drift.
+# Gaussian approximation of a walk: its location, and the evidence of each drift
 
-_AVERAGED_STEPS = 9  # around each step, in the variance of its logit
+_AVERAGED_STEPS = 9  # steps averaged in the variance of a logit
 
 
 def kalman_filter(
@@ -535,13 +538,14 @@ def kalman_filter(
     ----------
     hits, trials : ndarray, shape (T,)
     prior : (float, float)
-        Parameters of the beta distribution of the first step.
+        Parameters of the beta prior at the first step.
     drifts : ndarray, shape (S,)
         Standard deviations of a step.
     """
     hits, misses = hits + 0.5, trials - hits + 0.5
     logits, empty = np.log(hits / misses), trials == 0
-    # By the rate around each step: by that of the step alone, logit and variance were dependent.
+    # Variances use the average rate around each step, because the step's own rate would make them
+    # depend on the logit.
     ones = np.ones(min(len(hits), _AVERAGED_STEPS))
     hits_around, misses_around = np.convolve(hits, ones, "same"), np.convolve(misses, ones, "same")
     noise = (hits_around + misses_around) ** 2 / (hits_around * misses_around * (hits + misses))
@@ -563,11 +567,11 @@ def kalman_filter(
     return evidence, means, np.sqrt(variances)
 
 
-# Paths of a walk, drawn from the last step to the first given the filtered densities.
+# Backward sampling of paths, given the filtered densities
 
 
 def sample_drifts(paths: np.ndarray, scale: float, rng: np.random.Generator) -> np.ndarray:
-    """Draw drifts (size,) given paths (size, T): off the nodes, of the same joint distribution."""
+    """Sample drifts (size,) given paths (size, T), on a continuous scale."""
     squares, number = (np.diff(paths, axis=1) ** 2).sum(axis=1), paths.shape[1] - 1
     top = np.log(4.5 * scale)
     least = np.log(np.sqrt(squares / number) / 8) if number else np.full(len(paths), top - 9)
@@ -587,7 +591,7 @@ def sample_previous_state(
     drift: float,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Draw the levels before given levels (size,), the density (m,) there and the drift."""
+    """Sample the previous levels given the levels (size,), their density (m,) and the drift."""
     spacing = lattice[1] - lattice[0]
     return (_sample_from_normal if drift < 2 * spacing else _sample_from_points)(
         lattice, density, level, drift, rng
@@ -595,7 +599,7 @@ def sample_previous_state(
 
 
 def _sample_from_normal(lattice, density, level, drift, rng):
-    """Draw the level before, where a step is shorter than the lattice shows: density times step."""
+    """Sample the previous level if a step is too short for the lattice: density times step."""
     with np.errstate(divide="ignore"):
         log = np.maximum(np.log(density), -700)
     spacing = lattice[1] - lattice[0]
@@ -607,7 +611,7 @@ def _sample_from_normal(lattice, density, level, drift, rng):
 
 
 def _sample_from_points(lattice, density, level, drift, rng):
-    """Draw the level before among the points around, or among all that have any mass."""
+    """Sample the previous level from nearby lattice points, or from all relevant ones."""
     spacing = lattice[1] - lattice[0]
     reach = int(6 * drift / spacing) + 1
     support = np.flatnonzero(density > 1e-14 * density.max())
@@ -627,23 +631,24 @@ def _sample_from_points(lattice, density, level, drift, rng):
 
 
 def draw(lattice, density, size, rng):
-    """Draw from masses (..., m) of lattice points, spread evenly around each; (size, ...)."""
+    """Sample from masses (..., m) of lattice points, spread evenly around each; (size, ...)."""
     cumulative = np.cumsum(density, axis=-1)
     cumulative = cumulative / cumulative[-1]
     point = np.searchsorted(cumulative, rng.random(size))
     return lattice[point] + (lattice[1] - lattice[0]) * (rng.random(size) - 0.5)
 
 
-# Interpolation on a lattice, and the square of a frequency.
+# Interpolation on a lattice, and the square of a frequency
 
-_TERMS = 10  # of the series of a square
+_TERMS = 10  # terms of the series of a square
 
 
 def refine(values: np.ndarray, most: float = np.inf) -> np.ndarray:
     """
-    Return values (..., m) at equidistant points and in the middle between them, (..., 2 m - 1).
+    Return values (..., m) at equidistant points and at their midpoints, (..., 2 m - 1).
 
-    By cubics through four points, which differ from straight lines by no more than ``most``.
+    Cubic interpolation through four points is used, which may differ from linear interpolation by
+    at most ``most``.
     """
     linear = (values[..., :-1] + values[..., 1:]) / 2
     wider = (values[..., :-3] + values[..., 3:]) / 2
@@ -655,10 +660,10 @@ def refine(values: np.ndarray, most: float = np.inf) -> np.ndarray:
 
 def smooth_square(angle: np.ndarray) -> np.ndarray:
     """
-    Return the square of angles up to pi, by some terms of the series of the squared arc sine.
+    Return the square of angles up to pi, from a truncated series of the squared arc sine.
 
-    It is flat at pi. The square is not, so that the transform of a density that the lattice does
-    not resolve, which very small drifts have, rings far away from it.
+    This approximation is flat at pi, unlike the exact square. Otherwise the transform of a density
+    that the lattice does not resolve, as for very small drifts, would oscillate far away from it.
     """
     term = 2 * np.sin(angle / 2) ** 2
     powers, x = np.zeros_like(angle), 2 * term
